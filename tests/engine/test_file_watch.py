@@ -75,24 +75,29 @@ def play(tmp_path: Path) -> Play:
 
 
 def test_who_made_which_file(play: Play) -> None:
-    (play.work / "mine.txt").write_text("x")
+    documents = play.work.parent / "Documents"
+    documents.mkdir()
+    (documents / "mine.txt").write_text("x")
     play.does("write", {"path": "a.txt", "content": "x"})
-    play.does("edit", {"path": "mine.txt", "oldText": "x", "newText": "y"})
+    play.does("edit", {"path": "../Documents/mine.txt", "oldText": "x", "newText": "y"})
+    play.does("write", {"path": "../Documents/new.txt", "content": "y"})
     play.does("apply_patch", {"input": "*** Begin Patch\n*** Add File: p.txt\n+x\n*** End Patch"})
     play.run("echo x | tee t.txt > r.txt")
     play.run("curl -sO https://files.example.net/get.sh; wget -q https://w.example.net/x -O w.sh")
     play.run("git clone https://git.example.net/x/tool.git && cp get.sh copy.sh")
-    play.run("mkdir -p d && mv a.txt d/a.txt && ln -s mine.txt link && rm p.txt")
+    play.run("mkdir -p d && mv a.txt d/a.txt && ln -s t.txt link && rm p.txt")
     expected = {
-        "a.txt": None, "d/a.txt": ("agent", "write", True), "mine.txt": ("agent", "edit", False), "p.txt": None,
+        "a.txt": None, "d/a.txt": ("agent", "write", True), "p.txt": None,
         "t.txt": ("agent", "tee", True), "r.txt": ("agent", "tee", True), "get.sh": ("outside", "files.example.net", True),
         "w.sh": ("outside", "w.example.net", True), "copy.sh": ("outside", "files.example.net", True),
         "tool/setup.py": ("outside", "git.example.net", True), "link": ("agent", "exec", True), "other": None,
     }  # fmt: skip
     assert {name: play.record(name) for name in expected} == expected
+    known = {name: play.session.guard.files.exactly(str(documents / name)) for name in ("mine.txt", "new.txt")}
+    assert {name: found.created for name, found in known.items() if found} == {"mine.txt": False, "new.txt": True}
     link = play.session.guard.files.exactly(str(play.work / "link"))
     assert link is not None
-    assert link.link == str(play.work / "mine.txt")
+    assert link.link == str(play.work / "t.txt")
 
 
 def test_a_text_from_outside_that_is_written_stays_one_from_outside(play: Play) -> None:

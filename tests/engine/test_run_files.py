@@ -6,6 +6,7 @@ from hashlib import sha256
 
 import pytest
 
+from toolguard_engine.approvals.binding import bind
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.shell.run_files import MAX_ASKED
 from toolguard_engine.guard import Guard
@@ -56,6 +57,8 @@ SLIPS = [
     (". ./x.sh", {"x.sh": SHELL}, "x.sh line 3"),
     ("bash < x.sh", {"x.sh": SHELL}, "x.sh line 3"),
     ("cat x.sh | sh", {"x.sh": SHELL}, "x.sh line 3"),
+    ('bash -c "$(cat x.sh)"', {"x.sh": SHELL}, "x.sh line 3"),
+    ("bash <(cat x.sh)", {"x.sh": SHELL}, "x.sh line 3"),
     ("cd sub && sudo timeout 5 bash x.sh", {"sub/x.sh": SHELL}, "sub/x.sh line 3"),
     ("sh out.sh", {"out.sh": "set -e\n./x.sh\n", "x.sh": SHELL}, "x.sh line 3"),
     (". ./lib.sh; wipe", {"lib.sh": f"wipe() {{\n  {HARM}\n}}\n"}, "lib.sh line 2"),
@@ -218,3 +221,17 @@ def test_what_is_known_of_a_command_counts_only_while_its_files_are_the_same() -
     there.files[f"{WORK}/y.sh"] = "echo hi\n"
     judged.files.expect(f"{WORK}/x.sh", ExpectedText("c", HARM, whole=True))
     assert "x.sh line 1" in judged.weigh(call).reason
+
+
+def test_an_approval_covers_the_content_of_the_files_that_run() -> None:
+    call = Call("exec", {"command": "sh x.sh"}, cwd=WORK)
+
+    def bound(text: str) -> str:
+        verdict = guard({f"{WORK}/x.sh": text})[0].judge(call)
+        assert verdict.decision == "hold"
+        assert verdict.details is not None
+        return bind(call, verdict.details.files)
+
+    assert bound("rm -rf ~/important") == bound("rm -rf ~/important")
+    assert bound("rm -rf ~/important") != bound("rm -rf ~/photos ~/important")
+    assert bind(call) == bind(call, ())

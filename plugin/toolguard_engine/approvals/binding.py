@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
 
@@ -13,13 +14,22 @@ EXACT = 2**53 - 1
 """Beyond this JavaScript has no exact integers, so the gateway itself holds a float there (RFC 8785, section 3.2.2.3)."""
 
 
-def bind(call: Call) -> str:
-    """SHA-256, in hex, of the canonical JSON (RFC 8785) of tool, params, agent, session and working directory.
+def bind(call: Call, files: Iterable[str] = ()) -> str:
+    """SHA-256, in hex, of the canonical JSON (RFC 8785) of tool, params, agent, session and working directory, and of the
+    digests of the `files` that the call runs, so that another content needs another approval.
 
     Never bound to the run or to who asked: a woken agent has another run and another requester. Raises `ValueError` for
     params that have no canonical form (nested too deeply, a number that JavaScript cannot hold, half a surrogate pair).
     """
-    bound = {"tool": call.tool, "params": call.params, "agent": call.agent, "session": call.session, "cwd": call.cwd}
+    bound: dict[str, Any] = {
+        "tool": call.tool,
+        "params": call.params,
+        "agent": call.agent,
+        "session": call.session,
+        "cwd": call.cwd,
+    }
+    if digests := sorted(files):
+        bound["files"] = digests
     try:
         return sha256(rfc8785.dumps(_exact(bound))).hexdigest()
     except (rfc8785.CanonicalizationError, RecursionError, OverflowError, UnicodeEncodeError) as error:

@@ -57,7 +57,7 @@ class NoFiles:
 
 class FileRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """A file as a tool call left it. `source`: the tool, or the host that the content came from; `session`: of the call;
-    `digest`: empty where it is not known; `created`: there was surely no file before; `was`: the path that it was moved
+    `digest`: empty where it is not known; `created`: it replaced no file of the person; `was`: the path that it was moved
     from; `link`: what a symbolic link leads to.
     """
 

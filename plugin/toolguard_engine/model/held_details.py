@@ -27,8 +27,9 @@ class HeldRule(msgspec.Struct, frozen=True, gc=False):
 
 
 class HeldDetails(msgspec.Struct, frozen=True, gc=False):
-    """`more`: how many further effects and rules there are."""
+    """`more`: how many further effects and rules there are; `files`: the digests of the files that the call runs."""
 
     effects: tuple[HeldEffect, ...] = ()
     rules: tuple[HeldRule, ...] = ()
     more: int = 0
+    files: tuple[str, ...] = ()

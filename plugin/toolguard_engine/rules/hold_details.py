@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect
 from toolguard_engine.effects.shell.places import Where, normal
 from toolguard_engine.model.held_details import MAX_EFFECTS, MAX_RULES, MAX_TARGET, HeldDetails, HeldEffect, HeldRule
@@ -9,8 +10,10 @@ from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.wording.redact import cut, redact_text
 
 
-def of(found: Judgement, where: Where) -> HeldDetails:
-    """For a judgement that holds a call made in `where`."""
+def of(found: Judgement, reading: CallReading) -> HeldDetails:
+    """For a judgement that holds a call."""
+    where = reading.command_where
+    files = tuple(sorted({file.digest for file in reading.running.judged.values()})) if reading.commands else ()
     effects = list(dict.fromkeys(_effect(each, where) for each in found.effects))
     by_rule = {match.rule: match for match in reversed(found.matches)}
     rules = [
@@ -18,7 +21,7 @@ def of(found: Judgement, where: Where) -> HeldDetails:
         for match in reversed(by_rule.values())
     ]
     more = max(0, len(effects) - MAX_EFFECTS) + max(0, len(rules) - MAX_RULES)
-    return HeldDetails(tuple(effects[:MAX_EFFECTS]), tuple(rules[:MAX_RULES]), more)
+    return HeldDetails(tuple(effects[:MAX_EFFECTS]), tuple(rules[:MAX_RULES]), more, files)
 
 
 def _effect(effect: Effect, where: Where) -> HeldEffect:

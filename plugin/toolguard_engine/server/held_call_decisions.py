@@ -182,7 +182,7 @@ def _request(verdict: Verdict, call: Call, config: Config, now: float) -> HeldCa
     text, whole = approval_texts.disclosed(call)
     return HeldCall(
         nonce="",
-        binding=bind(call),
+        binding=bind(call, verdict.details.files if verdict.details else ()),
         tool=correction.name(call.tool),
         agent=call.agent,
         session=call.session,

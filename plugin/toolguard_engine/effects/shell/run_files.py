@@ -29,6 +29,9 @@ MAX_PARTS = 8
 
 MAX_ABOVE = 6
 
+_OF_SKILLS = "/skills/"
+"""Scripts that come with a skill are what somebody else wrote."""
+
 WORK = 30_000
 """Steps for the content of all files of a call."""
 
@@ -132,7 +135,8 @@ class RunFiles:
         found = self._known[path]
         if found is None:
             return None
-        return FilePlace(self.shown(path), path, found.text, 0, self.is_made(path) or self.is_made(found.path))
+        foreign = self.is_made(path) or self.is_made(found.path) or _OF_SKILLS in path or _OF_SKILLS in found.path
+        return FilePlace(self.shown(path), path, found.text, 0, foreign)
 
     def program(self, word: str, cwd: str, *, known: bool) -> FilePlace | None:
         """A script that is started by its path. `known`: a program of this name is known, so it is likely that one."""

@@ -34,16 +34,14 @@ def _shell(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
     inner.variables.update(run.assigns)
     if "c" in signs:
         inner.args = argv[at + 1 :] or ("sh",)
-        for file in walk.given_files(run, at):
-            walk.run_file(file, run, inner)
         text = text or (walk.unknown(run, at) if at < len(argv) else "")
+        for file in walk.given_files(run, at) if text == UNKNOWN else ():
+            walk.run_file(file, run, inner)
         return walk.inner_text(text, run, inner) if text else StdinSource(None, (run.name,))
     script = walk.fed(run) if "s" in signs else _script(walk, run, at)
     if script:
         inner.args = ("sh", *argv[at + ("s" not in signs) :])
         return walk.text(script, inner, None, piped=run.piped, pipeline=run.pipeline)
-    for file in walk.given_files(run, at):
-        walk.run_file(file, run, inner)
     if walk.running is not None:
         inner.args = ("sh", *argv[at:]) if "s" in signs else argv[at:] or ("sh",)
         return _script_files(walk, run, len(argv) if "s" in signs else at, inner)
@@ -95,9 +93,12 @@ def _script(walk: Walk, run: ProgramRun, at: int) -> str | None:
 def _script_files(walk: Walk, run: ProgramRun, at: int, state: ShellState) -> StdinSource:
     """Runs the script `argv[at]` of this machine, or those that reach the standard input."""
     named = at < len(run.argv) and run.argv[at] not in STDIN
-    found = [walk.file_at(run.argv[at], run)] if named else walk.fed_files(run)
+    if named and run.argv[at] == UNKNOWN:
+        found = walk.given_files(run, at)
+    else:
+        found = [file for file in [walk.file_at(run.argv[at], run)] if file] if named else walk.fed_files(run)
     feed = StdinSource(None, (run.name,))
-    for file in filter(None, found):
+    for file in found:
         feed = walk.run_file(file, run, state, run.stdin if named else None)
     return feed
 

@@ -471,13 +471,13 @@ class Walk:
 
     def fed_files(self, run: ProgramRun) -> list[FilePlace]:
         """The files that reach a program as they are: `sh < x`, `cat x | sh`."""
-        return self._passed(run.stdin, run)
+        return self.passed_on(run.stdin, run)
 
     def given_files(self, run: ProgramRun, at: int) -> list[FilePlace]:
-        """The files whose content is in a word: `sh -c "$(cat x)"`, `sh <(cat x)`."""
-        return [file for position, feed in run.given if position == at for file in self._passed(feed, run)]
+        """The same for a word: `sh -c "$(cat x)"`, `sh <(cat x)`."""
+        return self.passed_on(next((feed for position, feed in run.given if position == at), None), run)
 
-    def _passed(self, feed: StdinSource | None, run: ProgramRun) -> list[FilePlace]:
+    def passed_on(self, feed: StdinSource | None, run: ProgramRun) -> list[FilePlace]:
         if self.running is None or feed is None or feed.text is not None or not _PASSING.issuperset(feed.programs):
             return []
         return [file for path in feed.files[:MAX_FED] if (file := self.file_at(path, run))]
