@@ -66,12 +66,13 @@ class Terminal:
         """Reads until these words were shown since the last time; the answer is all that was."""
         began, text = time.monotonic(), ""
         while words not in text:
+            ended = self.process.poll() is not None  # asked first: what it wrote before its end is still read
             if select.select([self._master], [], [], 0.1)[0]:
                 try:
                     text += os.read(self._master, 65536).decode(errors="replace")
                 except OSError:
                     break
-            elif self.process.poll() is not None or time.monotonic() - began > LIMIT:
+            elif ended or time.monotonic() - began > LIMIT:
                 break
         self.seen += text
         assert words in text, text

@@ -94,12 +94,11 @@ def test_a_damaged_store(places: Places) -> None:
     assert caught.value.fix == "toolguard doctor --fix"
 
 
-@pytest.mark.usefixtures("standing_clock")
-def test_status(places: Places) -> None:
+def test_status(places: Places, standing_clock: float) -> None:
     assert status.run(places).data["held"] == {
         "pending": 0, "approvedUnused": 0, "oldest": None, "grants": 0, "damaged": [], "auditToday": {},
     }  # fmt: skip
-    first, second, third = hold(places, lasts=7_200), hold(places), hold(places)
+    first, second, third = hold(places, now=standing_clock - 1, lasts=7_201), hold(places), hold(places)
     yes(places, third)
     grant.run(places, grant.GrantRequest("make", "exec"), yes=False, dry_run=False)
     result = status.run(places)
