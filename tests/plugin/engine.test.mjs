@@ -469,7 +469,7 @@ describe("an engine that is busy for long", () => {
         return { unref() {} };
       });
       const other = engine.ask({ type: "hold" }, 60_000);
-      const open = engine.ask({ type: "hold" });
+      const open = Engine.prototype.ask.call(engine, { type: "hold" }); // with the limit of a gateway
       let result = /** @type {any} */ (undefined);
       open.then((answer) => (result = answer));
       if (answers) assert.equal(engine.askNow(PING)?.type, "pong");
