@@ -100,6 +100,7 @@ def test_what_a_file_does_is_held_and_named(command: str, files: dict[str, str |
 def _tamed(text: str) -> str:
     """The same file doing something ordinary."""
     text = text.replace("os.homedir() + '/important'", "'dist'").replace("os.path.expanduser('~/important')", "'build'")
+    text = text.replace("Deno.env.get('HOME') + '/important'", "'dist'")
     return text.replace("~/important", "build/tmp").replace("DROP DATABASE shop", "select 2")
 
 
@@ -235,3 +236,28 @@ def test_an_approval_covers_the_content_of_the_files_that_run() -> None:
     assert bound("rm -rf ~/important") == bound("rm -rf ~/important")
     assert bound("rm -rf ~/important") != bound("rm -rf ~/photos ~/important")
     assert bind(call) == bind(call, ())
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "text"),
+    [
+        ('eval "$(cat x.sh)"', "x.sh", HARM),
+        ("cp x.sh y.sh && sh y.sh", "x.sh", HARM),
+        ("mv x.sh /tmp/y; mv /tmp/y z; sh z", "x.sh", HARM),
+        ("sh x*.sh", "x.sh", HARM),
+        ("for f in *.sh; do bash $f; done", "x.sh", HARM),
+        ("python3 tool", "tool/__main__.py", f"import os\nos.system('{HARM}')\n"),
+        ("pytest tests/test_x.py::test_a", "tests/test_x.py", f"import os\nos.system('{HARM}')\n"),
+        ("python3 -m pytest", "conftest.py", f"import os\nos.system('{HARM}')\n"),
+        ("pip install -e .", "setup.py", f"import os\nos.system('{HARM}')\n"),
+        ("uv run x.py", "x.py", f"import os\nos.system('{HARM}')\n"),
+        ("rake x", "Rakefile", f"task(:x) do\n  system('{HARM}')\nend\n"),
+        ("ansible-playbook p.yml", "p.yml", f"- hosts: localhost\n  tasks:\n    - shell: {HARM}\n"),
+        ("direnv allow", ".envrc", HARM),
+        ("deno run -A x.ts", "x.ts", "Deno.removeSync(Deno.env.get('HOME') + '/important', { recursive: true });"),
+    ],
+)
+def test_other_ways_to_run_a_file_of_an_agent(command: str, name: str, text: str) -> None:
+    made = {name: FileRecord("agent", "write", created=True)}
+    assert weighed(command, {f"{WORK}/{name}": text}, made).decision == "hold"
+    assert weighed(command, {f"{WORK}/{name}": _tamed(text)}, made).decision == "allow"

@@ -30,7 +30,7 @@ from toolguard_engine.effects.programs.web_programs import (
     target,
 )
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
-from toolguard_engine.effects.shell.places import Where, place
+from toolguard_engine.effects.shell.places import Where, marks, place
 
 # --- sockets ------------------------------------------------------------------------------------------------------------
 
@@ -253,6 +253,12 @@ _CLOUD_VERBS = frozenset(
 )
 
 
+MAX_OWN = 12
+_OWN_REMOTE = frozenset(["az", "dropbox_uploader", "gdrive", "megaput", "b2"])
+"""Their words do not show which one is on another machine."""
+_ENVIRONMENT = program_catalogue.programs("environment_printer") | program_catalogue.programs("variable_lister")
+
+
 def _to_cloud(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """`aws s3 cp`, `rclone copy` and the like. Deploying is ordinary; keys and whole homes are not."""
     if _CLOUD_VERBS.isdisjoint(run.argv[1:5]):
@@ -260,7 +266,11 @@ def _to_cloud(run: ProgramRun, where: Where) -> Iterator[Effect]:
     words = [word for word in run.argv[2:] if not word.startswith("-")]
     own = [word for word in words[:12] if not remote(word)]
     flags = frozenset[str]().union(*(_bulk(word, run, where) for word in own))
-    personal = run.name == "rclone" and any(place(word, where, run.cwd) == "in-home" for word in own) and remote(words[-1])
+    personal = any("personal-file" in marks(word, where, run.cwd) for word in own[:MAX_OWN])
+    personal = personal or (run.name == "rclone" and any(place(word, where, run.cwd) == "in-home" for word in own))
+    personal = personal and (bool(remote(words[-1])) or run.name in _OWN_REMOTE)
+    if "-" in run.argv[2:] and run.stdin is not None and not _ENVIRONMENT.isdisjoint(run.stdin.programs):
+        flags |= {"credentials"}
     if flags & {"credentials", "bulk"} or personal:
         yield Effect("copy-out", words[-1], "remote", flags, run)
 

@@ -22,6 +22,9 @@ _LOADING = frozenset({"-r", "--require", "--import", "--loader", "-f", "--file"}
 _RUNNING = frozenset({"run", "test", "serve", "watch"})
 """Sub-commands of `deno`, `bun` and `tsx` before the script."""
 
+_FOLDER_MAIN = {"python": "__main__.py", "javascript": "index.js"}
+"""What runs of a folder that is named instead of a script."""
+
 _PYTHON = re.compile(
     r"^[ \t]{0,40}(?:import[ \t]{1,9}(?P<names>[\w.][\w., \t]{0,200})|from[ \t]{1,9}(?P<dots>\.{0,4})(?P<module>[\w.]{0,99})"
     r"[ \t]{1,9}import[ \t]{1,9}\(?(?P<parts>[\w, \t]{0,200}))"
@@ -56,6 +59,9 @@ def scripts(run: ProgramRun) -> Iterator[str]:
                 return
         elif word == "-m" and language == "python":
             module = "".join(argv[at + 1 : at + 2])
+            if module in ("pytest", "unittest"):
+                yield from ("conftest.py", *(word for word in argv[at + 2 :] if word.endswith(".py")))
+                return
             if module and module.partition(".")[0] not in sys.stdlib_module_names:
                 path = module.replace(".", "/")
                 yield from (f"{path}.py", f"{path}/__main__.py")
@@ -65,6 +71,8 @@ def scripts(run: ProgramRun) -> Iterator[str]:
         elif not word.startswith("-") and not (word in _RUNNING and language == "javascript"):
             if language != "awk" and language:
                 yield word
+            if language in _FOLDER_MAIN and "." not in word.rpartition("/")[2].lstrip("."):
+                yield f"{word.rstrip('/')}/{_FOLDER_MAIN[language]}"
             return
         at += 1
 

@@ -66,7 +66,7 @@ def run_lines(walk: Walk, file: FilePlace, lines: Lines, state: ShellState, key:
         running.leave(file, inner.flaws, key)
 
 
-def _found(walk: Walk, names: tuple[str, ...], folder: str, run: ProgramRun) -> FilePlace | None:
+def found_file(walk: Walk, names: tuple[str, ...], folder: str, run: ProgramRun) -> FilePlace | None:
     """The first of these files, as this command wrote it or as it is on this machine."""
     for name in names:
         path = join(folder, name)
@@ -112,7 +112,7 @@ def make(walk: Walk, run: ProgramRun, state: ShellState) -> None:
     """The recipes of the named targets of a Makefile, or of the first one."""
     folder = value_of(run.argv, ("-C", "--directory"))
     own = value_of(run.argv, ("-f", "--file", "--makefile"))
-    file = _found(walk, (own,) if own else _MAKEFILES, folder, run)
+    file = found_file(walk, (own,) if own else _MAKEFILES, folder, run)
     if file is None:
         return
     rules = project_files.makefile(file.text)
@@ -121,7 +121,7 @@ def make(walk: Walk, run: ProgramRun, state: ShellState) -> None:
         state.cwd = join(state.cwd, folder)
     names = _operands(run, "fCIoWjl")
     for path in rules.taken[:MAX_TAKEN]:
-        if taken := _found(walk, (path,), folder, run):
+        if taken := found_file(walk, (path,), folder, run):
             _by_rules(walk, taken, project_files.makefile(taken.text), names, run, state)
     _by_rules(walk, file, rules, names, run, state)
 
@@ -136,7 +136,7 @@ _TASK_FILES: dict[str, tuple[tuple[str, ...], Callable[[str], Rules]]] = {
 def _task(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     names, parsed = _TASK_FILES[run.name]
     own = value_of(run.argv, ("-f", "--justfile", "-t", "--taskfile"))
-    if file := _found(walk, (own,) if own else names, value_of(run.argv, ("-d", "--dir", "--working-directory")), run):
+    if file := found_file(walk, (own,) if own else names, value_of(run.argv, ("-d", "--dir", "--working-directory")), run):
         _by_rules(walk, file, parsed(file.text), _operands(run, "fdt")[:1], run, state)
     return None
 
@@ -148,7 +148,7 @@ def _package(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | No
         return walk.run_wrapped(run, wrapper, state)
     folder = value_of(run.argv, ("--prefix", "-C", "--dir", "--cwd"))
     names = _scripts(run)
-    if names and (file := _found(walk, (_PACKAGE,), folder, run)):
+    if names and (file := found_file(walk, (_PACKAGE,), folder, run)):
         inner = state.fork(run.name)
         inner.cwd = join(inner.cwd, folder) if folder else inner.cwd
         run_lines(walk, file, project_files.package_scripts(file.text, names), inner, " ".join(names))
@@ -176,7 +176,7 @@ def _with_steps(name: str) -> list[str]:
 
 
 def _tox(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    if file := _found(walk, (value_of(run.argv, ("-c", "--conf")) or "tox.ini",), "", run):
+    if file := found_file(walk, (value_of(run.argv, ("-c", "--conf")) or "tox.ini",), "", run):
         run_lines(walk, file, project_files.settings(file.text, r"commands(?:_pre|_post)?"), state.fork(run.name))
     return None
 
@@ -185,7 +185,7 @@ def _crontab(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | No
     """`crontab FILE`, or lines at the standard input."""
     text = walk.fed(run)
     named = [word for word in _operands(run, "u") if word != "-"]
-    files = [_found(walk, (named[0],), "", run)] if named else walk.fed_files(run)
+    files = [found_file(walk, (named[0],), "", run)] if named else walk.fed_files(run)
     for file in filter(None, files):
         run_lines(walk, file, project_files.crontab(file.text), state.fork(run.name))
     for _, command in project_files.crontab(text) if text else ():
@@ -197,7 +197,7 @@ def _direnv(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | Non
     """The `.envrc` that is allowed, loaded or run with."""
     words = _operands(run, "")
     if words[:1] in (["allow"], ["permit"], ["reload"], ["exec"], ["export"]) and (
-        file := _found(walk, (".envrc",), "", run)
+        file := found_file(walk, (".envrc",), "", run)
     ):
         walk.run_file(file, run, state.fork(run.name))
     return None
@@ -215,7 +215,7 @@ def _systemctl(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | 
         name = unit.rpartition("/")[2]
         stem = name.rpartition(".")[0] if name.endswith((".service", ".timer", ".path", ".socket")) else name
         paths = (unit,) if "/" in unit else (f"~/.config/systemd/user/{stem}.service",)
-        if file := _found(walk, paths, "", run):
+        if file := found_file(walk, paths, "", run):
             run_lines(walk, file, project_files.settings(file.text, r"Exec\w{4,12}"), state.fork(run.name))
     return None
 
@@ -227,7 +227,7 @@ def hooks(walk: Walk, run: ProgramRun, state: ShellState) -> None:
         return
     for folder in _hook_folders(walk, run, _HOOKS[verb]):
         for name in _HOOKS[verb]:
-            if file := _found(walk, (name,), folder, run):
+            if file := found_file(walk, (name,), folder, run):
                 walk.scripted(file, replace(run, argv=(join(folder, name),), name=name), state.fork("git"))
 
 

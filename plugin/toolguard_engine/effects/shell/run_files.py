@@ -6,11 +6,14 @@ A file that cannot be read changes nothing in the verdict, unless an agent made 
 from __future__ import annotations
 
 from collections.abc import Collection
+from fnmatch import fnmatchcase
 from hashlib import sha256
+from itertools import islice
 
 from msgspec import structs
 
-from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, UnreadFile
+from toolguard_engine.effects.programs import file_programs
+from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, ProgramRun, UnreadFile
 from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.effects.shell.places import Where, normal
 from toolguard_engine.model.files import ExpectedText, FileMemory, FileSource, FileText, Unread
@@ -48,6 +51,8 @@ class RunFiles:
         self._work_of_call = work
         self.was_empty = made.is_empty
         self._known: dict[str, FileText | None] = {}
+        self._copies: dict[str, str] = {}
+        """The paths that the command itself copies, moves or links to, and where that comes from."""
         self.asked: dict[str, str] = {}
         """The paths that were asked for, with the digest of what is there, or why nothing was read."""
         self.made_asked: dict[str, bool] = {}
@@ -119,6 +124,13 @@ class RunFiles:
         found = self.made_asked[path] = self._made.exactly(path) is not None
         return found
 
+    def copies(self, run: ProgramRun) -> None:
+        """The command copies, moves or links files: they can be read at their old places only."""
+        for before, after in islice(file_programs.copied(run, self._where), MAX_PARTS):
+            source, target = self.path(before, run.cwd), self.path(after, run.cwd)
+            if source and target:
+                self._copies[target] = self._copies.get(source, source)
+
     def copied_from(self, word: str, cwd: str) -> str:
         """Where an earlier call copied, moved or linked a file from; empty if it did not."""
         path = self.path(word, cwd)
@@ -128,6 +140,7 @@ class RunFiles:
     def text(self, word: str, cwd: str, *, sure: bool = True) -> FilePlace | None:
         """A file that is run. `sure`: it is the one that runs, if it is there at all; not one of several that may be."""
         path = self.path(word, cwd)
+        path = self._copies.get(path, path)
         if not path or path.startswith("/dev/") or (path.startswith("/proc/") and not self.is_made(path)):
             return None
         if path not in self._known:
@@ -137,6 +150,14 @@ class RunFiles:
             return None
         foreign = self.is_made(path) or self.is_made(found.path) or _OF_SKILLS in path or _OF_SKILLS in found.path
         return FilePlace(self.shown(path), path, found.text, 0, foreign)
+
+    def made_as(self, pattern: str, cwd: str) -> list[FilePlace]:
+        """The files of agents that a wildcard stands for."""
+        if UNKNOWN in pattern or len(pattern) > MAX_WORD:
+            return []
+        full = normal(pattern, self._where, cwd)
+        paths = islice((path for path in self._made.records if fnmatchcase(path, full)), MAX_PARTS)
+        return [file for path in paths if (file := self.text(path, "", sure=False))]
 
     def program(self, word: str, cwd: str, *, known: bool) -> FilePlace | None:
         """A script that is started by its path. `known`: a program of this name is known, so it is likely that one."""

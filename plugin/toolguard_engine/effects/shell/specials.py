@@ -9,10 +9,11 @@ from itertools import dropwhile
 from msgspec.structs import replace
 
 from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.shell import project_programs
+from toolguard_engine.effects.shell import conventional_files, project_programs
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, ProgramRun, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState, here
 from toolguard_engine.effects.shell.outputs import NOTHING, known
+from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.effects.shell.project_files import makefile
 from toolguard_engine.effects.shell.walk import ASSIGNMENT, STDIN, Special, Walk
 from toolguard_engine.effects.shell.wrappers import SHELLS, Wrapper, options, value_of
@@ -95,6 +96,8 @@ def _script_files(walk: Walk, run: ProgramRun, at: int, state: ShellState) -> St
     named = at < len(run.argv) and run.argv[at] not in STDIN
     if named and run.argv[at] == UNKNOWN:
         found = walk.given_files(run, at)
+    elif named and walk.running is not None and GLOB.search(run.argv[at]):
+        found = walk.running.made_as(run.argv[at], run.cwd)
     else:
         found = [file for file in [walk.file_at(run.argv[at], run)] if file] if named else walk.fed_files(run)
     feed = StdinSource(None, (run.name,))
@@ -461,6 +464,7 @@ SPECIALS: dict[str, Special] = {
     **dict.fromkeys(program_catalogue.programs("sed"), _sed),
     **dict.fromkeys(program_catalogue.programs("make"), _make),
     **project_programs.PROGRAMS,
+    **conventional_files.PROGRAMS,
     "xargs": _xargs,
     "parallel": _parallel,
     "git": _git,

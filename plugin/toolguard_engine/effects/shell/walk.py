@@ -502,8 +502,16 @@ class Walk:
     def run_code(self, file: FilePlace, run: ProgramRun, state: ShellState, *, taken_in: bool = False) -> None:
         """Runs the content of a file as code of an interpreter. `taken_in`: by other code."""
         words = (file.text,) if interpreters.language(run.name) == "awk" else ("-",)
+        name = "node" if run.name == "deno" else run.name  # its own options are not those of a text
         code = replace(
-            run, argv=(run.argv[0], *words), stdin=StdinSource(file.text), redirects=(), given=(), assigns=(), origin=file
+            run,
+            name=name,
+            argv=(name, *words),
+            stdin=StdinSource(file.text),
+            redirects=(),
+            given=(),
+            assigns=(),
+            origin=file,
         )
         found = interpreters.source(code)
         if found is None or (self.running is not None and not self.running.enter(file)):
@@ -626,6 +634,8 @@ class Walk:
 
     def _copy(self, run: ProgramRun) -> None:
         """Records copied, moved or linked content under its new name as well."""
+        if self.running is not None:
+            self.running.copies(run)
         words = [word for word in run.argv[1:] if not word.startswith("-")]
         for source in words[:-1]:
             text = known(run.stdin) if source in STDIN else self.scripts(source, run.cwd)
@@ -715,8 +725,14 @@ class Walk:
             inner.cwd = _located(folder, inner.cwd)
         if wrapper.joined and run.name != "trap":
             words = tuple(self.unknown(run, n) for n in range(at, len(argv))) if run.given else argv[at:]
+            self._evaluated(run, at, state)
             return self.joined(words, state if run.name == "eval" else inner, run)
         return self._program_at(run, at, inner)
+
+    def _evaluated(self, run: ProgramRun, at: int, state: ShellState) -> None:
+        """`eval "$(cat x)"` runs x."""
+        for file in self.given_files(run, at) if run.name == "eval" else ():
+            self.run_file(file, run, state)
 
     def _logged_in(self, run: ProgramRun, inner: ShellState) -> StdinSource | None:
         """The shell that a wrapper starts if no program is given; `exec` continues with another input."""
