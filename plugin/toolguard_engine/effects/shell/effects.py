@@ -111,7 +111,7 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST, work: WorkLimit | None 
     found += data_flows.effects(seen, tuple(found), where)
     if all(run.origin is None for run in seen.runs):
         return tuple(found)
-    return tuple([effect for effect in found if file_doubts.sure(effect, where, found)])
+    return file_doubts.counted(found, where)
 
 
 EFFECT, GLOB = 5, 20

@@ -35,7 +35,9 @@ WORK = 30_000
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/opt/", "/lib", "/nix/", "/snap/", "/System/", "/Library/", "/dev/", "/proc/")
 
 
-_OF_PACKAGES = tuple(f"{root}/{name}/" for root in ("", "/usr") for name in ("bin", "sbin", "lib", "libexec", "lib64", "share"))
+_OF_PACKAGES = tuple(
+    f"{root}/{name}/" for root in ("", "/usr") for name in ("bin", "sbin", "lib", "libexec", "lib64", "share")
+)
 """What only an administrator installs; under the name of a program it would not be read either."""
 
 
