@@ -88,7 +88,9 @@ def _clears_output(effect: Effect, run: ProgramRun, file: FilePlace, where: Wher
     root = file.path.rpartition("/")[0]
     if not builds and root.rpartition("/")[2] in _SCRIPT_FOLDERS:
         root = root.rpartition("/")[0]
-    return name not in _SOURCES and not name.startswith(".") and f"{above}/".startswith(f"{root}/")
+    if not root or root == where.home or name.startswith("."):
+        return False
+    return name not in _SOURCES and f"{above}/".startswith(f"{root}/")
 
 
 def _asking_own_service(found: Sequence[Effect]) -> Iterator[str]:
