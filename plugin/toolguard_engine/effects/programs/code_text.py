@@ -381,9 +381,25 @@ def network_effects(code: str, run: ProgramRun) -> Iterator[Effect]:
     yield from _sends(code, run)
 
 
+NEAR = 600
+
+
 def connects_shell(code: str) -> bool:
     """Whether code has a connection and a shell."""
     return any_of(_SOCKETS, code) and any_of(_CHILDREN, code)
+
+
+def connects_shell_nearby(code: str) -> bool:
+    """Whether long code has a connection and a shell near each other."""
+    for word in _SOCKETS:
+        at = code.find(word)
+        for _ in range(MAX_FOUND):
+            if at < 0:
+                break
+            if any_of(_CHILDREN, code[max(0, at - NEAR) : at + NEAR]):
+                return True
+            at = code.find(word, at + NEAR)
+    return False
 
 
 def runs_received(code: str) -> str:

@@ -52,6 +52,7 @@ from toolguard_engine.effects.programs import (
     unpacking,
     write_effects,
 )
+from toolguard_engine.effects.shell import file_doubts
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading, Redirect
 from toolguard_engine.effects.shell.places import Where, place
 from toolguard_engine.model.work_limit import WorkLimit
@@ -107,7 +108,10 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST, work: WorkLimit | None 
     if len(seen.runs) > 1 and any(rebuilt_text.possible(effect) for effect in found):
         found = list(rebuilt_text.marked(seen, found))
     found += [Effect("run-unread", each.file, "", _NO_FLAGS) for each in seen.unread if each.made]
-    return (*found, *data_flows.effects(seen, tuple(found), where))
+    found += data_flows.effects(seen, tuple(found), where)
+    if all(run.origin is None for run in seen.runs):
+        return tuple(found)
+    return file_doubts.counted(found, where)
 
 
 EFFECT, GLOB = 5, 20

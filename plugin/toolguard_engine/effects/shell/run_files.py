@@ -41,6 +41,12 @@ WORK = 30_000
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/opt/", "/lib", "/nix/", "/snap/", "/System/", "/Library/", "/dev/", "/proc/")
 
 
+_OF_PACKAGES = tuple(
+    f"{root}/{name}/" for root in ("", "/usr") for name in ("bin", "sbin", "lib", "libexec", "lib64", "share")
+)
+"""What only an administrator installs; under the name of a program it would not be read either."""
+
+
 class RunFiles:
     """The files of one call."""
 
@@ -142,6 +148,8 @@ class RunFiles:
         path = self.path(word, cwd)
         path = self._copies.get(path, path)
         if not path or path.startswith("/dev/") or (path.startswith("/proc/") and not self.is_made(path)):
+            return None
+        if path.startswith(_OF_PACKAGES) and "/node_modules/" not in path and not self.is_made(path):
             return None
         if path not in self._known:
             self._known[path] = self._read(path, sure=sure)

@@ -64,12 +64,17 @@ def of_reading(reading: CallReading) -> Verdict | None:
 
 
 def _strongest(reading: CallReading) -> ProtectionFinding | None:
-    """What files that the call runs would do is certain only for shell commands that an agent wrote."""
+    """What files that the call runs would do is certain only for shell commands that an agent wrote; what files of others
+    may do besides is no finding."""
     runs = reading.runs
     if all(run.origin is None for run in runs):
         return strongest(_findings(reading, reading.command_readings))
     likely = [run for run in runs if run.origin is None or run.origin.made or not _is_code(run)]
-    if (of_all := strongest(_findings(reading, _only(reading, likely)))) is None:
+    of_all = strongest(_findings(reading, _only(reading, likely)))
+    if of_all is not None and not of_all.certain:
+        likely = [run for run in likely if run.origin is None or run.origin.made]
+        of_all = strongest(_findings(reading, _only(reading, likely)))
+    if of_all is None:
         return None
     plain = [run for run in runs if run.origin is None]
     sure = [run for run in runs if run.origin is None or (run.origin.made and not _is_code(run))]
