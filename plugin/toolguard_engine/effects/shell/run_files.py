@@ -68,12 +68,13 @@ class RunFiles:
         self.unread, self.runs = dict(before.unread), before.runs
         return True
 
-    def enter(self, file: FilePlace, part: str = "") -> bool:
-        """Whether a file, or a part of it, is to be judged, being run by those that were entered and not left."""
+    def enter(self, file: FilePlace, part: str = "", *, taken_in: bool = False) -> bool:
+        """Whether a file, or a part of it, is to be judged, being run by those that were entered and not left.
+        `taken_in`: by other code, where deep chains are ordinary."""
         if (file.path, part) in self._entered:
             return False
         if len({path for path, _ in self._entered} | {file.path}) > MAX_DEPTH or len(self._entered) >= MAX_PARTS:
-            self._leave_out(file, "it is run by a file that is run by others")
+            self._leave_out(file, "it is run by a file that is run by others", made=file.made and not taken_in)
             return False
         self._entered.append((file.path, part))
         return True
@@ -83,8 +84,8 @@ class RunFiles:
         if not {"long", "deep", "intricate"}.isdisjoint(flaws):
             self._leave_out(file, "it is too long or too intricate")
 
-    def _leave_out(self, file: FilePlace, why: str) -> None:
-        self.unread.setdefault(file.file, UnreadFile(file.file, why))
+    def _leave_out(self, file: FilePlace, why: str, *, made: bool = False) -> None:
+        self.unread.setdefault(file.file, UnreadFile(file.file, why, made))
 
     @property
     def work(self) -> WorkLimit:
@@ -142,9 +143,11 @@ class RunFiles:
         return self.text(word, cwd)
 
     def _read(self, path: str, *, sure: bool) -> FileText | None:
-        if len(self.judged) >= MAX_FILES or len(self.asked) >= MAX_ASKED:
+        made = sure and self.is_made(path)
+        share = 2 if made else 1  # what others use up is not at the expense of a script that the agent wrote
+        if len(self.judged) >= MAX_FILES * share or len(self.asked) >= MAX_ASKED * share:
             if sure:
-                self.unread.setdefault(self.shown(path), UnreadFile(self.shown(path), "too many files"))
+                self.unread.setdefault(self.shown(path), UnreadFile(self.shown(path), "too many files", made))
             return None
         found = self._source.read(path)
         if (expected := self._made.expected(path)) is not None:

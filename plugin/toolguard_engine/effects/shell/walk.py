@@ -506,7 +506,7 @@ class Walk:
             run, argv=(run.argv[0], *words), stdin=StdinSource(file.text), redirects=(), given=(), assigns=(), origin=file
         )
         found = interpreters.source(code)
-        if found is None or (self.running is not None and not self.running.enter(file)):
+        if found is None or (self.running is not None and not self.running.enter(file, taken_in=taken_in)):
             return
         before, self.here = self.here, file
         outer, state.work = state.work, self.running.work if self.running is not None else state.work
@@ -786,7 +786,7 @@ class Walk:
 
     def _deeds(self, parsed: CodeReading, state: ShellState, stdin: StdinSource | None) -> None:
         for deed in parsed.deeds:
-            if deed.kind:
+            if deed.kind or not (deed.text or deed.argv):
                 continue
             inner = state if deed.argv[:1] == ("cd",) else state.fork()
             inner.cwd = _located(deed.cwd, state.cwd) if deed.cwd else inner.cwd
