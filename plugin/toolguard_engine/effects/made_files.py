@@ -21,6 +21,7 @@ from toolguard_engine.model.files import MAX_EXPECTED_TEXT, Origin
 from toolguard_engine.wording.redact import HALVES
 
 MAX_CHANGES = 100
+MAX_PATH = 4_096
 _ADDRESS = re.compile(r"\w{2,10}://(?:[^/@\s]{1,200}@)?([^/:\s?#]{1,200})|[\w.-]{1,60}@([\w.-]{1,200}):")
 _PATCH_FILE = re.compile(r"^\*\*\* (?:Update|Add) File:(.+)$")
 _WRITES = frozenset({"write", "empty", "disguise", "mcp-write"})
@@ -52,7 +53,7 @@ def changes(reading: CallReading) -> list[MadeFile]:
                 found.append(_with_text(each, texts))
                 if len(found) > MAX_CHANGES:
                     break
-    return [each for each in found[:MAX_CHANGES] if each.path]
+    return [each for each in found[:MAX_CHANGES] if each.path and len(each.path) + len(each.source) <= MAX_PATH]
 
 
 def _with_text(change: MadeFile, texts: dict[str, str]) -> MadeFile:

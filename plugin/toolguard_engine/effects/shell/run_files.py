@@ -29,6 +29,9 @@ MAX_PARTS = 8
 
 MAX_ABOVE = 6
 
+WORK_OF_PATTERN = 1_500
+"""Steps for finding what a pattern means among all files that agents made."""
+
 WORK = 30_000
 """Steps for the content of all files of a call."""
 
@@ -53,6 +56,8 @@ class RunFiles:
         self.unread: dict[str, UnreadFile] = {}
         self.runs = 0
         """Programs that the files run."""
+        self.patterns: dict[str, list[str]] = {}
+        """With the files that agents made and that they mean."""
         self._entered: list[tuple[str, str]] = []
 
     def is_as(self, before: RunFiles) -> bool:
@@ -60,6 +65,8 @@ class RunFiles:
         if before._made is not self._made or before.was_empty != self._made.is_empty:
             return False
         if any(self.is_made(path) != made for path, made in before.made_asked.items()):
+            return False
+        if any(self._made.matching(pattern, MAX_PARTS) != found for pattern, found in before.patterns.items()):
             return False
         for path, state in before.asked.items():
             self._known[path] = self._read(path, sure=False)
@@ -116,6 +123,21 @@ class RunFiles:
         """Whether an agent wrote this very file, or fetched it by itself: not with a folder of others."""
         found = self.made_asked[path] = self._made.exactly(path) is not None
         return found
+
+    def meant(self, word: str, cwd: str) -> list[str]:
+        """The files that agents made and that a word with wildcards may name."""
+        last = word.rpartition("/")[2].replace(UNKNOWN, "")
+        if self._made.is_empty or len(word) > MAX_WORD or not last.strip("*?") or UNKNOWN in cwd:
+            return []
+        pattern = normal(word.replace(UNKNOWN, "*"), self._where, cwd)
+        if pattern not in self.patterns:
+            self._work_of_call.spend(WORK_OF_PATTERN)
+            self.patterns[pattern] = self._made.matching(pattern, MAX_PARTS)
+        return self.patterns[pattern]
+
+    def is_made_at(self, word: str, cwd: str) -> bool:
+        path = "" if self._made.is_empty else self.path(word, cwd)
+        return bool(path) and self.is_made(path)
 
     def copied_from(self, word: str, cwd: str) -> str:
         """Where an earlier call copied, moved or linked a file from; empty if it did not."""
