@@ -38,7 +38,6 @@ MAX_MEMORY = 1 << 24
 """Bytes for unpacking: an archive may ask for gigabytes."""
 
 
-
 def each_choice(fold: Callable[..., Value], *values: Value) -> Value:
     """Applies an operation to each of the values that its operands may be, if they are few."""
     open_ = [at for at, value in enumerate(values) if isinstance(value, Either)]
@@ -248,7 +247,7 @@ def _format(value: str, args: list[Value], named: dict[str, Value]) -> Value:
         if found[0] in ("{{", "}}"):
             return found[0][0]
         name = found[1]
-        if name and not name.isdigit():
+        if name and not name.isdecimal():
             return text(named.get(name, NOTHING))
         at = int(name[:4]) if name else next(count, MAX_ITEMS)
         return text(args[at]) if at < len(args) else UNKNOWN
