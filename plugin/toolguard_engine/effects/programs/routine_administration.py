@@ -22,7 +22,7 @@ _QUIET = (
 )
 _WORD = r"(?!-[co]|--(?:opt|conf|set|plug|installr|root|host|mach))[\w@.:=%+,*-]{1,120}"
 _WORDS = rf"(?: {_WORD})*"
-_LOG_OR_SETTING = r"(?: (?!/proc/(?:k|\S*/(?:root|cwd|fd|mem|environ|exe|task|map_files)(?:/|\s|\Z)))/(?:var/log|proc|sys)/[\w./@:*-]{1,200})+"
+_LOG_OR_SETTING = r"(?: (?!/proc/(?:k|\S*/(?:root|cwd|fd|mem|environ|exe|task|map_files)(?:/|\s|\Z)))/(?:var/log|proc|sys)/[\w./@:*-]{1,200})+"  # noqa: E501
 
 _READS = {
     "apt|apt-get|apt-cache": (
@@ -59,13 +59,13 @@ _READS = {
     "ufw": r" (?:status(?: verbose| numbered)?|version|app list|show \w+)",
     "fdisk|sfdisk|parted|gdisk": r" -l(?: [\w/.-]{1,60})*",
     "iptables|ip6tables": (
-        rf"(?: -t (?:nat|filter|mangle|raw))? (?:-L|-S|--list|--list-rules)(?: [A-Z]{{2,20}})?(?: -[nvx]{{1,3}}| --line-numbers)*"
+        r"(?: -t (?:nat|filter|mangle|raw))? (?:-L|-S|--list|--list-rules)(?: [A-Z]{2,20})?(?: -[nvx]{1,3}| --line-numbers)*"
     ),
     "nft": r" list [\w -]{1,80}",
     "smartctl": r"(?: -(?:a|i|H|x|A|l \w+|d [\w,]+))+(?: [\w/.-]{1,60})",
     "hdparm": r" -[iI] [\w/.-]{1,60}",
     "nmcli|ip|iw|ethtool|resolvectl|timedatectl|hostnamectl|localectl|loginctl|networkctl": (
-        r"(?!(?: \S+)* (?!-)\S+ (?:[acdlr]|con)(?: |\Z))(?: (?:device|dev|d|connection|con|c|general|g|addr|address|a|route|r|link|l|neigh|status|show|list|ls|wifi|"
+        r"(?!(?: \S+)* (?!-)\S+ (?:[acdlr]|con)(?: |\Z))(?: (?:device|dev|d|connection|con|c|general|g|addr|address|a|route|r|link|l|neigh|status|show|list|ls|wifi|"  # noqa: E501
         r"statistics|query|session-status|list-sessions|list-users|-br|-brief|-4|-6|-s|-c|eth\d|wlan\d|enp\w+|wlp\w+|"
         r"scan|rescan))*"
     ),

@@ -73,9 +73,7 @@ def scripts(run: ProgramRun, *, only_loaded: bool = False) -> Iterator[str]:
                 path = module.replace(".", "/")
                 yield from (f"{path}.py", f"{path}/__main__.py")
             return
-        elif word in interpreters.WITH_VALUE:
-            at += 1
-        elif only_loaded and word in _CODE:
+        elif word in interpreters.WITH_VALUE or (only_loaded and word in _CODE):
             at += 1
         elif not word.startswith("-") and not (word in _RUNNING and language == "javascript"):
             if language != "awk" and language and not only_loaded:

@@ -391,7 +391,7 @@ class Walk:
             return StdinSource(fed.text, (*fed.programs, "cat"), fed.files, fed.was)
         return feed
 
-    def run(self, run: ProgramRun, state: ShellState) -> StdinSource:
+    def run(self, run: ProgramRun, state: ShellState) -> StdinSource:  # noqa: PLR0912 - a case for each kind
         """Runs one program and everything it starts; returns its output."""
         name = run.name
         state.work.spend(PROGRAM + _steps(run))
@@ -470,7 +470,7 @@ class Walk:
 
     def _on_path(self, run: ProgramRun, state: ShellState) -> FilePlace | None:
         """The script that an agent put where the command looks for programs."""
-        found = dict(run.assigns).get("PATH") or state.variables.get("PATH", "")
+        found = str(dict(run.assigns).get("PATH") or state.variables.get("PATH", ""))
         if self.running is None or not found or is_away(run):
             return None
         for folder in found.split(":")[:MAX_FED]:
@@ -700,7 +700,7 @@ class Walk:
             ProgramRun(argv, _called(argv[0]), state.via, (), (), None, given, run.piped, run.pipeline, state.cwd), state
         )
 
-    def run_wrapped(self, run: ProgramRun, wrapper: Wrapper, state: ShellState) -> StdinSource | None:
+    def run_wrapped(self, run: ProgramRun, wrapper: Wrapper, state: ShellState) -> StdinSource | None:  # noqa: PLR0912 - a case for each kind
         """Runs the inner program of a wrapper; None if none can be seen."""
         argv = run.argv
         at = after_verb(argv, wrapper)
@@ -762,7 +762,7 @@ class Walk:
     def inner_text(self, text: str, run: ProgramRun, state: ShellState) -> StdinSource:
         return self.text(text, state, run.stdin, piped=run.piped, pipeline=run.pipeline)
 
-    def code(self, run: ProgramRun, state: ShellState) -> None:
+    def code(self, run: ProgramRun, state: ShellState) -> None:  # noqa: PLR0912 - a case for each kind
         """Shell commands in the code of an interpreter, or in the input of a database client; the files that it runs."""
         if run.name in sql.CLIENTS:
             self._client(run, state)
