@@ -102,6 +102,16 @@ def test_a_repository_cannot_make_git_run_its_programs(tmp_path: Path) -> None:
     assert not ran.exists()
 
 
+def test_a_missing_object_is_not_fetched(tmp_path: Path) -> None:
+    script = f"""git init -q && echo 1 > a && git add a && git -c user.name=a -c user.email=a@b commit -qm x
+    git config remote.o.url "ext::sh -c touch% {tmp_path}/ran"; git config protocol.ext.allow always
+    git config remote.o.promisor true; git config extensions.partialClone o; git config core.repositoryformatversion 1
+    tree=$(git rev-parse 'HEAD^{{tree}}'); rm -f .git/objects/$(echo $tree | cut -c1-2)/$(echo $tree | cut -c3-)"""
+    subprocess.run(["/bin/sh", "-c", script], cwd=tmp_path, check=True, capture_output=True)
+    assert "1 tracked" in git_facts.facts(on(tmp_path / "a"))
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_forced_push_says_what_it_drops(tmp_path: Path) -> None:
     script = """git init -q --bare o && git clone -q o w && cd w && git config user.name a && git config user.email a@b
     for n in 1 2 3; do echo $n > f; git add f; git commit -qm $n; done

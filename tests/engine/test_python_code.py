@@ -940,6 +940,8 @@ HOSTILE = {
     "calls": "f(" * 5_000 + ")" * 5_000,
     "signs": "x = " + "-" * 20_000 + "1",
     "negations": "x = " + "not " * 10_000 + "1",
+    "prefixes": "x > " + "not " * 39 + "nnot " * 60,
+    "digits": "'{\u00b2}'.format(1)",
     "lambdas": "x = " + "lambda: " * 5_000 + "1",
     "attributes": "a" + ".b" * 20_000,
     "sum": "+".join(["a"] * 15_000),

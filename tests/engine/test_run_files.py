@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from hashlib import sha256
 
+import msgspec
 import pytest
 
 from toolguard_engine.approvals.binding import bind
 from toolguard_engine.config.settings import Config
+from toolguard_engine.effects.made_files import changes
 from toolguard_engine.effects.shell.run_files import MAX_ASKED
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
@@ -85,6 +87,12 @@ SLIPS = [
     ("systemctl --user start a", {f"{HOME}/.config/systemd/user/a.service": f"[Service]\nExecStart=/bin/sh -c '{HARM}'\n"},
      "~/.config/systemd/user/a.service line 2"),
     ("git config core.hooksPath hooks && git commit -m x", {"hooks/pre-commit": SHELL}, "hooks/pre-commit line 3"),
+    ('eval "$(cat x.sh)"', {"x.sh": SHELL}, "x.sh line 3"),
+    ("tail -n +2 x.sh | sh", {"x.sh": SHELL}, "x.sh line 3"),
+    ("node -r ./x.js -e 1", {"x.js": "fs.rmSync(os.homedir() + '/important', {recursive: true})"}, "x.js line 1"),
+    ("node sub", {"sub/index.js": "fs.rmSync(os.homedir() + '/important', {recursive: true})"}, "sub/index.js line 1"),
+    ("python3 sub", {"sub/__main__.py": PYTHON}, "sub/__main__.py line 3"),
+    ("python3 -c \"exec(open('x.txt').read())\"", {"x.txt": PYTHON}, "x.txt line 3"),
     ("psql -f x.sql", {"x.sql": "select 1;\nDROP DATABASE shop;\n"}, "x.sql line 2"),
 ]  # fmt: skip
 
@@ -125,6 +133,47 @@ def test_what_cannot_be_read_is_held_where_an_agent_made_it(why: str) -> None:
         assert weighed(command, files).decision == "allow"
         found = weighed(command, files, {name: FileRecord("outside", digest="d")})
         assert (found.code, name in found.reason) == ("rule.code.run-unread", True)
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "text"),
+    [
+        ("sh ./*.sh", "x.sh", SHELL),
+        ("for f in ?.sh; do ./$f; done", "x.sh", SHELL),
+        ("PATH=.:$PATH x.sh", "x.sh", SHELL),
+        ("parallel :::: x.sh", "x.sh", SHELL),
+        ("python3 -c 'import json'", "json.py", PYTHON),
+        ("python3 -c 'import pkg'", "pkg/__init__.py", PYTHON),
+        ("; ".join(f"sh {n}.sh" for n in range(20)) + "; sh x.sh", "x.sh", SHELL),
+        ("; ".join(f"./{n}" for n in range(100)) + "; sh x.sh", "x.sh", SHELL),
+    ],
+)
+def test_files_that_only_an_agent_can_mean(command: str, name: str, text: str) -> None:
+    others: dict[str, str | Unread] = {f"{n}.sh": f"echo {n}\n" for n in range(20)}
+    assert weighed(command, {**others, name: text}, {name: FileRecord("agent")}).decision == "hold"
+    assert weighed(command, {**others, name: "x=1\n"}, {name: FileRecord("agent")}).decision == "allow"
+
+
+def test_wildcards_mean_what_is_there_now() -> None:
+    judged, _ = guard({"a.sh": "echo\n", "b.sh": HARM}, {"a.sh": FileRecord("agent")})
+    call = Call("exec", {"command": "sh *.sh"}, cwd=WORK)
+    assert judged.weigh(call).decision == "allow"
+    judged.files.wrote(f"{WORK}/b.sh", FileRecord("agent"))
+    assert judged.weigh(call).decision == "hold"
+
+
+def test_a_script_of_an_agent_behind_too_many_others_is_held() -> None:
+    chain: dict[str, str | Unread] = {f"{n}.sh": f"sh {n + 1}.sh\n" for n in range(9)}
+    assert weighed("sh 0.sh", chain, {name: FileRecord("agent") for name in chain}).code == "rule.code.run-unread"
+    assert weighed("sh 0.sh", chain).decision == "allow"
+
+
+def test_halves_of_surrogate_pairs_reach_no_text() -> None:
+    judged, _ = guard({})
+    for command in ("rm -rf $'/home/ada/\\ud800'", "node -e \"fs.rmSync('/home/ada/\\ud800', {recursive: true})\""):
+        reading = judged.read(Call("exec", {"command": command}, cwd=WORK))
+        assert msgspec.json.encode(judged.judge_reading(reading))
+        assert not [each for each in changes(reading) if "\ud800" in each.path]
 
 
 def test_a_program_that_an_agent_built_may_run() -> None:

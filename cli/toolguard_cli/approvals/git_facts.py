@@ -1,6 +1,6 @@
 """What git knows of a held call: whether the files are tracked, what of them is not committed, what a forced push would
 drop. Only commands of git that run no program of the repository's own configuration (no hook, filter or file system
-monitor), because an agent may have written that."""
+monitor, transport), because an agent may have written that."""
 
 from __future__ import annotations
 
@@ -26,6 +26,9 @@ _SAFE = (
     "-c",
     "core.pager=cat",
 )
+_ENVIRONMENT = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+"""Nothing is fetched: git gets a missing object from where the repository says, which may be a program."""
+
 _LOSES = frozenset(["delete", "empty", "move", "write"])
 
 
@@ -33,7 +36,8 @@ def facts(effect: HeldEffect) -> str:
     """Of a path that would be lost; empty where git knows nothing of it."""
     if effect.kind not in _LOSES or not effect.path or not os.path.lexists(effect.path):
         return ""
-    folder = Path(effect.path) if Path(effect.path).is_dir() else Path(effect.path).parent
+    path = Path(effect.path)
+    folder = path if path.is_dir() and not path.is_symlink() else path.parent
     known = _lines(folder, "ls-files", "--debug", "-z", "--", effect.path)
     if known is None:
         return "not in a git repository" if effect.kind == "delete" else ""
@@ -61,7 +65,7 @@ def forced_push(cwd: str) -> str:
 
 def _lines(folder: Path, *command: str) -> str | None:
     try:
-        done = subprocesses.ask([*_SAFE, "-C", str(folder), *command], SECONDS)
+        done = subprocesses.ask([*_SAFE, "-C", str(folder), *command], SECONDS, env=os.environ | _ENVIRONMENT)
     except (OSError, ValueError, TimeoutExpired):
         return None
     return done.output if done.code == 0 else None

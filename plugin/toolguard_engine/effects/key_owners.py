@@ -62,7 +62,10 @@ def belongs(variable: str, host: str) -> bool:
 def is_foreign(variable: str, host: str) -> bool:
     """Whether a variable surely holds the key of another service; that may also run at home (`gitlab.corp.example`)."""
     service = of_variable(variable)
-    return service is not None and bool(host) and not is_own(service, host) and service.name not in host.lower().split(".")
+    if service is None or not host or is_own(service, host):
+        return False
+    posing = any(f".{known}." in f".{host.lower()}." for known in service.hosts)
+    return posing or service.name not in host.lower().split(".")
 
 
 _SHARED = frozenset("co com org net gov ac edu github gitlab vercel netlify herokuapp pages workers web".split())  # noqa: SIM905

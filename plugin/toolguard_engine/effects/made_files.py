@@ -18,8 +18,10 @@ from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.effects.shell.places import Where, normal
 from toolguard_engine.effects.shell.wrappers import value_of
 from toolguard_engine.model.files import MAX_EXPECTED_TEXT, Origin
+from toolguard_engine.wording.redact import HALVES
 
 MAX_CHANGES = 100
+MAX_PATH = 4_096
 _ADDRESS = re.compile(r"\w{2,10}://(?:[^/@\s]{1,200}@)?([^/:\s?#]{1,200})|[\w.-]{1,60}@([\w.-]{1,200}):")
 _PATCH_FILE = re.compile(r"^\*\*\* (?:Update|Add) File:(.+)$")
 _WRITES = frozenset({"write", "empty", "disguise", "mcp-write"})
@@ -51,7 +53,7 @@ def changes(reading: CallReading) -> list[MadeFile]:
                 found.append(_with_text(each, texts))
                 if len(found) > MAX_CHANGES:
                     break
-    return [each for each in found[:MAX_CHANGES] if each.path]
+    return [each for each in found[:MAX_CHANGES] if each.path and len(each.path) + len(each.source) <= MAX_PATH]
 
 
 def _with_text(change: MadeFile, texts: dict[str, str]) -> MadeFile:
@@ -63,7 +65,7 @@ def _with_text(change: MadeFile, texts: dict[str, str]) -> MadeFile:
 
 def _path(path: str, where: Where, cwd: str) -> str:
     """Absolute; empty where it is not known."""
-    if UNKNOWN in path or GLOB.search(path):
+    if UNKNOWN in path or GLOB.search(path) or not (path.isascii() or HALVES.search(path) is None):
         return ""
     full = normal(path, where, cwd)
     return "" if UNKNOWN in full or full.startswith(("/~", "/$", "/dev/", "/proc/")) else full
@@ -149,7 +151,7 @@ def _is_fed_by_fetcher(run: ProgramRun) -> bool:
 
 def _host(run: ProgramRun) -> str:
     found = next((match for word in run.argv[1:] if (match := _ADDRESS.search(word[:1_000]))), None)
-    return (found[1] or found[2]) if found else "another machine"
+    return HALVES.sub("\ufffd", found[1] or found[2]) if found else "another machine"
 
 
 def _unpacked(run: ProgramRun, where: Where) -> Iterator[MadeFile]:

@@ -6,8 +6,11 @@ size, number and time; without one every file is `Unread("absent")`. Paths are a
 
 from __future__ import annotations
 
+import fnmatch
+import re
 from collections import OrderedDict
 from collections.abc import Iterator
+from itertools import islice
 from typing import Literal, Protocol
 
 import msgspec
@@ -142,6 +145,15 @@ class FileMemory:
     @property
     def is_empty(self) -> bool:
         return not self._records
+
+    def matching(self, pattern: str, limit: int) -> list[str]:
+        """The last files that a pattern with `*`, `?` and `[]` means; `*` does not reach into folders."""
+        if not self._records:
+            return []
+        depth = pattern.count("/")
+        named = re.compile(fnmatch.translate(pattern)).match
+        found = (path for path in reversed(self._records) if path.count("/") == depth and named(path))
+        return list(islice(found, limit))
 
     def has_below(self, folder: str) -> bool:
         """Whether there is a record of something in a folder."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 
 from toolguard_engine.effects.shell.place_globs import GLOB
-from toolguard_engine.model.held_details import HeldDetails, HeldEffect
+from toolguard_engine.model.held_details import MAX_TARGET, HeldDetails, HeldEffect
 from toolguard_engine.wording import printable
 
 MAX_ENTRIES = 50_000
@@ -72,7 +72,7 @@ class _Look:
             except FileNotFoundError:
                 continue
             if stat.S_ISLNK(status.st_mode) and len(matches) == 1:
-                return f"a link to {os.readlink(match)}"  # noqa: PTH115 - no Path is made of a hostile name
+                return f"a link to {os.readlink(match)[:MAX_TARGET]}"  # noqa: PTH115 - no Path is made of a hostile name
             for entry in self._files(match, status):
                 files, size, newest = files + 1, size + entry.st_size, max(newest, entry.st_mtime)
         if not files:

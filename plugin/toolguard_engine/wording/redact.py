@@ -92,6 +92,9 @@ UNPRINTABLE = re.compile(
 )
 """Control and formatting characters (line ends, bidirectional overrides), which can disguise a text."""
 
+HALVES = re.compile("[\ud800-\udfff]")
+"""Halves of surrogate pairs, which code may spell as escapes and no file can hold."""
+
 
 def keys_in(text: str) -> Iterator[re.Match[str]]:
     """The texts in a known key format, a bounded number. Only the places where one can begin are examined."""
@@ -135,7 +138,8 @@ def redact_text(text: str, *, active: bool = False, scanned: int = MAX_SCANNED) 
     """
     hide = _hide_passive if active else _hide_value
     rest = len(text) - scanned
-    text = _SECRET_VALUE.sub(HIDDEN, text[:scanned])
+    text = text[:scanned] if text.isascii() else HALVES.sub("\ufffd", text[:scanned])
+    text = _SECRET_VALUE.sub(HIDDEN, text)
     for pattern in (_HEADER, _SCHEME, _USERINFO, _LONE_USERINFO, _CURL_USER, _SHORT_OPTION, _OPTION, _ASSIGNED):
         text = pattern.sub(hide, text)
     return f"{text[:-MARGIN]}... ({rest + scanned} characters)" if rest > 0 else text

@@ -27,7 +27,10 @@ _CHARACTERS = 8
 """That are parsed in one step of work."""
 
 _BRACKETS = re.compile(r"[()\[\]{}]")
-_CHAINS = re.compile(r"(?:[-+~][\s(]{0,9}){40}|(?:\b(?:not|lambda|await)\b[^\n]{0,9}){40}|(?:\*\*[^\n*]{0,9}){60}")
+_PREFIX = r"\b(?:not|lambda|await)\b"
+_CHAINS = re.compile(
+    rf"(?:[-+~][\s(]{{0,9}}){{40}}|(?:{_PREFIX}(?:(?!{_PREFIX})[^\n]){{0,9}}){{40}}|(?:\*\*[^\n*]{{0,9}}){{60}}"
+)
 _TEXTS = re.compile(
     r"\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}|\"(?:[^\"\\\n]|\\.){0,9999}+\"|'(?:[^'\\\n]|\\.){0,9999}+'|\#[^\n]*"
 )

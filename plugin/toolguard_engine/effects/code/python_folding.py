@@ -34,6 +34,8 @@ from toolguard_engine.effects.shell.place_names import words
 FAULTS = (ValueError, TypeError, KeyError, IndexError, AttributeError, LookupError, OverflowError, ArithmeticError)
 MAX_NUMBER = 1 << 64
 MAX_BASE, MAX_POWER = 1_024, 64
+MAX_MEMORY = 1 << 24
+"""Bytes for unpacking: an archive may ask for gigabytes."""
 
 
 def each_choice(fold: Callable[..., Value], *values: Value) -> Value:
@@ -245,7 +247,7 @@ def _format(value: str, args: list[Value], named: dict[str, Value]) -> Value:
         if found[0] in ("{{", "}}"):
             return found[0][0]
         name = found[1]
-        if name and not name.isdigit():
+        if name and not name.isdecimal():
             return text(named.get(name, NOTHING))
         at = int(name[:4]) if name else next(count, MAX_ITEMS)
         return text(args[at]) if at < len(args) else UNKNOWN
@@ -266,7 +268,7 @@ _DECODERS: dict[str, Callable[[bytes], bytes]] = {
     "base32": base64.b32decode, "base16": lambda data: base64.b16decode(data, casefold=True), "base85": base64.b85decode,
     "ascii85": base64.a85decode, "hex": lambda data: binascii.unhexlify(b"".join(data.split())), "zlib": _inflated,
     "gzip": _inflated, "bz2": lambda data: bz2.BZ2Decompressor().decompress(data, MAX_TEXT),
-    "lzma": lambda data: lzma.LZMADecompressor().decompress(data, MAX_TEXT),
+    "lzma": lambda data: lzma.LZMADecompressor(memlimit=MAX_MEMORY).decompress(data, MAX_TEXT),
     "rot13": lambda data: codecs.encode(data.decode("latin-1"), "rot13").encode(),
 }  # fmt: skip
 

@@ -269,7 +269,7 @@ class ScriptReader(CommandReader):
         if token.kind == "words":
             return token.text.split()[:200], at + 1
         if token.kind == "number":
-            return int(token.text) if token.text.isdigit() and len(token.text) < 9 else token.text, at + 1  # noqa: PLR2004
+            return int(token.text) if token.text.isdecimal() and len(token.text) < 9 else token.text, at + 1  # noqa: PLR2004
         if token.kind == "name":
             return self.named(token, at, end)
         if token.kind == "sign" and token.text in OPENS:

@@ -89,6 +89,7 @@ _SIGN = (
     r"=>|->|\?\.(?!\d)|::|\?\?=?|\|\|=?|&&=?|\.\.\.|\.\.|\*\*=?|<<~?|=~|!~|===|!==|==|!=|<=>|<=|>=|\+\+|--"
     r"|[+\-*/.%|&^]=(?!=)|[^\w\s]"
 )
+_BLANK = re.compile(r"(?:[^\S\n]|\\\n)*")
 _SPACES = frozenset({"", " ", "\n", "\t", "\r"})
 _OPEN, _CLOSE = {"(": ")", "[": "]", "{": "}"}, {")", "]", "}"}
 _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
@@ -135,7 +136,7 @@ def _table(syntax: Syntax) -> re.Pattern[str]:
             rf"(?P<quote>[{syntax.marks}])",
             rf"(?P<sign>{_SIGN})",
         ]
-        found = _TABLES[id(syntax)] = re.compile(rf"(?:[^\S\n]|\\\n)*+(?:{'|'.join(parts)})", re.MULTILINE)
+        found = _TABLES[id(syntax)] = re.compile(rf"{_BLANK.pattern}(?:{'|'.join(parts)})", re.MULTILINE)
     return found
 
 
@@ -158,7 +159,8 @@ class Tokens:
                 break
             one = match(text, at)
             if one is None:
-                at += 1
+                blank = _BLANK.match(text, at)
+                at = (blank.end() if blank else at) + 1
                 continue
             kind, start = one.lastgroup, one.start(one.lastindex or 0)
             at = one.end()

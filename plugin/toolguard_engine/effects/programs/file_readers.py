@@ -231,6 +231,7 @@ def finds_leftovers(run: ProgramRun) -> bool:
     tests = found_in(run)[1]
     if not _BUT_THESE.isdisjoint(tests):
         return False
+    tests = tests[: tests.index("-delete")] if "-delete" in tests else tests  # what follows it filters nothing
     wanted = [tests[i + 1] for i, word in enumerate(tests[:-1]) if word in ("-name", "-iname")]
     joined = tests.count("-o") + tests.count("-or")
     return bool(wanted) and joined < len(wanted) and all(_LEFT.fullmatch(name[:MAX_PATTERN]) for name in wanted)

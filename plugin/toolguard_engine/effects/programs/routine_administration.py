@@ -11,17 +11,18 @@ from typing import Literal
 
 Routine = Literal["", "reads", "installs"]
 
-_NAME = r"[a-z0-9][a-z0-9+._-]{0,80}(?::[a-z0-9]{1,10})?(?:=[\w.:~+*-]{1,60})?"
-"""A package by name: no path, no address, no option."""
+_NAME = r"[a-z0-9][a-z0-9+._-]{0,80}(?<!-)(?::[a-z0-9]{1,10})?(?:=[\w.:~+*-]{1,60})?"
+"""A package by name: no path, no address, no option; one that ends in `-` would be removed."""
 _NAMES = rf"(?: {_NAME}){{1,60}}"
-_SHORT = r"(?: -[a-zA-Z0-9]{1,8})*"
+_SHORT = r"(?: -[abd-np-zABE-Z0-9]{1,8})*"
+"""Without `-c FILE` and `-o SETTING`, which may name programs."""
 _QUIET = (
     r"(?: (?:-y|-q|-qq|-yq|-qy|-yqq|-qqy|-f|-u|--yes|--assume-yes|--quiet|--no-install-recommends|--fix-missing|--upgrade"
     r"|--no-upgrade|--noconfirm|--needed|--refresh|--no-cache|--non-interactive|--best|--no-progress))*"
 )
-_WORD = r"[\w@.:=%+,*-]{1,120}"
+_WORD = r"(?!-[co]|--(?:opt|conf|set|plug|installr|root|host|mach))[\w@.:=%+,*-]{1,120}"
 _WORDS = rf"(?: {_WORD})*"
-_LOG_OR_SETTING = r"(?: /(?:var/log|proc|sys)/[\w./@:*-]{1,200})+"
+_LOG_OR_SETTING = r"(?: (?!/proc/(?:k|\S*/(?:root|cwd|fd|mem|environ|exe|task|map_files)(?:/|\s|\Z)))/(?:var/log|proc|sys)/[\w./@:*-]{1,200})+"  # noqa: E501
 
 _READS = {
     "apt|apt-get|apt-cache": (
@@ -31,7 +32,7 @@ _READS = {
     "dnf|yum|zypper": (
         rf"{_SHORT} (?:list|info|search|repolist|provides|history|check-update|se|if|lr|lu|repoquery|deplist){_WORDS}"
     ),
-    "rpm": r" -q[a-z]{0,6}(?: [\w./+*-]{1,120})*",
+    "rpm": r" -q[a-z]{0,6}(?: (?:[\w./+*][\w./+*-]{0,119}|-[a-ce-z]{1,4}|--(?:last|changelog|scripts|requires|provides)))*",
     "pacman": r" -Q[a-z]{0,6}(?: [\w.+-]{1,120})*",
     "snap|flatpak": rf" (?:list|info|find|search|version|services|connections|changes|refresh --list){_WORDS}",
     "systemctl": (
@@ -44,25 +45,27 @@ _READS = {
         r"--file|--root|--image)[\w./@:=+,*-]{1,120}| [0-9-]{8,10}| \d\d:\d\d(?::\d\d)?| [a-z]+ ago)*"
     ),
     "dmesg": (
-        r"(?: (?:-[THWkuwxlfJePrS]{1,6}|--(?:human|follow|level=[\w,]+|ctime|color=\w+|since|decode)|[\w,:-]{1,40}))*"
+        r"(?: (?:-[THWkuwxlfJePrS]{1,6}|--(?:human|follow|level=[\w,]+|ctime|color=\w+|since|decode)|\w[\w,:-]{0,39}))*"
     ),
     (
-        "df|du|free|uptime|hostname|uname|lsblk|blkid|lscpu|lsusb|lspci|lsmod|lshw|dmidecode|last|lastb|w|who|ps|"
+        "df|du|free|uptime|uname|lsblk|lscpu|lsusb|lspci|lsmod|lshw|dmidecode|last|lastb|w|who|ps|"
         "pstree|vmstat|iostat|lsns|findmnt|nproc|stat|ss|netstat|lsof|sensors|pvs|vgs|lvs|pvdisplay|"
         "vgdisplay|lvdisplay|getcap|modinfo"
     ): (
-        r"(?: (?!-\w*K|--kill)[\w./@:=%+,*~-]{1,200})*"
+        r"(?: (?!-\w*[KD]|--(?:kill|diag|dump|config|profile|cache|garbage|write)|-dump|-c\Z|-c )[\w./@:=%+,*~-]{1,200})*"
     ),
+    "hostname": r"(?: -[AIadfis])*",
+    "blkid": r"(?: -(?:o|s) \w+| /dev/\w+)*",
     "ufw": r" (?:status(?: verbose| numbered)?|version|app list|show \w+)",
     "fdisk|sfdisk|parted|gdisk": r" -l(?: [\w/.-]{1,60})*",
     "iptables|ip6tables": (
-        rf"(?: -t (?:nat|filter|mangle|raw))? (?:-L|-S|--list|--list-rules)(?: [A-Z]{{2,20}})?{_SHORT}"
+        r"(?: -t (?:nat|filter|mangle|raw))? (?:-L|-S|--list|--list-rules)(?: [A-Z]{2,20})?(?: -[nvx]{1,3}| --line-numbers)*"
     ),
     "nft": r" list [\w -]{1,80}",
     "smartctl": r"(?: -(?:a|i|H|x|A|l \w+|d [\w,]+))+(?: [\w/.-]{1,60})",
     "hdparm": r" -[iI] [\w/.-]{1,60}",
     "nmcli|ip|iw|ethtool|resolvectl|timedatectl|hostnamectl|localectl|loginctl|networkctl": (
-        r"(?: (?:device|dev|d|connection|con|c|general|g|addr|address|a|route|r|link|l|neigh|status|show|list|ls|wifi|"
+        r"(?!(?: \S+)* (?!-)\S+ (?:[acdlr]|con)(?: |\Z))(?: (?:device|dev|d|connection|con|c|general|g|addr|address|a|route|r|link|l|neigh|status|show|list|ls|wifi|"  # noqa: E501
         r"statistics|query|session-status|list-sessions|list-users|-br|-brief|-4|-6|-s|-c|eth\d|wlan\d|enp\w+|wlp\w+|"
         r"scan|rescan))*"
     ),

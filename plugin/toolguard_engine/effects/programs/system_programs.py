@@ -130,7 +130,8 @@ def _elevated(run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG00
         other = other or argv[at] in _ROOT_SHELL or argv[at] in _SUDO_VALUES
         at += 2 if argv[at] in _SUDO_VALUES else 1
     if at < len(argv) or other:
-        kind = "" if other else routine(argv[at:])
+        kept = any(word.startswith(("-E", "--preserve-env")) for word in argv[1:at])  # a pager or an editor of the caller
+        kind = "" if other or kept else routine(argv[at:])
         yield Effect("elevate", " ".join(argv[at : at + 8])[:120], "", frozenset([kind]) if kind else _NONE, run)
 
 

@@ -19,17 +19,17 @@ _MAX_WORDS = 40
 _LOADING = frozenset({"-r", "--require", "--import", "--loader", "-f", "--file"})
 """Options whose value is code as well."""
 
+_CODE = frozenset({"-e", "--eval", "-p", "--print", "-pe", "-c"})
+
 _RUNNING = frozenset({"run", "test", "serve", "watch"})
 """Sub-commands of `deno`, `bun` and `tsx` before the script."""
-
-_FOLDER_MAIN = {"python": "__main__.py", "javascript": "index.js"}
-"""What runs of a folder that is named instead of a script."""
 
 _PYTHON = re.compile(
     r"^[ \t]{0,40}(?:import[ \t]{1,9}(?P<names>[\w.][\w., \t]{0,200})|from[ \t]{1,9}(?P<dots>\.{0,4})(?P<module>[\w.]{0,99})"
     r"[ \t]{1,9}import[ \t]{1,9}\(?(?P<parts>[\w, \t]{0,200}))"
     r"|(?:import_module|__import__)\(\s{0,9}['\"](?P<called>[\w.]{1,100})"
-    r"|(?:run_path|open)\(\s{0,9}['\"](?P<path>[^'\"\n]{1,200}\.py)['\"]",
+    r"|(?:run_path|open)\(\s{0,9}['\"](?P<path>[^'\"\n]{1,200}\.py)['\"]"
+    r"|exec\(\s{0,9}(?:compile\(\s{0,9})?(?:open|Path|pathlib\.Path)\(\s{0,9}['\"](?P<run>[^'\"\n]{1,200})['\"]",
     re.MULTILINE,
 )
 _SCRIPT = re.compile(
@@ -43,8 +43,18 @@ _ENDINGS = {
 }
 
 
-def scripts(run: ProgramRun) -> Iterator[str]:
-    """The files that an interpreter is named, its script last."""
+def _of_folder(word: str, language: str) -> Iterator[str]:
+    """What runs where the script is a folder, or a name without its ending."""
+    if "." in word.strip("./"):
+        return
+    if language == "python":
+        yield f"{word}/__main__.py"
+    elif language == "javascript":
+        yield from (f"{word}.js", f"{word}/index.js")
+
+
+def scripts(run: ProgramRun, *, only_loaded: bool = False) -> Iterator[str]:
+    """The files that an interpreter is named, its script last. `only_loaded`: beside code in its words."""
     argv, language = run.argv, interpreters.language(run.name)
     at = 1
     while at < min(len(argv), _MAX_WORDS):
@@ -66,13 +76,12 @@ def scripts(run: ProgramRun) -> Iterator[str]:
                 path = module.replace(".", "/")
                 yield from (f"{path}.py", f"{path}/__main__.py")
             return
-        elif word in interpreters.WITH_VALUE:
+        elif word in interpreters.WITH_VALUE or (only_loaded and word in _CODE):
             at += 1
         elif not word.startswith("-") and not (word in _RUNNING and language == "javascript"):
-            if language != "awk" and language:
+            if language != "awk" and language and not only_loaded:
                 yield word
-            if language in _FOLDER_MAIN and "." not in word.rpartition("/")[2].lstrip("."):
-                yield f"{word.rstrip('/')}/{_FOLDER_MAIN[language]}"
+                yield from _of_folder(word, language)
             return
         at += 1
 
@@ -80,7 +89,7 @@ def scripts(run: ProgramRun) -> Iterator[str]:
 def imported(code: str, language: str, folder: str) -> Iterator[tuple[str, ...]]:
     """For each file that code takes in from its folder: the paths at which it may be, of which the first one counts."""
     if language == "python":
-        if "import" in code or ".py" in code:
+        if "import" in code or ".py" in code or "exec(" in code:
             yield from islice(_of_python(code, folder), MAX_IMPORTS)
     elif language in ("javascript", "ruby", "perl", "php", "lua", "tcl"):
         for found in islice(_SCRIPT.finditer(code), MAX_IMPORTS):
@@ -98,8 +107,8 @@ def _with_ending(path: str, language: str) -> tuple[str, ...]:
 
 def _of_python(code: str, folder: str) -> Iterator[tuple[str, ...]]:
     for found in _PYTHON.finditer(code):
-        if found["path"]:
-            yield (found["path"],)
+        if path := found["path"] or found["run"]:
+            yield (path,)
         elif found["names"]:
             for name in found["names"].split(","):
                 words = name.split()
@@ -116,5 +125,11 @@ def _of_python(code: str, folder: str) -> Iterator[tuple[str, ...]]:
 
 
 def _module(name: str, folder: str) -> Iterator[tuple[str, ...]]:
-    if name.partition(".")[0] not in sys.stdlib_module_names:
-        yield (normpath(join(folder, name.replace(".", "/") + ".py")),)
+    path = normpath(join(folder, name.replace(".", "/")))
+    yield f"{path}.py", f"{path}/__init__.py"
+
+
+def is_unlikely(path: str) -> bool:
+    """Whether a module is probably not taken from this path, but from an installation: only what agents made is read."""
+    name = path.rpartition("/")[2]
+    return name == "__init__.py" or (name.removesuffix(".py") in sys.stdlib_module_names and name.endswith(".py"))

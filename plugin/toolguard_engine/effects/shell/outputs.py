@@ -72,15 +72,21 @@ def printed(run: ProgramRun) -> StdinSource:
     maker = _MAKERS.get(run.name)
     fed = run.stdin or NOTHING
     if maker is None:
-        return StdinSource(None, (*fed.programs[-MAX_PROGRAMS:], run.name), fed.files, _before(run))
+        files = _named(run) if run.name in _READERS else ()
+        programs = (*fed.programs[-MAX_PROGRAMS:], run.name)
+        return StdinSource(None, programs, (fed.files + files)[:MAX_PROGRAMS], _before(run))
     text = maker(run, fed)
     if text is not None and (len(text) > MAX_TEXT or UNKNOWN in text):
         text = None if len(text) > MAX_TEXT else text
-    files = tuple(word for word in run.argv[1:] if not word.startswith("-")) if run.name in _READERS else ()
+    files = _named(run) if run.name in _READERS else ()
     programs = fed.programs if run.name in _HANDING_ON and not files else (*fed.programs[-MAX_PROGRAMS:], run.name)
     if run.given:
         programs += tuple(name for _, feed in run.given for name in feed.programs)[:MAX_PROGRAMS]
     return StdinSource(text, programs, (fed.files + files)[:MAX_PROGRAMS], _before(run) if text is None else None)
+
+
+def _named(run: ProgramRun) -> tuple[str, ...]:
+    return tuple(word for word in run.argv[1:] if not word.startswith(("-", "+")))
 
 
 def _echo(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature

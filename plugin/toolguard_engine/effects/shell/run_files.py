@@ -6,7 +6,6 @@ A file that cannot be read changes nothing in the verdict, unless an agent made 
 from __future__ import annotations
 
 from collections.abc import Collection
-from fnmatch import fnmatchcase
 from hashlib import sha256
 from itertools import islice
 
@@ -34,6 +33,9 @@ MAX_ABOVE = 6
 
 _OF_SKILLS = "/skills/"
 """Scripts that come with a skill are what somebody else wrote."""
+
+WORK_OF_PATTERN = 1_500
+"""Steps for finding what a pattern means among all files that agents made."""
 
 WORK = 30_000
 """Steps for the content of all files of a call."""
@@ -67,6 +69,8 @@ class RunFiles:
         self.unread: dict[str, UnreadFile] = {}
         self.runs = 0
         """Programs that the files run."""
+        self.patterns: dict[str, list[str]] = {}
+        """With the files that agents made and that they mean."""
         self._entered: list[tuple[str, str]] = []
 
     def is_as(self, before: RunFiles) -> bool:
@@ -75,6 +79,8 @@ class RunFiles:
             return False
         if any(self.is_made(path) != made for path, made in before.made_asked.items()):
             return False
+        if any(self._made.matching(pattern, MAX_PARTS) != found for pattern, found in before.patterns.items()):
+            return False
         for path, state in before.asked.items():
             self._known[path] = self._read(path, sure=False)
             if not state or self.asked.get(path) != state:
@@ -82,12 +88,13 @@ class RunFiles:
         self.unread, self.runs = dict(before.unread), before.runs
         return True
 
-    def enter(self, file: FilePlace, part: str = "") -> bool:
-        """Whether a file, or a part of it, is to be judged, being run by those that were entered and not left."""
+    def enter(self, file: FilePlace, part: str = "", *, taken_in: bool = False) -> bool:
+        """Whether a file, or a part of it, is to be judged, being run by those that were entered and not left.
+        `taken_in`: by other code, where deep chains are ordinary."""
         if (file.path, part) in self._entered:
             return False
         if len({path for path, _ in self._entered} | {file.path}) > MAX_DEPTH or len(self._entered) >= MAX_PARTS:
-            self._leave_out(file, "it is run by a file that is run by others")
+            self._leave_out(file, "it is run by a file that is run by others", made=file.made and not taken_in)
             return False
         self._entered.append((file.path, part))
         return True
@@ -97,8 +104,8 @@ class RunFiles:
         if not {"long", "deep", "intricate"}.isdisjoint(flaws):
             self._leave_out(file, "it is too long or too intricate")
 
-    def _leave_out(self, file: FilePlace, why: str) -> None:
-        self.unread.setdefault(file.file, UnreadFile(file.file, why))
+    def _leave_out(self, file: FilePlace, why: str, *, made: bool = False) -> None:
+        self.unread.setdefault(file.file, UnreadFile(file.file, why, made))
 
     @property
     def work(self) -> WorkLimit:
@@ -137,6 +144,21 @@ class RunFiles:
             if source and target:
                 self._copies[target] = self._copies.get(source, source)
 
+    def meant(self, word: str, cwd: str) -> list[str]:
+        """The files that agents made and that a word with wildcards may name."""
+        last = word.rpartition("/")[2].replace(UNKNOWN, "")
+        if self._made.is_empty or len(word) > MAX_WORD or not last.strip("*?") or UNKNOWN in cwd:
+            return []
+        pattern = normal(word.replace(UNKNOWN, "*"), self._where, cwd)
+        if pattern not in self.patterns:
+            self._work_of_call.spend(WORK_OF_PATTERN)
+            self.patterns[pattern] = self._made.matching(pattern, MAX_PARTS)
+        return self.patterns[pattern]
+
+    def is_made_at(self, word: str, cwd: str) -> bool:
+        path = "" if self._made.is_empty else self.path(word, cwd)
+        return bool(path) and self.is_made(path)
+
     def copied_from(self, word: str, cwd: str) -> str:
         """Where an earlier call copied, moved or linked a file from; empty if it did not."""
         path = self.path(word, cwd)
@@ -159,14 +181,6 @@ class RunFiles:
         foreign = self.is_made(path) or self.is_made(found.path) or _OF_SKILLS in path or _OF_SKILLS in found.path
         return FilePlace(self.shown(path), path, found.text, 0, foreign)
 
-    def made_as(self, pattern: str, cwd: str) -> list[FilePlace]:
-        """The files of agents that a wildcard stands for."""
-        if UNKNOWN in pattern or len(pattern) > MAX_WORD:
-            return []
-        full = normal(pattern, self._where, cwd)
-        paths = islice((path for path in self._made.records if fnmatchcase(path, full)), MAX_PARTS)
-        return [file for path in paths if (file := self.text(path, "", sure=False))]
-
     def program(self, word: str, cwd: str, *, known: bool) -> FilePlace | None:
         """A script that is started by its path. `known`: a program of this name is known, so it is likely that one."""
         path = self.path(word, cwd)
@@ -175,9 +189,11 @@ class RunFiles:
         return self.text(word, cwd)
 
     def _read(self, path: str, *, sure: bool) -> FileText | None:
-        if len(self.judged) >= MAX_FILES or len(self.asked) >= MAX_ASKED:
+        made = sure and self.is_made(path)
+        share = 2 if made else 1  # what others use up is not at the expense of a script that the agent wrote
+        if len(self.judged) >= MAX_FILES * share or len(self.asked) >= MAX_ASKED * share:
             if sure:
-                self.unread.setdefault(self.shown(path), UnreadFile(self.shown(path), "too many files"))
+                self.unread.setdefault(self.shown(path), UnreadFile(self.shown(path), "too many files", made))
             return None
         found = self._source.read(path)
         if (expected := self._made.expected(path)) is not None:

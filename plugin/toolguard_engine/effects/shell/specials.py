@@ -13,7 +13,6 @@ from toolguard_engine.effects.shell import conventional_files, project_programs
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, ProgramRun, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState, here
 from toolguard_engine.effects.shell.outputs import NOTHING, known
-from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.effects.shell.project_files import makefile
 from toolguard_engine.effects.shell.walk import ASSIGNMENT, STDIN, Special, Walk
 from toolguard_engine.effects.shell.wrappers import SHELLS, Wrapper, options, value_of
@@ -94,12 +93,7 @@ def _script(walk: Walk, run: ProgramRun, at: int) -> str | None:
 def _script_files(walk: Walk, run: ProgramRun, at: int, state: ShellState) -> StdinSource:
     """Runs the script `argv[at]` of this machine, or those that reach the standard input."""
     named = at < len(run.argv) and run.argv[at] not in STDIN
-    if named and run.argv[at] == UNKNOWN:
-        found = walk.given_files(run, at)
-    elif named and walk.running is not None and GLOB.search(run.argv[at]):
-        found = walk.running.made_as(run.argv[at], run.cwd)
-    else:
-        found = [file for file in [walk.file_at(run.argv[at], run)] if file] if named else walk.fed_files(run)
+    found = walk.files_at(run.argv[at], run) if named else walk.fed_files(run)
     feed = StdinSource(None, (run.name,))
     for file in found:
         feed = walk.run_file(file, run, state, run.stdin if named else None)
@@ -189,6 +183,9 @@ def _parallel(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | N
     known = list(argv[end + 1 :]) if end < len(argv) and argv[end].startswith(":::") and argv[end] != "::::" else []
     if not known and run.stdin and run.stdin.text:
         known = run.stdin.text.splitlines()
+    lists = argv[end + 1 : end + 1 + MAX_GIVEN] if argv[end : end + 1] == ("::::",) else ()
+    for file in () if known else (*(file for word in lists for file in walk.files_at(word, run)), *walk.fed_files(run)):
+        known += file.text.splitlines()
     inner = state.fork("parallel")
     for value in known[:MAX_GIVEN] or [UNKNOWN]:
         if not rest:

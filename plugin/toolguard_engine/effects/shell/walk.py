@@ -391,7 +391,7 @@ class Walk:
             return StdinSource(fed.text, (*fed.programs, "cat"), fed.files, fed.was)
         return feed
 
-    def run(self, run: ProgramRun, state: ShellState) -> StdinSource:
+    def run(self, run: ProgramRun, state: ShellState) -> StdinSource:  # noqa: PLR0912 - a case for each kind
         """Runs one program and everything it starts; returns its output."""
         name = run.name
         state.work.spend(PROGRAM + _steps(run))
@@ -408,8 +408,10 @@ class Walk:
             ran = self.scripted(script, run, state.fork(name))
             if "/" in run.argv[0] and self.written(run.argv[0], run.cwd):
                 return ran
-        if self.running is not None and "/" in run.argv[0] and (file := self._program_file(run)):
-            return self.scripted(file, run, state.fork(name))
+        if self.running is not None and ("/" in run.argv[0] or "PATH" in state.variables or run.assigns):
+            file = self._program_file(run) if "/" in run.argv[0] else self._on_path(run, state)
+            if file:
+                return self.scripted(file, run, state.fork(name))
         if guesses.is_open(name):
             return self._guessed(run, state)
         special, wrapper = self.specials.get(name), WRAPPERS.get(name)
@@ -463,11 +465,28 @@ class Walk:
             return None
         name = run.name
         known_name = name in self.specials or name in WRAPPERS or name in interpreters.PROGRAMS or _is_interpreter(name)
-        return self.running.program(run.argv[0], run.cwd, known=known_name)
+        meant = self.running.meant(run.argv[0], run.cwd) if GLOB.search(run.argv[0]) else ()
+        return self.running.program(meant[0] if meant else run.argv[0], run.cwd, known=known_name)
+
+    def _on_path(self, run: ProgramRun, state: ShellState) -> FilePlace | None:
+        """The script that an agent put where the command looks for programs."""
+        found = str(dict(run.assigns).get("PATH") or state.variables.get("PATH", ""))
+        if self.running is None or not found or is_away(run):
+            return None
+        for folder in found.split(":")[:MAX_FED]:
+            if self.running.is_made_at(f"{folder or '.'}/{run.argv[0]}", run.cwd):
+                return self.running.text(f"{folder or '.'}/{run.argv[0]}", run.cwd)
+        return None
 
     def file_at(self, path: str, run: ProgramRun) -> FilePlace | None:
         """A file on this machine that a program runs."""
         return None if self.running is None or is_away(run) else self.running.text(path, run.cwd)
+
+    def files_at(self, word: str, run: ProgramRun) -> list[FilePlace]:
+        """The files that a word names, which may have wildcards."""
+        if self.running is None or not (UNKNOWN in word or GLOB.search(word)):
+            return [file] if (file := self.file_at(word, run)) else []
+        return [file for path in self.running.meant(word, run.cwd) if (file := self.file_at(path, run))]
 
     def fed_files(self, run: ProgramRun) -> list[FilePlace]:
         """The files that reach a program as they are: `sh < x`, `cat x | sh`."""
@@ -514,7 +533,7 @@ class Walk:
             origin=file,
         )
         found = interpreters.source(code)
-        if found is None or (self.running is not None and not self.running.enter(file)):
+        if found is None or (self.running is not None and not self.running.enter(file, taken_in=taken_in)):
             return
         before, self.here = self.here, file
         outer, state.work = state.work, self.running.work if self.running is not None else state.work
@@ -691,7 +710,7 @@ class Walk:
             ProgramRun(argv, _called(argv[0]), state.via, (), (), None, given, run.piped, run.pipeline, state.cwd), state
         )
 
-    def run_wrapped(self, run: ProgramRun, wrapper: Wrapper, state: ShellState) -> StdinSource | None:
+    def run_wrapped(self, run: ProgramRun, wrapper: Wrapper, state: ShellState) -> StdinSource | None:  # noqa: PLR0912 - a case for each kind
         """Runs the inner program of a wrapper; None if none can be seen."""
         argv = run.argv
         at = after_verb(argv, wrapper)
@@ -724,15 +743,11 @@ class Walk:
         if wrapper.folder and (folder := value_of(argv[:at], wrapper.folder)):
             inner.cwd = _located(folder, inner.cwd)
         if wrapper.joined and run.name != "trap":
+            for file in (file for n in range(at, len(argv)) for file in self.given_files(run, n)) if run.given else ():
+                self.run_file(file, run, inner)
             words = tuple(self.unknown(run, n) for n in range(at, len(argv))) if run.given else argv[at:]
-            self._evaluated(run, at, state)
             return self.joined(words, state if run.name == "eval" else inner, run)
         return self._program_at(run, at, inner)
-
-    def _evaluated(self, run: ProgramRun, at: int, state: ShellState) -> None:
-        """`eval "$(cat x)"` runs x."""
-        for file in self.given_files(run, at) if run.name == "eval" else ():
-            self.run_file(file, run, state)
 
     def _logged_in(self, run: ProgramRun, inner: ShellState) -> StdinSource | None:
         """The shell that a wrapper starts if no program is given; `exec` continues with another input."""
@@ -757,7 +772,7 @@ class Walk:
     def inner_text(self, text: str, run: ProgramRun, state: ShellState) -> StdinSource:
         return self.text(text, state, run.stdin, piped=run.piped, pipeline=run.pipeline)
 
-    def code(self, run: ProgramRun, state: ShellState) -> None:
+    def code(self, run: ProgramRun, state: ShellState) -> None:  # noqa: PLR0912 - a case for each kind
         """Shell commands in the code of an interpreter, or in the input of a database client; the files that it runs."""
         if run.name in sql.CLIENTS:
             self._client(run, state)
@@ -770,12 +785,15 @@ class Walk:
             if self.running is not None and not is_away(run):
                 for path in code_files.imported(found[1], found[0], ""):
                     self._imported(path, run, state)
+                for word in code_files.scripts(run, only_loaded=True):
+                    self._imported((word,), run, state)
             return
         for word in code_files.scripts(run):
             if (text := self.written(word, run.cwd)) is not None:
                 self.run_code(FilePlace(word, word, text, made=True), run, state)
-            elif file := self.file_at(word, run):
-                self.run_code(file, run, state)
+            else:
+                for file in self.files_at(word, run):
+                    self.run_code(file, run, state)
         if not interpreters.is_script(run):
             for file in self.fed_files(run):
                 self.run_code(file, run, state)
@@ -786,7 +804,9 @@ class Walk:
             if (text := self.written(path, run.cwd)) is not None:
                 self.run_code(FilePlace(path, path, text, made=True), run, state, taken_in=True)
                 return
-            if self.running is not None and (file := self.running.text(path, run.cwd, sure=False)):
+            if self.running is None or (code_files.is_unlikely(path) and not self.running.is_made_at(path, run.cwd)):
+                continue
+            if file := self.running.text(path, run.cwd, sure=False):
                 self.run_code(file, run, state, taken_in=True)
                 return
 
@@ -802,7 +822,7 @@ class Walk:
 
     def _deeds(self, parsed: CodeReading, state: ShellState, stdin: StdinSource | None) -> None:
         for deed in parsed.deeds:
-            if deed.kind:
+            if deed.kind or not (deed.text or deed.argv):
                 continue
             inner = state if deed.argv[:1] == ("cd",) else state.fork()
             inner.cwd = _located(deed.cwd, state.cwd) if deed.cwd else inner.cwd

@@ -1,0 +1,40 @@
+"""Which commands of an administrator are routine, and which only resemble them."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolguard_engine.effects.programs.routine_administration import routine
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        ("apt-get install -y g++ libstdc++-12-dev", "installs"),
+        ("apt list --installed", "reads"),
+        ("ss -tulwn", "reads"),
+        ("ip -br a", "reads"),
+        ("nmcli dev wifi", "reads"),
+        ("iptables -L -nv --line-numbers", "reads"),
+        ("rpm -qa --last", "reads"),
+        ("cat /proc/cpuinfo", "reads"),
+        ("apt install ssh-", ""),
+        ("apt list -o Dir::Bin::methods=x", ""),
+        ("apt -c list list", ""),
+        ("dnf list --setopt=pluginpath=x", ""),
+        ("rpm -qa --pipe sh", ""),
+        ("iptables -L -Z", ""),
+        ("ip link d eth0", ""),
+        ("nmcli con d eth0", ""),
+        ("hostname other", ""),
+        ("dmesg --clear", ""),
+        ("ss -D /etc/x", ""),
+        ("blkid -w /etc/x", ""),
+        ("lshw -dump /etc/x", ""),
+        ("vgs --config x", ""),
+        ("cat /proc/1/root/etc/sudoers", ""),
+        ("cat /proc/kcore", ""),
+    ],
+)
+def test_routine(command: str, kind: str) -> None:
+    assert routine(tuple(command.split())) == kind
