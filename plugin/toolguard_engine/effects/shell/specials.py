@@ -93,7 +93,10 @@ def _script(walk: Walk, run: ProgramRun, at: int) -> str | None:
 def _script_files(walk: Walk, run: ProgramRun, at: int, state: ShellState) -> StdinSource:
     """Runs the script `argv[at]` of this machine, or those that reach the standard input."""
     named = at < len(run.argv) and run.argv[at] not in STDIN
-    found = walk.files_at(run.argv[at], run) if named else walk.fed_files(run)
+    if named and run.argv[at] == UNKNOWN and run.given:
+        found = walk.given_files(run, at)
+    else:
+        found = walk.files_at(run.argv[at], run) if named else walk.fed_files(run)
     feed = StdinSource(None, (run.name,))
     for file in found:
         feed = walk.run_file(file, run, state, run.stdin if named else None)
