@@ -107,7 +107,7 @@ def test_ambiguous(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolguard_engine.stores.files.nonces.secrets.token_hex", lambda _: next(names))
     for _ in range(3):
         hold(places)
-    with pytest.raises(UserError, match="2 calls begin like that: abcd0001, abcd0002"):
+    with pytest.raises(UserError, match="2 calls start with that: abcd0001, abcd0002"):
         yes(places, "abcd")
     assert yes(places, "abce")
 
@@ -125,7 +125,7 @@ def test_nothing_was_ever_held(places: Places) -> None:
     for attempt in (lambda: yes(places, "abcd1234"), lambda: deny.run(places, "abcd1234", reason="")):
         with pytest.raises(UserError) as caught:
             attempt()
-        assert caught.value.message == f"no call is known by that nonce in {places.state_dir}"
+        assert caught.value.message == f"no call has that nonce in {places.state_dir}"
     assert list(places.own.iterdir()) == []
 
 
@@ -245,9 +245,9 @@ def test_deny(places: Places) -> None:
     first, second = hold(places), hold(places)
     yes(places, second.nonce)
     told = {
-        first.nonce: f"denied {first.nonce}: the agent is told not to repeat this call",
+        first.nonce: f"denied {first.nonce}: the agent is instructed not to repeat this call",
         second.nonce: f"took the yes for {second.nonce} back before it was used: it did not run; "
-        "the agent is told not to repeat this call",
+        "the agent is instructed not to repeat this call",
     }
     for held in (first, second):
         result = deny.run(places, held.nonce, reason="sk-proj-abcdefghijklmnop1234 leaked\n")

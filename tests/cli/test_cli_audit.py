@@ -165,7 +165,7 @@ def _cut(data: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("change", "at", "words"),
     [
-        pytest.param(_change, ":2", "its content does not fit its hash", id="changed"),
+        pytest.param(_change, ":2", "its content does not match its hash", id="changed"),
         pytest.param(_remove, ":2", "it does not follow the line before", id="removed"),
         pytest.param(_cut, "", "the end is missing: there were 3 lines, 2 are left", id="cut off"),
     ],

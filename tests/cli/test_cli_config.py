@@ -528,7 +528,7 @@ def test_not_from_an_agents_run(places: Places, monkeypatch: pytest.MonkeyPatch,
         pytest.param(
             "alwaysBlock",
             "[gateway",
-            "VALUE is not valid JSON5: line 1, column 2: expected a value, found 'gateway'; a text needs quotes",
+            "VALUE is not valid JSON5: line 1, column 2: expected a value, found 'gateway'; a string needs quotes",
             """fix it; to set a string, write '"[gateway"'""",
             id="half a list",
         ),
@@ -646,7 +646,7 @@ def test_a_healthy_file_in_one_line(places: Places, tmp_path: Path) -> None:
     checked = "checked: JSON5, includes, toolguard's settings, the plugins it names, files, ports; "
     well = f"{places.config}: nothing is wrong ({checked}"
     assert texts(validate.run(places, offline=True)) == [f"{well}OpenClaw was not asked (--offline))"]
-    assert texts(validate.run(places, offline=False, openclaw=())) == [f"{well}OpenClaw was not asked: none on PATH)"]
+    assert texts(validate.run(places, offline=False, openclaw=())) == [f"{well}OpenClaw was not asked: not on PATH)"]
     asked = validate.run(places, offline=False, openclaw=openclaw(tmp_path, {"valid": True}))
     assert texts(asked) == [f"{well}OpenClaw was asked too)"]
     assert asked.data == {

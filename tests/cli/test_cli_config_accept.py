@@ -31,7 +31,7 @@ from toolguard_engine.stores.files.audit_log_file import AuditLog
 
 OFFLINE = ChangeOptions(offline=True)
 SOFTER = "mode changed from enforce to soft"
-GONE = "the gateway does not load toolguard any more (plugins.entries.toolguard.enabled is false): nothing is guarded"
+GONE = "the gateway no longer loads toolguard (plugins.entries.toolguard.enabled is false): nothing is guarded"
 
 
 def ran(places: Places, config: Path | None = None, **settings: Any) -> None:
@@ -214,11 +214,11 @@ def test_a_plugin_that_was_removed_by_hand(places: Places) -> None:
         path.rmdir() if path.is_dir() else path.unlink()
     places.extension.rmdir()
     assert shown(places) == [
-        "the gateway does not load toolguard any more (its folder is gone): nothing is guarded",
+        "the gateway no longer loads toolguard (its folder is gone): nothing is guarded",
     ]
     places.record.unlink()
     assert shown(places) == [
-        "the gateway does not load toolguard any more (it is no longer installed): nothing is guarded",
+        "the gateway no longer loads toolguard (it is no longer installed): nothing is guarded",
     ]
 
 

@@ -188,7 +188,7 @@ def test_the_end_of_the_guard(stage: Stage) -> None:
     stage.run()
     for _ in range(2):
         stage.store.ended(CONFIG, "plugins.enabled is false", 5.0, stage.log)
-    said = "the gateway does not load toolguard any more (plugins.enabled is false): nothing is guarded"
+    said = "the gateway no longer loads toolguard (plugins.enabled is false): nothing is guarded"
     assert stage.pending == [(said, 5.0)]
     assert [each.setting for each in stage.run().over] == [PLUGIN]
     stage.store.ended(CONFIG, "plugins.enabled is false", 6.0, stage.log)

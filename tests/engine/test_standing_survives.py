@@ -161,7 +161,7 @@ def test_while_another_process_holds_the_store(tmp_path: Path) -> None:
     other.execute("BEGIN IMMEDIATE")
     assert code() == code() == before
     (told,) = session.outbox.take_log()
-    assert "how the agents stand cannot be saved" in told.text
+    assert "the agents' standings cannot be saved" in told.text
     assert spent(state) == [0.15]
     now[0] += timedelta(seconds=1)
     session.approvals = None

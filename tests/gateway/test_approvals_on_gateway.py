@@ -150,7 +150,7 @@ def test_a_damaged_store_approves_nothing(held: Stage) -> None:
     try:
         told = held.play(once(call), "agent:main:damaged").results[-1]
         assert told.startswith(
-            "TOOLGUARD_BLOCK|This call needs a person's approval, and approvals are out of order (store.damaged)."
+            "TOOLGUARD_BLOCK|This call needs a person's approval, and approvals are unavailable (store.damaged)."
         )
         assert lines(held.home.workspace_dir / "damaged.txt") == []
         (kept,) = store.parent.glob("nonces.json.corrupt-*")

@@ -109,7 +109,7 @@ def test_who_creeps_is_asked_and_a_yes_refills_the_budget(stage, sink: Sink, wai
     assert told.startswith(
         f"{ESCALATE}{entry.nonce}|The calls of agent paid grow riskier: HIGH after MEDIUM is the 3. rise of their level."
     )
-    assert "A yes is a checkpoint: it also begins the counting anew (budget, drift)." in told
+    assert "Approving it is also a checkpoint: it resets the budget and drift." in told
     assert refused(played) == [told]
     assert sink.got == []
     before = budget(stage, session)

@@ -181,7 +181,7 @@ def test_the_guard_is_switched_off_and_on_again(seen: Seen, wait: Callable[[Call
     seen.edit(lambda entry: entry.update(enabled=False))
     why = f"{PATH}.enabled is false"
     wait(lambda: f"the gateway stopped the guard: {why}" in seen.lines("ended"))
-    told = f"the gateway does not load toolguard any more ({why}): nothing is guarded"
+    told = f"the gateway no longer loads toolguard ({why}): nothing is guarded"
     wait(lambda: seen.noted("weakened", [told], [told]))
     wait(lambda: seen.warned(f"the guard ended: {told}"))
     assert seen.everywhere([told])

@@ -139,7 +139,7 @@ def test_yes(server: Served) -> None:
 def test_no(server: Served) -> None:
     held = server.machine.hold()
     answer = server.post("/api/deny", {"gateway": NAMES[0], "nonce": held.nonce})
-    assert answer.value["text"] == f"denied {held.nonce}: the agent is told not to repeat this call"
+    assert answer.value["text"] == f"denied {held.nonce}: the agent is instructed not to repeat this call"
     assert server.machine.status(held.nonce) == "denied"
     assert server.post("/api/deny", {"gateway": NAMES[0], "nonce": held.nonce}).code == "denied"
     assert server.post("/api/deny", {"gateway": NAMES[0], "nonce": "0" * 8}).code == "unknown"

@@ -15,7 +15,7 @@ def judge(seen: Seen, step: DriftStep, most: int, who: str) -> str:
         return ""
     rises = "first" if seen.rises == 0 else f"{seen.rises + 1}."
     now, before = LEVELS[step.rank], LEVELS[seen.highest]
-    return f"the calls of {who} grow riskier: {now} after {before} is the {rises} rise of their level."
+    return f"the calls of {who} grow riskier: from {before} to {now}, the {rises} increase."
 
 
 def count(seen: Seen, step: DriftStep) -> None:
