@@ -457,7 +457,7 @@ PLUGIN = [
     ),
     Fault(
         "an agent that is held less", settings(agents={"main": {"mode": "soft"}}), "enforced", "warn",
-        "mode of the agent main is soft: a score holds its calls only from stakes 8 on",
+        "mode of the agent main is soft: a score holds its calls only if their stakes are 8 or more",
         "toolguard config unset agents.main.mode",
     ),
     Fault(

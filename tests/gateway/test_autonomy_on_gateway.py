@@ -107,7 +107,7 @@ def test_who_creeps_is_asked_and_a_yes_refills_the_budget(stage, sink: Sink, wai
     assert entry.code == "drift.escalation"
     told = results(played)[-1]
     assert told.startswith(
-        f"{ESCALATE}{entry.nonce}|The calls of agent paid grow riskier: HIGH after MEDIUM is the 3. rise of their level."
+        f"{ESCALATE}{entry.nonce}|The calls of agent paid grow riskier: from MEDIUM to HIGH, increase number 3."
     )
     assert "Approving it is also a checkpoint: it resets the budget and drift." in told
     assert refused(played) == [told]
