@@ -90,15 +90,15 @@ def test_refusals_differ(places: Places) -> None:
     hold(places, now=time.time() - 400, lasts=300, binding="long ago")
     expired = next(entry for entry in book.entries() if entry.binding == "long ago")
     yes(places, ready.nonce)
-    told = []
+    reported = []
     for prefix in (used.nonce, denied.nonce, expired.nonce, ready.nonce, "xyz", "abc", f"{(int(gone.nonce, 16) + 1):08x}"):
         with pytest.raises(UserError) as caught:
             yes(places, prefix)
-        told.append((caught.value.message, caught.value.fix))
-    assert len({message for message, _ in told}) == 6  # two that are malformed
-    assert all(fix for _, fix in told)
-    assert f"was denied by {ACCOUNT} (cli)" in told[1][0]
-    assert told[1][0].endswith(": not on this host")
+        reported.append((caught.value.message, caught.value.fix))
+    assert len({message for message, _ in reported}) == 6  # two that are malformed
+    assert all(fix for _, fix in reported)
+    assert f"was denied by {ACCOUNT} (cli)" in reported[1][0]
+    assert reported[1][0].endswith(": not on this host")
     assert status_of(places, gone.nonce) == "pending"
 
 
@@ -244,14 +244,14 @@ def test_a_no_that_comes_too_late(places: Places) -> None:
 def test_deny(places: Places) -> None:
     first, second = hold(places), hold(places)
     yes(places, second.nonce)
-    told = {
+    reported = {
         first.nonce: f"denied {first.nonce}: the agent is instructed not to repeat this call",
         second.nonce: f"took the yes for {second.nonce} back before it was used: it did not run; "
         "the agent is instructed not to repeat this call",
     }
     for held in (first, second):
         result = deny.run(places, held.nonce, reason="sk-proj-abcdefghijklmnop1234 leaked\n")
-        assert texts(result) == [told[held.nonce], held.shown]
+        assert texts(result) == [reported[held.nonce], held.shown]
         assert status_of(places, held.nonce) == "denied"
         assert result.data["why"] == "[redacted] leaked?"
 

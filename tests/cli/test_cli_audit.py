@@ -212,7 +212,9 @@ def test_to_standard_output(places: Places) -> None:
 
 def test_as_processes(places: Places) -> None:
     write(places, {"nonce": "abcd0001"}, {"event": "deny"})
-    told = envelope(toolguard("audit", "show", "--event", "hold", "--last", "9", "--state-dir", places.state_dir, "--json"))
-    assert (told["command"], [event["nonce"] for event in told["data"]["events"]]) == ("audit show", ["abcd0001"])
+    reported = envelope(
+        toolguard("audit", "show", "--event", "hold", "--last", "9", "--state-dir", places.state_dir, "--json")
+    )
+    assert (reported["command"], [event["nonce"] for event in reported["data"]["events"]]) == ("audit show", ["abcd0001"])
     assert toolguard("audit").returncode == 2
     assert toolguard("audit", "show", "--last", "0").returncode == 2

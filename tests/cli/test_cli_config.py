@@ -389,8 +389,8 @@ def test_what_set_says_of_tabs(places: Places) -> None:
 @pytest.mark.parametrize(("text", "noted"), [("null", True), ("5", True), ("'5'", False), ("/x/y.log", False)])
 def test_a_text_that_looks_like_something_else(places: Places, text: str, *, noted: bool) -> None:
     write(places, TEXT)
-    told = texts(change(places, "logPath", text, ChangeOptions(offline=True, dry_run=True)))
-    assert (f"this setting takes a string, so {text} was read as one" in told) is noted
+    reported = texts(change(places, "logPath", text, ChangeOptions(offline=True, dry_run=True)))
+    assert (f"this setting takes a string, so {text} was read as one" in reported) is noted
 
 
 def test_settings_of_an_agent_go_where_the_gateway_looks(places: Places) -> None:
@@ -805,15 +805,15 @@ def test_show(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
         "mode: 'soft',", "mode: 'soft', failMode: 'closed', logPath: '${LOGS}/x', agents: { main: { mode: 'shadow' } },"
     )
     write(places, text)
-    told = rows(show.run(places))
-    assert told["mode"] == ("*", '"soft"', "openclaw.json:10")
-    assert told["failMode"] == (" ", '"closed"', "openclaw.json:10")
-    assert told["logPath"] == ("*", '"/var/log/x"', "openclaw.json:10, ${LOGS}")
-    assert told["alwaysBlock"] == ("*", '["gateway"]', "openclaw.json:12")
-    assert told["agents.main.mode"] == ("*", '"shadow"', "openclaw.json:10")
-    assert told["escalationThreshold"] == (" ", "36", "default")
-    assert told["storePath"] == (" ", "(not set)", "default")
-    assert told["approval.prefix"] == (" ", '"TOOLGUARD"', "default")
+    reported = rows(show.run(places))
+    assert reported["mode"] == ("*", '"soft"', "openclaw.json:10")
+    assert reported["failMode"] == (" ", '"closed"', "openclaw.json:10")
+    assert reported["logPath"] == ("*", '"/var/log/x"', "openclaw.json:10, ${LOGS}")
+    assert reported["alwaysBlock"] == ("*", '["gateway"]', "openclaw.json:12")
+    assert reported["agents.main.mode"] == ("*", '"shadow"', "openclaw.json:10")
+    assert reported["escalationThreshold"] == (" ", "36", "default")
+    assert reported["storePath"] == (" ", "(not set)", "default")
+    assert reported["approval.prefix"] == (" ", '"TOOLGUARD"', "default")
 
 
 def test_show_names_every_setting_of_the_schema_for_scripts(places: Places) -> None:

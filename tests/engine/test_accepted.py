@@ -90,8 +90,8 @@ def test_weaker_settings_wait_until_they_are_accepted(stage: Stage) -> None:
         ("accepted", "mode changed from enforce to shadow"),
         ("weakened", "mode changed from shadow to disabled"),
     ]
-    told = [each for each in audit_log.AuditLog(stage.state).events() if each["event"] == "accepted"]
-    assert [(each["by"], each["where"], each["why"]) for each in told] == [("ann", "cli", "a test")]
+    reported = [each for each in audit_log.AuditLog(stage.state).events() if each["event"] == "accepted"]
+    assert [(each["by"], each["where"], each["why"]) for each in reported] == [("ann", "cli", "a test")]
 
 
 def test_stricter_settings_say_nothing_and_become_the_measure(stage: Stage) -> None:

@@ -205,8 +205,8 @@ def test_the_settings_say_how_long(desk: Desk) -> None:
     assert settled.entry is not None
     assert settled.entry.expires == NOW + 60
     nonce = settled.entry.nonce
-    told = desk.approvals.decide(messages.PersonDecision(1, "approve", "chat", nonce), config)
-    assert told == messages.DecisionReply(1, ok=True, text=f"approved {nonce}: agent main may run exec once within 10 s")
+    reported = desk.approvals.decide(messages.PersonDecision(1, "approve", "chat", nonce), config)
+    assert reported == messages.DecisionReply(1, ok=True, text=f"approved {nonce}: agent main may run exec once within 10 s")
     desk.now = NOW + 10
     assert desk.ask(config=config).fresh
 
@@ -374,8 +374,8 @@ def test_trouble_is_a_named_verdict(desk: Desk, monkeypatch: pytest.MonkeyPatch,
             assert desk.approvals.trouble == settled.verdict.reason
         if code.startswith("policy"):
             return
-        told = desk.decide("approve", nonce)
-        assert (told.ok, told.text.splitlines()[-1]) == (False, "Run `toolguard doctor` in a terminal.")
+        reported = desk.decide("approve", nonce)
+        assert (reported.ok, reported.text.splitlines()[-1]) == (False, "Run `toolguard doctor` in a terminal.")
         desk.approvals.resolved(messages.Resolved(1, nonce, "used"))
         assert desk.approvals.trouble != ""
         if code != "store.busy":  # reading needs no lock
@@ -460,8 +460,8 @@ def test_what_cannot_be_bound_is_blocked(desk: Desk, params: Any, error: str) ->
 
 def test_a_yes_in_chat(desk: Desk) -> None:
     nonce = desk.held()
-    told = desk.decide("approve", nonce[:4].upper(), by="telegram:7", why="ok")
-    assert told == messages.DecisionReply(7, ok=True, text=f"approved {nonce}: agent main may run exec once within 30 s")
+    reported = desk.decide("approve", nonce[:4].upper(), by="telegram:7", why="ok")
+    assert reported == messages.DecisionReply(7, ok=True, text=f"approved {nonce}: agent main may run exec once within 30 s")
     line = list(stores.audit_log(desk.state).events())[-1]
     assert {name: line[name] for name in ("event", "by", "where", "why")} == {
         "event": "approve", "by": "telegram:7", "where": "chat", "why": "ok",
@@ -470,8 +470,10 @@ def test_a_yes_in_chat(desk: Desk) -> None:
 
 def test_a_no_in_chat(desk: Desk) -> None:
     nonce = desk.held()
-    told = desk.decide("deny", nonce)
-    assert told == messages.DecisionReply(7, ok=True, text=f"denied {nonce}: agent main is instructed not to try exec again")
+    reported = desk.decide("deny", nonce)
+    assert reported == messages.DecisionReply(
+        7, ok=True, text=f"denied {nonce}: agent main is instructed not to try exec again"
+    )
 
 
 def test_what_somebody_typed_is_kept_without_secrets_and_bounded(desk: Desk) -> None:
@@ -589,18 +591,18 @@ def test_the_agents_own_word(desk: Desk, config: Any, text: str, *, ok: bool) ->
     nonce = desk.held()
     session = Session(Setup({}, lambda: datetime.fromtimestamp(NOW, UTC), 42, open_approvals=lambda *_: desk.approvals))
     answered(session, messages.Hello(0, 1, str(desk.state), config))
-    told = answered(session, messages.PersonDecision(1, "approve", "tool", nonce))
-    assert told == messages.DecisionReply(1, ok=ok, text=text.format(nonce=nonce))
+    reported = answered(session, messages.PersonDecision(1, "approve", "tool", nonce))
+    assert reported == messages.DecisionReply(1, ok=ok, text=text.format(nonce=nonce))
     assert desk.status(nonce) == ("approved" if ok else "pending")
     if not ok:
-        assert answered(session, messages.PersonDecision(1, "deny", "tool", nonce)) == told
-        assert answered(session, messages.PersonDecision(1, "pending", "tool")) == told
+        assert answered(session, messages.PersonDecision(1, "deny", "tool", nonce)) == reported
+        assert answered(session, messages.PersonDecision(1, "pending", "tool")) == reported
 
 
 def test_no_store_no_word() -> None:
     session = Session(Setup({}, lambda: datetime.fromtimestamp(NOW, UTC), 42))
-    told = answered(session, messages.PersonDecision(1, "approve", "chat", "deadbeef"))
-    assert told == messages.DecisionReply(1, ok=False, text="Approvals are unavailable; run `toolguard doctor`.")
+    reported = answered(session, messages.PersonDecision(1, "approve", "chat", "deadbeef"))
+    assert reported == messages.DecisionReply(1, ok=False, text="Approvals are unavailable; run `toolguard doctor`.")
     assert answered(session, messages.Resolved(2, "deadbeef", "used")) == messages.Pong(2)
 
 

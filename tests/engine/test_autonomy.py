@@ -98,8 +98,8 @@ def test_what_each_mode_holds_when_the_budget_is_used_up(general: Mode, own: Mod
 def test_nothing_is_counted_where_it_is_disabled() -> None:
     agents, config = Autonomy(), settings("disabled")
     goes(agents, "CRITICAL", config)
-    for heard in (agents.clean, agents.warned, agents.violated):
-        heard(CALL, config)
+    for context in (agents.clean, agents.warned, agents.violated):
+        context(CALL, config)
     agents.approved(CALL, "rubric", config)
     agents.person("main", "s", NOON, config)
     assert agents.take_changed() == {}

@@ -58,8 +58,8 @@ def test_effects_in_a_line(effects: list[Effect], words: str) -> None:
 
 
 def test_a_secret_is_not_cut_in_two_before_it_is_hidden() -> None:
-    told = descriptions.in_line([Effect("http", f"https://host/{'x' * 30}?token=ghp_{'a1B2' * 9}")])
-    assert "ghp_" not in told
+    reported = descriptions.in_line([Effect("http", f"https://host/{'x' * 30}?token=ghp_{'a1B2' * 9}")])
+    assert "ghp_" not in reported
 
 
 def test_a_long_effect_leaves_room_for_the_score() -> None:

@@ -160,8 +160,8 @@ def test_while_another_process_holds_the_store(tmp_path: Path) -> None:
     other = sqlite3.connect(session.standings.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     assert code() == code() == before
-    (told,) = session.outbox.take_log()
-    assert "the agents' standings cannot be saved" in told.text
+    (replied,) = session.outbox.take_log()
+    assert "the agents' standings cannot be saved" in replied.text
     assert spent(state) == [0.15]
     now[0] += timedelta(seconds=1)
     session.approvals = None

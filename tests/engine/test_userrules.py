@@ -224,12 +224,12 @@ def test_bad_rules(own: UserRules, text: str, at: tuple[int, int], said: str, me
     with pytest.raises(InvalidRulesError) as caught:
         own.rules()
     assert (caught.value.at.line, caught.value.at.column) == at
-    told = str(caught.value)
+    reported = str(caught.value)
     where = f", line {at[0]}, column {at[1]}" if at[0] else ""
-    assert told.startswith(f"{own.path}{where}: ")
-    assert said in told
+    assert reported.startswith(f"{own.path}{where}: ")
+    assert said in reported
     assert mend in caught.value.fix
-    assert caught.value.fix in told
+    assert caught.value.fix in reported
 
 
 @pytest.mark.parametrize(
@@ -282,8 +282,8 @@ def test_the_rules_of_the_guide_are_good(own: UserRules) -> None:
 
 def test_the_guide_has_all_names() -> None:
     prose = re.sub(r"```.*?```", "", GUIDE, flags=re.DOTALL)
-    told = {name.strip('"') for name in re.findall(r"`([^`]*)`", prose)}
-    assert {*vocabulary.KINDS, *vocabulary.PLACES, *vocabulary.FLAGS, *Rule.__struct_fields__} <= told
+    reported = {name.strip('"') for name in re.findall(r"`([^`]*)`", prose)}
+    assert {*vocabulary.KINDS, *vocabulary.PLACES, *vocabulary.FLAGS, *Rule.__struct_fields__} <= reported
 
 
 def test_examples_are_tried_where_somebody_asks(own: UserRules) -> None:

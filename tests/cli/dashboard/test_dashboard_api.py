@@ -284,11 +284,11 @@ def test_one_change_at_a_time(shared: Served, wish: dict[str, Any]) -> None:
 
 
 def test_what_others_decided(server: Served) -> None:
-    told = {
+    replied = {
         "gateway": NAMES[0], "tool": "exec\n", "decision": "block", "code": "bridge.x", "agent": "main",
         "reason": "password=hunter2secret", "shown": "curl -H 'Authorization: Bearer sk-abcdefghijklmnop1234'",
     }  # fmt: skip
-    assert server.post("/api/decision", told).status == 200
+    assert server.post("/api/decision", replied).status == 200
     (line,) = audited(server.machine)
     assert (line["event"], line["tool"], line["code"], line["why"]) == ("external", "exec?", "bridge.x", "block")
     assert "hunter2" not in json.dumps(line)
