@@ -135,9 +135,9 @@ def test_a_forged_line_is_not_there(places: Places) -> None:
     stored = json.loads(path.read_text())
     stored["entries"].append({**stored["entries"][0], "nonce": "abcdef01", "binding": "mine"})
     path.write_text(json.dumps(stored))
-    with pytest.raises(UserError, match="no call is known"):
+    with pytest.raises(UserError, match="no call has that nonce"):
         yes(places, "abcdef01")
-    with pytest.raises(UserError, match="no call is known"):
+    with pytest.raises(UserError, match="no call has that nonce"):
         deny.run(places, "abcdef01", reason="")
     assert yes(places, held.nonce)
     assert "forged" in {event["event"] for event in AuditLog(places.state_dir).events()}
@@ -246,7 +246,7 @@ def test_deny(places: Places) -> None:
     yes(places, second.nonce)
     reported = {
         first.nonce: f"denied {first.nonce}: the agent is instructed not to repeat this call",
-        second.nonce: f"took the yes for {second.nonce} back before it was used: it did not run; "
+        second.nonce: f"withdrew the approval of {second.nonce} before it was used: the call did not run; "
         "the agent is instructed not to repeat this call",
     }
     for held in (first, second):
@@ -289,7 +289,7 @@ def test_the_usual_form_needs_no_parser(places: Places, arguments: list[str], *,
     places.own.mkdir()
     where = ["--state-dir", str(places.state_dir)] if arguments else []
     if taken:
-        with pytest.raises(UserError, match="no call is known"):
+        with pytest.raises(UserError, match="no call has that nonce"):
             fast_path.run([*arguments, *where])
     else:
         assert fast_path.run([*arguments, *where]) is None

@@ -538,7 +538,7 @@ IS_DENIED = (
 )
 IS_APPROVED = (
     "{nonce} (exec) is already approved (chat) at 1970-01-12 13:46:40 UTC\n"
-    "tell the agent to repeat the call before 1970-01-12 13:47:10 UTC; toolguard deny {nonce} takes the yes back"
+    "tell the agent to repeat the call before 1970-01-12 13:47:10 UTC; toolguard deny {nonce} withdraws it"
 )
 IS_EXPIRED = f"{{nonce}} (exec) expired at 1970-01-12 13:51:40 UTC: nobody decided in time\n{AGAIN}"
 

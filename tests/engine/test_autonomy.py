@@ -401,7 +401,7 @@ def test_the_guard_asks_an_agent_that_creeps_to_sending() -> None:
     assert {verdict.decision for tool, verdict in verdicts if tool != "message"} == {"allow"}
     sends = [verdict for tool, verdict in verdicts if tool == "message"]
     assert [(verdict.decision, verdict.code) for verdict in sends] == [("hold", "drift.escalation")] * 3
-    assert "HIGH after MEDIUM is the 3. rise" in sends[0].reason
+    assert "from MEDIUM to HIGH, increase number 3" in sends[0].reason
     assert CHECKPOINT in sends[0].reason
     assert [each.signal.code for each in owner.autonomy.take_signals()] == ["drift.escalation"]
 

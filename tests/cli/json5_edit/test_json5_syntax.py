@@ -106,7 +106,9 @@ def test_reads(text: str, value: Any) -> None:
             id="folder of another system",
         ),
         pytest.param(
-            r"'\1'", rf"line 1, column 2: a bad escape in a string: \1 is no escape; {_BACKSLASH}", id="octal escape"
+            r"'\1'",
+            rf"line 1, column 2: a bad escape in a string: \1 is not a valid escape; {_BACKSLASH}",
+            id="octal escape",
         ),
         pytest.param(
             r"'\01'",
