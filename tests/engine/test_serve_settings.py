@@ -206,7 +206,7 @@ def test_calls_are_answered_where_the_record_is_damaged(engines_of: Engines) -> 
     said = engines_of.run({"mode": "soft"}, judge, accept)
     assert [each["decision"] for each in said if each["type"] == "verdict"] == ["allow"]
     assert [each["ok"] for each in said if each["type"] == "told"] == [False]
-    assert any("whether settings became weaker is not known" in each["text"] for each in said if each["type"] == "log")
+    assert any("cannot find out whether settings became weaker" in each["text"] for each in said if each["type"] == "log")
 
 
 def test_whoever_holds_the_record_is_waited_for(engines_of: Engines) -> None:
