@@ -401,7 +401,7 @@ def test_a_connection_that_is_open_notices_another_file(store: FileStandings, tm
     changed.spent = 0.3
     assert save(store, changed) == []
     assert {each.session: each.spent for each in FileStandings(tmp_path).load()} == {KEY[1]: 0.65, "changed": 0.3}
-    assert store.trouble.endswith("was removed or replaced while it was in use; 2 budgets are written anew")
+    assert store.trouble.endswith("was removed or replaced while it was in use; 2 budgets are written again")
 
 
 def test_a_newer_schema_is_left_alone(store: FileStandings) -> None:
