@@ -108,7 +108,7 @@ def test_a_damaged_store_gives_nothing_back(engine: Engines, state: Path, conten
         talk, said = engine(), list[str]()
         assert call(talk, said=said)["decision"] == "hold"
         assert all(
-            "how the agents stood before is not known" in text and "`toolguard doctor --fix`" in text for text in said
+            "the agents' earlier standings are unknown" in text and "`toolguard doctor --fix`" in text for text in said
         )
         assert said
         assert call(talk, 2, tool="read", params={"path": "a"})["decision"] == "allow"  # SAFE: it costs nothing
