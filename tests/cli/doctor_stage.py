@@ -46,8 +46,8 @@ class Host:
         return self.root / "lib" / "node_modules" / "openclaw"
 
     def is_release(self, version: str, node: str = ">=24.16.0 <25 || >=26.1.0") -> None:
-        told = {"name": "openclaw", "version": version, "engines": {"node": node}}
-        (self.package / "package.json").write_text(json.dumps(told))
+        reported = {"name": "openclaw", "version": version, "engines": {"node": node}}
+        (self.package / "package.json").write_text(json.dumps(reported))
 
     def answers(self, text: str, code: int = 0) -> None:
         """What this OpenClaw prints when it is asked for its plugins."""

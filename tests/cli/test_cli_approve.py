@@ -90,15 +90,15 @@ def test_refusals_differ(places: Places) -> None:
     hold(places, now=time.time() - 400, lasts=300, binding="long ago")
     expired = next(entry for entry in book.entries() if entry.binding == "long ago")
     yes(places, ready.nonce)
-    told = []
+    reported = []
     for prefix in (used.nonce, denied.nonce, expired.nonce, ready.nonce, "xyz", "abc", f"{(int(gone.nonce, 16) + 1):08x}"):
         with pytest.raises(UserError) as caught:
             yes(places, prefix)
-        told.append((caught.value.message, caught.value.fix))
-    assert len({message for message, _ in told}) == 6  # two that are malformed
-    assert all(fix for _, fix in told)
-    assert f"was denied by {ACCOUNT} (cli)" in told[1][0]
-    assert told[1][0].endswith(": not on this host")
+        reported.append((caught.value.message, caught.value.fix))
+    assert len({message for message, _ in reported}) == 6  # two that are malformed
+    assert all(fix for _, fix in reported)
+    assert f"was denied by {ACCOUNT} (cli)" in reported[1][0]
+    assert reported[1][0].endswith(": not on this host")
     assert status_of(places, gone.nonce) == "pending"
 
 
@@ -107,7 +107,7 @@ def test_ambiguous(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolguard_engine.stores.files.nonces.secrets.token_hex", lambda _: next(names))
     for _ in range(3):
         hold(places)
-    with pytest.raises(UserError, match="2 calls begin like that: abcd0001, abcd0002"):
+    with pytest.raises(UserError, match="2 calls start with that: abcd0001, abcd0002"):
         yes(places, "abcd")
     assert yes(places, "abce")
 
@@ -125,7 +125,7 @@ def test_nothing_was_ever_held(places: Places) -> None:
     for attempt in (lambda: yes(places, "abcd1234"), lambda: deny.run(places, "abcd1234", reason="")):
         with pytest.raises(UserError) as caught:
             attempt()
-        assert caught.value.message == f"no call is known by that nonce in {places.state_dir}"
+        assert caught.value.message == f"no call has that nonce in {places.state_dir}"
     assert list(places.own.iterdir()) == []
 
 
@@ -135,9 +135,9 @@ def test_a_forged_line_is_not_there(places: Places) -> None:
     stored = json.loads(path.read_text())
     stored["entries"].append({**stored["entries"][0], "nonce": "abcdef01", "binding": "mine"})
     path.write_text(json.dumps(stored))
-    with pytest.raises(UserError, match="no call is known"):
+    with pytest.raises(UserError, match="no call has that nonce"):
         yes(places, "abcdef01")
-    with pytest.raises(UserError, match="no call is known"):
+    with pytest.raises(UserError, match="no call has that nonce"):
         deny.run(places, "abcdef01", reason="")
     assert yes(places, held.nonce)
     assert "forged" in {event["event"] for event in AuditLog(places.state_dir).events()}
@@ -244,14 +244,14 @@ def test_a_no_that_comes_too_late(places: Places) -> None:
 def test_deny(places: Places) -> None:
     first, second = hold(places), hold(places)
     yes(places, second.nonce)
-    told = {
-        first.nonce: f"denied {first.nonce}: the agent is told not to repeat this call",
-        second.nonce: f"took the yes for {second.nonce} back before it was used: it did not run; "
-        "the agent is told not to repeat this call",
+    reported = {
+        first.nonce: f"denied {first.nonce}: the agent is instructed not to repeat this call",
+        second.nonce: f"withdrew the approval of {second.nonce} before it was used: the call did not run; "
+        "the agent is instructed not to repeat this call",
     }
     for held in (first, second):
         result = deny.run(places, held.nonce, reason="sk-proj-abcdefghijklmnop1234 leaked\n")
-        assert texts(result) == [told[held.nonce], held.shown]
+        assert texts(result) == [reported[held.nonce], held.shown]
         assert status_of(places, held.nonce) == "denied"
         assert result.data["why"] == "[redacted] leaked?"
 
@@ -289,7 +289,7 @@ def test_the_usual_form_needs_no_parser(places: Places, arguments: list[str], *,
     places.own.mkdir()
     where = ["--state-dir", str(places.state_dir)] if arguments else []
     if taken:
-        with pytest.raises(UserError, match="no call is known"):
+        with pytest.raises(UserError, match="no call has that nonce"):
             fast_path.run([*arguments, *where])
     else:
         assert fast_path.run([*arguments, *where]) is None

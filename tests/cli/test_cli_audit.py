@@ -165,7 +165,7 @@ def _cut(data: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("change", "at", "words"),
     [
-        pytest.param(_change, ":2", "its content does not fit its hash", id="changed"),
+        pytest.param(_change, ":2", "its content does not match its hash", id="changed"),
         pytest.param(_remove, ":2", "it does not follow the line before", id="removed"),
         pytest.param(_cut, "", "the end is missing: there were 3 lines, 2 are left", id="cut off"),
     ],
@@ -212,7 +212,9 @@ def test_to_standard_output(places: Places) -> None:
 
 def test_as_processes(places: Places) -> None:
     write(places, {"nonce": "abcd0001"}, {"event": "deny"})
-    told = envelope(toolguard("audit", "show", "--event", "hold", "--last", "9", "--state-dir", places.state_dir, "--json"))
-    assert (told["command"], [event["nonce"] for event in told["data"]["events"]]) == ("audit show", ["abcd0001"])
+    reported = envelope(
+        toolguard("audit", "show", "--event", "hold", "--last", "9", "--state-dir", places.state_dir, "--json")
+    )
+    assert (reported["command"], [event["nonce"] for event in reported["data"]["events"]]) == ("audit show", ["abcd0001"])
     assert toolguard("audit").returncode == 2
     assert toolguard("audit", "show", "--last", "0").returncode == 2

@@ -358,8 +358,8 @@ class TestRisk:
     def test_what_a_call_costs(self, places: Places, budget: dict[str, Any], does: str) -> None:
         settings(places, budget={"toolRiskMap": {"exec": "MEDIUM"}, "riskCosts": {"MEDIUM": 0.25}, **budget})
         result = ask(places, "ls")
-        (told,) = [text for text in texts(result) if text.startswith("risk ")]
-        assert told.startswith(f"risk      MEDIUM: costs 0.25 {does}")
+        (reported,) = [text for text in texts(result) if text.startswith("risk ")]
+        assert reported.startswith(f"risk      MEDIUM: costs 0.25 {does}")
         assert result.data["risk"] == {"level": "MEDIUM", "cost": 0.25, "trust": 0.4}
 
     def test_an_agent_has_its_own(self, places: Places) -> None:

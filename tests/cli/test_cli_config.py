@@ -389,8 +389,8 @@ def test_what_set_says_of_tabs(places: Places) -> None:
 @pytest.mark.parametrize(("text", "noted"), [("null", True), ("5", True), ("'5'", False), ("/x/y.log", False)])
 def test_a_text_that_looks_like_something_else(places: Places, text: str, *, noted: bool) -> None:
     write(places, TEXT)
-    told = texts(change(places, "logPath", text, ChangeOptions(offline=True, dry_run=True)))
-    assert (f"this setting takes a string, so {text} was read as one" in told) is noted
+    reported = texts(change(places, "logPath", text, ChangeOptions(offline=True, dry_run=True)))
+    assert (f"this setting takes a string, so {text} was read as one" in reported) is noted
 
 
 def test_settings_of_an_agent_go_where_the_gateway_looks(places: Places) -> None:
@@ -528,7 +528,7 @@ def test_not_from_an_agents_run(places: Places, monkeypatch: pytest.MonkeyPatch,
         pytest.param(
             "alwaysBlock",
             "[gateway",
-            "VALUE is not valid JSON5: line 1, column 2: expected a value, found 'gateway'; a text needs quotes",
+            "VALUE is not valid JSON5: line 1, column 2: expected a value, found 'gateway'; a string needs quotes",
             """fix it; to set a string, write '"[gateway"'""",
             id="half a list",
         ),
@@ -646,7 +646,7 @@ def test_a_healthy_file_in_one_line(places: Places, tmp_path: Path) -> None:
     checked = "checked: JSON5, includes, toolguard's settings, the plugins it names, files, ports; "
     well = f"{places.config}: nothing is wrong ({checked}"
     assert texts(validate.run(places, offline=True)) == [f"{well}OpenClaw was not asked (--offline))"]
-    assert texts(validate.run(places, offline=False, openclaw=())) == [f"{well}OpenClaw was not asked: none on PATH)"]
+    assert texts(validate.run(places, offline=False, openclaw=())) == [f"{well}OpenClaw was not asked: not on PATH)"]
     asked = validate.run(places, offline=False, openclaw=openclaw(tmp_path, {"valid": True}))
     assert texts(asked) == [f"{well}OpenClaw was asked too)"]
     assert asked.data == {
@@ -805,15 +805,15 @@ def test_show(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
         "mode: 'soft',", "mode: 'soft', failMode: 'closed', logPath: '${LOGS}/x', agents: { main: { mode: 'shadow' } },"
     )
     write(places, text)
-    told = rows(show.run(places))
-    assert told["mode"] == ("*", '"soft"', "openclaw.json:10")
-    assert told["failMode"] == (" ", '"closed"', "openclaw.json:10")
-    assert told["logPath"] == ("*", '"/var/log/x"', "openclaw.json:10, ${LOGS}")
-    assert told["alwaysBlock"] == ("*", '["gateway"]', "openclaw.json:12")
-    assert told["agents.main.mode"] == ("*", '"shadow"', "openclaw.json:10")
-    assert told["escalationThreshold"] == (" ", "36", "default")
-    assert told["storePath"] == (" ", "(not set)", "default")
-    assert told["approval.prefix"] == (" ", '"TOOLGUARD"', "default")
+    reported = rows(show.run(places))
+    assert reported["mode"] == ("*", '"soft"', "openclaw.json:10")
+    assert reported["failMode"] == (" ", '"closed"', "openclaw.json:10")
+    assert reported["logPath"] == ("*", '"/var/log/x"', "openclaw.json:10, ${LOGS}")
+    assert reported["alwaysBlock"] == ("*", '["gateway"]', "openclaw.json:12")
+    assert reported["agents.main.mode"] == ("*", '"shadow"', "openclaw.json:10")
+    assert reported["escalationThreshold"] == (" ", "36", "default")
+    assert reported["storePath"] == (" ", "(not set)", "default")
+    assert reported["approval.prefix"] == (" ", '"TOOLGUARD"', "default")
 
 
 def test_show_names_every_setting_of_the_schema_for_scripts(places: Places) -> None:

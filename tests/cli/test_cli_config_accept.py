@@ -31,7 +31,7 @@ from toolguard_engine.stores.files.audit_log_file import AuditLog
 
 OFFLINE = ChangeOptions(offline=True)
 SOFTER = "mode changed from enforce to soft"
-GONE = "the gateway does not load toolguard any more (plugins.entries.toolguard.enabled is false): nothing is guarded"
+GONE = "the gateway no longer loads toolguard (plugins.entries.toolguard.enabled is false): nothing is guarded"
 
 
 def ran(places: Places, config: Path | None = None, **settings: Any) -> None:
@@ -84,13 +84,13 @@ def test_it_is_shown_and_accepted(places: Places) -> None:
     ran(places, mode="soft", agents={"main": {"escalationThreshold": 99}})
     expected = [SOFTER, "agents.main.escalationThreshold changed from 36 to 99"]
     assert shown(places) == expected
-    told = status.run(places)
-    warned = [line.text for line in told.lines if line.kind == "warn" and line.text.startswith("weaker")]
+    reported = status.run(places)
+    warned = [line.text for line in reported.lines if line.kind == "warn" and line.text.startswith("weaker")]
     assert [text.partition(", since ")[0] for text in warned] == [
         f"weaker than the accepted setting: {text}" for text in expected
     ]
-    assert "toolguard config accept accepts it; otherwise restore the setting" in texts(told)
-    one = told.data["weakened"]["weaker"][0]
+    assert "toolguard config accept accepts it; otherwise restore the setting" in texts(reported)
+    one = reported.data["weakened"]["weaker"][0]
     assert one == {"setting": "mode", "text": SOFTER, "since": 1_000.0, "from": "enforce", "to": "soft"}
 
     before = AcceptedSettings(places.state_dir).path.read_bytes()
@@ -163,8 +163,8 @@ def test_a_persons_own_change_is_accepted_with_it(places: Places, path: str, val
     assert lines(places) == []
     result = set_command.run(places, path, value, OFFLINE)
     assert result.data["weaker"] == weaker
-    told = [line.text for line in result.lines if line.text.startswith("this guards less: ")]
-    assert told == [f"this guards less: {text}" for text in weaker]
+    reported = [line.text for line in result.lines if line.text.startswith("this guards less: ")]
+    assert reported == [f"this guards less: {text}" for text in weaker]
     assert [line[:2] for line in lines(places)] == [("accepted", "cli")] * len(weaker)
     entry = json.loads(places.config.read_text())["plugins"]["entries"]["toolguard"]
     if entry["enabled"]:
@@ -214,11 +214,11 @@ def test_a_plugin_that_was_removed_by_hand(places: Places) -> None:
         path.rmdir() if path.is_dir() else path.unlink()
     places.extension.rmdir()
     assert shown(places) == [
-        "the gateway does not load toolguard any more (its folder is gone): nothing is guarded",
+        "the gateway no longer loads toolguard (its folder is gone): nothing is guarded",
     ]
     places.record.unlink()
     assert shown(places) == [
-        "the gateway does not load toolguard any more (it is no longer installed): nothing is guarded",
+        "the gateway no longer loads toolguard (it is no longer installed): nothing is guarded",
     ]
 
 
@@ -264,9 +264,9 @@ def test_a_damaged_record_is_told_and_repaired(places: Places) -> None:
     ran(places, mode="soft")
     store = AcceptedSettings(places.state_dir)
     store.path.write_bytes(store.path.read_bytes().replace(b"enforce", b"disabled"))
-    told = status.run(places)
-    assert any(line.kind == "error" and "accepted-settings.json is damaged" in line.text for line in told.lines)
-    assert told.data["weakened"]["problem"]
+    reported = status.run(places)
+    assert any(line.kind == "error" and "accepted-settings.json is damaged" in line.text for line in reported.lines)
+    assert reported.data["weakened"]["problem"]
     check = weakened_check.accepted_all(doctor.look(places))
     assert (check.status, check.fix) == ("error", "toolguard doctor --fix")
     with pytest.raises(UserError) as caught:
@@ -307,7 +307,7 @@ def test_a_key_that_others_can_read_comes_first(places: Places) -> None:
 def test_many_are_cut(places: Places) -> None:
     ran(places, agents={f"a{number:02}": {"mode": "soft"} for number in range(30)})
     seen = accepted_view.look(places)
-    told = accepted_view.lines(seen, places)
-    assert len(told) == accepted_view.MAX_SHOWN + 2
-    assert told[-2].text == "and 20 more (toolguard status --json lists all)"
+    reported = accepted_view.lines(seen, places)
+    assert len(reported) == accepted_view.MAX_SHOWN + 2
+    assert reported[-2].text == "and 20 more (toolguard status --json lists all)"
     assert len(accepting(places).data["accepted"]) == 30

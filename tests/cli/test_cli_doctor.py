@@ -173,14 +173,14 @@ def test_exit_code_and_envelope(places: Places, installed: bool) -> None:  # noq
     if installed:
         healthy(places)
     done = toolguard("doctor", "--state-dir", places.state_dir, "--json")
-    told = envelope(done)
-    assert done.returncode == (0 if installed else 1), told
+    reported = envelope(done)
+    assert done.returncode == (0 if installed else 1), reported
     assert done.stderr == ""
-    assert list(told) == ["schema", "command", "ok", "data", "messages", "errors"]
-    assert (told["schema"], told["command"], told["ok"]) == (1, "doctor", installed)
-    assert [check["id"] for check in told["data"]["checks"]] == IDS
-    assert list(told["data"]) == ["checks", "verdict"]
-    assert bool(told["errors"]) is not installed
+    assert list(reported) == ["schema", "command", "ok", "data", "messages", "errors"]
+    assert (reported["schema"], reported["command"], reported["ok"]) == (1, "doctor", installed)
+    assert [check["id"] for check in reported["data"]["checks"]] == IDS
+    assert list(reported["data"]) == ["checks", "verdict"]
+    assert bool(reported["errors"]) is not installed
 
 
 @pytest.mark.parametrize("option", ["--yes", "--dry-run"])

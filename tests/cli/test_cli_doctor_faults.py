@@ -457,7 +457,7 @@ PLUGIN = [
     ),
     Fault(
         "an agent that is held less", settings(agents={"main": {"mode": "soft"}}), "enforced", "warn",
-        "mode of the agent main is soft: a score holds its calls only from stakes 8 on",
+        "mode of the agent main is soft: a score holds its calls only if their stakes are 8 or more",
         "toolguard config unset agents.main.mode",
     ),
     Fault(
@@ -628,7 +628,7 @@ STATE = [
         "S/toolguard/key is missing, though it has signed 2 calls", FIX, also={"stores": "warn", "audit": "warn"}, left={},
     ),
     Fault(
-        "audit line changed", line_changed, "audit", "error", "audit.jsonl line 1: its content does not fit its hash",
+        "audit line changed", line_changed, "audit", "error", "audit.jsonl line 1: its content does not match its hash",
         "inspect it, then move it away to begin a new one: mkdir S/toolguard/audit-broken && mv ",
     ),
     Fault(
@@ -637,7 +637,7 @@ STATE = [
     ),
     Fault(
         "an audit log that was put away before", both(line_changed, lambda s: (s.own / "audit-broken").mkdir(mode=0o700)),
-        "audit", "error", "audit.jsonl line 1: its content does not fit its hash",
+        "audit", "error", "audit.jsonl line 1: its content does not match its hash",
         "inspect it, then move it away to begin a new one: mkdir S/toolguard/audit-broken.1 && mv "
         "S/toolguard/audit.*jsonl S/toolguard/audit.head S/toolguard/audit-broken.1",
     ),
@@ -656,7 +656,7 @@ STATE = [
     ),
     Fault(
         "head of the audit log gone", both(held, gone("audit.head")), "audit", "error",
-        "audit.head is missing: it cannot be said whether the end was cut off", "inspect it, then move it away",
+        "audit.head is missing: it is unknown whether the end was cut off", "inspect it, then move it away",
     ),
     Fault(
         "a folder as the head of the audit log", both(held, in_its_place("audit.head", Path.mkdir)), "audit", "error",

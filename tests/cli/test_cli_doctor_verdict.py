@@ -51,8 +51,8 @@ def check(name: str, status: Status, detail: str = "so", **data: Any) -> Check:
     ],
 )  # fmt: skip
 def test_what_the_checks_mean(checks: list[Check], guarded: str, words: str) -> None:
-    told = guard_verdict.of(checks)
-    assert (told.guarded, told.words.startswith(words)) == (guarded, True), told.words
+    reported = guard_verdict.of(checks)
+    assert (reported.guarded, reported.words.startswith(words)) == (guarded, True), reported.words
 
 
 def test_what_the_guard_cannot_do_without() -> None:

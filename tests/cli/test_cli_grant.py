@@ -134,7 +134,7 @@ def test_a_bad_policy(places: Places) -> None:
         with pytest.raises(UserError) as caught:
             attempt()
         assert caught.value.message == f"{policies.path}, line 5: a grant has no agnet"
-        assert caught.value.fix.startswith("known are: ")
+        assert caught.value.fix.startswith("known names: ")
 
 
 def test_a_bad_rule_beside_the_grants_is_told(places: Places) -> None:

@@ -58,9 +58,9 @@ def whole_copy(places: Places) -> bool:
 def test_dry_run_install_again_and_uninstall(places: Places, case: Case, link: bool) -> None:  # noqa: FBT001 - of a table
     write(places, case.before)
     before = picture(places.state_dir.parent)
-    told = put_in(places, link=link, dry_run=True)
+    reported = put_in(places, link=link, dry_run=True)
     assert picture(places.state_dir.parent) == before
-    assert (told.data["changed"], texts(told)[-1]) == (True, "nothing was written (--dry-run)")
+    assert (reported.data["changed"], texts(reported)[-1]) == (True, "nothing was written (--dry-run)")
 
     put_in(places, link=link)
     assert text_of(places) == (case.linked if link else case.copied)
@@ -489,9 +489,9 @@ def test_a_lock_that_is_not_released(places: Places, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("where", ["/sys/toolguard", "/dev/null/toolguard"])
 def test_a_place_that_cannot_be_written(where: str) -> None:
     done = toolguard("install", "--state-dir", where, "--json")
-    told = envelope(done)
-    assert (done.returncode, done.stderr, told["ok"]) == (1, "", False)
-    assert where in told["errors"][0]
+    reported = envelope(done)
+    assert (done.returncode, done.stderr, reported["ok"]) == (1, "", False)
+    assert where in reported["errors"][0]
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="nothing stops root")

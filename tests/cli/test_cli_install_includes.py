@@ -75,11 +75,11 @@ def now(places: Places, layout: str) -> dict[str, str]:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_in_the_files_that_own_the_values_and_back(places: Places, layout: str) -> None:
     before = lay(places, layout)
-    told = texts(put_in(places))
+    reported = texts(put_in(places))
     after = before | INSTALLED[layout]
     assert now(places, layout) == after
     changed = [str(places.state_dir / name) for name in before if after[name] != before[name]]
-    assert [name for name in changed if any(name in text for text in told)] == changed
+    assert [name for name in changed if any(name in text for text in reported)] == changed
     assert put_in(places).data["changed"] is False
     done = take_out(places)
     assert (done.data["exact"], now(places, layout)) == (True, before)

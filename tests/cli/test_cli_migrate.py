@@ -152,11 +152,11 @@ def test_without_a_terminal_it_needs_yes(places: Places, at: list[str]) -> None:
 def test_without_a_terminal_a_script_gets_the_plan(places: Places, at: list[str]) -> None:
     written(places, OLD)
     done = toolguard("migrate", "--json", *at, PATH="")
-    told = envelope(done)
-    assert (done.returncode, told["ok"], told["errors"]) == (1, False, ["there is no terminal to ask in"])
-    assert told["messages"] == ["-> review the changes above; if you agree, repeat with --yes"]
-    assert told["data"] == envelope(toolguard("migrate", "--dry-run", "--json", *at, PATH=""))["data"]
-    assert (told["data"]["changed"], told["data"]["done"], places.config.read_text()) == (True, False, OLD)
+    reported = envelope(done)
+    assert (done.returncode, reported["ok"], reported["errors"]) == (1, False, ["there is no terminal to ask in"])
+    assert reported["messages"] == ["-> review the changes above; if you agree, repeat with --yes"]
+    assert reported["data"] == envelope(toolguard("migrate", "--dry-run", "--json", *at, PATH=""))["data"]
+    assert (reported["data"]["changed"], reported["data"]["done"], places.config.read_text()) == (True, False, OLD)
 
 
 def test_as_json_and_back(places: Places, at: list[str]) -> None:

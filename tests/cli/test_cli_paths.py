@@ -102,9 +102,9 @@ def test_find(
             made.mkdir()
         else:
             made.touch()
-    told = {name: Path(real(value)) for name, value in options.items()}
+    reported = {name: Path(real(value)) for name, value in options.items()}
     variables = {"HOME": str(home), **{name: real(value) for name, value in env.items()}}
-    found = paths.find(told.get("state_dir"), told.get("config"), variables)
+    found = paths.find(reported.get("state_dir"), reported.get("config"), variables)
     assert found == paths.Places(Path(real(state)), Path(real(config)))
 
 

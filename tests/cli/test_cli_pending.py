@@ -72,8 +72,8 @@ def test_all(places: Places) -> None:
 
 def test_for_scripts(places: Places) -> None:
     held = hold(places)
-    told = envelope(toolguard("pending", "--state-dir", places.state_dir, "--json"))
-    (call,) = told["data"]["pending"]
+    reported = envelope(toolguard("pending", "--state-dir", places.state_dir, "--json"))
+    (call,) = reported["data"]["pending"]
     assert set(call) == (set(HeldCall.__struct_fields__) - {"mac", "binding"}) | {"left"}
     assert (call["nonce"], call["shown"], call["status"]) == (held.nonce, held.shown, "pending")
     assert 0 < call["left"] <= 300

@@ -44,10 +44,10 @@ def test_envelope(result: Result, envelope: dict[str, object], capsys: pytest.Ca
     assert result.envelope() == envelope
     for failed in (False, True):
         show(result, as_json=True, failed=failed)
-        told = capsys.readouterr()
-        assert told.err == ""
-        assert told.out.count("\n") == 1
-        assert list(json.loads(told.out).items()) == list(envelope.items())
+        reported = capsys.readouterr()
+        assert reported.err == ""
+        assert reported.out.count("\n") == 1
+        assert list(json.loads(reported.out).items()) == list(envelope.items())
 
 
 def test_lines_for_people_have_no_colour_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,8 +59,8 @@ def test_lines_for_people_have_no_colour_where_nobody_looks(capsys: pytest.Captu
 
 def test_text_outside_ascii(capsys: pytest.CaptureFixture[str]) -> None:
     show(Result("x", {"a": "ü\n\u2028"}), as_json=True)
-    told = capsys.readouterr().out
-    assert json.loads(told)["data"] == {"a": "ü\n\u2028"}
+    reported = capsys.readouterr().out
+    assert json.loads(reported)["data"] == {"a": "ü\n\u2028"}
 
 
 def test_nothing_moves_the_cursor(capsys: pytest.CaptureFixture[str]) -> None:

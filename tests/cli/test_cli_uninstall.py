@@ -186,8 +186,8 @@ def test_what_is_kept_of_the_metrics_is_told(
     value["plugins"]["entries"]["toolguard"]["config"] = {"metrics": {"dbPath": str(db)}} if own else {}
     places.config.write_text(json.dumps(value))
     Path(f"{db}{there}").write_text("x")
-    told = f"kept: {db}, the metrics of all gateways of this machine, and the dashboard's token beside it"
-    assert told in texts(take_out(places))
+    reported = f"kept: {db}, the metrics of all gateways of this machine, and the dashboard's token beside it"
+    assert reported in texts(take_out(places))
     assert Path(f"{db}{there}").read_text() == "x"
 
 
@@ -283,8 +283,8 @@ def test_what_was_migrated_is_told(places: Places) -> None:
     put_in(places)
     migrate.run(places, yes=True, openclaw=())
     kept = places.own / "migrations" / "1" / "0.before"
-    told = f"the plugins that toolguard took over from stay disabled; the config that enables them: {kept}"
-    assert texts(take_out(places))[-4:-2] == [told, UNDO]
+    reported = f"the plugins that toolguard took over from stay disabled; the config that enables them: {kept}"
+    assert texts(take_out(places))[-4:-2] == [reported, UNDO]
     assert '"tool-guard": { enabled: true }' in kept.read_text()
 
 
@@ -293,14 +293,14 @@ def test_what_a_migration_had_made_stays_and_is_told(places: Places) -> None:
     migrate.run(places, yes=True, openclaw=())
     migrated = places.config.read_bytes()
     put_in(places)
-    told = texts(take_out(places))
+    reported = texts(take_out(places))
     assert places.config.read_bytes() == migrated
     stays = "stays in the config because it was there before the installation; remove it by hand if you want"
-    assert told[-6:-4] == [
+    assert reported[-6:-4] == [
         f"{stays}: plugins.entries.toolguard ({places.config}, line 1, column 95)",
         f"{stays}: plugins.allow[1] ({places.config}, line 1, column 36)",
     ]
-    assert told[-3] == UNDO
+    assert reported[-3] == UNDO
     migrate.undo_last(places, yes=False, dry_run=False)
     assert places.config.read_text() == OLD
 

@@ -256,14 +256,14 @@ def test_lines_for_a_file(places: Places) -> None:
     )
     with process:
         assert process.stdout is not None
-        told = [json.loads(process.stdout.readline())]
+        reported = [json.loads(process.stdout.readline())]
         second = hold(places, shown="{ a: '\x1b' }")
-        told.append(json.loads(process.stdout.readline()))
+        reported.append(json.loads(process.stdout.readline()))
         approve.run(places, first.nonce, yes=True, reason="", as_json=False)
-        told.append(json.loads(process.stdout.readline()))
+        reported.append(json.loads(process.stdout.readline()))
         process.send_signal(signal.SIGINT)
         assert process.wait(LIMIT) == 0
-    assert [(line["nonce"], line["status"]) for line in told] == [
+    assert [(line["nonce"], line["status"]) for line in reported] == [
         (first.nonce, "pending"),
         (second.nonce, "pending"),
         (first.nonce, "approved"),

@@ -81,9 +81,9 @@ def test_used_from_a_fresh_environment(home: Path, tmp_path: Path) -> None:
     assert Path(where.stdout.strip()).is_relative_to(home), where
 
     installed = run(script, "install", "--state-dir", state, "--json")
-    told = envelope(installed)
-    assert (installed.returncode, installed.stderr, told["ok"]) == (0, "", True)
-    assert Path(told["data"]["python"]).parent == home / "bin"
+    reported = envelope(installed)
+    assert (installed.returncode, installed.stderr, reported["ok"]) == (0, "", True)
+    assert Path(reported["data"]["python"]).parent == home / "bin"
     copied = state / "extensions" / "toolguard"
     assert names(copied) == sorted([".toolguard.json", *(path.name for path in SOURCE.iterdir())])
     assert {path.stat().st_nlink for path in copied.iterdir()} == {1}
@@ -94,6 +94,6 @@ def test_used_from_a_fresh_environment(home: Path, tmp_path: Path) -> None:
     checks = {check["id"]: check for check in envelope(looked)["data"]["checks"]}
     assert [check for check in checks.values() if check["status"] == "error"] == []
     assert checks["engine"]["status"] == "ok"
-    assert checks["python"]["detail"].endswith(f"({told['data']['python']})")
+    assert checks["python"]["detail"].endswith(f"({reported['data']['python']})")
     assert run(script, "uninstall", "--state-dir", state).returncode == 0
     assert not copied.exists()

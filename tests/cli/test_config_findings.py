@@ -147,9 +147,9 @@ def test_an_included_file_that_is_no_json5_is_named(places: Places) -> None:
     ],
 )
 def test_the_gateway_needs_its_mode(places: Places, text: str, found: list[tuple[str, int]]) -> None:
-    told = look(places, startup.has_mode, text)
-    assert [(each.path, each.line) for each in told] == found
-    assert {(each.level, each.fix) for each in told} <= {("warn", "toolguard config set gateway.mode local")}
+    reported = look(places, startup.has_mode, text)
+    assert [(each.path, each.line) for each in reported] == found
+    assert {(each.level, each.fix) for each in reported} <= {("warn", "toolguard config set gateway.mode local")}
 
 
 @pytest.mark.parametrize(
@@ -166,12 +166,12 @@ def test_the_gateway_needs_its_mode(places: Places, text: str, found: list[tuple
 def test_rules_that_are_off(places: Places, settings: str, found: list[tuple[int, str]]) -> None:
     known = min(rule.id for rule in offline_guard.all_rules())
     lay(places, {"toolguard/policy.toml": '[[rule]]\nid = "mine"\nrun = ["x"]\nstakes = 1\nreason = "R."\n'})
-    told = look(places, rule_ids.are_known, ours(settings.replace("shell.exfi", known)))
-    assert [(each.level, each.path, each.message) for each in told] == [
+    reported = look(places, rule_ids.are_known, ours(settings.replace("shell.exfi", known)))
+    assert [(each.level, each.path, each.message) for each in reported] == [
         ("warn", f"{KEYS}.rulesOff[{at}]", message) for at, message in found
     ]
     off = "; toolguard check --list lists all rules and packs"
-    assert [each.fix for each in told] == [f"toolguard config unset 'rulesOff[{at}]'{off}" for at, _ in found]
+    assert [each.fix for each in reported] == [f"toolguard config unset 'rulesOff[{at}]'{off}" for at, _ in found]
 
 
 def test_a_rule_that_was_probably_meant(places: Places) -> None:
@@ -544,8 +544,8 @@ def test_plugin_ids(places: Places, tmp_path: Path, plugins: str, found: list[tu
     (places.state_dir / "extensions" / "broken" / "openclaw.plugin.json").write_text("[")
     linked = plugin(tmp_path / "linked", "linked")
     text = f"{{ plugins: {{ {plugins}, load: {{ paths: [{str(linked)!r}, 7] }} }} }}"
-    told = look(places, pluginids.are_known, text)
-    assert [(each.level, each.path, each.message) for each in told] == found
+    reported = look(places, pluginids.are_known, text)
+    assert [(each.level, each.path, each.message) for each in reported] == found
 
 
 NO_MORE = "OpenClaw 2026.9 and later do not know this setting, and remove it with all comments of the file"
@@ -579,9 +579,9 @@ NO_MORE = "OpenClaw 2026.9 and later do not know this setting, and remove it wit
     ],
 )
 def test_what_is_to_be_taken_over(places: Places, text: str, found: Found) -> None:
-    told = look(places, pluginids.are_taken_over, text)
-    assert short(told) == found
-    assert {each.fix for each in told} <= {"toolguard migrate"}
+    reported = look(places, pluginids.are_taken_over, text)
+    assert short(reported) == found
+    assert {each.fix for each in reported} <= {"toolguard migrate"}
 
 
 def test_of_two_words_on_one_fault_the_graver_stays_with_the_better_advice(places: Places, tmp_path: Path) -> None:
@@ -637,8 +637,8 @@ def test_paths(places: Places, monkeypatch: pytest.MonkeyPatch, settings: str, f
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name not in {"locked", "shut"} and may(path, mode))
     state = str(places.state_dir)
     before = sorted(places.state_dir.rglob("*"))
-    told = look(places, resources.can_be_written, ours(settings.replace("STATE", state)))
-    assert [(each.path.removeprefix(f"{KEYS}."), each.message.replace(state, "STATE")) for each in told] == found
+    reported = look(places, resources.can_be_written, ours(settings.replace("STATE", state)))
+    assert [(each.path.removeprefix(f"{KEYS}."), each.message.replace(state, "STATE")) for each in reported] == found
     assert sorted(places.state_dir.rglob("*")) == sorted({*before, places.config})
 
 
@@ -660,16 +660,18 @@ def test_python(places: Places, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     (tmp_path / "python3").write_text("#!/bin/sh\n")
     (tmp_path / "python3").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    told = look(places, resources.can_run, ours(json.dumps({"python": python})))
-    assert [(each.level, each.path, each.message) for each in told] == ([("error", f"{KEYS}.python", said)] if said else [])
+    reported = look(places, resources.can_run, ours(json.dumps({"python": python})))
+    assert [(each.level, each.path, each.message) for each in reported] == (
+        [("error", f"{KEYS}.python", said)] if said else []
+    )
 
 
 def test_python_that_may_not_be_executed(places: Places, tmp_path: Path) -> None:
     program = tmp_path / "python"
     program.write_text("")
     program.chmod(stat.S_IRUSR)
-    (told,) = look(places, resources.can_run, ours(json.dumps({"python": str(program)})))
-    assert told.message == f"{program} is not executable"
+    (reported,) = look(places, resources.can_run, ours(json.dumps({"python": str(program)})))
+    assert reported.message == f"{program} is not executable"
 
 
 @pytest.fixture

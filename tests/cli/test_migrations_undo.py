@@ -165,7 +165,7 @@ def test_all_of_it_and_back(stage: Stage) -> None:
     assert "// short" not in stage.places.config.read_text()
     assert done.data["putAside"] == [{"path": str(stage.calls), "waiting": 2}]
     told = [f"{line.kind} {line.text}" for line in done.lines]
-    assert f"ok {stage.calls} is put aside; its approvals fit any call, so none is migrated" in told
+    assert f"ok {stage.calls} is moved aside; its approvals fit any call, so none is migrated" in told
     assert "warn calls that must be approved again: 2" in told
     assert f"ok metrics of {stage.metrics} are imported into {stage.ours}: 2 calls" in told
     (aside,) = (stage.places.own / "migrated" / "1").iterdir()
@@ -353,7 +353,7 @@ def test_a_damaged_journal_is_named(stage: Stage, content: bytes) -> None:
         with pytest.raises(UserError, match=r"1\.json cannot be read") as caught:
             command()
         kept = journal.folder(stage.places) / "1"
-        assert caught.value.fix == f"move it away, then try again; what that migration changed is kept in {kept}"
+        assert caught.value.fix == f"move it away, then try again; the files from before that migration are kept in {kept}"
     (journal.folder(stage.places) / "1.json").rename(journal.folder(stage.places) / "1.json.damaged")
     assert stage.run().exit_code == 0
 

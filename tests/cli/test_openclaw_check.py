@@ -56,10 +56,10 @@ def read(places: Places, text: str) -> ConfigTree:
 def test_a_config_as_it_is_on_the_disk_is_asked_about_where_it_lies(places: Places, tmp_path: Path, seen: Path) -> None:
     tree = read(places, "{ a: 1 }")
     assert openclaw_check.ask(tree, places, program(tmp_path, WITNESS)) == []
-    told = json.loads(seen.read_text())
-    assert told["arguments"] == ["config", "validate", "--json"]
-    assert (told["config"], told["roots"]) == (str(places.config), "")
-    assert (told["state"], told["cwd"]) == (str(places.state_dir), str(places.state_dir))
+    reported = json.loads(seen.read_text())
+    assert reported["arguments"] == ["config", "validate", "--json"]
+    assert (reported["config"], reported["roots"]) == (str(places.config), "")
+    assert (reported["state"], reported["cwd"]) == (str(places.state_dir), str(places.state_dir))
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["own folder", "no folder of its own"])
@@ -75,18 +75,18 @@ def test_a_draft_is_laid_out_in_private_and_goes_again(places: Places, tmp_path:
     draft.set(("a",), 2)
     draft.set(("tools", "new"), value=True)
     assert openclaw_check.ask(draft.tree, places, program(tmp_path, WITNESS)) == []
-    told = json.loads(seen.read_text())
-    folder = Path(told["roots"])
+    reported = json.loads(seen.read_text())
+    folder = Path(reported["roots"])
     assert folder.is_relative_to(places.own) is own
-    assert told["mode"] == "0o40700"
-    assert {mode for mode, _ in told["files"].values()} == {"0o100600"}
+    assert reported["mode"] == "0o40700"
+    assert {mode for mode, _ in reported["files"].values()} == {"0o100600"}
     assert not folder.exists()
-    assert {path.removeprefix(str(folder)): text for path, (_, text) in told["files"].items()} == {
+    assert {path.removeprefix(str(folder)): text for path, (_, text) in reported["files"].items()} == {
         str(places.config): f"{{ // mine\n  a: 2, tools: {{ $include: '{folder}{inside}' }} }}",
         str(inside): "{ deep: { $include: './sub/deep.json5' }, list: [{ $include: ['sub/deep.json5'] }], new: true }",
         str(sub): "{ x: 1 }",
     }
-    assert told["config"] == f"{folder}{places.config}"
+    assert reported["config"] == f"{folder}{places.config}"
     made = {inside, sub, sub.parent, places.config, seen, tmp_path / "openclaw.py"}
     assert sorted(tmp_path.rglob("*")) == sorted({*before, *made})
     assert places.config.read_text().startswith("{ // mine\n  a: 1")
@@ -250,15 +250,15 @@ def test_an_issue_is_pointed_at(
     places: Places, tmp_path: Path, path: str, message: str, found: list[tuple[str, int, str]]
 ) -> None:
     answer = {"valid": False, "issues": [{"path": path, "message": message}]}
-    told = openclaw_check.ask(read(places, TEXT), places, answering(tmp_path, answer))
-    assert [(each.path, each.line, each.message) for each in told] == found
-    assert {each.level for each in told} == {"error"}
+    reported = openclaw_check.ask(read(places, TEXT), places, answering(tmp_path, answer))
+    assert [(each.path, each.line, each.message) for each in reported] == found
+    assert {each.level for each in reported} == {"error"}
 
 
 def test_a_warning_and_lines_before_the_answer(places: Places, tmp_path: Path) -> None:
     answer = {"valid": True, "warnings": [{"path": "plugins.allow", "message": "plugin not found: nope"}]}
-    told = openclaw_check.ask(read(places, TEXT), places, answering(tmp_path, f"[log] one\n{json.dumps(answer)}\n"))
-    assert told == [
+    reported = openclaw_check.ask(read(places, TEXT), places, answering(tmp_path, f"[log] one\n{json.dumps(answer)}\n"))
+    assert reported == [
         ConfigFinding(
             "warn",
             "plugins.allow",
@@ -274,10 +274,10 @@ def test_a_warning_and_lines_before_the_answer(places: Places, tmp_path: Path) -
 
 def test_an_old_form_that_is_read_is_not_told_as_if_it_was_written(places: Places, tmp_path: Path) -> None:
     moved = {"path": "", "message": "Moved agents.list to keyed agents.entries."}
-    told = openclaw_check.ask(
+    reported = openclaw_check.ask(
         read(places, TEXT), places, answering(tmp_path, {"valid": False, "warnings": [moved], "issues": [moved]})
     )
-    assert [(each.level, each.message) for each in told] == [
+    assert [(each.level, each.message) for each in reported] == [
         ("error", "OpenClaw says: Moved agents.list to keyed agents.entries."),
         ("warn", "OpenClaw reads an old form: Moved agents.list to keyed agents.entries; the file was not changed"),
     ]
@@ -285,10 +285,10 @@ def test_an_old_form_that_is_read_is_not_told_as_if_it_was_written(places: Place
 
 def test_issues_are_bounded(places: Places, tmp_path: Path) -> None:
     answer = {"valid": False, "issues": [{"path": "a." * 2000, "message": "m" * 2000}] * 300}
-    told = openclaw_check.ask(read(places, TEXT), places, answering(tmp_path, answer))
-    assert len(told) == 200
-    assert len(told[0].message) < 1100
-    assert told[0].path.count(".") < 70
+    reported = openclaw_check.ask(read(places, TEXT), places, answering(tmp_path, answer))
+    assert len(reported) == 200
+    assert len(reported[0].message) < 1100
+    assert reported[0].path.count(".") < 70
 
 
 def test_an_included_file_is_named(places: Places, tmp_path: Path) -> None:

@@ -141,20 +141,20 @@ def test_where_orphans_go() -> None:
         """
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    reaper, told = done.stdout.splitlines()
-    assert told.split()[0] == reaper
-    assert {reaper, "1", str(os.getpid())} <= set(told.split()[1:])
+    reaper, reported = done.stdout.splitlines()
+    assert reported.split()[0] == reaper
+    assert {reaper, "1", str(os.getpid())} <= set(reported.split()[1:])
     assert orphans_go_to() != os.getpid()
 
 
 @on_linux
 def test_a_process_that_hides_is_not_roots() -> None:
     """Such a process cannot be looked into, and its folder in /proc belongs to root."""
-    library, (hidden, told) = ctypes.CDLL(None), os.pipe()
+    library, (hidden, reported) = ctypes.CDLL(None), os.pipe()
     child = os.fork()
     if child == 0:
         library.prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
-        os.write(told, b"x")
+        os.write(reported, b"x")
         time.sleep(60)
         os._exit(0)
     try:
@@ -167,7 +167,7 @@ def test_a_process_that_hides_is_not_roots() -> None:
         os.kill(child, 9)
         os.waitpid(child, 0)
         os.close(hidden)
-        os.close(told)
+        os.close(reported)
 
 
 HERE, THERE = "0100007F:0016", "0100007F:C350"

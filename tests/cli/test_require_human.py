@@ -117,8 +117,10 @@ def in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_command_asks_who_started_it(places: Places, words: list[str]) -> None:
     entry = hold(places)
     done = run(places, *(entry.nonce if word == "NONCE" else word for word in words))
-    told = done.stdout + done.stderr
-    assert (done.returncode, "was started by something that has ended, and there is no terminal" in told) == (1, True), told
+    reported = done.stdout + done.stderr
+    assert (done.returncode, "was started by something that has ended, and there is no terminal" in reported) == (1, True), (
+        reported
+    )
     assert status_of(places, entry.nonce) == "pending"
     assert list(AuditLog(places.state_dir).events())[-1]["code"] == "security.no-person"
 
@@ -229,12 +231,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
 
 def test_a_change_of_a_setting_is_shown_before_the_code_is_asked_for(places: Places, asked: Asked) -> None:
     put_in(places)
-    told = config_set.run(places, "mode", "soft", ChangeOptions(offline=True))
+    reported = config_set.run(places, "mode", "soft", ChangeOptions(offline=True))
     assert asked.lines[1:-1] == [
         'plugins.entries.toolguard.config.mode: not set -> "soft"',
         "this guards less: mode changed from enforce to soft",
     ]
-    assert told.data["changed"]
+    assert reported.data["changed"]
 
 
 def test_without_the_code_no_setting_is_changed(places: Places, asked: Asked) -> None:

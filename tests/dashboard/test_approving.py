@@ -125,10 +125,8 @@ def decide_elsewhere(machine: Machine, nonce: str, how: str) -> None:
     ("how", "button", "words"),
     [
         pytest.param("denied", "Approve", "was denied by ben", id="yes to a denied one"),
-        pytest.param("approved", "Approve", "is approved already", id="yes to an approved one", marks=pytest.mark.thorough),
-        pytest.param(
-            "used", "Approve", "an approval is good for one call", id="yes to a used one", marks=pytest.mark.thorough
-        ),
+        pytest.param("approved", "Approve", "is already approved", id="yes to an approved one", marks=pytest.mark.thorough),
+        pytest.param("used", "Approve", "an approval covers one call", id="yes to a used one", marks=pytest.mark.thorough),
         pytest.param("used", "Deny", "too late", id="no to a used one", marks=pytest.mark.thorough),
     ],
 )

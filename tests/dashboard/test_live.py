@@ -221,10 +221,10 @@ def test_metrics_that_break_are_told_above_every_tab(machine: Machine, visits: V
     expect(page.locator("#connection")).to_have_attribute("data-state", "live")
     whole = machine.db.read_bytes()
     machine.db.write_bytes(b"no database " * 1_000)
-    told = page.locator("#banners").get_by_role("alert")
-    expect(told).to_contain_text("cannot be read")
+    reported = page.locator("#banners").get_by_role("alert")
+    expect(reported).to_contain_text("cannot be read")
     machine.db.write_bytes(whole)
-    expect(told).to_have_count(0)
+    expect(reported).to_have_count(0)
 
 
 @pytest.mark.thorough

@@ -88,8 +88,8 @@ def verdicts(now_ms: int) -> list[VerdictRecord]:
             nonce = f"{number:04x}{place:04x}" if kind in ("hold", "approve", "deny", "consume", "expire") else ""
             person, where = ("ann", "cli") if kind in ("approve", "deny", "grant", "revoke", "checkpoint") else ("", "")
             names = (gateway, "agent-0", "agent:agent-0:main:0", f"run-{number}", "exec")
-            told = (decision, code, f"why {kind} {number}", kind, event, nonce, "rm -rf build", person, where)
-            found.append(VerdictRecord(now_ms - age - place, *names, *told))
+            reported = (decision, code, f"why {kind} {number}", kind, event, nonce, "rm -rf build", person, where)
+            found.append(VerdictRecord(now_ms - age - place, *names, *reported))
     found.append(VerdictRecord(now_ms - 5_000, GATEWAYS[0], kind="stop", code="approval.waiting", event="event-waiting"))
     return found
 

@@ -90,8 +90,8 @@ def test_weaker_settings_wait_until_they_are_accepted(stage: Stage) -> None:
         ("accepted", "mode changed from enforce to shadow"),
         ("weakened", "mode changed from shadow to disabled"),
     ]
-    told = [each for each in audit_log.AuditLog(stage.state).events() if each["event"] == "accepted"]
-    assert [(each["by"], each["where"], each["why"]) for each in told] == [("ann", "cli", "a test")]
+    reported = [each for each in audit_log.AuditLog(stage.state).events() if each["event"] == "accepted"]
+    assert [(each["by"], each["where"], each["why"]) for each in reported] == [("ann", "cli", "a test")]
 
 
 def test_stricter_settings_say_nothing_and_become_the_measure(stage: Stage) -> None:
@@ -188,7 +188,7 @@ def test_the_end_of_the_guard(stage: Stage) -> None:
     stage.run()
     for _ in range(2):
         stage.store.ended(CONFIG, "plugins.enabled is false", 5.0, stage.log)
-    said = "the gateway does not load toolguard any more (plugins.enabled is false): nothing is guarded"
+    said = "the gateway no longer loads toolguard (plugins.enabled is false): nothing is guarded"
     assert stage.pending == [(said, 5.0)]
     assert [each.setting for each in stage.run().over] == [PLUGIN]
     stage.store.ended(CONFIG, "plugins.enabled is false", 6.0, stage.log)

@@ -55,15 +55,15 @@ def refusal(kind: str) -> RefusedError:
 @pytest.mark.parametrize(
     ("kind", "text", "fix"),
     [
-        ("malformed", "that is no nonce", "a nonce has 8 characters of 0-9 and a-f"),
-        ("unknown", "no call is known by that nonce", "toolguard pending"),
-        ("ambiguous", "2 calls begin like that: 3f9a0000, 3f9a51c2", "give more characters"),
-        ("expired", "aaaa0000 (read) expired at 2023-11-14 22:20:00 UTC: nobody answered in time", "tell the agent to try"),
+        ("malformed", "that is not a nonce", "a nonce has 8 characters, 0-9 and a-f"),
+        ("unknown", "no call has that nonce", "toolguard pending"),
+        ("ambiguous", "2 calls start with that: 3f9a0000, 3f9a51c2", "give more characters"),
+        ("expired", "aaaa0000 (read) expired at 2023-11-14 22:20:00 UTC: nobody decided in time", "tell the agent to try"),
         ("used", "aaaa0000 (read) was used at 2023-11-14 22:13:31 UTC", "tell the agent to try"),
-        ("denied", "aaaa0000 (read) was denied by ana (cli) at 2023-11-14 22:13:30 UTC: release day", "22:18:30 UTC on"),
+        ("denied", "aaaa0000 (read) was denied by ana (cli) at 2023-11-14 22:13:30 UTC: release day", "22:18:30 UTC"),
         (
             "approved",
-            "aaaa0000 (read) is approved already by ana (cli) at 2023-11-14 22:13:30 UTC",
+            "aaaa0000 (read) is already approved by ana (cli) at 2023-11-14 22:13:30 UTC",
             "repeat the call before",
         ),
     ],
@@ -82,7 +82,7 @@ def test_answers_differ() -> None:
 
 def test_many_matches_are_bounded() -> None:
     answer = replies.explain(RefusedError("ambiguous", matches=tuple(f"abcd{at:04x}" for at in range(900))))
-    assert answer.text == "900 calls begin like that: abcd0000, abcd0001, abcd0002, abcd0003, abcd0004 and 895 more"
+    assert answer.text == "900 calls start with that: abcd0000, abcd0001, abcd0002, abcd0003, abcd0004 and 895 more"
 
 
 def test_a_denial_of_which_little_is_known() -> None:
@@ -93,13 +93,14 @@ def test_a_denial_of_which_little_is_known() -> None:
 def test_what_a_yes_and_a_no_mean() -> None:
     assert replies.approved(entry(), 30.0) == "approved 3f9a51c2: agent main may run exec once within 30 s"
     assert replies.approved(entry(agent=""), 120.0) == "approved 3f9a51c2: the agent may run exec once within 2m00s"
-    assert replies.denied(entry()) == "denied 3f9a51c2: agent main is told not to try exec again"
+    assert replies.denied(entry()) == "denied 3f9a51c2: agent main is instructed not to try exec again"
 
 
 def test_a_no_in_the_terminal() -> None:
-    assert replies.refused(entry(), taken_back=False) == "denied 3f9a51c2: the agent is told not to repeat this call"
+    assert replies.refused(entry(), taken_back=False) == "denied 3f9a51c2: the agent is instructed not to repeat this call"
     assert replies.refused(entry(), taken_back=True) == (
-        "took the yes for 3f9a51c2 back before it was used: it did not run; the agent is told not to repeat this call"
+        "withdrew the approval of 3f9a51c2 before it was used: the call did not run; "
+        "the agent is instructed not to repeat this call"
     )
     late = replies.too_late(entry(status="used", decided=NOW))
     assert late == replies.Answer(

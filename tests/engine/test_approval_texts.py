@@ -55,7 +55,7 @@ WHOLE = [
     (
         approval.out_of_order(PREFIX, "store.busy"),
         (
-            "GUARDIAN_ANGEL_BLOCK|This call needs a person's approval, and approvals are out of order (store.busy).\n"
+            "GUARDIAN_ANGEL_BLOCK|This call needs a person's approval, and approvals are unavailable (store.busy).\n"
             "Do not retry it. Tell the user to run `toolguard doctor`."
         ),
     ),

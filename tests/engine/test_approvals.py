@@ -205,8 +205,8 @@ def test_the_settings_say_how_long(desk: Desk) -> None:
     assert settled.entry is not None
     assert settled.entry.expires == NOW + 60
     nonce = settled.entry.nonce
-    told = desk.approvals.decide(messages.PersonDecision(1, "approve", "chat", nonce), config)
-    assert told == messages.DecisionReply(1, ok=True, text=f"approved {nonce}: agent main may run exec once within 10 s")
+    reported = desk.approvals.decide(messages.PersonDecision(1, "approve", "chat", nonce), config)
+    assert reported == messages.DecisionReply(1, ok=True, text=f"approved {nonce}: agent main may run exec once within 10 s")
     desk.now = NOW + 10
     assert desk.ask(config=config).fresh
 
@@ -365,7 +365,7 @@ def test_trouble_is_a_named_verdict(desk: Desk, monkeypatch: pytest.MonkeyPatch,
                 Verdict(
                     "block",
                     code,
-                    f"GUARDIAN_ANGEL_BLOCK|This call needs a person's approval, and approvals are out of order ({code}).\n"
+                    f"GUARDIAN_ANGEL_BLOCK|This call needs a person's approval, and approvals are unavailable ({code}).\n"
                     "Do not retry it. Tell the user to run `toolguard doctor`.",
                     settled.verdict.reason,
                 )
@@ -374,8 +374,8 @@ def test_trouble_is_a_named_verdict(desk: Desk, monkeypatch: pytest.MonkeyPatch,
             assert desk.approvals.trouble == settled.verdict.reason
         if code.startswith("policy"):
             return
-        told = desk.decide("approve", nonce)
-        assert (told.ok, told.text.splitlines()[-1]) == (False, "Run `toolguard doctor` in a terminal.")
+        reported = desk.decide("approve", nonce)
+        assert (reported.ok, reported.text.splitlines()[-1]) == (False, "Run `toolguard doctor` in a terminal.")
         desk.approvals.resolved(messages.Resolved(1, nonce, "used"))
         assert desk.approvals.trouble != ""
         if code != "store.busy":  # reading needs no lock
@@ -425,7 +425,7 @@ def test_too_many_wait(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "MAX_OPEN", 1)
     nonce = desk.held()
     code = "approval.too-many"
-    full = Settled(Verdict("block", code, approval.out_of_order("GUARDIAN_ANGEL", code), "too many calls wait already"))
+    full = Settled(Verdict("block", code, approval.out_of_order("GUARDIAN_ANGEL", code), "too many calls are waiting"))
     assert desk.ask(replace(CALL, cwd="/other")) == full
     assert desk.held() == nonce
 
@@ -460,8 +460,8 @@ def test_what_cannot_be_bound_is_blocked(desk: Desk, params: Any, error: str) ->
 
 def test_a_yes_in_chat(desk: Desk) -> None:
     nonce = desk.held()
-    told = desk.decide("approve", nonce[:4].upper(), by="telegram:7", why="ok")
-    assert told == messages.DecisionReply(7, ok=True, text=f"approved {nonce}: agent main may run exec once within 30 s")
+    reported = desk.decide("approve", nonce[:4].upper(), by="telegram:7", why="ok")
+    assert reported == messages.DecisionReply(7, ok=True, text=f"approved {nonce}: agent main may run exec once within 30 s")
     line = list(stores.audit_log(desk.state).events())[-1]
     assert {name: line[name] for name in ("event", "by", "where", "why")} == {
         "event": "approve", "by": "telegram:7", "where": "chat", "why": "ok",
@@ -470,8 +470,10 @@ def test_a_yes_in_chat(desk: Desk) -> None:
 
 def test_a_no_in_chat(desk: Desk) -> None:
     nonce = desk.held()
-    told = desk.decide("deny", nonce)
-    assert told == messages.DecisionReply(7, ok=True, text=f"denied {nonce}: agent main is told not to try exec again")
+    reported = desk.decide("deny", nonce)
+    assert reported == messages.DecisionReply(
+        7, ok=True, text=f"denied {nonce}: agent main is instructed not to try exec again"
+    )
 
 
 def test_what_somebody_typed_is_kept_without_secrets_and_bounded(desk: Desk) -> None:
@@ -494,9 +496,9 @@ def test_what_waits(desk: Desk) -> None:
     ]
 
 
-LOOK = "toolguard pending (in chat: /toolguard pending) lists the calls that wait"
-NO_NONCE = f"that is no nonce\na nonce has 8 characters of 0-9 and a-f, the first 4 or more are enough; {LOOK}"
-AGAIN = "if it is still wanted, tell the agent to try once more: the call gets a new nonce"
+LOOK = "toolguard pending (in chat: /toolguard pending) lists the waiting calls"
+NO_NONCE = f"that is not a nonce\na nonce has 8 characters, 0-9 and a-f; the first 4 or more are enough; {LOOK}"
+AGAIN = "if it is still needed, tell the agent to try again: the call gets a new nonce"
 
 
 def used(desk: Desk) -> str:
@@ -532,23 +534,23 @@ def ambiguous(desk: Desk) -> str:
 LONGER = f"give more characters of the one you mean; {LOOK}"
 IS_DENIED = (
     "{nonce} (exec) was denied by anna (chat) at 1970-01-12 13:46:40 UTC: no\n"
-    "a denial stays; from 1970-01-12 13:51:40 UTC on the agent may ask anew, under another nonce"
+    "a denial cannot be changed; after 1970-01-12 13:51:40 UTC the agent may ask again, under a new nonce"
 )
 IS_APPROVED = (
-    "{nonce} (exec) is approved already (chat) at 1970-01-12 13:46:40 UTC\n"
-    "tell the agent to repeat the call before 1970-01-12 13:47:10 UTC; toolguard deny {nonce} takes the yes back"
+    "{nonce} (exec) is already approved (chat) at 1970-01-12 13:46:40 UTC\n"
+    "tell the agent to repeat the call before 1970-01-12 13:47:10 UTC; toolguard deny {nonce} withdraws it"
 )
-IS_EXPIRED = f"{{nonce}} (exec) expired at 1970-01-12 13:51:40 UTC: nobody answered in time\n{AGAIN}"
+IS_EXPIRED = f"{{nonce}} (exec) expired at 1970-01-12 13:51:40 UTC: nobody decided in time\n{AGAIN}"
 
 REFUSALS: list[tuple[str, Callable[[Desk], str], str]] = [
     ("malformed", lambda _: "abc", NO_NONCE),
     ("no-hex", lambda _: "toolguard", NO_NONCE),
-    ("unknown", lambda _: "00000000", f"no call is known by that nonce\nit was mistyped, or is long over; {LOOK}"),
-    ("used", used, f"{{nonce}} (exec) was used at 1970-01-12 13:46:40 UTC: an approval is good for one call\n{AGAIN}"),
+    ("unknown", lambda _: "00000000", f"no call has that nonce\nit was mistyped, or the call was closed long ago; {LOOK}"),
+    ("used", used, f"{{nonce}} (exec) was used at 1970-01-12 13:46:40 UTC: an approval covers one call\n{AGAIN}"),
     ("expired", swept, IS_EXPIRED),
     ("denied", denied, IS_DENIED),
     ("approved", Desk.approved, IS_APPROVED),
-    ("ambiguous", ambiguous, f"2 calls begin like that: abcd0000, abcd0001\n{LONGER}"),
+    ("ambiguous", ambiguous, f"2 calls start with that: abcd0000, abcd0001\n{LONGER}"),
 ]
 
 
@@ -589,18 +591,18 @@ def test_the_agents_own_word(desk: Desk, config: Any, text: str, *, ok: bool) ->
     nonce = desk.held()
     session = Session(Setup({}, lambda: datetime.fromtimestamp(NOW, UTC), 42, open_approvals=lambda *_: desk.approvals))
     answered(session, messages.Hello(0, 1, str(desk.state), config))
-    told = answered(session, messages.PersonDecision(1, "approve", "tool", nonce))
-    assert told == messages.DecisionReply(1, ok=ok, text=text.format(nonce=nonce))
+    reported = answered(session, messages.PersonDecision(1, "approve", "tool", nonce))
+    assert reported == messages.DecisionReply(1, ok=ok, text=text.format(nonce=nonce))
     assert desk.status(nonce) == ("approved" if ok else "pending")
     if not ok:
-        assert answered(session, messages.PersonDecision(1, "deny", "tool", nonce)) == told
-        assert answered(session, messages.PersonDecision(1, "pending", "tool")) == told
+        assert answered(session, messages.PersonDecision(1, "deny", "tool", nonce)) == reported
+        assert answered(session, messages.PersonDecision(1, "pending", "tool")) == reported
 
 
 def test_no_store_no_word() -> None:
     session = Session(Setup({}, lambda: datetime.fromtimestamp(NOW, UTC), 42))
-    told = answered(session, messages.PersonDecision(1, "approve", "chat", "deadbeef"))
-    assert told == messages.DecisionReply(1, ok=False, text="Approvals are out of order; run `toolguard doctor`.")
+    reported = answered(session, messages.PersonDecision(1, "approve", "chat", "deadbeef"))
+    assert reported == messages.DecisionReply(1, ok=False, text="Approvals are unavailable; run `toolguard doctor`.")
     assert answered(session, messages.Resolved(2, "deadbeef", "used")) == messages.Pong(2)
 
 

@@ -98,8 +98,8 @@ def test_what_each_mode_holds_when_the_budget_is_used_up(general: Mode, own: Mod
 def test_nothing_is_counted_where_it_is_disabled() -> None:
     agents, config = Autonomy(), settings("disabled")
     goes(agents, "CRITICAL", config)
-    for heard in (agents.clean, agents.warned, agents.violated):
-        heard(CALL, config)
+    for context in (agents.clean, agents.warned, agents.violated):
+        context(CALL, config)
     agents.approved(CALL, "rubric", config)
     agents.person("main", "s", NOON, config)
     assert agents.take_changed() == {}
@@ -401,7 +401,7 @@ def test_the_guard_asks_an_agent_that_creeps_to_sending() -> None:
     assert {verdict.decision for tool, verdict in verdicts if tool != "message"} == {"allow"}
     sends = [verdict for tool, verdict in verdicts if tool == "message"]
     assert [(verdict.decision, verdict.code) for verdict in sends] == [("hold", "drift.escalation")] * 3
-    assert "HIGH after MEDIUM is the 3. rise" in sends[0].reason
+    assert "from MEDIUM to HIGH, increase number 3" in sends[0].reason
     assert CHECKPOINT in sends[0].reason
     assert [each.signal.code for each in owner.autonomy.take_signals()] == ["drift.escalation"]
 

@@ -256,6 +256,6 @@ def test_what_a_note_tells() -> None:
     assert isinstance(answer, messages.Noted)
     assert answer.note == (
         '[TOOLGUARD NOTE] 10 calls in a row, the newest exec({ command: "cat job.state" }), changed nothing and returned '
-        "the same over and over. After 30 such calls this turn ends. If something has to happen first, wait between the "
+        "the same results. After 30 such calls this turn ends. If something has to happen first, wait between the "
         "calls. Use what you already know, try another way, or tell the user what is missing."
     )

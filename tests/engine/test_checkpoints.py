@@ -34,9 +34,9 @@ def spend(scene: Scene, **more: Any) -> None:
 
 
 def checkpoint(scene: Scene, session: str) -> str:
-    told = answered(scene.session, messages.PersonDecision(1, "checkpoint", "chat", by="ann", session=session))
-    assert isinstance(told, messages.DecisionReply)
-    return told.text
+    reported = answered(scene.session, messages.PersonDecision(1, "checkpoint", "chat", by="ann", session=session))
+    assert isinstance(reported, messages.DecisionReply)
+    return reported.text
 
 
 def lines(scene: Scene) -> list[tuple[str, str]]:
@@ -50,8 +50,8 @@ def test_a_checkpoint_in_chat_closes_what_waited_for_it(scene: Scene) -> None:
     spend(scene, session="other")
     for number, session in ((1, "s"), (2, "s"), (3, "other")):
         assert note(scene, number, session=session).code == "approval.pending"
-    told = checkpoint(scene, "s")
-    assert told.startswith("checkpoint: 1 budget full again; 2 held calls wait no more: ")
+    reported = checkpoint(scene, "s")
+    assert reported.startswith("checkpoint: 1 budget full again; 2 held calls wait no more: ")
     found = [(entry.session, entry.status, entry.why, entry.by) for entry in scene.store.entries()]
     assert sorted(found) == [
         ("other", "pending", "", ""), ("s", "expired", LAPSED, "ann"), ("s", "expired", LAPSED, "ann"),

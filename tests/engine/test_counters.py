@@ -218,11 +218,11 @@ def test_a_damaged_file_is_told_once_and_stops_nothing(tmp_path: Path, engines: 
     place.parent.mkdir(parents=True)
     place.write_bytes(b'{"v":1,"runs":{"r"')
     talk = engines()
-    told = talk.read()
+    reported = talk.read()
     (kept,) = place.parent.glob("counters.json.corrupt-*")
     assert kept.read_bytes() == b'{"v":1,"runs":{"r"'
     text = f"the counts of an earlier engine are lost: {place} was damaged and is kept as {kept.name}; "
-    assert told == {"type": "log", "level": "warn", "text": f"{text}run `toolguard doctor --fix`"}
+    assert reported == {"type": "log", "level": "warn", "text": f"{text}run `toolguard doctor --fix`"}
     seen: list[Any] = []
     for number in range(1, 4):  # each time it tries to save
         answers = [talk.failed(number, run=f"r{number}", request=request) for request in (1, 2, 3)]

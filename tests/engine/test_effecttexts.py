@@ -13,7 +13,7 @@ from toolguard_engine.rules import packs
 from toolguard_engine.wording import approval
 
 GUARD = Guard(parse({"escalationThreshold": 20}), {}, Host("/home/u", "/home/u/.openclaw"), packs.load())
-CUE = "Its risk is too high to run unasked:"
+CUE = "It is too risky to run without approval:"
 
 
 @pytest.mark.parametrize(
@@ -27,12 +27,12 @@ CUE = "Its risk is too high to run unasked:"
         (
             "exec",
             {"command": "weird-thing"},
-            f"No rule knows what it would do. {CUE} clarity 4 x stakes 5 = 20, held from 20 on.",
+            f"No rule describes what it would do. {CUE} clarity 4 x stakes 5 = 20, held from 20 on.",
         ),
         (
             "exec",
             {"command": 'weird-thing "'},
-            f"No rule knows what it would do. Its syntax is broken. {CUE} clarity 6 x stakes 5 = 30, held from 20 on.",
+            f"No rule describes what it would do. Its syntax is broken. {CUE} clarity 6 x stakes 5 = 30, held from 20 on.",
         ),
     ],
 )
@@ -58,8 +58,8 @@ def test_effects_in_a_line(effects: list[Effect], words: str) -> None:
 
 
 def test_a_secret_is_not_cut_in_two_before_it_is_hidden() -> None:
-    told = descriptions.in_line([Effect("http", f"https://host/{'x' * 30}?token=ghp_{'a1B2' * 9}")])
-    assert "ghp_" not in told
+    reported = descriptions.in_line([Effect("http", f"https://host/{'x' * 30}?token=ghp_{'a1B2' * 9}")])
+    assert "ghp_" not in reported
 
 
 def test_a_long_effect_leaves_room_for_the_score() -> None:

@@ -63,8 +63,8 @@ def counted(connection: sqlite3.Connection) -> int:
 
 
 def test_a_line_and_its_row(opened: sqlite3.Connection, log: AuditLog, follower: Follower) -> None:
-    told = {"code": "exec.rm", "nonce": "ab12", "tool": "exec", "agent": "main", "session": "s", "run": "r"}
-    log.append([event(1, "approve", **told, by="ann", where="cli", why="fine", shown="exec(rm)", gateway="another")])
+    reported = {"code": "exec.rm", "nonce": "ab12", "tool": "exec", "agent": "main", "session": "s", "run": "r"}
+    log.append([event(1, "approve", **reported, by="ann", where="cli", why="fine", shown="exec(rm)", gateway="another")])
     assert catch_up(follower, opened) == [1]
     assert opened.execute("SELECT * FROM toolguard_verdicts").fetchall() == [
         (

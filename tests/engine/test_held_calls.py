@@ -74,9 +74,9 @@ class Scene:
         return next(entry.nonce for entry in self.store.entries() if shown in entry.shown and entry.status == "pending")
 
     def decide(self, action: Any, nonce: str) -> None:
-        told = answered(self.session, protocol.PersonDecision(1, action, "chat", nonce))
-        assert isinstance(told, protocol.DecisionReply)
-        assert told.ok
+        reported = answered(self.session, protocol.PersonDecision(1, action, "chat", nonce))
+        assert isinstance(reported, protocol.DecisionReply)
+        assert reported.ok
 
     def events(self) -> list[tuple[str, str, str]]:
         """What the session wants in the audit log: event, code, tool."""
@@ -191,12 +191,12 @@ ENDS = [
 def test_the_end_tells_how_to_approve_all_that_waits(tmp_path: Path, events: str, waiting: int) -> None:
     scene = Scene(tmp_path)
     scene.play(events)
-    told = "a call waits" if waiting == 1 else f"{waiting} calls wait"
+    reported = "a call waits" if waiting == 1 else f"{waiting} calls wait"
     by_name = {nonce: how(nonce) for nonce in scene.nonces()}
     assert len(by_name) == waiting
     (stop,) = scene.stopped
     first, *lines = stop.splitlines()
-    assert first == f"This turn ends here: {told} for approval."
+    assert first == f"This turn ends here: {reported} for approval."
     assert sorted(lines) == sorted(by_name.values())
 
 
@@ -294,8 +294,8 @@ def test_settings(tmp_path: Path, config: Any, decision: str, code: str, stored:
     if not stored:
         assert {(answer.decision, answer.text, answer.stop) for answer in answers} == {("allow", "", "")}
         assert scene.message("a") == ""
-        told = [("would-refuse", "shadow.approval.always-block", "exec")] * 3 if code.startswith("shadow") else []
-        assert scene.events() == told
+        reported = [("would-refuse", "shadow.approval.always-block", "exec")] * 3 if code.startswith("shadow") else []
+        assert scene.events() == reported
 
 
 def test_what_shadow_tells_the_audit_log(tmp_path: Path) -> None:
@@ -497,19 +497,19 @@ def test_ordinary_calls_never_touch_the_store(tmp_path: Path) -> None:
 def test_a_call_too_deep_to_be_looked_at_never_runs(tmp_path: Path, member: str) -> None:
     """Near the limit of recursion params can be read and not written."""
     scene = Scene(tmp_path)
-    told = set()
+    reported = set()
     for depth in range(600, 1_010, 3):
         params = b'{"%s":%s%s}' % (member.encode(), b"[" * depth, b"]" * depth)
         try:
             message = protocol.decode(b'{"id":1,"type":"judge","tool":"exec","run":"r%d","params":%s}' % (depth, params))
         except protocol.ProtocolError:
             continue
-        told.add(msgspec.json.encode(answered(scene.session, message)).partition(b',"text"')[0])
-    assert told <= {
+        reported.add(msgspec.json.encode(answered(scene.session, message)).partition(b',"text"')[0])
+    assert reported <= {
         b'{"type":"verdict","id":1,"decision":"block","code":"%s"' % code
         for code in (b"approval.unbindable", b"call.too-deep")
     }
-    assert told
+    assert reported
 
 
 def test_the_tool_of_a_call_is_compared_by_its_short_name(tmp_path: Path) -> None:

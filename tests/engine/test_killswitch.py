@@ -133,11 +133,11 @@ def session(switch: KillSwitchFile) -> Session:
 
 
 def decide(session: Session, nonce: str, **more: Any) -> messages.DecisionReply:
-    told = session.answer(
+    reported = session.answer(
         messages.PersonDecision(1, "kill-switch", **{"where": "chat", "nonce": nonce, "by": "telegram:42", **more})
     )
-    assert isinstance(told, messages.DecisionReply)
-    return told
+    assert isinstance(reported, messages.DecisionReply)
+    return reported
 
 
 def test_the_owner_says_it_in_chat(session: Session, switch: KillSwitchFile) -> None:
@@ -163,9 +163,9 @@ def test_what_is_neither_on_nor_off_changes_nothing(session: Session, switch: Ki
 @pytest.mark.parametrize("action", ["kill-switch", "checkpoint", "deny", "pending"])
 def test_no_agent_may_say_it(session: Session, switch: KillSwitchFile, action: Any, agent_tool: bool) -> None:  # noqa: FBT001
     session.answer(messages.Hello(0, messages.VERSION, "/state", config={"approval": {"agentTool": agent_tool}}))
-    told = session.answer(messages.PersonDecision(1, action, "tool", nonce="on"))
-    assert isinstance(told, messages.DecisionReply)
-    assert not told.ok
+    reported = session.answer(messages.PersonDecision(1, action, "tool", nonce="on"))
+    assert isinstance(reported, messages.DecisionReply)
+    assert not reported.ok
     assert switch.thrown() is None
     assert session.outbox.take_events() == []
 
@@ -207,9 +207,9 @@ def code_of(session: Session, call: messages.Judge) -> str:
 
 
 def checkpoint(owner: Session, **more: str) -> messages.DecisionReply:
-    told = owner.answer(messages.PersonDecision(1, "checkpoint", "chat", **more))
-    assert isinstance(told, messages.DecisionReply)
-    return told
+    reported = owner.answer(messages.PersonDecision(1, "checkpoint", "chat", **more))
+    assert isinstance(reported, messages.DecisionReply)
+    return reported
 
 
 def test_a_checkpoint_needs_a_chat_or_the_word_all(session: Session) -> None:

@@ -205,7 +205,7 @@ def test_a_folder_that_cannot_be_written(powerless: Path) -> None:
 
 
 def test_damage_in_a_folder_that_cannot_be_written(powerless: Path) -> None:
-    with pytest.raises(Damaged, match="cannot be put aside"):
+    with pytest.raises(Damaged, match="cannot be moved aside"):
         LockedFile(powerless / "box.json", Box, lambda *_: False).read()
 
 

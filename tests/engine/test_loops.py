@@ -118,8 +118,8 @@ def test_another_cause_starts_anew() -> None:
     causes = [
         Failure("validation", (ParameterProblem("path", missing=True, detail=detail),)) for detail in ("a", "b", "b", "b")
     ]
-    told = [malformed_loops.on_failure(call("a"), cause, run, Config(), {}).action for cause in causes]
-    assert told == ["corrected", "corrected", "loop-detected", "limit"]
+    reported = [malformed_loops.on_failure(call("a"), cause, run, Config(), {}).action for cause in causes]
+    assert reported == ["corrected", "corrected", "loop-detected", "limit"]
 
 
 def test_the_memory_of_a_run_is_bounded() -> None:
@@ -154,14 +154,14 @@ def test_a_run_never_comes_back_from_its_end(events: list[str]) -> None:
 @given(identical=limits, total=limits)
 def test_an_identical_endless_call_is_corrected_then_warned_then_stopped(identical: int, total: int) -> None:
     config = Config(max_identical_failures=identical, max_failures_per_turn=total)
-    told = []
+    reported = []
     guard = Guard(config, {})
     while one(guard, "!a") == "go":
-        told.append(one(guard, "a"))
+        reported.append(one(guard, "a"))
     if identical < total:
-        assert told == ["corrected"] * (identical - 1) + ["loop-detected"]
+        assert reported == ["corrected"] * (identical - 1) + ["loop-detected"]
     else:
-        assert told == ["corrected"] * (total - 1) + ["limit"]
+        assert reported == ["corrected"] * (total - 1) + ["limit"]
 
 
 MESSAGES = [
@@ -180,8 +180,8 @@ MESSAGES = [
 def test_calls_of_one_message_are_one_attempt(events: str, expected: str) -> None:
     """A digit is the request to the model that the call came from."""
     guard = Guard(Config(), {})
-    told = [guard.failed(replace(call(e[1]), request=int(e[0])), TEXT, judged=False) for e in events.split()]
-    assert [refusal.correction.action for refusal in told if refusal] == expected.split()
+    reported = [guard.failed(replace(call(e[1]), request=int(e[0])), TEXT, judged=False) for e in events.split()]
+    assert [refusal.correction.action for refusal in reported if refusal] == expected.split()
 
 
 def test_failures_while_no_engine_was_there_count() -> None:

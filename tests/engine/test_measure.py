@@ -42,9 +42,9 @@ def test_texts_are_bounded_and_printable(text: str, detail: str) -> None:
     made.allowed(call, "allow")
     made.malformed(MalformedCall(call, Failure("validation", (problem,) * 9), Correction("corrected", text)), 1.0)
     for row in made.take_verdicts():
-        for told in (value for value in row if isinstance(value, str)):
-            assert len(told) < 3_000
-            assert not UNPRINTABLE.search(told)
+        for reported in (value for value in row if isinstance(value, str)):
+            assert len(reported) < 3_000
+            assert not UNPRINTABLE.search(reported)
 
 
 def test_secrets_of_a_malformed_call_are_not_shown() -> None:

@@ -165,9 +165,9 @@ REFUSED: dict[str, tuple[Callable[[Path], None], str]] = {
     "a text": (text, "is not a SQLite database; move it away, or name another file in metrics.dbPath"),
     "noise": (noise, "is not a SQLite database; move it away, or name another file in metrics.dbPath"),
     "another program's": (foreign, "holds the tables of another program; name another file in metrics.dbPath"),
-    "broken schema": (broken_schema, "is damaged; move it away, or put back a copy of it"),
-    "cut off": (cut_off, "is damaged; move it away, or put back a copy of it"),
-    "broken inside": (broken_inside, "is damaged; move it away, or put back a copy of it"),
+    "broken schema": (broken_schema, "is damaged; move it away, or restore a copy of it"),
+    "cut off": (cut_off, "is damaged; move it away, or restore a copy of it"),
+    "broken inside": (broken_inside, "is damaged; move it away, or restore a copy of it"),
     "newer": (newer, "was written by a newer toolguard (has schema 7, and this toolguard knows 2); update toolguard"),
     "odd schema": (odd_schema, "cannot be used: SQLite gives SQLITE_ERROR"),
     "a folder": (folder, "is not a file; name another one in metrics.dbPath"),
@@ -216,7 +216,10 @@ def test_held_by_another_process(path: Path, monkeypatch: pytest.MonkeyPatch) ->
         other.execute("BEGIN EXCLUSIVE")
         with pytest.raises(MetricsError) as refused:
             connect(path)
-    assert str(refused.value) == f"'{path}' is held by another process; if none of yours hangs, try again"
+    assert (
+        str(refused.value)
+        == f"'{path}' is held by another process; make sure that no process of yours hangs, then try again"
+    )
 
 
 def test_a_full_disk(path: Path, opened: sqlite3.Connection) -> None:

@@ -794,7 +794,7 @@ def test_a_file_that_is_damaged_further_on(old: OldFile, tmp_path: Path) -> None
     old.path.write_bytes(data[:middle] + b"\x42" * 4096 * 10 + data[middle + 4096 * 10 :])
     with pytest.raises(MetricsError) as refused:
         run(old.path, tmp_path / "new.db")
-    assert str(refused.value) == f"'{old.path}' is damaged; move it away, or put back a copy of it"
+    assert str(refused.value) == f"'{old.path}' is damaged; move it away, or restore a copy of it"
     assert undo(tmp_path / "new.db") == 0
     assert everything(tmp_path / "new.db") == [[(1, "toolguard", "", 0, 0)], *[[]] * 5]
 

@@ -70,7 +70,7 @@ def test_an_engine_that_starts_with_a_faulty_policy_goes_by_the_last_good_one(po
     before = started(policy, RULE + LIMIT)
     own = started(policy, fault)
     assert (own.rules, own.unread) == (before.rules, "")
-    assert ["the last good ones count" in text for text in own.faults] == [True]
+    assert ["the last valid versions stay in force" in text for text in own.faults] == [True]
 
 
 def test_a_policy_that_cannot_be_read_at_all_is_a_faulty_one(policy: Path) -> None:

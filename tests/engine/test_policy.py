@@ -107,7 +107,7 @@ GOOD = '[[grant]]\nid = "a"\ntool = "exec"\npattern = "x"\n'
 @pytest.mark.parametrize(
     ("text", "line", "words"),
     [
-        pytest.param(GOOD + "expire = 0\n", 5, "a grant has no expire; known are: id, tool", id="unknown key"),
+        pytest.param(GOOD + "expire = 0\n", 5, "a grant has no expire; known names: id, tool", id="unknown key"),
         pytest.param(GOOD + "agnet = 'a'\ncdw = '/'\n", 5, "a grant has no agnet, cdw; ", id="two of them"),
         pytest.param(
             GOOD + GOOD.replace('"a"', '"b"') + "agents = ['a']\n", 9, "a grant has no agents; ", id="in the second"
@@ -131,7 +131,7 @@ GOOD = '[[grant]]\nid = "a"\ntool = "exec"\npattern = "x"\n'
         pytest.param(
             "# fine\n" + GOOD.replace("grant", "grants"),
             2,
-            "there is no table grants; known are: grant, rule, constraint, pack, settings",
+            "there is no table grants; known names: grant, rule, constraint, pack, settings",
             id="unknown table",
         ),
         pytest.param(GOOD + "\n['grant s'.x]\ny = 1\n", 6, "there is no table grant s; ", id="unknown table behind"),

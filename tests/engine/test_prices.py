@@ -131,8 +131,8 @@ def test_what_runs_at_home_costs_what_the_config_says() -> None:
 
 
 def test_of_the_config_too_the_one_that_says_more_counts() -> None:
-    told = {"*": 1.0, "openai/*": 2.0, "openai/gpt-*": 3.0, "gpt-5.4": 4.0, "openai/gpt-5.4": 5.0}
-    for given_names in (told, dict(reversed(told.items()))):
+    reported = {"*": 1.0, "openai/*": 2.0, "openai/gpt-*": 3.0, "gpt-5.4": 4.0, "openai/gpt-5.4": 5.0}
+    for given_names in (reported, dict(reversed(reported.items()))):
         table = prices.load({name: ModelPrice(price, price) for name, price in given_names.items()})
         found = [table.price(*each) for each in (("x", "y"), ("openai", "o3"), ("openai", "gpt-x"), ("x", "gpt-5.4"))]
         assert [price.input for price in found if price] == [1.0, 2.0, 3.0, 4.0]

@@ -438,8 +438,8 @@ def test_a_fault_of_ours_is_told_and_keeps_nothing_else(
     answers = talk.said() + talk.end()
     assert talk.engine.session.outbox.take_verdicts() == []  # what nobody takes is not kept
     assert [answer["type"] for answer in answers if answer["type"] != "log"] == ["verdict", "pong"]
-    told = [answer["text"] for answer in answers if answer["type"] == "log"]
+    reported = [answer["text"] for answer in answers if answer["type"] == "log"]
     lost = ["metrics: the engine ended before the last 1 rows could be written"] if broken == "Writer.round" else []
-    assert told[1:] == lost
-    assert "ZeroDivisionError in test_recorder.py" in told[0]
-    assert "secret" not in told[0]
+    assert reported[1:] == lost
+    assert "ZeroDivisionError in test_recorder.py" in reported[0]
+    assert "secret" not in reported[0]

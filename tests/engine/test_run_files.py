@@ -186,7 +186,7 @@ def test_a_long_file_of_a_person_is_no_reason_to_ask() -> None:
         assert weighed(command, files).decision == "allow"
         assert weighed(command, files, {name: FileRecord("agent")}).code == "rule.too-long"
     held = weighed(f"sh x.sh; {HARM}", files)
-    assert (held.code, "Not read to its end: x.sh: " in held.reason) == ("rule.filesystem.delete-recursive", True)
+    assert (held.code, "Not read completely: x.sh: " in held.reason) == ("rule.filesystem.delete-recursive", True)
 
 
 def test_files_that_run_each_other_end() -> None:

@@ -192,7 +192,7 @@ def test_an_unusable_state_folder_is_told(talk: Talk, tmp_path: Path, kind: str)
     (tmp_path / "file").write_text("")
     place = tmp_path / ("file" if kind == "file" else "a\0b")
     assert talk.hello(place, {"logPath": str(tmp_path / "a.log")})["type"] == "ready"
-    for words in ("whether settings became weaker is not known: ", "cannot write below "):
+    for words in ("cannot find out whether settings became weaker: ", "cannot write below "):
         said = talk.read()
         assert (said["type"], said["level"], said["text"][: len(words)]) == ("log", "warn", words)
     talk.assert_alive()

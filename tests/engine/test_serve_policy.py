@@ -61,7 +61,7 @@ def test_an_engine_that_starts_with_a_faulty_policy_goes_by_the_last_good_one(ta
     talk.hello(state, {})
     assert verdict(talk, "deploy --now", logs)["code"] == "rule.user.no-deploy"
     assert verdict(talk, "touch notes.txt", logs)["decision"] == "allow"
-    assert len([text for text in logs if "the last good ones count" in text]) == 1
+    assert len([text for text in logs if "the last valid versions stay in force" in text]) == 1
 
 
 def test_where_no_good_policy_is_known_what_is_not_safe_is_held_until_it_is_mended(talk: Talk, state: Path) -> None:

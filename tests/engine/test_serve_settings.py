@@ -108,7 +108,7 @@ def test_an_agent_accepts_nothing(engines_of: Engines) -> None:
 def test_an_end_that_the_gateway_outlives(engines_of: Engines, config: str, why: str) -> None:
     engines_of.run({})
     engines_of.write(config)
-    told = f"the gateway does not load toolguard any more ({why}): nothing is guarded"
+    told = f"the gateway no longer loads toolguard ({why}): nothing is guarded"
     assert engines_of.warned({}) == [("warn", f"the guard ended: {told}. {ACCEPT}")]
     ended = ("guard.unloaded", f"the gateway stopped the guard: {why}")
     assert sorted(engines_of.lines) == sorted([("settings.weakened", told), ended])
@@ -155,7 +155,7 @@ UNREADABLE = ["{ broken", '{"$include": "./more.json"}', '{"plugins": {"$include
 def test_an_end_with_the_gateway(engines_of: Engines, config: str) -> None:
     engines_of.write(config)
     assert engines_of.warned({}, LEAVING) == []
-    assert engines_of.lines == [("guard.gateway-stopped", "the guard ended with its gateway, which was told to stop")]
+    assert engines_of.lines == [("guard.gateway-stopped", "the guard ended with its gateway, which was stopped")]
 
 
 @pytest.mark.parametrize("reason", ["", "gateway restarting"])
@@ -206,7 +206,7 @@ def test_calls_are_answered_where_the_record_is_damaged(engines_of: Engines) -> 
     said = engines_of.run({"mode": "soft"}, judge, accept)
     assert [each["decision"] for each in said if each["type"] == "verdict"] == ["allow"]
     assert [each["ok"] for each in said if each["type"] == "told"] == [False]
-    assert any("whether settings became weaker is not known" in each["text"] for each in said if each["type"] == "log")
+    assert any("cannot find out whether settings became weaker" in each["text"] for each in said if each["type"] == "log")
 
 
 def test_whoever_holds_the_record_is_waited_for(engines_of: Engines) -> None:

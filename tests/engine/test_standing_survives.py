@@ -108,7 +108,7 @@ def test_a_damaged_store_gives_nothing_back(engine: Engines, state: Path, conten
         talk, said = engine(), list[str]()
         assert call(talk, said=said)["decision"] == "hold"
         assert all(
-            "how the agents stood before is not known" in text and "`toolguard doctor --fix`" in text for text in said
+            "the agents' earlier standings are unknown" in text and "`toolguard doctor --fix`" in text for text in said
         )
         assert said
         assert call(talk, 2, tool="read", params={"path": "a"})["decision"] == "allow"  # SAFE: it costs nothing
@@ -160,8 +160,8 @@ def test_while_another_process_holds_the_store(tmp_path: Path) -> None:
     other = sqlite3.connect(session.standings.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     assert code() == code() == before
-    (told,) = session.outbox.take_log()
-    assert "how the agents stand cannot be saved" in told.text
+    (replied,) = session.outbox.take_log()
+    assert "the agents' standings cannot be saved" in replied.text
     assert spent(state) == [0.15]
     now[0] += timedelta(seconds=1)
     session.approvals = None

@@ -74,8 +74,8 @@ def test_one_file_is_left_when_all_have_closed_it(store: FileStandings) -> None:
 def test_an_engine_does_not_undo_a_checkpoint(store: FileStandings, tmp_path: Path, epoch: int, spent: float) -> None:
     save(FileStandings(tmp_path), one(spent=0.1, epoch=1))
     ours = one(spent=0.9, epoch=epoch)
-    told = save(store, ours)
-    assert [each.spent for each in told] == ([] if epoch == 2 else [spent])
+    replied = save(store, ours)
+    assert [each.spent for each in replied] == ([] if epoch == 2 else [spent])
     assert [each.spent for each in store.load()] == [spent]
 
 
@@ -117,8 +117,8 @@ def test_one_that_was_forgotten_does_not_come_back_fresh(store: FileStandings) -
     known = store.other(KEY, None)
     assert known is not None
     assert known.spent == 0.9
-    (told,) = save(store, Standing(*KEY, spent=0.15))  # it was used before anybody looked
-    assert told.spent == 1.05
+    (replied,) = save(store, Standing(*KEY, spent=0.15))  # it was used before anybody looked
+    assert replied.spent == 1.05
 
 
 class Machine:
@@ -401,7 +401,7 @@ def test_a_connection_that_is_open_notices_another_file(store: FileStandings, tm
     changed.spent = 0.3
     assert save(store, changed) == []
     assert {each.session: each.spent for each in FileStandings(tmp_path).load()} == {KEY[1]: 0.65, "changed": 0.3}
-    assert store.trouble.endswith("was removed or replaced while it was in use; 2 budgets are written anew")
+    assert store.trouble.endswith("was removed or replaced while it was in use; 2 budgets are written again")
 
 
 def test_a_newer_schema_is_left_alone(store: FileStandings) -> None:

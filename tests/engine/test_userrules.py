@@ -160,7 +160,7 @@ def test_it_is_read_again_only_when_it_changed(own: UserRules, monkeypatch: pyte
         pytest.param('[[rule]]\nid = "a"\nrun = ["x"]\nstakes = 1\n', (1, 1), "no reason", "add a reason", id="no reason"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\neffect = ['write', 'delet']\n", (6, 21), "mean 'delete'?", "", id="kind"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\nplace = ['hom']\n", (6, 11), "mean 'home'", "place =", id="place"),
-        pytest.param(f"[[rule]]\n{BASE}stakes = 1\nno_place = ['xyzzy']\n", (6, 14), "known are: art", "", id="no place"),
+        pytest.param(f"[[rule]]\n{BASE}stakes = 1\nno_place = ['xyzzy']\n", (6, 14), "known names: art", "", id="no place"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\nvia = ['sudoo']\n", (6, 9), "mean 'sudo'", "via =", id="via"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\nflags = ['recursiv']\n", (6, 11), "mean 'recursive'", "", id="flag"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\nno_flags = ['x y']\n", (6, 14), "has no 'x y'", "", id="no flag"),
@@ -224,12 +224,12 @@ def test_bad_rules(own: UserRules, text: str, at: tuple[int, int], said: str, me
     with pytest.raises(InvalidRulesError) as caught:
         own.rules()
     assert (caught.value.at.line, caught.value.at.column) == at
-    told = str(caught.value)
+    reported = str(caught.value)
     where = f", line {at[0]}, column {at[1]}" if at[0] else ""
-    assert told.startswith(f"{own.path}{where}: ")
-    assert said in told
+    assert reported.startswith(f"{own.path}{where}: ")
+    assert said in reported
     assert mend in caught.value.fix
-    assert caught.value.fix in told
+    assert caught.value.fix in reported
 
 
 @pytest.mark.parametrize(
@@ -282,8 +282,8 @@ def test_the_rules_of_the_guide_are_good(own: UserRules) -> None:
 
 def test_the_guide_has_all_names() -> None:
     prose = re.sub(r"```.*?```", "", GUIDE, flags=re.DOTALL)
-    told = {name.strip('"') for name in re.findall(r"`([^`]*)`", prose)}
-    assert {*vocabulary.KINDS, *vocabulary.PLACES, *vocabulary.FLAGS, *Rule.__struct_fields__} <= told
+    reported = {name.strip('"') for name in re.findall(r"`([^`]*)`", prose)}
+    assert {*vocabulary.KINDS, *vocabulary.PLACES, *vocabulary.FLAGS, *Rule.__struct_fields__} <= reported
 
 
 def test_examples_are_tried_where_somebody_asks(own: UserRules) -> None:

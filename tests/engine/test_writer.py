@@ -116,7 +116,9 @@ def test_a_file_that_is_held_is_waited_for_and_told_late(stage: Stage, monkeypat
         other.execute("BEGIN IMMEDIATE")
         assert (stage.round(), stage.round(NOW + PATIENCE_MS - 1), stage.said) == (EVERY, EVERY, [])
         assert stage.round(NOW + PATIENCE_MS) == EVERY
-        assert stage.said == [f"metrics: '{stage.path}' is held by another process; if none of yours hangs, try again"]
+        assert stage.said == [
+            f"metrics: '{stage.path}' is held by another process; make sure that no process of yours hangs, then try again"
+        ]
     stage.round(NOW + PATIENCE_MS + 1)
     assert stage.calls == [0]
 

@@ -115,10 +115,10 @@ def test_a_nonce_that_is_none_approves_nothing(on) -> None:
     wrong = ["", "abc", "0123face", "*", "../key", "\x1b[2J", "a" * 5_000]
     before = [entry.nonce for entry in book(on).values() if entry.status in ("approved", "used")]
     without = scripted_model.call("tool_call", {"id": TOOL, "args": {}})
-    told = results(on.play(once(batch(*map(searched, wrong), without))))
-    assert len(told) == len(wrong) + 1
-    assert [text for text in told if "approved " in text or len(text) >= 6_000] == []
-    assert "nonce" in told[-1]
+    reported = results(on.play(once(batch(*map(searched, wrong), without))))
+    assert len(reported) == len(wrong) + 1
+    assert [text for text in reported if "approved " in text or len(text) >= 6_000] == []
+    assert "nonce" in reported[-1]
     assert [entry.nonce for entry in book(on).values() if entry.status in ("approved", "used")] == before
 
 

@@ -105,8 +105,8 @@ def test_a_held_call_is_approved_with_a_click_and_runs_once(stage: Stage, visito
     wait_until(lambda: not folder.exists())
     wait_until(lambda: len(stage.server.requests) == 2)
     assert ran.read_text().split() == ["ran"]
-    told = "\n".join(stage.server.requests[0].texts("user"))
-    assert f"[TOOLGUARD] The user approved the call that waited under {nonce}" in told
+    reported = "\n".join(stage.server.requests[0].texts("user"))
+    assert f"[TOOLGUARD] The user approved the call that waited under {nonce}" in reported
     events = [(each["event"], each.get("where", "")) for each in audit(stage.home) if each.get("nonce") == nonce]
     assert events == [("hold", ""), ("approve", "dashboard"), ("consume", "dashboard")]
     expect(card).to_contain_text("it has run")

@@ -96,8 +96,8 @@ def test_it_is_answered_without_the_model(stage, owner) -> None:
 def test_a_yes_lets_the_waiting_call_through_once(stage, owner) -> None:
     entry = held(stage, "once.txt")
     file = stage.home.workspace_dir / "once.txt"
-    told = owner.chat(ROOM, f"/toolguard approve {entry.nonce[:4]} looks  right")
-    assert told == replies.approved(entry, 30)
+    reported = owner.chat(ROOM, f"/toolguard approve {entry.nonce[:4]} looks  right")
+    assert reported == replies.approved(entry, 30)
     assert not file.exists()
     assert "TOOLGUARD" not in again(stage, "once.txt")
     assert file.read_text() == "written\n"
@@ -121,10 +121,10 @@ def test_a_no_is_told_to_the_model_with_its_reason(stage, owner) -> None:
     entry = held(stage, "no.txt")
     why = "not in \x1b[31mthis\u202e folder"
     assert owner.chat(ROOM, f"/toolguard deny {entry.nonce} {why}").startswith(f"denied {entry.nonce}: ")
-    told = again(stage, "no.txt")
-    assert told.startswith("TOOLGUARD_BLOCK|A person denied this call: not in ")
-    assert told.splitlines()[0].isprintable()
-    assert "Do not retry it" in told
+    reported = again(stage, "no.txt")
+    assert reported.startswith("TOOLGUARD_BLOCK|A person denied this call: not in ")
+    assert reported.splitlines()[0].isprintable()
+    assert "Do not retry it" in reported
     assert not (stage.home.workspace_dir / "no.txt").exists()
     [line] = [line for line in events(stage, entry.nonce) if line["event"] == "deny"]
     assert (line["where"], line["by"]) == ("chat", "webchat:gateway-client")
@@ -143,9 +143,9 @@ def test_only_the_owner_decides(stage, scopes: tuple[str, ...]) -> None:
             f"deny {entry.nonce}",
             "pending",
         ):
-            told = other.chat(ROOM, f"/toolguard {words}")
-            assert "owner of this gateway" in told or "requires gateway scope" in told
-            assert entry.nonce not in told
+            reported = other.chat(ROOM, f"/toolguard {words}")
+            assert "owner of this gateway" in reported or "requires gateway scope" in reported
+            assert entry.nonce not in reported
     assert stage.server.requests == []
     assert nothing_approved(stage, entry)
     assert again(stage, name).startswith("TOOLGUARD_ESCALATE|")
@@ -230,10 +230,10 @@ def test_hostile_arguments_approve_nothing(stage, owner) -> None:
     stage.server.play(once())
     for name, words in HOSTILE.items():
         words = words.format(nonce=entry.nonce, short=entry.nonce[:4], three=entry.nonce[:3])  # noqa: PLW2901
-        told = owner.chat(ROOM, f"/toolguard {words}")
-        assert told, name
-        assert all(line.isprintable() for line in told.splitlines()), name
-        assert len(told) < 1_000, name
+        reported = owner.chat(ROOM, f"/toolguard {words}")
+        assert reported, name
+        assert all(line.isprintable() for line in reported.splitlines()), name
+        assert len(reported) < 1_000, name
         assert nothing_approved(stage, entry), name
     assert stage.server.requests == []
 

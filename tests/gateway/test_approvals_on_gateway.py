@@ -152,9 +152,9 @@ def test_a_damaged_store_approves_nothing(held: Stage) -> None:
     whole = store.read_bytes()
     store.write_bytes(whole[: len(whole) // 2])
     try:
-        told = held.play(once(call), "agent:main:damaged").results[-1]
-        assert told.startswith(
-            "TOOLGUARD_BLOCK|This call needs a person's approval, and approvals are out of order (store.damaged)."
+        reported = held.play(once(call), "agent:main:damaged").results[-1]
+        assert reported.startswith(
+            "TOOLGUARD_BLOCK|This call needs a person's approval, and approvals are unavailable (store.damaged)."
         )
         assert lines(held.home.workspace_dir / "damaged.txt") == []
         (kept,) = store.parent.glob("nonces.json.corrupt-*")

@@ -105,12 +105,12 @@ def test_who_creeps_is_asked_and_a_yes_refills_the_budget(stage, sink: Sink, wai
     played = stage.play(once(*creeping(sink)), session)
     (entry,) = held(stage, session)
     assert entry.code == "drift.escalation"
-    told = results(played)[-1]
-    assert told.startswith(
-        f"{ESCALATE}{entry.nonce}|The calls of agent paid grow riskier: HIGH after MEDIUM is the 3. rise of their level."
+    reported = results(played)[-1]
+    assert reported.startswith(
+        f"{ESCALATE}{entry.nonce}|The calls of agent paid grow riskier: from MEDIUM to HIGH, increase number 3."
     )
-    assert "A yes is a checkpoint: it also begins the counting anew (budget, drift)." in told
-    assert refused(played) == [told]
+    assert "Approving it is also a checkpoint: it resets the budget and drift." in reported
+    assert refused(played) == [reported]
     assert sink.got == []
     before = budget(stage, session)
     assert (before["spent"], before["signals"]) == (paid(2 * LOW + MEDIUM), ["drift.escalation"])

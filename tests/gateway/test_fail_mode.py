@@ -71,9 +71,9 @@ def secrets(stage: Stage) -> list[Path]:
 def assert_nothing_leaked(stage: Stage, played: Played) -> None:
     """Neither in what the model was sent nor in what the gateway keeps of the session."""
     assert own_key(stage).read_text().startswith(MARKER)
-    told = json.dumps([request.messages for request in played.requests])
+    reported = json.dumps([request.messages for request in played.requests])
     kept = "".join(path.read_text(errors="replace") for path in (stage.home.state_dir / "agents").rglob("*.jsonl"))
-    assert MARKER not in told
+    assert MARKER not in reported
     assert MARKER not in kept
 
 

@@ -60,8 +60,8 @@ def test_what_was_written_is_held_when_it_runs(stage: Stage, important: Path) ->
     played = stage.play(once(writes, batch(*map(run, SLIPS))))
     verdicts = dict(zip(SLIPS, played.results[len(SLIPS) :], strict=True))
     assert [command for command, text in verdicts.items() if not text.startswith("TOOLGUARD_ESCALATE|")] == []
-    told = reasons(stage, played.session)
-    assert [place for _, _, place in SLIPS.values() if f"({place}: " not in told] == []
+    reported = reasons(stage, played.session)
+    assert [place for _, _, place in SLIPS.values() if f"({place}: " not in reported] == []
     assert (important / "letter.txt").exists()
 
 

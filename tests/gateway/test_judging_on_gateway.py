@@ -103,16 +103,16 @@ WORK = [
 
 
 def test_it_waits_and_says_what_it_is_about(stage: Stage) -> None:
-    told = stage.play(once(batch(*(reply for reply, _ in WAITS.values())))).results
-    for text, (name, (_, target)) in zip(told, WAITS.items(), strict=True):
+    reported = stage.play(once(batch(*(reply for reply, _ in WAITS.values())))).results
+    for text, (name, (_, target)) in zip(reported, WAITS.items(), strict=True):
         protocol, _, rest = text.partition("|")
         assert protocol == "TOOLGUARD_ESCALATE", name
         assert target in rest.split("|", 1)[1].partition(" Call: ")[0], name
 
 
 def test_it_never_runs_and_nobody_is_asked(stage: Stage) -> None:
-    told = stage.play(once(batch(*map(exec_, NEVER.values())))).results
-    assert {name: text for name, text in zip(NEVER, told, strict=True) if not text.startswith("TOOLGUARD_BLOCK|")} == {}
+    reported = stage.play(once(batch(*map(exec_, NEVER.values())))).results
+    assert {name: text for name, text in zip(NEVER, reported, strict=True) if not text.startswith("TOOLGUARD_BLOCK|")} == {}
 
 
 def test_a_day_of_ordinary_work_asks_for_nothing(stage: Stage) -> None:

@@ -74,8 +74,8 @@ def test_it_is_for_all_until_a_person_frees_them_in_chat(stage) -> None:
         assert "owner of this gateway" in stranger.chat("agent:main:room", "/toolguard kill-switch off")
     assert status(stage)["killSwitch"]["on"] is True
     with Operator(stage.home) as owner:
-        told = owner.chat("agent:main:room", "/toolguard kill-switch off")
-        assert told == "kill switch off: calls are judged as usual again"
+        reported = owner.chat("agent:main:room", "/toolguard kill-switch off")
+        assert reported == "kill switch off: calls are judged as usual again"
     assert status(stage)["killSwitch"] == {"on": False}
     assert results(stage.play(once(read("here.txt")), "agent:main:kill-1"))[0] == "Here.\n"
 
@@ -83,15 +83,15 @@ def test_it_is_for_all_until_a_person_frees_them_in_chat(stage) -> None:
 @pytest.mark.thorough
 def test_it_is_switched_on_in_chat_and_stays_on_for_the_next_engine(stage, wait) -> None:
     with Operator(stage.home) as owner:
-        told = owner.chat("agent:main:room", "/toolguard kill-switch on it mails everybody")
-        assert told == "kill switch on: no tool call runs until it is switched off"
+        reported = owner.chat("agent:main:room", "/toolguard kill-switch on it mails everybody")
+        assert reported == "kill switch on: no tool call runs until it is switched off"
     thrown = status(stage)["killSwitch"]
     assert (thrown["why"], thrown["by"]) == ("it mails everybody", "webchat:gateway-client")
     (pid,) = stage.engines()
     os.kill(pid, signal.SIGKILL)
     wait(lambda: pid not in stage.engines())
-    told = results(stage.play(once(read("any.txt"))))[0]
-    assert told.startswith(f"{BLOCK}The kill switch is on: it mails everybody (by webchat:gateway-client)")
+    reported = results(stage.play(once(read("any.txt"))))[0]
+    assert reported.startswith(f"{BLOCK}The kill switch is on: it mails everybody (by webchat:gateway-client)")
 
 
 def test_no_agent_switches_it(stage) -> None:

@@ -61,9 +61,9 @@ def test_in_shadow_mode_it_is_only_told(stage) -> None:
     assert not is_ended(played)
     assert played.results == ["hi"] * MOST
     assert played.turn.answer == "Stopped."
-    told = events(stage, played)
-    assert told[0] == ("note", "loop.repeat")
-    assert ("would-refuse", "shadow.loop.repeat") in told
+    reported = events(stage, played)
+    assert reported[0] == ("note", "loop.repeat")
+    assert ("would-refuse", "shadow.loop.repeat") in reported
     shown = toolguard(stage.home, "audit", "show", "--json")
     assert '"shadow.loop.repeat"' in shown.stdout
 

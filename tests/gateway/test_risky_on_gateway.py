@@ -34,8 +34,8 @@ def full(stage: Stage) -> Path:
 
 def test_a_folder_is_not_deleted_without_a_yes(stage: Stage, full: Path) -> None:
     commands = [spelling.format(full) for spelling in SPELLINGS]
-    told = stage.play(once(batch(*(scripted_model.call("exec", {"command": command}) for command in commands)))).results
-    held = [command for command, text in zip(commands, told, strict=True) if text.startswith("TOOLGUARD_ESCALATE|")]
+    reported = stage.play(once(batch(*(scripted_model.call("exec", {"command": command}) for command in commands)))).results
+    held = [command for command, text in zip(commands, reported, strict=True) if text.startswith("TOOLGUARD_ESCALATE|")]
     assert held == commands
     assert (full / "letter.txt").read_text() == "dear"
 
@@ -50,8 +50,8 @@ def test_after_a_yes_the_idle_agent_repeats_the_call_by_itself(stage: Stage, ful
     assert toolguard(stage.home, "approve", entry.nonce[:5], "--yes").returncode == 0
     wait(lambda: not full.exists())
     wait(lambda: len(stage.server.requests) == 2)
-    told = "\n".join(stage.server.requests[0].texts("user"))
-    assert f"[TOOLGUARD] The user approved the call that waited under {entry.nonce}: {entry.shown}" in told
+    reported = "\n".join(stage.server.requests[0].texts("user"))
+    assert f"[TOOLGUARD] The user approved the call that waited under {entry.nonce}: {entry.shown}" in reported
     events = [(e["event"], e.get("where", "")) for e in audit(stage.home) if e.get("nonce") == entry.nonce]
     assert events == [("hold", ""), ("approve", "cli"), ("consume", "cli")]
 

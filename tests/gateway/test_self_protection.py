@@ -192,9 +192,9 @@ def not_blocked(held: Held, attempts: dict[str, Attempt]) -> dict[str, str]:
     """Plays all attempts in one message: those that were not blocked, with what the model was told. Nothing may change."""
     tried = {name: make(held) for name, make in attempts.items() if NEW_HOST or name not in IN_TOOL_SEARCH}
     before = held.now()
-    told = held.stage.play(once(batch(*tried.values()))).results
+    reported = held.stage.play(once(batch(*tried.values()))).results
     assert held.now() == before
-    return {name: text for name, text in zip(tried, told, strict=True) if BLOCK not in text}
+    return {name: text for name, text in zip(tried, reported, strict=True) if BLOCK not in text}
 
 
 def test_an_agent_cannot_approve_its_own_call(held) -> None:
@@ -213,8 +213,8 @@ def test_a_script_that_approves_is_not_obeyed(held, way: str) -> None:
     script = held.stage.home.workspace_dir / "approve.sh"
     script.write_text(f"toolguard approve {held.nonce} --yes\n")
     before = held.now()
-    told = held.stage.play(once(run(way))).results[-1]
-    assert "only a person may do that" in told
+    reported = held.stage.play(once(run(way))).results[-1]
+    assert "only a person may do that" in reported
     assert held.now() == before
     assert [line["where"] for line in audit(held.stage.home) if line.get("code") == "security.self-approval"]
 
@@ -249,8 +249,8 @@ def test_a_program_that_leaves_its_parents_and_its_environment_is_not_obeyed(hel
 
 
 def test_the_call_still_waits_after_all_of_that(held) -> None:
-    told = held.stage.play(once(writing()), "agent:main:held").results[-1]
-    assert told.startswith(f"TOOLGUARD_ESCALATE|{held.nonce}|")
+    reported = held.stage.play(once(writing()), "agent:main:held").results[-1]
+    assert reported.startswith(f"TOOLGUARD_ESCALATE|{held.nonce}|")
 
 
 def test_harmless_commands_run(held) -> None:
@@ -267,8 +267,8 @@ def test_harmless_commands_run(held) -> None:
         "kill -0 1; echo asked": "asked",
         "pkill nosuchprogram; echo done": "done",
     }
-    told = held.stage.play(once(*map(run, shows))).results
-    for text, (command, shown) in zip(told, shows.items(), strict=True):
+    reported = held.stage.play(once(*map(run, shows))).results
+    for text, (command, shown) in zip(reported, shows.items(), strict=True):
         assert "TOOLGUARD_BLOCK" not in text, command
         assert "TOOLGUARD_ESCALATE" not in text, command
         assert shown in text, command
@@ -277,9 +277,9 @@ def test_harmless_commands_run(held) -> None:
 @pytest.mark.thorough
 def test_an_agent_may_end_what_it_started(held) -> None:
     with subprocess.Popen(["sleep", "300"]) as sleeper:  # noqa: S607
-        told = held.stage.play(once(run(f"kill {sleeper.pid} && echo killed"))).results[-1]
-        ended = sleeper.wait(300) if "killed" in told else sleeper.kill()
-    assert "killed" in told
+        reported = held.stage.play(once(run(f"kill {sleeper.pid} && echo killed"))).results[-1]
+        ended = sleeper.wait(300) if "killed" in reported else sleeper.kill()
+    assert "killed" in reported
     assert ended == -15
 
 

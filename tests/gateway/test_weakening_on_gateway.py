@@ -150,15 +150,15 @@ def test_what_a_hand_makes_weaker(seen: Seen, wait: Callable[[Callable[[], bool]
 
 def test_a_person_accepts_in_chat_and_on_the_dashboard(seen: Seen, wait: Callable[[Callable[[], bool]], None]) -> None:
     seen.set(failMode="open")
-    told = "failMode changed from closed to open"
-    wait(lambda: seen.noted("weakened", [told], [told]))
+    reported = "failMode changed from closed to open"
+    wait(lambda: seen.noted("weakened", [reported], [reported]))
     with Operator(seen.home, OWNER) as owner:
-        assert told in owner.chat(ROOM, "/toolguard pending")
+        assert reported in owner.chat(ROOM, "/toolguard pending")
         shown = owner.chat(ROOM, "/toolguard accept")
-        assert told in shown
+        assert reported in shown
         mark = shown.split()[-1]
         assert mark in owner.chat(ROOM, "/toolguard accept 0123456789abcdef")
-        assert owner.chat(ROOM, f"/toolguard accept {mark}") == f"accepted: {told}"
+        assert owner.chat(ROOM, f"/toolguard accept {mark}") == f"accepted: {reported}"
         assert owner.chat(ROOM, "/toolguard accept").startswith("no setting is weaker")
     assert seen.everywhere([])
 
@@ -166,8 +166,8 @@ def test_a_person_accepts_in_chat_and_on_the_dashboard(seen: Seen, wait: Callabl
     access = f"{PATH}.hooks.allowConversationAccess"
     wait(lambda: seen.runs_with(access, value=True))
     seen.edit(lambda entry: entry.pop("hooks"))
-    told = f"{access} changed from true to false"
-    wait(lambda: seen.noted("weakened", [told], [told]))
+    reported = f"{access} changed from true to false"
+    wait(lambda: seen.noted("weakened", [reported], [reported]))
     (gateway,) = seen.request("GET")["gateways"]
     assert [each["setting"] for each in gateway["weakened"]] == [access]
     answer = seen.request("POST", {"gateway": gateway["id"], "accept": gateway["weakenedMark"]})
@@ -181,10 +181,10 @@ def test_the_guard_is_switched_off_and_on_again(seen: Seen, wait: Callable[[Call
     seen.edit(lambda entry: entry.update(enabled=False))
     why = f"{PATH}.enabled is false"
     wait(lambda: f"the gateway stopped the guard: {why}" in seen.lines("ended"))
-    told = f"the gateway does not load toolguard any more ({why}): nothing is guarded"
-    wait(lambda: seen.noted("weakened", [told], [told]))
-    wait(lambda: seen.warned(f"the guard ended: {told}"))
-    assert seen.everywhere([told])
+    reported = f"the gateway no longer loads toolguard ({why}): nothing is guarded"
+    wait(lambda: seen.noted("weakened", [reported], [reported]))
+    wait(lambda: seen.warned(f"the guard ended: {reported}"))
+    assert seen.everywhere([reported])
 
     seen.edit(lambda entry: entry.update(enabled=True))
     wait(lambda: seen.noted("restored", [f"as strict as before: {PATH}.enabled"], []))

@@ -118,7 +118,7 @@ describe("the answer", () => {
   /** @type {[string, Message | null, RegExp, boolean][]} */
   const answers = [
     ["a yes", ANSWER, /^approved 0a1b2c3d$/, false],
-    ["a no", { ok: false, text: "no call is known by that nonce" }, /^no call is known/, true],
+    ["a no", { ok: false, text: "no call has that nonce" }, /^no call has that nonce/, true],
     ["one that does not say whether", { text: "?" }, /^\?$/, true],
     ["none", null, AWAY, true],
   ];

@@ -57,7 +57,7 @@ OF_SEVERITY = f"{SEVERITY_PACK}."
 UNJUDGED = {
     exemptions.DISABLED.code: "the guard is disabled",
     exemptions.EXEMPT.code: "its tool is in neverBlock",
-    exemptions.ENVELOPE.code: "it is the envelope of another call",
+    exemptions.ENVELOPE.code: "it only wraps another call",
 }
 NO_OBJECT = '--params is not a JSON object; write it like \'{"path": "notes.md"}\''
 STOPPED = "the kill switch is on: no call runs at all now (toolguard kill-switch status)"

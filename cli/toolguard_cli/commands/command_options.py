@@ -104,4 +104,4 @@ def announce_openclaw(*, offline: bool, as_json: bool) -> None:
     from toolguard_cli.hostconfig import openclaw_check  # noqa: PLC0415 - only the config commands need it
 
     if sys.stderr.isatty() and not as_json and not offline and openclaw_check.command():
-        typer.echo("asking OpenClaw too; this takes some seconds ...", err=True)
+        typer.echo("also asking OpenClaw; this takes a few seconds ...", err=True)

@@ -38,4 +38,4 @@ def run(places: Places, *, yes: Yes = False, reason: Reason = "", dry_run: DryRu
             return Result(accepted_view.COMMAND, {"dryRun": False, "accepted": []}, (message,), 1)
         accepted_view.accept(places, seen, gateway_stores.decision(reason))
     lines = [Line("ok", printable.plain(f"accepted: {each.text}")) for each in seen]
-    return Result(accepted_view.COMMAND, data, (*lines, Line("info", "settings are compared with this from now on")))
+    return Result(accepted_view.COMMAND, data, (*lines, Line("info", "settings are compared with these from now on")))

@@ -43,7 +43,7 @@ def run(places: Places, *, offline: bool, openclaw: tuple[str, ...] | None = Non
 def _why(*, offline: bool, found: bool) -> str:
     if offline:
         return "OpenClaw was not asked (--offline)"
-    return "OpenClaw was not asked: it cannot read this config either" if found else "OpenClaw was not asked: none on PATH"
+    return "OpenClaw was not asked: it cannot read this config either" if found else "OpenClaw was not asked: not on PATH"
 
 
 def _result(places: Places, found: list[ConfigFinding], files: list[str], not_asked: str) -> Result:

@@ -60,8 +60,8 @@ def migrate(
     """Take over from the plugins that toolguard replaces.
 
     Finds tool-guard, guardian-angel, equilibrium-guard, and settings that the gateway's own loop detection no longer knows.
-    Shows the plan and asks; then moves their settings with the comments, disables the old entries, puts old held calls aside
-    and imports old metrics. Running it again changes nothing.
+    Shows the plan and asks; then moves their settings with the comments, disables the old entries, moves old held calls
+    aside and imports old metrics. Running it again changes nothing.
     """
     if undo:
         if source != "auto":
@@ -205,7 +205,7 @@ def _lines(planned: Plan, interrupted: Journal | None) -> Iterator[Line]:
     if len(report.left) > MAX_LEFT:
         yield Line("warn", f"... and {len(report.left) - MAX_LEFT} more that are not migrated")
     for old in planned.calls:
-        yield Line("ok", f"{old.path} is put aside; its approvals fit any call, so none is migrated")
+        yield Line("ok", f"{old.path} is moved aside; its approvals fit any call, so none is migrated")
         if old.waiting:
             yield Line("warn", f"calls that must be approved again: {old.waiting}")
     for database in planned.databases:

@@ -60,7 +60,7 @@ def doctor(
 
     Each problem is shown with its fix. The last line says GUARDED, partly guarded, OBSERVING or NOT guarded. OBSERVING means
     mode shadow: calls are judged and logged, but never held or blocked. The exit code is 1 if any check fails or the last
-    line says NOT guarded, and 0 otherwise, even if there are warnings. Asking OpenClaw for its hooks takes some seconds.
+    line says NOT guarded, and 0 otherwise, even if there are warnings. Asking OpenClaw for its hooks takes a few seconds.
 
     --fix shows what it would repair and asks, then checks again. --live starts your OpenClaw in a temporary folder, without
     your settings and with a scripted model only; it takes up to a minute.

@@ -94,7 +94,7 @@ def _load(path: Path) -> Journal:
         with files.opened(path) as file:
             return msgspec.json.decode(file.read(MAX_BYTES), type=Journal)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        fix = f"move it away, then try again; what that migration changed is kept in {path.with_suffix('')}"
+        fix = f"move it away, then try again; the files from before that migration are kept in {path.with_suffix('')}"
         raise UserError(f"{path} cannot be read: {error}", fix) from error
 
 
@@ -167,7 +167,7 @@ def refuse_changed(places: Places, journal: Journal, fix: str) -> None:
             raise UserError(f"{text}\nas it was before the migration: {original}", fix)
     for move in journal.moves:
         if _blocked(move):
-            raise UserError(safe_line(f"{move.source} is there again; the old one is {move.target}"), fix)
+            raise UserError(safe_line(f"{move.source} exists again; the old one is {move.target}"), fix)
 
 
 def _since(migrated: Path, present: bytes | None) -> Iterator[str]:

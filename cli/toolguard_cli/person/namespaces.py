@@ -32,7 +32,7 @@ def doubt(known: Iterable[Iterable[str]]) -> str:
         return ""
     own = _own()
     if own is None:
-        return "where /proc does not show this system's processes as they are"
+        return "where /proc does not show the real processes of this system"
     for first, mine, theirs in zip(FIRST, own, zip(*known, strict=False), strict=False):
         if mine != first and mine not in theirs:
             kind = "users" if mine.startswith("user:") else "processes"

@@ -79,11 +79,11 @@ class _Chain:
 
     def _from_parents(self) -> Origin:
         if not self._chain:
-            return Origin("unknown", "by something that this system does not show")
+            return Origin("unknown", "by a process that this system does not show")
         for at, process in enumerate(self._chain):
             if found := self._by(process, self._chain[at + 1 :]):
                 return found
-        return Origin("unknown", "by something that this system does not show")
+        return Origin("unknown", "by a process that this system does not show")
 
     def _by(self, process: ProcessInfo, parents: list[ProcessInfo]) -> Origin | None:
         """The origin if this process or its parents decide it; None if the next process has to."""

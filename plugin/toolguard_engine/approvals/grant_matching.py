@@ -129,7 +129,7 @@ def too_broad(grant: Grant) -> str:
     if kind == "words" and _runs_any(grant.pattern.split()):
         return f"the pattern {grant.pattern} covers every program or script that {grant.pattern.split()[0]} can run"
     if not grant.expires and "*" in grant.pattern:
-        return f"the pattern {grant.pattern} has a *, and it never ends"
+        return f"the pattern {grant.pattern} contains a * that never ends"
     return ""
 
 
@@ -168,12 +168,12 @@ def useless(grant: Grant) -> str:
     if kind_of(grant.tool) == "url" and "*" in grant.pattern and grant.pattern.strip("*"):
         host, slash, _ = grant.pattern.partition("://")[2].partition("/")
         if not host or not slash:
-            return "with * a pattern for addresses needs a / behind the host: https://example.com/**"
+            return "an address pattern with * needs a / after the host: https://example.com/**"
     if kind_of(grant.tool) == "path" and ".." in grant.pattern.split("/"):
-        return "a path with .. is never covered; write it without"
+        return "a path with .. is never covered; write it without .."
     words = grant.pattern.split(" ")
     if kind_of(grant.tool) == "address" and grant.pattern.strip("*") and len(words) != len(_MESSAGE.params):
-        return 'a pattern for messages has three words, "<channel> <target> <action>", - for what is absent'
+        return 'a pattern for messages has three words, "<channel> <target> <action>", with - for a missing one'
     return ""
 
 
@@ -264,7 +264,7 @@ def _canonical(value: Any) -> str | None:
 
 
 _MEANINGS: dict[Kind, str] = {
-    "words": "harmless words: no option, no quote, nothing that the shell reads",
+    "words": "plain words: no option, no quote, no shell character",
     "path": "a name or a part of one; ** crosses /",
     "url": "a part between slashes; ** crosses /",
     "address": "one word",

@@ -34,7 +34,7 @@ SKEW = 5.0
 """Seconds that the clock may step back without making an approval invalid."""
 
 
-LAPSED = "a checkpoint was given: the agent may try it again"
+LAPSED = "a checkpoint was made: the agent may try the call again"
 """Why an entry is over that `Ledger.lapse` closed."""
 
 
@@ -149,7 +149,7 @@ class Ledger:
         known = self.waiting(used.binding, now)
         if now >= used.expires or (known and known.status != "pending"):
             return None
-        decision = Decision(used.by, used.where, f"given back: {used.nonce} was used up, but its call did not run")
+        decision = Decision(used.by, used.where, f"reissued: {used.nonce} was used up, but its call did not run")
         waiting = known or msgspec.structs.replace(used, nonce=nonce, created=now)
         return self._decide(waiting, "approved", decision, now, used.expires)
 

@@ -15,11 +15,11 @@ MAX_LINES = 50
 WIDTH = 120
 """Characters of a line about one call."""
 
-LOOK = "toolguard pending (in chat: /toolguard pending) lists the calls that wait"
-AGAIN = "if it is still wanted, tell the agent to try once more: the call gets a new nonce"
+LOOK = "toolguard pending (in chat: /toolguard pending) lists the waiting calls"
+AGAIN = "if it is still needed, tell the agent to try again: the call gets a new nonce"
 
-GO_ON = "tell the agent to go on if it does not by itself"
-NOT_LAPSED = "held calls that waited for it could not be closed; toolguard doctor says what is the matter"
+GO_ON = "tell the agent to continue if it does not do so by itself"
+NOT_LAPSED = "held calls that waited for it could not be closed; toolguard doctor shows why"
 
 
 @dataclass(frozen=True)
@@ -37,41 +37,41 @@ def explain(refused: RefusedError) -> Answer:
         return _about_prefix(refused)
     if refused.cause == "unseen":
         return Answer(
-            f"{entry.nonce} ({_name(entry)}) cannot be shown whole, and a yes is for all of it",
-            f"tell the agent to put it into a file that you can read, or toolguard approve {entry.nonce} --unseen",
+            f"{entry.nonce} ({_name(entry)}) cannot be shown in full, and an approval covers all of it",
+            f"tell the agent to put it into a file that you can read, or run toolguard approve {entry.nonce} --unseen",
         )
     if entry.status == "expired" and entry.why == LAPSED:
-        return Answer(f"{entry.nonce} ({_name(entry)}) waits no more since {_when(entry.decided)}: {LAPSED}", GO_ON)
+        return Answer(f"{entry.nonce} ({_name(entry)}) has not been waiting since {_when(entry.decided)}: {LAPSED}", GO_ON)
     if entry.status == "expired":
-        return Answer(f"{entry.nonce} ({_name(entry)}) expired at {_when(entry.decided)}: nobody answered in time", AGAIN)
+        return Answer(f"{entry.nonce} ({_name(entry)}) expired at {_when(entry.decided)}: nobody decided in time", AGAIN)
     if entry.status == "used":
         return Answer(
-            f"{entry.nonce} ({_name(entry)}) was used at {_when(entry.decided)}: an approval is good for one call", AGAIN
+            f"{entry.nonce} ({_name(entry)}) was used at {_when(entry.decided)}: an approval covers one call", AGAIN
         )
     if entry.status == "denied":
         return Answer(
             f"{entry.nonce} ({_name(entry)}) was denied{_by_whom(entry)}",
-            f"a denial stays; from {_when(entry.expires)} on the agent may ask anew, under another nonce",
+            f"a denial cannot be changed; after {_when(entry.expires)} the agent may ask again, under a new nonce",
         )
     return Answer(
-        f"{entry.nonce} ({_name(entry)}) is approved already{_by_whom(entry)}",
-        f"tell the agent to repeat the call before {_when(entry.expires)}; toolguard deny {entry.nonce} takes the yes back",
+        f"{entry.nonce} ({_name(entry)}) is already approved{_by_whom(entry)}",
+        f"tell the agent to repeat the call before {_when(entry.expires)}; toolguard deny {entry.nonce} withdraws it",
     )
 
 
 def _about_prefix(refused: RefusedError) -> Answer:
     if refused.cause == "malformed":
         return Answer(
-            "that is no nonce",
-            f"a nonce has 8 characters of 0-9 and a-f, the first {MIN_PREFIX} or more are enough; {LOOK}",
+            "that is not a nonce",
+            f"a nonce has 8 characters, 0-9 and a-f; the first {MIN_PREFIX} or more are enough; {LOOK}",
         )
     if refused.cause == "ambiguous":
         more = len(refused.matches) - MAX_MATCHES
         shown = ", ".join(refused.matches[:MAX_MATCHES]) + (f" and {more} more" if more > 0 else "")
         return Answer(
-            f"{len(refused.matches)} calls begin like that: {shown}", f"give more characters of the one you mean; {LOOK}"
+            f"{len(refused.matches)} calls start with that: {shown}", f"give more characters of the one you mean; {LOOK}"
         )
-    return Answer("no call is known by that nonce", f"it was mistyped, or is long over; {LOOK}")
+    return Answer("no call has that nonce", f"it was mistyped, or the call was closed long ago; {LOOK}")
 
 
 def approved(entry: HeldCall, window_seconds: float) -> str:
@@ -84,22 +84,22 @@ def lapsed(entries: list[HeldCall]) -> str:
     if not entries:
         return ""
     one = len(entries) == 1
-    return f"{len(entries)} held call{'' if one else 's'} {'waits' if one else 'wait'} no more: {GO_ON}"
+    return f"{len(entries)} held call{'' if one else 's'} {'is' if one else 'are'} no longer waiting: {GO_ON}"
 
 
 def denied(entry: HeldCall) -> str:
     """What a no means."""
-    return f"denied {entry.nonce}: {_who(entry)} is told not to try {_name(entry)} again"
+    return f"denied {entry.nonce}: {_who(entry)} is instructed not to try {_name(entry)} again"
 
 
 def refused(entry: HeldCall, *, taken_back: bool) -> str:
     """What a no in the terminal means; `taken_back`: the call was approved, and had not run yet."""
     if taken_back:
         return (
-            f"took the yes for {entry.nonce} back before it was used: it did not run; "
-            "the agent is told not to repeat this call"
+            f"withdrew the approval of {entry.nonce} before it was used: the call did not run; "
+            "the agent is instructed not to repeat this call"
         )
-    return f"denied {entry.nonce}: the agent is told not to repeat this call"
+    return f"denied {entry.nonce}: the agent is instructed not to repeat this call"
 
 
 def too_late(entry: HeldCall) -> Answer:

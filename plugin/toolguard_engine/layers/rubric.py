@@ -27,10 +27,10 @@ from toolguard_engine.wording.redact import redact_text
 
 CODE = "rubric"
 TOO_LONG_CODE = "rule.too-long"
-TOO_LONG = "It is too long to be read to its end."
-TOO_DEEP = "It is nested too deeply to be read to its end."
+TOO_LONG = "It is too long to be read completely."
+TOO_DEEP = "It is nested too deeply to be read completely."
 TOO_INTRICATE_CODE = "rule.too-intricate"
-TOO_INTRICATE = "It is too intricate to be judged."
+TOO_INTRICATE = "It is too complex to be judged."
 BROKEN_CLARITY = 2
 """What a command adds whose syntax is broken."""
 
@@ -99,7 +99,7 @@ def weighed(
     if not unread or judged.decision == "allow":
         return judged
     listed = "; ".join(f"{file[:MAX_TARGET]}: {why}" for file, why in list(unread.items())[:MAX_UNREAD])
-    return structs.replace(judged, reason=f"{judged.reason} Not read to its end: {listed}.")
+    return structs.replace(judged, reason=f"{judged.reason} Not read completely: {listed}.")
 
 
 def _strength(match: Match) -> tuple[bool, int]:
@@ -130,10 +130,10 @@ def _weighed(
 def _by_score(clarity: int, stakes: int, done: tuple[Effect, ...], flaws: set[str], config: Config) -> str:
     """No rule speaks of this call: what it would do, and how that is weighed."""
     acts = descriptions.in_line(done)
-    would = f"It would {acts}." if acts else "No rule knows what it would do."
+    would = f"It would {acts}." if acts else "No rule describes what it would do."
     broken = " Its syntax is broken." if "broken" in flaws else ""
     score = f"clarity {clarity} x stakes {stakes} = {clarity * stakes}"
-    return f"{would}{broken} Its risk is too high to run unasked: {score}, held from {config.escalation_threshold} on."
+    return f"{would}{broken} It is too risky to run without approval: {score}, held from {config.escalation_threshold} on."
 
 
 def _reason(match: Match) -> str:

@@ -13,7 +13,7 @@ from toolguard_engine.rules import judgement, risk_levels
 from toolguard_engine.rules.judgement import Judgement
 
 CODE = "budget.no-store"
-REASON = "How this agent stands cannot be read or written, so its budget is not safe; run `toolguard doctor --fix`."
+REASON = "The budget of this agent cannot be read or written; run `toolguard doctor --fix`."
 _HOLD = judgement.of(Verdict("hold", CODE, reason=REASON))
 
 

@@ -26,5 +26,5 @@ def judge(given: LayerInput, found: Judgement) -> Judgement | None:
     if risk_levels.weigh(given.reading, found, config)[0] == risk_levels.SAFE:
         return None
     own = given.unreadable_policy
-    reason = f"Some of your {own} in policy.toml cannot be read and do not count; run `toolguard doctor` and mend the file."
+    reason = f"Some of your {own} in policy.toml cannot be read and are not in force; run `toolguard doctor`, then fix it."
     return judgement.of(Verdict("hold", CODE, reason=reason))

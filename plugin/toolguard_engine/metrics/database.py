@@ -40,13 +40,13 @@ _HELD = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 _NUMBERED = re.compile(r"(\d{3})-[a-z0-9-]+\.sql\Z")
 _WORDS = {
     sqlite3.SQLITE_NOTADB: "is not a SQLite database; move it away, or name another file in metrics.dbPath",
-    sqlite3.SQLITE_CORRUPT: "is damaged; move it away, or put back a copy of it",
-    sqlite3.SQLITE_BUSY: "is held by another process; if none of yours hangs, try again",
-    sqlite3.SQLITE_LOCKED: "is held by another process; if none of yours hangs, try again",
+    sqlite3.SQLITE_CORRUPT: "is damaged; move it away, or restore a copy of it",
+    sqlite3.SQLITE_BUSY: "is held by another process; make sure that no process of yours hangs, then try again",
+    sqlite3.SQLITE_LOCKED: "is held by another process; make sure that no process of yours hangs, then try again",
     sqlite3.SQLITE_FULL: "cannot grow: the disk is full",
-    sqlite3.SQLITE_READONLY: "cannot be written; see who owns it and its folder",
-    sqlite3.SQLITE_PERM: "cannot be opened; see who owns it and its folder",
-    sqlite3.SQLITE_CANTOPEN: "cannot be opened; see who owns it and its folder",
+    sqlite3.SQLITE_READONLY: "cannot be written; check the owners of the file and its folder",
+    sqlite3.SQLITE_PERM: "cannot be opened; check the owners of the file and its folder",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened; check the owners of the file and its folder",
     sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error",
 }
 

@@ -72,7 +72,7 @@ class ParameterProblem:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why the gateway refused a call that repeating cannot mend. `expected` is the tool's input as the host words it."""
+    """Why the gateway refused a call that a retry cannot fix. `expected` is the tool's input as the host words it."""
 
     error: ErrorClass
     problems: tuple[ParameterProblem, ...] = ()

@@ -54,8 +54,8 @@ def fix_of(bad: InvalidRuleError, table: Mapping[str, Any]) -> str:
     if bad.key == "severity" and isinstance(table.get("severity"), str):
         return _meant(table["severity"], get_args(Severity), _FIXES["severity"])
     if bad.key == "verdict" and table.get("verdict") == "block":
-        return "take them out; or take verdict out, so that such calls are held and a person is asked"
-    usual = f"mend the regular expression of {bad.key}" if bad.key in _PATTERNS else f'write it like {bad.key} = ["..."]'
+        return "remove them; or remove verdict, so that such calls are held for approval"
+    usual = f"correct the regular expression of {bad.key}" if bad.key in _PATTERNS else f'write it like {bad.key} = ["..."]'
     return _FIXES.get(bad.key) or usual
 
 

@@ -171,7 +171,7 @@ def _rule(table: Mapping[str, Any], pack: str) -> Rule:
     if made.get("unless") and not (made.get("arg") or made.get("effect")):
         raise InvalidRuleError("unless", "unless means nothing without arg or effect")
     if not made.get("reason", "").strip():
-        raise InvalidRuleError("reason", "it has no reason that a person is told")
+        raise InvalidRuleError("reason", "it has no reason to show to a person")
     if made.get("timezone") and not (made.get("hours") or made.get("days")):
         raise InvalidRuleError("timezone", "timezone means nothing without hours or days")
     rule = Rule(**made)
@@ -190,7 +190,7 @@ def _named(made: Mapping[str, Any], pack: str) -> None:
         if not _SEVERITY_ID.fullmatch(name):
             bare_id = name.removeprefix(f"{SEVERITY_PACK}.")
             raise InvalidRuleError(
-                "id", f"with a severity the id may have small letters, digits and -, at most 63, not {bare_id!r}"
+                "id", f"with a severity the id may have lowercase letters, digits and -, at most 63, not {bare_id!r}"
             )
         return
     before, _, after = name.partition(".")

@@ -76,8 +76,8 @@ def _word(text: str) -> None:
     if _NO_WORD.search(text):
         raise InvalidRuleError(
             "run",
-            f"{text!r} has a sign of the shell in it: run names one program and its sub-commands, as in 'git push' or "
-            "'docker|podman rm'; each program of a pipe is looked at by itself",
+            f"{text!r} contains a shell character: run names one program and its sub-commands, as in 'git push' or "
+            "'docker|podman rm'; each program of a pipe is matched separately",
         )
     if not text.strip("* "):
         raise InvalidRuleError("run", f"{text!r} names every program: name one, or say with effect what is done")

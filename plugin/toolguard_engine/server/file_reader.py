@@ -82,6 +82,10 @@ class FileReader:
         self._worker: _Worker | None = None
         self._stuck: list[_Worker] = []
 
+    def __del__(self) -> None:
+        if self._worker is not None:
+            self._worker.leave()
+
     def read(self, path: str) -> FileText | Unread:
         found = self._bounded(self._read, path)
         return found if found is not None else Unread("too-slow")

@@ -135,7 +135,7 @@ class FileWatch:
                 continue
             now = self._reader.read(path)
             if isinstance(now, FileText) and now.digest != judged.digest:
-                reason = f"{path} is not the file any more that was judged before the call ran"
+                reason = f"{path} is no longer the file that was judged before the call ran"
                 self._outbox.event("security", run.reading.call, Verdict("allow", CODE_CHANGED, reason=reason))
 
 

@@ -83,7 +83,7 @@ class Approvals:
             return Settled(Verdict("block", error.code, approval_texts.out_of_order(prefix, error.code), str(error)))
         except TooManyHeldError:
             code = "approval.too-many"
-            return Settled(Verdict("block", code, approval_texts.out_of_order(prefix, code), "too many calls wait already"))
+            return Settled(Verdict("block", code, approval_texts.out_of_order(prefix, code), "too many calls are waiting"))
         except ValueError as error:
             code = "approval.unbindable"
             return Settled(Verdict("block", code, approval_texts.blocked(prefix, str(error)), str(error)))

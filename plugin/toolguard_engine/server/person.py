@@ -24,7 +24,7 @@ from toolguard_engine.wire import messages
 NATIVE_EVENTS = {"used": "consume", "denied": "deny"}
 EVERYWHERE = "all"
 NO_SESSION = "The gateway does not say which chat this is; refill the budgets of all chats with /toolguard checkpoint all."
-AWAY = "The store of held calls does not answer. Before you try it again, see with /toolguard pending what became of it."
+AWAY = "The store of held calls does not answer. Before you try it again, check its state with /toolguard pending."
 NOT_THE_AGENT = "The agent may not approve its own calls (approval.agentTool is off)."
 
 T = TypeVar("T")
@@ -49,7 +49,7 @@ class PersonDecisions:
         if message.action == "accept":
             return self._accept(message)
         if self._state.approvals is None:
-            return messages.DecisionReply(message.id, ok=False, text="Approvals are out of order; run `toolguard doctor`.")
+            return messages.DecisionReply(message.id, ok=False, text="Approvals are unavailable; run `toolguard doctor`.")
         answered = self._with_weaker if message.action == "pending" else lambda answer: answer
         away = messages.DecisionReply(message.id, ok=False, text=AWAY)
         self._ask(message, partial(self._state.approvals.decide, message, self._state.config), answered, away)
@@ -90,7 +90,7 @@ class PersonDecisions:
             text = (
                 self._state.weakenings.accept(decision, message.nonce)
                 if self._state.weakenings
-                else "the gateway has not said yet where it is"
+                else "the gateway has not reported its location yet"
             )
         except StoreError as error:
             return messages.DecisionReply(message.id, ok=False, text=f"{error}\nRun `toolguard doctor` in a terminal.")
@@ -101,7 +101,7 @@ class PersonDecisions:
         try:
             found = self._state.weakenings.pending() if self._state.weakenings else []
         except StoreError as error:
-            found = [f"Whether settings became weaker is not known: {error}"]
+            found = [f"Cannot find out whether settings became weaker: {error}"]
         return structs.replace(answer, text="\n".join([answer.text, *found])) if found else answer
 
     def _checkpoint(self, message: messages.PersonDecision) -> messages.Wire | None:

@@ -53,7 +53,7 @@ class PolicyWatch:
         self.look_at_rules()
         for name in self._session.unknown_rules:
             self._context.output.complain(
-                f"rulesOff names {name}, which is no rule and no pack: toolguard check --list names them all"
+                f"rulesOff names {name}, which is neither a rule nor a pack: toolguard check --list lists them all"
             )
 
     def look_at_rules(self) -> None:

@@ -58,7 +58,7 @@ class SettingsWatch:
         except Busy:
             self._retry.set()
         except StoreError as error:
-            self._output.complain(f"whether settings became weaker is not known: {error}")
+            self._output.complain(f"cannot find out whether settings became weaker: {error}")
         else:
             self._warn(texts)
 
@@ -77,15 +77,15 @@ class SettingsWatch:
         if why:
             self._session.ended("guard.unloaded", f"the gateway stopped the guard: {why}")
         elif self._session.leaving == STOPPING:
-            self._session.ended("guard.gateway-stopped", "the guard ended with its gateway, which was told to stop")
+            self._session.ended("guard.gateway-stopped", "the guard ended with its gateway, which was stopped")
         elif hello.config_path and (found is None or _is_named_unclearly(found, hello, state_dir)):
-            text = "the guard ended, and why is not known: the gateway's config cannot be read as the gateway reads it"
+            text = "the guard ended for an unknown reason: the gateway's config cannot be read as the gateway reads it"
             self._session.ended("guard.ended", text)
         if why and self._weakenings is not None:
             try:
                 self._warn(self._weakenings.end(why))
             except StoreError as error:
-                self._output.complain(f"that the guard ended could not be kept: {error}")
+                self._output.complain(f"the end of the guard could not be recorded: {error}")
 
 
 def _is_named_unclearly(plugins: object, hello: Hello, state_dir: str) -> bool:

@@ -10,7 +10,7 @@ from toolguard_engine.server.session_state import SessionState
 from toolguard_engine.stores.locked import StoreError
 
 UNSAVED_SECONDS = 1.0
-CANNOT_SAVE = "how the agents stand cannot be saved"
+CANNOT_SAVE = "the agents' standings cannot be saved"
 
 
 class StandingsSync:
@@ -55,7 +55,7 @@ class StandingsSync:
             found = self._state.standings.load(patient=patient)
         except StoreError as error:
             self._state.guard.lost = str(error)
-            self._outbox.warn_once(f"how the agents stood before is not known: {error}")
+            self._outbox.warn_once(f"the agents' earlier standings are unknown: {error}")
             return
         if self._state.guard.lost:
             self._state.guard.lost, self._state.guard.autonomy = "", Autonomy()
@@ -72,7 +72,7 @@ class StandingsSync:
         try:
             other = self._state.standings.other((call.agent, place_of(call)), self._state.guard.autonomy.known(call))
         except StoreError as error:
-            self._outbox.warn_once(f"how the agents stand cannot be read: {error}")
+            self._outbox.warn_once(f"the agents' standings cannot be read: {error}")
             return
         if other is not None:
             self._state.guard.autonomy.take_over([other])

@@ -139,7 +139,7 @@ class Verdicts:
     def approved(self, call: Call, entry: HeldCall, config: Config) -> None:
         self._state.guard.autonomy.approved(call, entry.code, config)
         if entry.code.startswith(ASKS) and config.active_budget_mode != "disabled":
-            reason = f"the approval of {entry.nonce} was a checkpoint: the counting begins anew"
+            reason = f"the approval of {entry.nonce} was a checkpoint: budget and drift were reset"
             self._outbox.event("checkpoint", call, Verdict("allow", CHECKPOINT, reason=reason), entry.nonce)
 
     def refuse(

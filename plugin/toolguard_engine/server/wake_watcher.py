@@ -105,7 +105,7 @@ class Wakes:
         return wakes + [_go_on(entry) for session, entry in lapsed.items() if session not in woken]
 
     def ended(self, session: str) -> None:
-        """A run of this session is over: whoever was busy when its call was approved is told now, if it still waits."""
+        """A run of this session is over: an agent that was busy at its approval is notified, if the call still waits."""
         known = [entry for entry in self._open if entry.session == session and self._woken.get(entry.nonce) == 1]
         if not known:
             return

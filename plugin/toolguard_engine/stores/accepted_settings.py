@@ -15,8 +15,8 @@ from toolguard_engine.wording import printable
 
 MAX_LINE = 280
 NOT_KNOWN = (
-    "the record of the accepted settings was missing, so the settings of now were taken as accepted: "
-    "whether they became weaker before is not known"
+    "the record of the accepted settings was missing, so the current settings were taken as accepted: "
+    "whether they had become weaker is unknown"
 )
 Log = Callable[[list[AuditEvent]], None]
 """Gets lines for the audit log before the change that they record is stored."""
@@ -45,7 +45,7 @@ class Notice(msgspec.Struct, frozen=True):
             return f"{NOT_KNOWN}; {self.why}" if self.why else NOT_KNOWN
         if self.change.name == PLUGIN:
             why = f" ({printable.cut(self.why, MAX_LINE)})" if self.why else ""
-            return f"the gateway does not load toolguard any more{why}: nothing is guarded"
+            return f"the gateway no longer loads toolguard{why}: nothing is guarded"
         return self.change.text
 
 

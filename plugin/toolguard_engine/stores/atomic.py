@@ -134,5 +134,5 @@ def _confirm(path: Path) -> None:
         finally:
             os.close(handle)
     except OSError as error:
-        text = f"it is written, but the disk has not confirmed that: {error.strerror}"
+        text = f"it was written, but the disk has not confirmed it: {error.strerror}"
         raise OSError(error.errno, text, str(path)) from error

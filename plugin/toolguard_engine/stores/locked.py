@@ -174,7 +174,7 @@ class LockedFile(Generic[T]):
             with suppress(FileNotFoundError):  # another process was faster
                 self.path.replace(self.path.with_name(name))
         except OSError as error:
-            raise Damaged(f"{self.path} is damaged and cannot be put aside: {error.strerror or error}") from error
+            raise Damaged(f"{self.path} is damaged and cannot be moved aside: {error.strerror or error}") from error
         return name
 
 
@@ -224,7 +224,9 @@ def _acquire(handle: int, beside: Path, seconds: float) -> None:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= until:
-                raise Busy(f"{beside} is held by another process; if none of yours hangs, try again") from None
+                raise Busy(
+                    f"{beside} is held by another process; make sure that no process of yours hangs, then try again"
+                ) from None
             time.sleep(LOCK_POLL_SECONDS)
         except OSError as error:
             raise unusable(beside, error) from error

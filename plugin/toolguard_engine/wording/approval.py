@@ -91,7 +91,7 @@ def stopped(prefix: str, why: str) -> str:
 def out_of_order(prefix: str, code: str) -> str:
     """The stores do not work, so nothing can be approved."""
     return (
-        f"{prefix}_BLOCK|This call needs a person's approval, and approvals are out of order ({code}).\n"
+        f"{prefix}_BLOCK|This call needs a person's approval, and approvals are unavailable ({code}).\n"
         "Do not retry it. Tell the user to run `toolguard doctor`."
     )
 

@@ -50,7 +50,7 @@ def nothing_new(call: Call, count: int, end: int) -> str:
 def leads_nowhere(call: Call, count: int, end: int) -> str:
     """`count` calls in a row changed nothing and returned only known results."""
     return (
-        f"{NOTE} {count} calls in a row, the newest {_spelled(call)}, changed nothing and returned the same over and over. "
+        f"{NOTE} {count} calls in a row, the newest {_spelled(call)}, changed nothing and returned the same results. "
         f"After {end} such calls this turn ends. If something has to happen first, wait between the calls. "
         f"{_OTHERWISE}"
     )

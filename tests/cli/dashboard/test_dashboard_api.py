@@ -139,7 +139,7 @@ def test_yes(server: Served) -> None:
 def test_no(server: Served) -> None:
     held = server.machine.hold()
     answer = server.post("/api/deny", {"gateway": NAMES[0], "nonce": held.nonce})
-    assert answer.value["text"] == f"denied {held.nonce}: the agent is told not to repeat this call"
+    assert answer.value["text"] == f"denied {held.nonce}: the agent is instructed not to repeat this call"
     assert server.machine.status(held.nonce) == "denied"
     assert server.post("/api/deny", {"gateway": NAMES[0], "nonce": held.nonce}).code == "denied"
     assert server.post("/api/deny", {"gateway": NAMES[0], "nonce": "0" * 8}).code == "unknown"
@@ -284,11 +284,11 @@ def test_one_change_at_a_time(shared: Served, wish: dict[str, Any]) -> None:
 
 
 def test_what_others_decided(server: Served) -> None:
-    told = {
+    replied = {
         "gateway": NAMES[0], "tool": "exec\n", "decision": "block", "code": "bridge.x", "agent": "main",
         "reason": "password=hunter2secret", "shown": "curl -H 'Authorization: Bearer sk-abcdefghijklmnop1234'",
     }  # fmt: skip
-    assert server.post("/api/decision", told).status == 200
+    assert server.post("/api/decision", replied).status == 200
     (line,) = audited(server.machine)
     assert (line["event"], line["tool"], line["code"], line["why"]) == ("external", "exec?", "bridge.x", "block")
     assert "hunter2" not in json.dumps(line)

@@ -137,8 +137,10 @@ def test_new_rows_arrive_in_order_and_once(server: Served) -> None:
             heard(each, "hello")
         for number in range(3):
             call = CallRecord(now(), NAMES[0], model=f"new-{number}", input=number, outcome="completed")
-            told = VerdictRecord(now(), NAMES[0], decision="block", kind="block", event=f"new-{number}", code=f"c{number}")
-            write(server.machine, [call], [told, told._replace(kind="allow", event=None)])
+            reported = VerdictRecord(
+                now(), NAMES[0], decision="block", kind="block", event=f"new-{number}", code=f"c{number}"
+            )
+            write(server.machine, [call], [reported, reported._replace(kind="allow", event=None)])
         for each in (page, other):
             found = [heard(each, "call", "decision") for _ in range(6)]
             assert [event["call"]["model"] for event in found if event["type"] == "call"] == ["new-0", "new-1", "new-2"]

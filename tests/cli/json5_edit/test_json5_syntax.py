@@ -74,7 +74,7 @@ def test_reads(text: str, value: Any) -> None:
         ),
         pytest.param("{a 1}", "line 1, column 4: expected ':' after a key, found '1'", id="missing colon"),
         pytest.param("{a: }", "line 1, column 5: expected a value, found '}'", id="missing value"),
-        pytest.param("{a: yes}", "line 1, column 5: expected a value, found 'yes'; a text needs quotes", id="word"),
+        pytest.param("{a: yes}", "line 1, column 5: expected a value, found 'yes'; a string needs quotes", id="word"),
         pytest.param("[,]", "line 1, column 2: expected a value, found ','", id="hole"),
         pytest.param("{,}", "line 1, column 2: expected a key or '}', found ','", id="no key"),
         pytest.param("{1: 1}", "line 1, column 2: expected a key or '}', found '1'", id="number as a key"),
@@ -106,7 +106,9 @@ def test_reads(text: str, value: Any) -> None:
             id="folder of another system",
         ),
         pytest.param(
-            r"'\1'", rf"line 1, column 2: a bad escape in a string: \1 is no escape; {_BACKSLASH}", id="octal escape"
+            r"'\1'",
+            rf"line 1, column 2: a bad escape in a string: \1 is not a valid escape; {_BACKSLASH}",
+            id="octal escape",
         ),
         pytest.param(
             r"'\01'",
@@ -141,7 +143,9 @@ def test_reads(text: str, value: Any) -> None:
         pytest.param("'a\x07b'", f"line 1, column 3: {_CONTROL}", id="control character in a string"),
         pytest.param("1 /* x", "line 1, column 3: this comment is never closed, expected '*/'", id="open comment"),
         pytest.param(
-            "\ufeff{\u2028 ü: ü}", "line 2, column 5: expected a value, found 'ü'; a text needs quotes", id="mark, separator"
+            "\ufeff{\u2028 ü: ü}",
+            "line 2, column 5: expected a value, found 'ü'; a string needs quotes",
+            id="mark, separator",
         ),
         pytest.param("01", "line 1, column 1: expected a number, found '01'", id="leading zero"),
         pytest.param("[1e]", "line 1, column 2: expected a number, found '1e'", id="no exponent"),

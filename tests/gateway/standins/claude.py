@@ -58,7 +58,7 @@ def outcome(session: str, call: Message) -> str:
 def ask(session: str, call: Message) -> Message:
     """What the host's PreToolUse hook decides."""
     request, use = str(uuid4()), f"toolu_{uuid4().hex}"
-    told = {
+    reported = {
         "hook_event_name": "PreToolUse",
         "session_id": session,
         "cwd": str(Path.cwd()),
@@ -66,7 +66,7 @@ def ask(session: str, call: Message) -> Message:
         "tool_input": call["input"],
         "tool_use_id": use,
     }
-    body = {"subtype": "hook_callback", "callback_id": "PreToolUse", "tool_use_id": use, "input": told}
+    body = {"subtype": "hook_callback", "callback_id": "PreToolUse", "tool_use_id": use, "input": reported}
     send({"type": "control_request", "request_id": request, "request": body})
     while answer := receive():
         response = answer.get("response", {})

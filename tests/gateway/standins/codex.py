@@ -111,7 +111,7 @@ def outcome(turn_id: str, call: Message) -> str:
 
 def ask(command: str, turn_id: str, call: Message) -> str:
     """Why the hook refuses this call; empty where it does not. A hook that fails refuses, as the gateway wants it."""
-    told = {
+    reported = {
         "hook_event_name": "PreToolUse",
         "session_id": thread_id,
         "turn_id": turn_id,
@@ -122,7 +122,9 @@ def ask(command: str, turn_id: str, call: Message) -> str:
         "tool_input": call["input"],
         "tool_use_id": f"call_{uuid4().hex}",
     }
-    done = subprocess.run(["/bin/sh", "-c", command], input=json.dumps(told), capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], input=json.dumps(reported), capture_output=True, text=True, check=False
+    )
     if done.returncode:
         return done.stderr or f"exit code {done.returncode}"
     said = json.loads(done.stdout).get("hookSpecificOutput", {}) if done.stdout.strip() else {}

@@ -29,7 +29,7 @@ def plausible(subject: DoctorSubject) -> Check:
     if newest > subject.now + TOLERANCE:
         return Check(
             "clock", "warn", f"it shows {_shown(subject.now)}, but {what} is from {_shown(newest)}: the clock was set back",
-            f"{FIX}; if it is right now, this warning goes away by itself",
+            f"{FIX}; if it is correct now, this warning disappears by itself",
         )  # fmt: skip
     return Check("clock", "ok", _shown(subject.now))
 

@@ -22,7 +22,7 @@ MAX_NAMES = 5
 
 MEANS: dict[Mode, str] = {
     "enforce": "its calls are held and blocked",
-    "soft": f"a score holds its calls only from stakes {SOFT_STAKES} on",
+    "soft": f"a score holds its calls only if their stakes are {SOFT_STAKES} or more",
     "shadow": "its calls are judged and logged, none is held or blocked",
     "disabled": "its calls are not judged",
 }

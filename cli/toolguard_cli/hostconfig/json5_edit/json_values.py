@@ -78,7 +78,7 @@ def check_value(value: JsonValue, above: int) -> None:
 def _check_text(text: str) -> None:
     half = SURROGATE.search(join_surrogates(text))
     if half:
-        raise UserError(f"the text holds half of a character (U+{ord(half[0]):04X}), which no file can hold")
+        raise UserError(f"the text holds half of a character (U+{ord(half[0]):04X}), which no file can contain")
 
 
 def wrapped(steps: Path, value: JsonValue) -> JsonValue:

@@ -91,7 +91,7 @@ def read_scalar(text: str, at: int) -> tuple[bool | int | float | str | None, in
     if word and word[0] in _WORDS:
         return _WORDS[word[0]], word.end()
     kind = "a number" if text[at : at + 1] in {"+", "-", "."} or text[at : at + 1].isdigit() else "a value"
-    hint = "; a text needs quotes" if word and kind == "a value" else ""
+    hint = "; a string needs quotes" if word and kind == "a value" else ""
     raise syntax_error(text, at, f"expected {kind}, {found_at(text, at)}{hint}")
 
 
@@ -176,7 +176,7 @@ def _escape(text: str, at: int, opened: int) -> tuple[str, int]:
     if kind < " " and kind != "\t":
         raise syntax_error(text, *_string_problem(text, opened, at + 1))
     if kind in "xu" or _DIGIT.match(kind):
-        needed = _NEEDED.get(kind, f"\\{kind} is no escape")
+        needed = _NEEDED.get(kind, f"\\{kind} is not a valid escape")
         raise syntax_error(text, at, f"a bad escape in a string: {needed}; a backslash itself is written \\\\")
     return _SIMPLE_ESCAPES.get(kind, kind), at + 2
 

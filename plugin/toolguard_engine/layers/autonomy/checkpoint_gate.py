@@ -28,7 +28,7 @@ from toolguard_engine.rules.judgement import Judgement
 ASKS = ("budget.", "drift.")
 """Beginnings of the codes under which a checkpoint is asked for."""
 
-CHECKPOINT = "A yes is a checkpoint: it also begins the counting anew (budget, drift)."
+CHECKPOINT = "Approving it is also a checkpoint: it resets the budget and drift."
 
 
 def judge(given: LayerInput, found: Judgement) -> Judgement | None:

@@ -106,7 +106,7 @@ class RunContext:
     def origin(self, needle: bytes) -> str:
         """Where outside text that holds this came from; empty where none holds it."""
         found = next((origin for text, origin in zip(self.outside, self.origins, strict=True) if needle in text), "")
-        return found or ("a message of somebody else" if needle in self.others else "")
+        return found or ("a message from somebody else" if needle in self.others else "")
 
     def inside_has(self, needle: bytes) -> bool:
         return bool(needle) and any(needle in text for text in self.inside)

@@ -1,4 +1,4 @@
-"""A call that is executed and fails in the same way again and again, for a reason that repeating cannot mend.
+"""A call that is executed and fails in the same way again and again, for a reason that a retry cannot fix.
 
 Its arguments may vary in numbers as long as the text of the error does not; where that names what it failed at, a file or
 something in quotes, they may vary in anything. Calls of one message are one attempt. A call that succeeded and may have

@@ -43,7 +43,7 @@ FIRST = "0" * 64
 ATTEMPTS = 3
 """How often `verify` reads a log that grows meanwhile."""
 
-NOT_LINKED = "it does not follow the line before: lines were removed, added or put elsewhere"
+NOT_LINKED = "it does not follow the previous line: lines were removed, added or moved"
 _HASH = re.compile(rb',"hash":"([0-9a-f]{64})"\}\Z')
 _ID = re.compile(rb'"id":"([^"\\]{1,100})"')
 _TIME = re.compile(rb'"time":"([^"\\]{1,40})"')
@@ -265,7 +265,7 @@ class AuditLog:
 
     def _check_head(self, chain: _Chain, data: bytes | None) -> str:
         if data is None:
-            return f"{HEAD} is missing: it cannot be said whether the end was cut off" if chain.lines else ""
+            return f"{HEAD} is missing: it is unknown whether the end was cut off" if chain.lines else ""
         try:
             head = msgspec.json.decode(data, type=_Head)
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -333,7 +333,7 @@ class _Chain:
     def _link(self, body: bytes, match: re.Match[bytes], parsed: dict[str, Any]) -> str:
         own = match[1].decode()
         if not _fits(body, match):
-            return "its content does not fit its hash"
+            return "its content does not match its hash"
         if not self.lines:
             self.start = self.seq, self.prev = parsed["seq"] - 1, str(parsed.get("prev"))
         if parsed.get("prev") != self.prev or parsed["seq"] != self.seq + 1:

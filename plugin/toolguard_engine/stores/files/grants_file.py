@@ -246,7 +246,7 @@ def _refuse_unknown(found: dict[str, Any], text: str, path: Path) -> None:
     for name, value in found.items():
         is_table = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(part, dict) for part in value))
         if is_table and name not in TABLES:
-            _bad(path, _line_of_table(text, name), f"there is no table {name}", f"known are: {', '.join(TABLES)}")
+            _bad(path, _line_of_table(text, name), f"there is no table {name}", f"known names: {', '.join(TABLES)}")
 
 
 def _line_of_table(text: str, name: str) -> int:
@@ -263,7 +263,7 @@ def _grant(table: Any, number: int, text: str, path: Path) -> Grant:
         names = ", ".join(unknown)
         known = ", ".join(Grant.__struct_fields__)
         newer = "; if a newer toolguard wrote it, update toolguard" if "mac" in table else ""
-        _bad(path, _line_of(text, number, unknown[0]), f"a grant has no {names}", f"known are: {known}{newer}")
+        _bad(path, _line_of(text, number, unknown[0]), f"a grant has no {names}", f"known names: {known}{newer}")
     moments = {name: _seconds(table[name]) for name in _TIMES if name in table}
     wrong = next((name for name, moment in moments.items() if moment is None), None)
     if wrong:

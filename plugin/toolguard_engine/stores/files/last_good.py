@@ -44,7 +44,7 @@ class LastGood:
         text = _rendered(after)
         try:
             if _read(text) != after:
-                raise StoreError(f"{self.path} would not read back as it was meant")
+                raise StoreError(f"{self.path} would not be read back as intended")
             atomic.replace(self.path, text.encode())
         except (OSError, InvalidTomlError, UnicodeError) as error:
             raise StoreError(f"{self.path}: {getattr(error, 'strerror', None) or error}") from error

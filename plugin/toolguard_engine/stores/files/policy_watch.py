@@ -15,7 +15,7 @@ WORDS = "own rules"
 EXAMPLES = ("matches", "passes")
 """What is not kept: it decides nothing, and may have a time in it."""
 
-_LAST = "your own rules in policy.toml are not as you meant them; of those that cannot be read the last good ones count: {0}"
+_LAST = "your rules in policy.toml contain errors; of the invalid ones the last valid versions stay in force: {0}"
 _NONE = (
     "your own rules in policy.toml are not as you meant them and no good version of them is known: those that CANNOT BE "
     "READ DO NOT COUNT, and in the modes enforce and soft every call above SAFE is held until the file is fixed: {0}"

@@ -108,7 +108,7 @@ class UserRules:
         taken = [each.name for each in new if any(other.id == each.id for other in known)]
         if taken:
             what = f"{'the id' if len(taken) == 1 else 'the ids'} {', '.join(taken)}"
-            raise StoreError(f"{self.path} has {what} already, so nothing was added; change or take out what is there")
+            raise StoreError(f"{self.path} has {what} already, so nothing was added; change or remove what is there")
         end = "\r\n" if "\r\n" in before else "\n"
         joined = f"{before if before.endswith(chr(10)) else before + end}{end}{text.replace(chr(10), end)}"
         try:
@@ -142,7 +142,7 @@ def parse(table: Mapping[str, Any], text: str, path: Path, matcher: Matcher | No
     written.sort(key=lambda each: each[0].line)
     if len(written) > MAX_RULES:
         many = f"there are more than {MAX_RULES} rules"
-        faults.append(InvalidRulesError(path, written[MAX_RULES][0], many, "put some of them together"))
+        faults.append(InvalidRulesError(path, written[MAX_RULES][0], many, "combine some of them"))
     good: dict[str, Placed] = {}
     for at, kind, number, places, each in written[:MAX_RULES]:
         try:
@@ -152,7 +152,7 @@ def parse(table: Mapping[str, Any], text: str, path: Path, matcher: Matcher | No
             continue
         first = good.setdefault(rule.code, Placed(rule, at, each))
         if first.rule is not rule:
-            twice = f"the id {rule.name} stands in line {first.at.line} already"
+            twice = f"the id {rule.name} is already used in line {first.at.line}"
             faults.append(InvalidRulesError(path, places.value(number, "id"), twice, "give one of them another id"))
     former = sum(kind == FORMER_TABLE for _, kind, *_ in written)
     return Found(tuple(good.values()), next(iter(faults), None), former)

@@ -80,12 +80,12 @@ _TOO_MANY = f"""
 SELECT agent, session, {_HAS_SPENT} FROM standing ORDER BY {_HAS_SPENT} DESC, witnessed DESC, touched DESC LIMIT -1 OFFSET ?
 """  # noqa: S608 - our own texts
 _DROP = "DELETE FROM standing WHERE agent = ? AND session = ?"
-_BUSY = "is held by another process; if none of yours hangs, try again"
+_BUSY = "is held by another process; make sure that no process of yours hangs, then try again"
 _WORDS = {
     "SQLITE_FULL": "cannot grow: the disk is full",
-    "SQLITE_READONLY": "cannot be written; see who owns it and its folder",
-    "SQLITE_PERM": "cannot be opened; see who owns it and its folder",
-    "SQLITE_CANTOPEN": "cannot be opened; see who owns it and its folder",
+    "SQLITE_READONLY": "cannot be written; check the owners of the file and its folder",
+    "SQLITE_PERM": "cannot be opened; check the owners of the file and its folder",
+    "SQLITE_CANTOPEN": "cannot be opened; check the owners of the file and its folder",
     "SQLITE_IOERR": "cannot be read or written: the disk reports an error",
 }
 _DAMAGE = frozenset({"SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_MISMATCH"})
@@ -214,7 +214,7 @@ class FileStandings:
                 stored = [self._written(connection, each, version, oldest) for each in wanted]
             self._remember([known for _, known in stored])
             if anew:
-                self.trouble = f"{self.path} was removed or replaced while it was in use; {anew} budgets are written anew"
+                self.trouble = f"{self.path} was removed or replaced while it was in use; {anew} budgets are written again"
             self._lost_file = False
             return [each for (each, _), given in zip(stored, wanted, strict=True) if each is not given]
 
@@ -325,7 +325,7 @@ class FileStandings:
                 with suppress(FileNotFoundError):  # another process was quicker
                     self.path.with_name(NAME + end).replace(self.path.with_name(name + end))
         except OSError as error:
-            return Damaged(f"{self.path} is damaged and cannot be put aside: {error.strerror or error}")
+            return Damaged(f"{self.path} is damaged and cannot be moved aside: {error.strerror or error}")
         return Damaged(f"{self.path} was damaged and is kept as {name}; run `toolguard doctor --fix`")
 
 

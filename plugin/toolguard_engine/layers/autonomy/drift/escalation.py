@@ -13,9 +13,8 @@ def judge(seen: Seen, step: DriftStep, most: int, who: str) -> str:
     """An agent begins at SAFE. Asked at the `most`th rise, and only by the call that rises."""
     if not most or step.rank <= seen.highest or seen.rises + 1 < most:
         return ""
-    rises = "first" if seen.rises == 0 else f"{seen.rises + 1}."
     now, before = LEVELS[step.rank], LEVELS[seen.highest]
-    return f"the calls of {who} grow riskier: {now} after {before} is the {rises} rise of their level."
+    return f"the calls of {who} grow riskier: from {before} to {now}, increase number {seen.rises + 1}."
 
 
 def count(seen: Seen, step: DriftStep) -> None:

@@ -12,7 +12,7 @@ def judge(seen: Seen, most: int, who: str) -> str:
     if not most or seen.outward < most:
         return ""
     times = seen.outward + 1
-    return f"{who} has sent data or words to the outside {times} times since a person last looked; {most} are allowed."
+    return f"{who} has sent data or text elsewhere {times} times since a person last checked; {most} are allowed."
 
 
 def count(seen: Seen) -> None:

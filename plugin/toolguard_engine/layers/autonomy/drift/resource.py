@@ -55,7 +55,7 @@ def judge(seen: Seen, step: DriftStep, most: int, who: str) -> str:
     for digest, name in step.resources:
         if (times := seen.resources.get(digest, 0)) >= most:
             return (
-                f"{who} has used {correction.name(name)} {times + 1} times since a person last looked; {most} are allowed."
+                f"{who} has used {correction.name(name)} {times + 1} times since a person last checked; {most} are allowed."
             )
     return ""
 
