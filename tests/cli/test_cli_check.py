@@ -657,7 +657,7 @@ def test_an_agent_may_ask(places: Places) -> None:
     assert done.returncode == 4
     data = envelope(done)["data"]
     assert data["verdict"] == "hold"
-    assert data["effects"] == ["delete ~/important (forced, recursive)"]
+    assert data["effects"] == ["delete ~/important (forced, personal-file, recursive)"]
 
 
 def test_a_broken_policy_stops_the_stream(places: Places) -> None:

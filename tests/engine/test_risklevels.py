@@ -68,7 +68,7 @@ LEVELS: list[tuple[RiskLevel, bool, str, dict[str, Any]]] = [
     ("HIGH", True, "gmail__send_email", {"to": "bob@example.com", "body": "x"}),
     ("HIGH", True, "exec", {"command": "curl -d @a.json https://api.example/v1"}),
     ("HIGH", True, "exec", {"command": "scp a.txt host:b.txt"}),
-    ("HIGH", False, "exec", {"command": "sudo apt install jq"}),
+    ("HIGH", False, "exec", {"command": "sudo apt install ./jq.deb"}),
     ("HIGH", False, "nodes", {"action": "camera_snap"}),
     ("HIGH", False, "crm__delete_account", {"id": "7"}),
     ("CRITICAL", False, "bank__pay_invoice", {"id": "7"}),

@@ -160,18 +160,18 @@ def test_it_is_read_again_only_when_it_changed(own: UserRules, monkeypatch: pyte
         pytest.param('[[rule]]\nid = "a"\nrun = ["x"]\nstakes = 1\n', (1, 1), "no reason", "add a reason", id="no reason"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\neffect = ['write', 'delet']\n", (6, 21), "mean 'delete'?", "", id="kind"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\nplace = ['hom']\n", (6, 11), "mean 'home'", "place =", id="place"),
-        pytest.param(f"[[rule]]\n{BASE}stakes = 1\nno_place = ['xyzzy']\n", (6, 14), "known names: art", "", id="no place"),
+        pytest.param(f"[[rule]]\n{BASE}stakes = 1\nno_place = ['xyzzy']\n", (6, 14), "artefact, credentials", "", id="no place"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\nvia = ['sudoo']\n", (6, 9), "mean 'sudo'", "via =", id="via"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\nflags = ['recursiv']\n", (6, 11), "mean 'recursive'", "", id="flag"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\nno_flags = ['x y']\n", (6, 14), "has no 'x y'", "", id="no flag"),
-        pytest.param(f"[[rule]]\n{BASE}stakes = 1\nverdict = 'block'\n", (6, 11), "mean nothing", "take them", id="both"),
+        pytest.param(f"[[rule]]\n{BASE}stakes = 1\nverdict = 'block'\n", (6, 11), "mean nothing", "remove them", id="both"),
         pytest.param(f"[[rule]]\n{BASE}verdict = 'hold'\n", (5, 11), 'only verdict is "block"', "stakes = 3", id="verdict"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\narg = '('\n", (6, 7), "arg", "regular expression", id="pattern"),
         pytest.param(f"[[rule]]\n{DECIDES}tool=['x']\nunless='x'", (6, 8), "without arg or effect", "unless", id="unless"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\nany = '-f'\n", (6, 7), "any must be a list", 'any = ["', id="no list"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\n[rule.params]\np = 1\n", (6, 1), "params must be", "", id="part"),
         pytest.param(
-            f"[[rule]]\n{BASE}stakes = 1\n[[rule]]\n{BASE}stakes = 2\n", (7, 6), "in line 1 already", "another id", id="2"
+            f"[[rule]]\n{BASE}stakes = 1\n[[rule]]\n{BASE}stakes = 2\n", (7, 6), "already used", "another id", id="2"
         ),
         pytest.param(f"[[constraint]]\n{BASE}", (1, 1), "the constraint a: it has no severity", "mandatory", id="former"),
         pytest.param(f"[[rule]]\n{DECIDES}", (2, 6), "about every call", 'tool = ["*"] if you mean all', id="severity only"),
@@ -198,7 +198,7 @@ def test_it_is_read_again_only_when_it_changed(own: UserRules, monkeypatch: pyte
             (6, 11), "list of commands or of calls", "example", id="noon",
         ),
         pytest.param(
-            "[[rule]]\n" + DECIDES.replace('"a"', '"A b"') + "run = ['x']", (2, 6), "small letters, digits", "", id="id"
+            "[[rule]]\n" + DECIDES.replace('"a"', '"A b"') + "run = ['x']", (2, 6), "lowercase letters, digits", "", id="id"
         ),
         pytest.param(
             f"[[rule]]\n{DECIDES.replace('mandatory', 'mandatry')}", (3, 12), "severity is", "did you mean mandatory", id="4"

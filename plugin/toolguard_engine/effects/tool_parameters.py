@@ -260,9 +260,6 @@ def _code(code: str, name: NameMeaning, params: Params) -> Iterator[str]:
     if code.lstrip().startswith(("%%bash", "%%sh")):
         yield code.partition("\n")[2]
         return
-    lines = code.split("\n")
-    if shell := [line.lstrip()[1:] for line in lines if line.lstrip().startswith("!")]:
-        yield "\n".join(shell)
-        code = "\n".join(line for line in lines if not line.lstrip().startswith(("!", "%")))
-    spoken = known or next((word for word in sorted(name.whole) if word in _LANGUAGES), "python")
-    yield f"{_LANGUAGES.get(spoken, 'python3 -c')} {shlex.quote(code)}"
+    spoken = known.rstrip("0123456789. ") or next((word for word in sorted(name.whole) if word in _LANGUAGES), "python")
+    if spoken in _LANGUAGES:
+        yield f"{_LANGUAGES[spoken]} {shlex.quote(code)}"

@@ -60,7 +60,7 @@ PERL = Syntax(
     r"#[^\n]*+|^=[a-z](?sm:.)*?(?:^=cut\b|\Z)", single="raw", double="fills", back="command",
     concat=frozenset({"."}), patterns=True, bare=True,
     quotes=r"(?<![-\w$@%&>])(?:q[qxw]?|m|qr|s|tr|y)\b(?!\s*+(?:=|,|;|\)|\}))",
-    names=r"[$@%&]{0,2}+(?:::)?[A-Za-z_]\w*+(?:::\w++)*+|\$\{?\^?\w++\}?|[$@][_!@0&/\\,;.$]|\$#\{?\$?\w++",
+    names=r"[$@%&]{0,2}+(?:::)?[A-Za-z_]\w*+(?>(?:::\w++)*)|\$\{?\^?\w++\}?|[$@][_!@0&/\\,;.$]|\$#\{?\$?\w++",
 )  # fmt: skip
 RUBY = Syntax(
     r"#[^\n]*+", single="raw", double="fills", back="command", lines=True, concat=frozenset({"+", "/", "<<"}),
@@ -76,7 +76,7 @@ POWERSHELL = Syntax(
     r"<#(?s:.)*?(?:#>|\Z)|(?<![\w])#[^\n]*+|`\n", marks="\"'", single="raw", double="fills", lines=True, bare=True,
     escape="`",
     names=r"(?:\$(?:env:)?)?[\w.~:-]{0,99}+[/\\][^\s;|(){}'\",]*+|[$@](?:\w++:)?\w++|\$\{[^}\n]{1,80}\}|\$[_?^$]"
-    r"|-?[A-Za-z_][\w]*+(?:-\w++)*+",
+    r"|-?[A-Za-z_][\w]*+(?>(?:-\w++)*)",
 )  # fmt: skip
 LUA = Syntax(r"--\[\[(?s:.)*?(?:\]\]|\Z)|--[^\n]*+", marks="\"'", concat=frozenset({".."}), ends=True, bare=True)
 APPLESCRIPT = Syntax(r"--[^\n]*+|#[^\n]*+", marks='"', lines=True, concat=frozenset({"&"}), bare=True)
