@@ -160,7 +160,7 @@ def test_it_is_read_again_only_when_it_changed(own: UserRules, monkeypatch: pyte
         pytest.param('[[rule]]\nid = "a"\nrun = ["x"]\nstakes = 1\n', (1, 1), "no reason", "add a reason", id="no reason"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\neffect = ['write', 'delet']\n", (6, 21), "mean 'delete'?", "", id="kind"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\nplace = ['hom']\n", (6, 11), "mean 'home'", "place =", id="place"),
-        pytest.param(f"[[rule]]\n{BASE}stakes = 1\nno_place = ['xyzzy']\n", (6, 14), "artefact, credentials", "", id="no place"),
+        pytest.param(f"[[rule]]\n{BASE}stakes = 1\nno_place = ['xyzzy']\n", (6, 14), "artefact, cred", "", id="no place"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\nvia = ['sudoo']\n", (6, 9), "mean 'sudo'", "via =", id="via"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\nflags = ['recursiv']\n", (6, 11), "mean 'recursive'", "", id="flag"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\nno_flags = ['x y']\n", (6, 14), "has no 'x y'", "", id="no flag"),

@@ -69,7 +69,7 @@ def held(shared: Shared) -> Held:
     stage = shared.under(alwaysBlock=["write"], pendingTimeoutMs=600_000, approval={"wake": False})
     if not waiting(stage.home):
         stage.play(once(writing()), "agent:main:held")
-    (entry,) = waiting(stage.home)
+    (entry,) = [entry for entry in waiting(stage.home) if entry.tool == "write"]
     return Held(stage, entry)
 
 
@@ -209,14 +209,13 @@ def test_an_agent_cannot_change_or_stop_the_guard(held) -> None:
     "way", [pytest.param("sh approve.sh", marks=pytest.mark.thorough), "env -u OPENCLAW_SHELL sh approve.sh"]
 )
 def test_a_script_that_approves_is_not_obeyed(held, way: str) -> None:
-    """What a script will do is not in the call that runs it: there the command line looks at where it comes from."""
+    """The script is read when it is run; where it could not be, the command line finds out where it comes from."""
     script = held.stage.home.workspace_dir / "approve.sh"
     script.write_text(f"toolguard approve {held.nonce} --yes\n")
     before = held.now()
     reported = held.stage.play(once(run(way))).results[-1]
-    assert "only a person may do that" in reported
-    assert held.now() == before
-    assert [line["where"] for line in audit(held.stage.home) if line.get("code") == "security.self-approval"]
+    assert "would use the guard's own command line" in reported
+    assert {**held.now(), "book": b""} == {**before, "book": b""}  # where the call waits
 
 
 LEAVES = """

@@ -49,6 +49,14 @@ _OF_PACKAGES = tuple(
 """What only an administrator installs; under the name of a program it would not be read either."""
 
 
+_GATEWAY = "/node_modules/openclaw/"
+"""The gateway's own program is judged by its sub-command."""
+
+
+def _is_installed(path: str) -> bool:
+    return _GATEWAY in path or (path.startswith(_OF_PACKAGES) and "/node_modules/" not in path)
+
+
 class RunFiles:
     """The files of one call."""
 
@@ -171,7 +179,7 @@ class RunFiles:
         path = self._copies.get(path, path)
         if not path or path.startswith("/dev/") or (path.startswith("/proc/") and not self.is_made(path)):
             return None
-        if path.startswith(_OF_PACKAGES) and "/node_modules/" not in path and not self.is_made(path):
+        if _is_installed(path) and not self.is_made(path):
             return None
         if path not in self._known:
             self._known[path] = self._read(path, sure=sure)
