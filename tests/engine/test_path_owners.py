@@ -135,3 +135,17 @@ def test_a_program_that_an_earlier_call_copied() -> None:
     made.wrote(f"{WORK}/t", FileRecord("agent", "/bin/rm"))
     assert touched("./t -rf ~/photos", made=made) == {("delete", "in-home")}
     assert touched("cp /bin/rm t; ./t -rf ~/photos") >= {("delete", "in-home")}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat /bin/rm > t; ./t -rf ~/photos",
+        "dd if=/bin/rm of=t; ./t -rf ~/photos",
+        "cp /bin/rm t; PATH=. t -rf ~/photos",
+        "hash -p /bin/rm ls; ls -rf ~/photos",
+        "/lib64/ld-linux-x86-64.so.2 /bin/rm -rf ~/photos",
+    ],
+)
+def test_programs_under_another_name(command: str) -> None:
+    assert ("delete", "in-home") in touched(command)

@@ -56,7 +56,10 @@ def belongs(variable: str, host: str) -> bool:
     if service := of_variable(variable):
         return is_own(service, host)
     name = _second_level(host.lower())
-    return bool(name) and f"_{name.replace('-', '_')}_" in f"_{variable.lower()}_"
+    if not name:
+        return False
+    words = [word for word in variable.lower().split("_") if len(word) >= _LONG_WORD and word not in _COMMON]
+    return f"_{name.replace('-', '_')}_" in f"_{variable.lower()}_" or name.startswith(tuple(words))
 
 
 def is_foreign(variable: str, host: str) -> bool:
@@ -67,6 +70,9 @@ def is_foreign(variable: str, host: str) -> bool:
     posing = any(f".{known}." in f".{host.lower()}." for known in service.hosts)
     return posing or service.name not in host.lower().split(".")
 
+
+_LONG_WORD = 7
+"""Letters of a word that a host may begin with: `OPENWEATHER_API_KEY` for openweathermap.org."""
 
 _SHARED = frozenset("co com org net gov ac edu github gitlab vercel netlify herokuapp pages workers web".split())  # noqa: SIM905
 _COMMON = frozenset("token secret access private password passphrase credential credentials auth user admin".split())  # noqa: SIM905

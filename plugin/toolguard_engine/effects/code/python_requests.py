@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolguard_engine.effects import key_owners
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code.python_files import open_file, written
 from toolguard_engine.effects.code.python_reader import Arguments, PythonReader
@@ -24,8 +25,6 @@ from toolguard_engine.effects.shell.command import UNKNOWN, StdinSource
 _BODIES = ("data", "json", "files", "content", "body", "params", "fields")
 _LOGIN_HEADERS = frozenset({"authorization", "x-api-key", "private-token", "x-auth-token", "api-key", "proxy-authorization"})
 _QUESTIONS = frozenset({"GET", "HEAD", "OPTIONS"})
-_SHORTEST = 4
-"""Letters of a word that a variable and a host have in common: `GITHUB_TOKEN` belongs to `api.github.com`."""
 
 RESPONSE = Unknown("response", (FROM_NETWORK,))
 
@@ -40,12 +39,12 @@ def address(value: Value) -> str:
 def carried(url: str, *values: Value) -> StdinSource:
     """What a request carries, without a secret that is the host's own."""
     host = url.partition("://")[2].partition("/")[0].lower()
-    kept = tuple(each for each in sources(*values) if not (each.startswith("secret:") and _belongs(each[7:], host)))
+    kept = tuple(
+        each
+        for each in sources(*values)
+        if not (each.startswith("secret:") and key_owners.belongs(each[7:], host.partition(":")[0]))
+    )
     return feed(Unknown(sources=kept))
-
-
-def _belongs(variable: str, host: str) -> bool:
-    return any(len(word) >= _SHORTEST and word in host for word in variable.lower().split("_"))
 
 
 def data_headers(value: Value) -> list[Value]:

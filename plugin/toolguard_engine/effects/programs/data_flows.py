@@ -143,7 +143,7 @@ def _exfiltration_flags(
         same = taker.piped and (taker.pipeline == run.pipeline or (run.given and "$()" in taker.via))
         if same or _through_file(taker, run, reading):
             return frozenset() if taken.place == "credentials" else frozenset({"bulk"})
-    if "secret" in flags and _is_for_host(_variables(run), _host(send.target)):
+    if "secret" in flags and _is_for_host(_variables(run), _host(send.target)) and not _goes_elsewhere(run):
         flags -= {"secret"}
     return frozenset({"bulk", "secret"} & flags) or None
 
@@ -157,6 +157,19 @@ def _variables(run: ProgramRun) -> list[str]:
 
 def _is_for_host(variables: list[str], host: str) -> bool:
     return bool(variables) and all(key_owners.belongs(name, host) for name in variables)
+
+
+def _goes_elsewhere(run: ProgramRun) -> bool:
+    """Whether a request may reach another machine than the one it names: through a proxy, or by an address of its own."""
+    if any(name.lower().endswith("_proxy") for name, _ in run.assigns):
+        return True
+    return any(_ROUTES.match(word) for word in run.argv[1:])
+
+
+_ROUTES = re.compile(
+    r"--(?:connect-to|resolve|proxy|preproxy|socks\w*|proxy\d[\w.]*|config|doh-url|unix-socket|abstract-unix-socket|interface)\b"
+    r"|-[a-zA-Z]{0,8}[xK]|-e\Z|--execute"
+)
 
 
 def _host(address: str) -> str:

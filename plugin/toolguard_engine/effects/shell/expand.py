@@ -141,7 +141,7 @@ def text_of(word: Word, state: ShellState, capture: Captured) -> tuple[str, Stdi
     for part in word:
         piece, given = _value(part, state, capture)
         state.work.spend(1 + (len(text) + len(piece)) / _CHARACTERS)
-        feed = feed or given
+        feed = _together(feed, given)
         text = _joined(text, piece, part)
         if len(text) > MAX_VALUE * 4:
             break
@@ -180,7 +180,7 @@ def _split(parts: Iterable[Part], state: ShellState, capture: Captured, found: F
     for part in parts:
         value, feed = _value(part, state, capture)
         state.work.spend(1 + (len(current) + len(value)) / _CHARACTERS)
-        found.feed = found.feed or feed
+        found.feed = _together(found.feed, feed)
         if isinstance(part, Literal) or part.quoted:
             if isinstance(part, Variable) and part.name == "@" and state.args is not None and not part.operator:
                 first, *more = state.args[1:] or ("",)
@@ -210,6 +210,18 @@ def _split(parts: Iterable[Part], state: ShellState, capture: Captured, found: F
             current, begun = "", False
     if begun or current:
         found.texts.append(current)
+
+
+def _together(first: StdinSource | None, other: StdinSource | None) -> StdinSource | None:
+    """The first feed of a word; secret variables of the same word are all named."""
+    if first is None or other is None or first is other:
+        return first or other
+    if first.programs[:1] == other.programs[:1] == ("$secret",):
+        return StdinSource(None, (*first.programs, *other.programs[1:])[:MAX_SECRETS])
+    return first
+
+
+MAX_SECRETS = 20
 
 
 def _value(part: Part, state: ShellState, capture: Captured) -> tuple[str, StdinSource | None]:

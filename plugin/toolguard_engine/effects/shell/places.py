@@ -358,7 +358,8 @@ def _elsewhere(full: str, inside: str | None, found: set[str]) -> Place:
             found.add("dotfile")
         elif names.is_personal(inside):
             found.add("personal-file")
-        return (_rebuilt(inside) if "/" in inside and not inside.startswith(".") else "") or "in-home"
+        own = "personal-file" in found and inside.count("/") == 1  # `~/Documents/build` is no project's folder
+        return (_rebuilt(inside) if "/" in inside and not inside.startswith(".") and not own else "") or "in-home"
     if full.startswith(names.TEMP) or full in names.TEMP_ROOTS:
         return "temp"
     if full.startswith(names.LOGS):

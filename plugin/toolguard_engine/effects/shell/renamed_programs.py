@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from posixpath import basename
 
 from msgspec.structs import replace
 
-from toolguard_engine.effects.shell.command import ProgramRun
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.shell.run_files import RunFiles
 
 _COPIERS = frozenset(["cp", "ln", "mv", "install", "gcp", "gln", "gmv"])
 _RENAMING = _COPIERS | {"hash"}
+_LOCATORS = frozenset(["which", "command", "type", "whereis", "realpath"])
 _FOLDERS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/")
 _HASH = 4
 """Words of `hash -p PATH NAME`."""
@@ -19,23 +21,41 @@ _HASH = 4
 def resolved(runs: list[ProgramRun], running: RunFiles | None = None) -> list[ProgramRun]:
     """The runs with the real names of the programs that this command, or an earlier call, gave new ones."""
     for run in runs:
-        if run.name in _RENAMING or "/" in run.argv[0]:
+        if run.name in _RENAMING or "/" in run.argv[0] or run.assigns:
             return _resolved(runs, running)
     return runs
 
 
 def _resolved(runs: list[ProgramRun], running: RunFiles | None) -> list[ProgramRun]:
     names: dict[str, str] = {}
-    found = []
+    found, located = [], ""
     for run in runs:
-        words = [word for word in run.argv[1:] if word[:1] != "-"]
-        if run.name in _COPIERS and len(words) > 1 and words[-2].startswith(_FOLDERS):
-            names[basename(words[-1].rstrip("/"))] = basename(words[-2])
-        elif run.name == "hash" and run.argv[1:2] == ("-p",) and len(run.argv) >= _HASH:
+        if run.name in _LOCATORS:
+            located = run.argv[-1]
+        names |= {basename(target.rstrip("/")): basename(source) for source, target in _copied(run, located)}
+        if run.name == "hash" and run.argv[1:2] == ("-p",) and len(run.argv) >= _HASH:
             names[f"hash {run.argv[3]}"] = basename(run.argv[2])
-        real = names.get(run.name) if "/" in run.argv[0] else names.get(f"hash {run.name}")
+        by_path = "/" in run.argv[0] or any(name == "PATH" for name, _ in run.assigns)
+        real = names.get(run.name) if by_path else names.get(f"hash {run.name}")
         if real is None and running is not None and "/" in run.argv[0] and not run.argv[0].startswith(_FOLDERS):
             source = running.copied_from(run.argv[0], run.cwd)
             real = basename(source) if source.startswith(_FOLDERS) else None
         found.append(replace(run, argv=(real, *run.argv[1:]), name=real) if real else run)
     return found
+
+
+def _copied(run: ProgramRun, located: str) -> Iterator[tuple[str, str]]:
+    """Programs of the system and the files that they are copied to. `located`: what `which` was asked for."""
+    words = [word for word in run.argv[1:] if word[:1] != "-"]
+    if run.name in _COPIERS and len(words) > 1:
+        if words[-2].startswith(_FOLDERS):
+            yield words[-2], words[-1]
+        elif UNKNOWN in words[-2] and located:
+            yield located, words[-1]
+    elif run.name == "dd":
+        given = dict(word.split("=", 1) for word in words if "=" in word)
+        if given.get("if", "").startswith(_FOLDERS):
+            yield given["if"], given.get("of", "")
+    for redirect in run.redirects:
+        if redirect.kind in ("write", "append"):
+            yield from ((word, redirect.target) for word in words if word.startswith(_FOLDERS))
