@@ -166,7 +166,7 @@ def _cut(data: bytes) -> bytes:
     ("change", "at", "words"),
     [
         pytest.param(_change, ":2", "its content does not match its hash", id="changed"),
-        pytest.param(_remove, ":2", "it does not follow the line before", id="removed"),
+        pytest.param(_remove, ":2", "it does not follow the previous line", id="removed"),
         pytest.param(_cut, "", "the end is missing: there were 3 lines, 2 are left", id="cut off"),
     ],
 )

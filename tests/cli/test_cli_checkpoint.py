@@ -109,7 +109,7 @@ def test_held_calls_that_waited_for_it_wait_no_more(places: Places) -> None:
     spent, drifted = hold(places, "budget.exhausted"), hold(places, "drift.speed", "agent:main:subagent:1-2-3", "b")
     others = {hold(places, "rule.user.x", MAIN, "c"), hold(places, "budget.trust", OTHER, "d")}
     assert len(texts(run(places, dry_run=True))) == 2
-    assert texts(run(places))[-1] == f"2 held calls wait no more: {replies.GO_ON}"
+    assert texts(run(places))[-1] == f"2 held calls are no longer waiting: {replies.GO_ON}"
     found = {entry.nonce: entry for entry in FileNonces(places.state_dir).entries()}
     assert {nonce for nonce, entry in found.items() if entry.status == "pending"} == others
     for nonce in (spent, drifted):

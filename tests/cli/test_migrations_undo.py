@@ -281,7 +281,7 @@ def test_paths_with_control_characters_move_no_cursor(places: Places) -> None:
 def test_a_file_that_is_in_the_way_is_kept(stage: Stage) -> None:
     stage.run()
     stage.calls.write_text("mine")
-    with pytest.raises(UserError, match="is there again"):
+    with pytest.raises(UserError, match="exists again"):
         stage.undo()
     stage.undo(yes=True)
     assert stage.is_as_before()

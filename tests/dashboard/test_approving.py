@@ -385,7 +385,7 @@ def test_a_yes_is_taken_back(machine: Machine, visits: Visits) -> None:
     approve(shown)
     expect(shown).to_contain_text("left to run")
     press(shown, "Withdraw approval")
-    expect(shown).to_contain_text("it did not run")
+    expect(shown).to_contain_text("the call did not run")
     assert status_of(machine.places, held.nonce) == "denied"
     assert [event for event, _, _ in told(machine, held.nonce)] == ["hold", "approve", "deny"]
 
