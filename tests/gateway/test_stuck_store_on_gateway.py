@@ -39,7 +39,7 @@ def slow_stage(shared, disk: Path) -> Stage:
     command = [sys.executable, str(SLOW_DISK), str(disk), sys.executable]
     python.write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
     python.chmod(0o755)
-    return shared.under(failMode="open", python=str(python))
+    return shared.under(failMode="open", python=str(python), engines=2)  # the engine and what slows its disk
 
 
 @contextmanager
