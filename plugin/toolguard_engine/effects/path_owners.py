@@ -23,6 +23,9 @@ from toolguard_engine.model.work_limit import WorkLimit
 MAX_STEPS = 8
 """Links and moves that are followed for one path."""
 
+MAX_DISK_READS = 200
+"""Paths of one call that the disk is asked about."""
+
 _FOLLOWED = frozenset(["delete", "empty", "write", "move", "permissions", "owner", "encrypt", "mcp-write"])
 _OF_THE_LINK = frozenset(["delete", "move"])
 """What is done to a link itself unless the path goes on behind it."""
@@ -71,6 +74,12 @@ class Owners:
     def __init__(self, where: Where, files: FileSource, made: FileMemory, work: WorkLimit) -> None:
         self._where, self._files, self._made, self._work = where, files, made, work
         self._names: dict[str, NewName] = {}
+        self._disk_reads = 0
+
+    def _may_ask_disk(self) -> bool:
+        """Whether the disk may be asked once more for this call."""
+        self._disk_reads += 1
+        return self._disk_reads <= MAX_DISK_READS
 
     def effects(self, found: tuple[Effect, ...], runs: tuple[ProgramRun, ...] = ()) -> tuple[Effect, ...]:
         """The same effects, on the paths that are really touched."""
@@ -96,12 +105,13 @@ class Owners:
         self._work.spend(2)
         named = normal(effect.target, self._where, effect.run.cwd if effect.run else "")
         true = self._followed(named, itself=effect.kind in _OF_THE_LINK and not _goes_on(effect.target))
-        if effect.kind == "empty" and effect.run is None and self._files.read(true) == _ABSENT:
+        if effect.kind == "empty" and effect.run is None and self._may_ask_disk() and self._files.read(true) == _ABSENT:
             effect = replace(effect, kind="write")
         if effect.kind == "write" and self._overwrites(effect, true):
             effect = replace(effect, flags=effect.flags | OVERWRITES)
         yield self._marked(effect if true == named else self._moved(effect, true), true)
-        if "recursive" in effect.flags:
+        if "recursive" in effect.flags and self._names:
+            self._work.spend(len(self._names) / 32)
             inside = f"{true}/"
             moved = [name.source for path, name in self._names.items() if path.startswith(inside) and not name.is_link]
             yield from (self._moved(effect, source) for source in moved)
@@ -110,7 +120,7 @@ class Owners:
         """Whether a document that is no text is replaced as a whole: nobody edits one by writing it anew."""
         if "personal-file" not in effect.flags or "append" in effect.flags or not path.lower().endswith(_DOCUMENTS):
             return False
-        return self._files.read(path) != _ABSENT
+        return not self._may_ask_disk() or self._files.read(path) != _ABSENT
 
     def _moved(self, effect: Effect, true: str) -> Effect:
         kind, marks = classify(true, self._where)
@@ -143,6 +153,8 @@ class Owners:
             above = above.rpartition("/")[0]
         if (was := self._made.was(path, itself=itself)) != path:
             return was
+        if not self._may_ask_disk():
+            return path
         if itself:
             folder, _, last = path.rpartition("/")
             return f"{self._files.resolve(folder).rstrip('/')}/{last}" if folder else path
