@@ -84,15 +84,24 @@ def test_it_says_that_it_works_until_it_waits_again(busy: Busy) -> None:
 
 
 def test_what_it_says_is_never_inside_an_answer(busy: Busy) -> None:
-    answer = b"x" * 300_000 + b"\n"
+    answer, end, has_spoken = b"x" * 300_000 + b"\n", b"end\n", threading.Event()
+
+    def answers() -> None:
+        for _ in range(20):
+            busy.pipe.write(answer)
+        has_spoken.wait(PATIENCE)
+        busy.pipe.write(end)
+
     busy.pipe.watch()
-    loop = threading.Thread(target=lambda: [busy.pipe.write(answer) for _ in range(20)])
+    loop = threading.Thread(target=answers)
     loop.start()
-    said = [busy.line()]
-    while said.count(answer) < 20:
-        said.append(busy.line())
+    lines: set[bytes] = set()
+    while end not in lines:
+        lines.add(busy.line())
+        if WORKING in lines:
+            has_spoken.set()
     loop.join(PATIENCE)
-    assert set(said) == {answer, WORKING}
+    assert lines == {answer, WORKING, end}
 
 
 @pytest.fixture
