@@ -34,8 +34,8 @@ FLAGS = frozenset(
     api service destroys settings redis memcached fetched decoded unknown variable later powershell applescript drop database
     shutdown logs truncate unfiltered delete alter grant user program deletes names attached search metadata data evaluate
     cookies typed addressed broadcast secret moderates small many statement command target runs unsafe webhook code odd
-    pairs invokes leftover gateway-file personal-file to-temp through-link agent-made reads installs host overwrites
-    permits everyone forwards order asked key remembered steer
+    pairs invokes leftover plain-lines gateway-file personal-file to-temp through-link agent-made reads installs restarts
+    host overwrites permits everyone forwards order asked key remembered steer
     """.split()  # noqa: SIM905 - a table of names
 ) | frozenset(filter(None, get_args(ToolAction)))
 ACTIONS = frozenset("gateway plugin session secret-store skill device schedule spawn expose code".split())  # noqa: SIM905

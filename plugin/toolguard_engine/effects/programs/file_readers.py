@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 from posixpath import basename
 
 from msgspec.structs import replace
@@ -225,7 +226,7 @@ _LEFT = re.compile(r"\*?\.(?:bak|tmp|temp|old|orig|rej|swp|swo|log|pid|pyc|pyo|c
 
 
 def finds_leftovers(run: ProgramRun) -> bool:
-    """Whether a search by name finds only leftovers of editors and programs: `*.bak`, `*~`, `.DS_Store`."""
+    """Whether a search finds only empty folders, or by name what programs leave behind: `*.bak`, `*~`, `.DS_Store`."""
     if run.name not in _FINDS:
         return False
     tests = found_in(run)[1]
@@ -234,6 +235,8 @@ def finds_leftovers(run: ProgramRun) -> bool:
     tests = tests[: tests.index("-delete")] if "-delete" in tests else tests  # what follows it filters nothing
     wanted = [tests[i + 1] for i, word in enumerate(tests[:-1]) if word in ("-name", "-iname")]
     joined = tests.count("-o") + tests.count("-or")
+    if "-empty" in tests and ("-type", "d") in pairwise(tests) and not joined:
+        return True
     return bool(wanted) and joined < len(wanted) and all(_LEFT.fullmatch(name[:MAX_PATTERN]) for name in wanted)
 
 

@@ -201,7 +201,8 @@ def _bulk(path: str, run: ProgramRun, where: Where) -> frozenset[str]:
     found = place(path, where, run.cwd)
     if found == "credentials":
         return frozenset({"file", "credentials"})
-    return frozenset({"file", "bulk"}) if found in ("root", "home", "system") else frozenset({"file"})
+    is_bulk = found in ("root", "home", "system") or "personal-file" in marks(path, where, run.cwd)
+    return frozenset({"file", "bulk"}) if is_bulk else frozenset({"file"})
 
 
 def _scp(run: ProgramRun, where: Where) -> Iterator[Effect]:

@@ -1,4 +1,5 @@
-"""Which commands of an administrator are routine: they only show something, or install packages of the distribution by name.
+"""Which commands of an administrator are routine: they only show something, install or update packages of the distribution
+by name, or restart a service.
 
 The words behind the program must match its pattern from end to end, so an option that is not listed is not routine.
 """
@@ -9,7 +10,7 @@ import re
 from functools import cache
 from typing import Literal
 
-Routine = Literal["", "reads", "installs"]
+Routine = Literal["", "reads", "installs", "restarts"]
 
 _NAME = r"[a-z0-9][a-z0-9+._-]{0,80}(?<!-)(?::[a-z0-9]{1,10})?(?:=[\w.:~+*-]{1,60})?"
 """A package by name: no path, no address, no option; one that ends in `-` would be removed."""
@@ -80,21 +81,30 @@ _READS = {
     "fail2ban-client": r" status(?: [\w-]{1,40})?",
 }  # fmt: skip
 _INSTALLS = {
-    "apt|apt-get|aptitude": rf"{_QUIET} (?:update|install{_QUIET}{_NAMES}){_QUIET}",
-    "dnf|yum|microdnf": rf"{_QUIET} (?:makecache|install{_QUIET}{_NAMES}){_QUIET}",
-    "zypper": rf"{_QUIET} (?:refresh|ref|(?:install|in){_QUIET}{_NAMES}){_QUIET}",
-    "pacman": rf" -Sy?(?:{_QUIET}{_NAMES})?{_QUIET}",
-    "apk": rf"{_QUIET} (?:update|add{_QUIET}{_NAMES})",
-    "snap": rf" (?:install|refresh){_NAMES}",
-    "flatpak": rf" install{_QUIET} flathub(?: [\w.]{{1,100}}){{1,9}}{_QUIET}",
+    "apt|apt-get|aptitude": rf"{_QUIET} (?:update|upgrade|auto(?:remove|clean)|clean|install{_QUIET}{_NAMES}){_QUIET}",
+    "dnf|yum|microdnf": rf"{_QUIET} (?:makecache|upgrade|update|autoremove|clean all|install{_QUIET}{_NAMES}){_QUIET}",
+    "zypper": rf"{_QUIET} (?:refresh|ref|update|up|(?:install|in){_QUIET}{_NAMES}){_QUIET}",
+    "pacman": rf" -S(?:y|yu|yyu|u)?(?:{_QUIET}{_NAMES})?{_QUIET}",
+    "apk": rf"{_QUIET} (?:update|upgrade|add{_QUIET}{_NAMES})",
+    "snap": rf" (?:refresh|(?:install|refresh){_NAMES})",
+    "flatpak": rf" (?:update|install{_QUIET} flathub(?: [\w.]{{1,100}}){{1,9}}){_QUIET}",
 }  # fmt: skip
+_UNIT = r"[a-zA-Z][\w.@-]{0,80}"
+_RESTARTS = {
+    "systemctl": rf"(?: --(?:user|no-block))* (?:daemon-reload|(?:restart|reload|try-restart)(?: {_UNIT}){{1,5}})",
+    "service": rf" {_UNIT} (?:restart|reload)",
+}
 
 
 def _by_name(table: dict[str, str]) -> dict[str, str]:
     return {name: pattern for names, pattern in table.items() for name in names.split("|")}
 
 
-_PATTERNS: tuple[tuple[Routine, dict[str, str]], ...] = (("reads", _by_name(_READS)), ("installs", _by_name(_INSTALLS)))
+_PATTERNS: tuple[tuple[Routine, dict[str, str]], ...] = (
+    ("reads", _by_name(_READS)),
+    ("installs", _by_name(_INSTALLS)),
+    ("restarts", _by_name(_RESTARTS)),
+)
 _compiled = cache(re.compile)  # at first use: compiling all of them would delay the start
 MAX_WORDS, MAX_TEXT = 80, 2_000
 

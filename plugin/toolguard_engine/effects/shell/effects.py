@@ -55,6 +55,7 @@ from toolguard_engine.effects.programs import (
 from toolguard_engine.effects.shell import file_doubts
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading, Redirect
 from toolguard_engine.effects.shell.places import Where, place
+from toolguard_engine.effects.shell.startup_lines import adds_plain_lines
 from toolguard_engine.model.work_limit import WorkLimit
 
 _TABLES = (
@@ -173,7 +174,8 @@ def _redirected(run: ProgramRun, where: Where) -> Iterator[Effect]:
         if redirect.kind == "read":
             yield from secrets_read([redirect.target], run, where)
         elif redirect.kind == "append":
-            yield from write_effects(redirect.target, run, where, "append")
+            plain = ("plain-lines",) if adds_plain_lines(redirect.target, run) else ()
+            yield from write_effects(redirect.target, run, where, "append", *plain)
         elif _prints_nothing(run, redirect):
             yield effect_on("empty", redirect.target, run, where)
         else:
