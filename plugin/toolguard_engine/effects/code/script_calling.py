@@ -186,6 +186,8 @@ class CallReader(TokenReader):
         known = full in run.library.functions or full.rpartition(".")[2] in run.library.methods
         if known and ("." in full or (full == "unlink" and run.syntax is PERL)):
             return run.call(value, [], base)
+        if value.name[:1] == "." and sources(base):  # `ENV.to_a.inspect`: what is made of a value is from where that is from
+            return Unknown(sources=sources(base))
         return value
 
     def _joined(self, value: Value, key: str) -> Value:

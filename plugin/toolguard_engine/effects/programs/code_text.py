@@ -310,11 +310,13 @@ _SOCKETS = (
     "socket", "Socket", "fsockopen", "pfsockopen", "TCPServer", "net.connect", "net.createConnection", "createServer",
     "/inet/tcp",
     "/inet/udp", "require('net')", 'require("net")', "Net.Sockets", "TCPClient", "SOCK_STREAM", "inet_aton", "Bun.connect",
+    "gen_tcp", "socketConnection", "TCPSocket", "using Sockets", "tcp-connect",
 )  # fmt: skip
 _CHILDREN = (
     "/bin/sh", "/bin/bash", "/bin/zsh", "dup2", "pty.spawn", "cmd.exe", "powershell", "'sh'", '"sh"', "'bash'",
     '"bash"', "bash -i",
     "sh -i", ">&S", ">&STDIN", "Invoke-Expression", "iex ", "io.popen(", "| getline", "sh <&", "`sh", "fdopen", "IO.popen",
+    "[exec", "exec sh", "os.cmd", "System.cmd", "system(", "Process.run", "runtime().exec", "getRuntime",
 )  # fmt: skip
 _DECODING = (
     "b64decode", "atob(", "fromCharCode", "unhexlify", "fromhex", "marshal.loads", "zlib.decompress", "base64_decode",

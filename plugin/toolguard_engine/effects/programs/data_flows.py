@@ -49,9 +49,11 @@ def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterab
         yield from _exfiltrates(reading, found, where)
     if not _MAKERS.isdisjoint(names):
         yield from _downloaded_then_run(reading, found)
-    if "git" in names and len(reading.runs) > 1:
+    if len(reading.runs) > 1:
         yield from _cloned_then_run(reading)
         yield from _run_from_variable(reading, found)
+    if not _PUBLISHERS.isdisjoint(names):
+        yield from _published(reading, where)
     if sockets or not _TALKERS.isdisjoint(names):
         yield from _shells(reading)
         yield from _scans(reading)
@@ -285,8 +287,23 @@ def _cloned_then_run(reading: Reading) -> Iterator[Effect]:
             words = [word for word in run.argv[2:] if word[:1] != "-"]
             if words and ("://" in words[0] or "@" in words[0]):
                 folders.add(words[-1].rstrip("/").rpartition("/")[2].removesuffix(".git"))
+        elif run.name in _UNPACKERS and run.stdin is not None and not FETCHERS.isdisjoint(run.stdin.programs):
+            folders.update(_entered_after(reading, run))
         elif folders and (script := _script_in(run, folders)):
             yield Effect("run-text", script, "", frozenset({"fetched", "later"}), run)
+
+
+_UNPACKERS = frozenset(["tar", "bsdtar", "gtar", "unzip", "cpio", "bsdcpio"])
+
+
+def _entered_after(reading: Reading, unpacked: ProgramRun) -> Iterator[str]:
+    """The folders that the command enters, or runs programs of, after it has unpacked something there."""
+    at = next(at for at, run in enumerate(reading.runs) if run is unpacked)
+    for run in reading.runs[at + 1 : at + 1 + MAX_PARTNERS]:
+        if run.cwd and run.cwd != unpacked.cwd:
+            yield run.cwd.rstrip("/").rpartition("/")[2]
+        if "/" in run.argv[0] and not run.argv[0].startswith(("/", "~", "./")):
+            yield run.argv[0].partition("/")[0]
 
 
 _INSTALLS = re.compile(r"install|setup|bootstrap|\.(?:sh|bash|py|pl|rb)\Z")
@@ -300,7 +317,7 @@ def _script_in(run: ProgramRun, folders: set[str]) -> str:
         named = any(not folders.isdisjoint(word.split("/")) for word in run.argv[1:])
         return "Makefile" if "install" in run.argv[1:] and (inside or named) else ""
     candidates = [run.argv[0]] if "/" in run.argv[0] else []
-    if run.name in SHELLS or run.name in (".", "source"):
+    if run.name in SHELLS or run.name in (".", "source", "perl", "ruby", "node") or run.name.startswith("python"):
         candidates += [word for word in run.argv[1:3] if word[:1] != "-"]
     for word in candidates:
         if not _INSTALLS.search(word):
@@ -448,6 +465,19 @@ def _pushed(reading: Reading) -> Iterator[Effect]:
 
 
 _WHOLE = frozenset({"--all", "--mirror", "--branches"})
+_PUBLISHERS = frozenset({"git", "gh", "glab", "hub", "tea"})
+_TEXTS = frozenset({"commit", "tag", "notes", "issue", "pr", "mr", "gist", "release", "snippet", "comment", "api"})
+
+
+def _published(reading: Reading, where: Where) -> Iterator[Effect]:
+    """Secrets in the text of a commit, an issue or a comment: `git commit -m "$(env)"`, `echo $TOKEN | gh gist create -`."""
+    for run in reading.runs:
+        if run.name not in _PUBLISHERS or _TEXTS.isdisjoint(run.argv[1:4]) or not (run.given or run.stdin):
+            continue
+        feeds = [feed for _, feed in run.given] + ([run.stdin] if run.stdin is not None else [])
+        flags = frozenset[str]().union(*(data_flags(feed, where, run.cwd) for feed in feeds[:MAX_PARTNERS]))
+        if flags & {"credentials", "secret"}:
+            yield Effect("send", f"the text of {run.name} {run.argv[1]}", "remote", flags | {"tls"}, run)
 
 
 # --- processes found and killed -------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import partial
 from posixpath import basename
@@ -253,6 +254,13 @@ def _editor(run: ProgramRun, where: Where) -> Iterator[Effect]:
     for path in operands(options(run, _VIM if run.name in _VIMS else _NONE), run):
         if not path.startswith("+"):
             yield from write_effects(path, run, where, "in-place")
+            if _EMPTIES.search("\n".join((*run.argv[1:], (run.stdin and run.stdin.text) or ""))[:_MAX_COMMANDS]):
+                yield effect_on("empty", path, run, where)
+
+
+_MAX_COMMANDS = 4_000
+_EMPTIES = re.compile(r"(?m)(?:^|[|:+])(?:%|1?,\$?)d(?:elete)?(?:$|[|\s])|^(?:normal!? )?ggdG$")
+"""All lines are deleted."""
 
 
 def _crypted(run: ProgramRun, where: Where) -> Iterator[Effect]:
@@ -313,7 +321,7 @@ def _git(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 
 PROGRAMS: dict[str, Act] = _aliased({
-    "rm": _rm, "unlink": _rm, "shred": _wipe, "rmdir": _rmdir, "mv": _mv, "cp": _cp, "ln": _ln, "tee": _tee,
+    "rm": _rm, "unlink": _rm, "shred": _wipe, "rmdir": _rmdir, "mv": _mv, "cp": _cp, "ditto": _cp, "ln": _ln, "tee": _tee,
     "truncate": _truncate,
     "touch": _touch, "split": _split, "csplit": _split, "sort": _sorts, "rsync": _rsync,
     "install": partial(_cp, valued=_INSTALL),

@@ -21,7 +21,8 @@ from toolguard_engine.effects.shell.places import Where, marks, place
 _SEARCH = names("-e --regexp -f --file -A -B -C -m --include --exclude --exclude-dir -g --glob -t --type -D -d")
 _SCRIPTS = frozenset(["-e", "--expression", "-f", "--file", "-v", "-F", "--assign"])
 _HUNTED = re.compile(
-    r"(?i)pass(?:w|phrase)|secret|api.?key|private.key|akia|credential|auth.?token|BEGIN.{1,20}KEY",
+    r"(?i)pass(?:w|phrase)|secret|api.?key|private.key|akia|credential|auth.?token|BEGIN.{1,20}KEY"
+    r"|BEGIN (?:OPENSSH|RSA|DSA|EC|PGP)",
 )
 _ENVIRONMENT = program_catalogue.programs("variable_lister")
 _NAMED_SO = re.compile(r"(?i)token|secret|passw|credential|(?:api|access|private|auth).?key|\bkey\b")

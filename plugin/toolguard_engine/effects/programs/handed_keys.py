@@ -17,7 +17,7 @@ MAX_WORDS = 60
 _RUNNERS = program_catalogue.programs("script_interpreter") | program_catalogue.programs("interpreter", "posix_shell")
 _HINT = re.compile(
     r"\.ssh/|\.aws/|\.gnupg|\.netrc|\.pgpass|\.kube/|\.docker/|\.npmrc|\.config/|\.pem|\.kdbx|\.p12|id_rsa|id_ed25519|credential|shadow"
-    r"|cookies|login data|keychain|wallet",
+    r"|\.azure|\.password-store|\.vault|\.terraform\.d|\.git-credentials|cookies|login data|keychain|wallet",
     re.IGNORECASE,
 )
 """What the paths of most such files contain."""

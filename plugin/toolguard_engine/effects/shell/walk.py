@@ -59,6 +59,9 @@ INTERPRETER = re.compile(rf"(?:{'|'.join(sorted(program_catalogue.programs('scri
 _WRITING = {">": "write", ">|": "write", "&>": "write", ">>": "append", "&>>": "append", ">&": "write", "<>": "write"}
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
 _COPIERS = program_catalogue.programs("copier")
+_REMOTE = program_catalogue.programs("remote_login")
+MAX_FED = 60
+"""Programs of a pipeline that are remembered as sources of a text."""
 _ASSIGNMENT_TAKERS = program_catalogue.programs("assignment_taker")
 _STORING = program_catalogue.programs("input_storer")
 _USUAL = frozenset({"", "0", "1", "2"})
@@ -429,7 +432,11 @@ class Walk:
         self.wrapped += 1
         feed = special(self, run, state) if special else self.run_wrapped(run, wrapper, state) if wrapper else None
         self.wrapped -= 1
-        return printed(run) if feed is None else feed
+        if feed is None:
+            return printed(run)
+        if name in _REMOTE:  # whatever prints it there, it is from another machine
+            return StdinSource(None, (*feed.programs[-MAX_FED:], name), (), feed.was or feed.text)
+        return feed
 
     def _own_code(self, run: ProgramRun, state: ShellState) -> None:
         """Of a wrapper that is also an interpreter: `bun -e`."""

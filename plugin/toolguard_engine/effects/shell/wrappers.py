@@ -44,7 +44,9 @@ WRAPPERS: dict[str, Wrapper] = {
     "pkexec": _PREFIX,
     "env": Wrapper("uCS", text=("-S", "--split-string"), folder=("-C", "--chdir")),
     "nohup": _PREFIX,
-    **dict.fromkeys(("ld-linux-x86-64.so.2", "ld-linux.so.2", "ld-linux-aarch64.so.1", "ld-musl-x86_64.so.1"), _PREFIX),
+    **dict.fromkeys(
+        ("ld.so", "ld-linux-x86-64.so.2", "ld-linux.so.2", "ld-linux-aarch64.so.1", "ld-musl-x86_64.so.1"), _PREFIX
+    ),
     "time": Wrapper("fo"),
     "gtime": Wrapper("fo"),
     "timeout": Wrapper("sk", 1),
