@@ -144,6 +144,8 @@ def test_what_cannot_be_read_is_held_where_an_agent_made_it(why: str) -> None:
         ("parallel :::: x.sh", "x.sh", SHELL),
         ("python3 -c 'import json'", "json.py", PYTHON),
         ("python3 -c 'import pkg'", "pkg/__init__.py", PYTHON),
+        ("find . -name x.sh -exec sh {} \\;", "x.sh", SHELL),
+        ("pytest -q", "tests/conftest.py", PYTHON),
         ("; ".join(f"sh {n}.sh" for n in range(20)) + "; sh x.sh", "x.sh", SHELL),
         ("; ".join(f"./{n}" for n in range(100)) + "; sh x.sh", "x.sh", SHELL),
     ],

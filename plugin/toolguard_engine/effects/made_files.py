@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from posixpath import basename
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -28,12 +28,13 @@ _WRITES = frozenset({"write", "empty", "disguise", "mcp-write"})
 _UNPACKERS = {"tar": ("-C", "--directory"), "bsdtar": ("-C",), "unzip": ("-d",), "7z": ("-o",)}
 _FETCH_FOLDERS = frozenset({"git", *_UNPACKERS})
 _PATCHES = program_catalogue.tools("patches")
-_NO_TEXT = frozenset({"path", "file_path", "filePath", "file", "oldText", "old_string", "old_str"})
+_OLD_TEXT = frozenset({"oldText", "old_string", "old_str"})
+_NO_TEXT = frozenset({"path", "file_path", "filePath", "file", *_OLD_TEXT})
 
 
 class MadeFile(msgspec.Struct, frozen=True):
     """`path`: absolute; `source`: of what is moved, copied or linked, or the host of what is fetched. `text`: what is
-    written, None where it is not known; `whole`: nothing else will be in the file."""
+    written, None where it is not known; `whole`: nothing else will be in the file; `old`: the text in its place before."""
 
     kind: Literal["wrote", "moved", "copied", "linked", "removed"]
     path: str
@@ -41,6 +42,7 @@ class MadeFile(msgspec.Struct, frozen=True):
     origin: Origin = "agent"
     text: str | None = None
     whole: bool = False
+    old: str = ""
 
 
 def changes(reading: CallReading) -> list[MadeFile]:
@@ -85,7 +87,16 @@ def _of_tool(reading: CallReading) -> Iterator[MadeFile]:
         whole = isinstance(content, str) and reading.tool not in _PATCHES
         text = content if whole else _new_text(reading, effect.target)
         origin: Origin = "outside" if fetched else "agent"
-        yield MadeFile("wrote", path, reading.tool, origin, None if fetched else str(text)[:MAX_EXPECTED_TEXT], whole)
+        old = "" if whole or fetched else _old_text(params)
+        yield MadeFile("wrote", path, reading.tool, origin, None if fetched else str(text)[:MAX_EXPECTED_TEXT], whole, old)
+
+
+def _old_text(params: dict[str, Any]) -> str:
+    """What a single edit replaces."""
+    edits = params.get("edits")
+    edit = edits[0] if isinstance(edits, list) and len(edits) == 1 else {} if edits else params
+    found = [edit[name] for name in _OLD_TEXT if isinstance(edit.get(name), str)] if isinstance(edit, dict) else []
+    return found[0] if len(found) == 1 and len(found[0]) <= MAX_EXPECTED_TEXT else ""
 
 
 def _new_text(reading: CallReading, path: str) -> str:

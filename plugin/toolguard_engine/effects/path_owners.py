@@ -26,7 +26,7 @@ MAX_STEPS = 8
 MAX_DISK_READS = 200
 """Paths of one call that the disk is asked about."""
 
-_FOLLOWED = frozenset(["delete", "empty", "write", "move", "permissions", "owner", "encrypt", "mcp-write"])
+_FOLLOWED = frozenset(["discard", "delete", "empty", "write", "move", "permissions", "owner", "encrypt", "mcp-write"])
 _OF_THE_LINK = frozenset(["delete", "move"])
 """What is done to a link itself unless the path goes on behind it."""
 
@@ -49,8 +49,9 @@ _DOCUMENTS = (
     ".pdf", ".doc", ".docx", ".odt", ".xls", ".xlsx", ".ods", ".ppt", ".pptx", ".odp", ".pages", ".numbers", ".key", ".jpg",
     ".jpeg", ".png", ".heic", ".raw", ".psd", ".mov", ".mp4", ".mp3", ".flac", ".kdbx", ".epub", ".zip",
 )  # fmt: skip
+GLOBS = frozenset("*?[")
 OVERWRITES = frozenset(["overwrites"])
-THROUGH_LINK, AGENT_MADE = frozenset(["through-link"]), frozenset(["agent-made"])
+THROUGH_LINK, AGENT_MADE, UNCHANGED = frozenset(["through-link"]), frozenset(["agent-made"]), frozenset(["unchanged"])
 
 
 class NewName(NamedTuple):
@@ -103,6 +104,9 @@ class Owners:
             yield effect
             return
         self._work.spend(2)
+        if effect.kind == "discard":
+            yield self._looked_up(effect)
+            return
         named = normal(effect.target, self._where, effect.run.cwd if effect.run else "")
         true = self._followed(named, itself=effect.kind in _OF_THE_LINK and not _goes_on(effect.target))
         if effect.kind == "empty" and effect.run is None and self._may_ask_disk() and self._files.read(true) == _ABSENT:
@@ -115,6 +119,13 @@ class Owners:
             inside = f"{true}/"
             moved = [name.source for path, name in self._names.items() if path.startswith(inside) and not name.is_link]
             yield from (self._moved(effect, source) for source in moved)
+
+    def _looked_up(self, effect: Effect) -> Effect:
+        """An older version of a file is written over it: is there a change to lose?"""
+        path = normal(effect.target, self._where, effect.run.cwd if effect.run else "")
+        is_known = path.startswith("/") and UNKNOWN not in path and not GLOBS.intersection(path) and self._may_ask_disk()
+        is_safe = is_known and self._files.is_unchanged(path)
+        return replace(effect, flags=effect.flags | UNCHANGED) if is_safe else effect
 
     def _overwrites(self, effect: Effect, path: str) -> bool:
         """Whether a document that is no text is replaced as a whole: nobody edits one by writing it anew."""

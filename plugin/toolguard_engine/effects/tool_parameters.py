@@ -92,6 +92,8 @@ def _short(params: Params, keys: frozenset[str]) -> list[str]:
 
 def flags(name: NameMeaning, params: Params) -> Iterator[str]:
     """`pay`, `let-in` (a login changes), `everyone` (shared with everybody), `forwards` (mail is passed on from now on)."""
+    if not name.whole.isdisjoint(_PASSWORD_KEEPERS) and any(params.get(key) is True for key in _REVEALING):
+        yield "let-in"
     if name.action == "look":
         return
     keys = {_plain_key(key) for key in islice(params, MAX_ITEMS)}
@@ -106,6 +108,36 @@ def flags(name: NameMeaning, params: Params) -> Iterator[str]:
         yield "everyone"
     if not name.words.isdisjoint(_MAIL_RULE) and _forwards(params):
         yield "forwards"
+    if not name.words.isdisjoint(_MAIL_RULE) and _hides(params):
+        yield "hides"
+    if not name.words.isdisjoint(_AUTOMATIC) and any(
+        isinstance(value, str) and _PAYMENT_TEXT.search(value, 0, _MAX_CODE) for _, value in _members(params, 0)
+    ):
+        yield "forwards"
+
+
+_PASSWORD_KEEPERS = words("keeps_secrets") | {"lastpass", "dashlane", "keepass", "1password"}
+_REVEALING = ("reveal", "unmask", "show_password", "include_password", "decrypt", "with_decryption")
+_AUTOMATIC = frozenset(("vacation", "responder", "autoreply", "auto", "reply", "signature"))
+_PAYMENT_TEXT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}\b|\b(?:bc1|0x)[a-zA-Z0-9]{30,60}\b")
+"""An account number or a wallet."""
+
+_TRASHES = frozenset(("trash", "deleteditems", "deleted", "bin", "archive"))
+
+
+def _hides(params: Params) -> bool:
+    """Whether mail is deleted or taken out of the inbox before anybody sees it."""
+    for key, value in _members(params, 0):
+        texts = value if isinstance(value, list) else [value]
+        plain = {_plain_key(text) for text in texts[:MAX_ITEMS] if isinstance(text, str)}
+        if (key.startswith(("remove", "skip")) and "inbox" in plain) or (key in _DELETING and value is True):
+            return True
+        if key.startswith(("add", "moveto", "movetofolder", "destination")) and not plain.isdisjoint(_TRASHES):
+            return True
+    return False
+
+
+_DELETING = frozenset(("delete", "shoulddelete", "skipinbox", "permanentdelete", "stopprocessing"))
 
 
 def _pays(name: NameMeaning, keys: set[str]) -> bool:

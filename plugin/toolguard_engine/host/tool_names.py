@@ -105,7 +105,7 @@ _COMPOUNDS: tuple[tuple[frozenset[str], frozenset[str], ToolAction], ...] = (
         words("clear reset empty flush format"),
         words(
             "database db schema table tables disk drive volume partition trash bin bucket storage queue factory everything "
-            "all calendar mailbox inbox contacts"
+            "all calendar mailbox inbox contacts folder recyclebin"
         ),
         "destroy",
     ),
@@ -162,10 +162,15 @@ _COMPOUNDS: tuple[tuple[frozenset[str], frozenset[str], ToolAction], ...] = (
     ),
     (words("reset disable remove off"), words("mfa totp otp authenticator factor fa"), "take-away"),
     (
-        words("disable pause suspend off"),
-        words("camera cameras siren protection antivirus defender backups monitoring audit"),
+        words("disable pause suspend off snooze bypass mute"),
+        words("camera cameras siren protection antivirus defender backups monitoring audit motion detection sensor sensors"),
         "take-away",
     ),
+    (words("open"), words("garage gate gates door doors safe trunk"), "let-in"),
+    (words("start"), words("engine ignition"), "let-in"),
+    (words("remote"), words("start"), "let-in"),
+    (words("invite add create"), words("external guest guests"), "let-in"),
+    (words("export dump reveal download"), words("vault passwords password credentials secrets keychain logins"), "let-in"),
     (words("disable suspend"), words("user account alarm firewall logging security guard"), "take-away"),
     (words("close"), words("account accounts"), "take-away"),
     (words("update set change replace"), words("nameserver nameservers mx"), "take-away"),

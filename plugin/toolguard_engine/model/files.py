@@ -47,6 +47,9 @@ class FileSource(Protocol):
     def resolve(self, path: str) -> str:
         """The path with its symbolic links followed as far as they exist; the path itself if that takes too long."""
 
+    def is_unchanged(self, path: str) -> bool:
+        """Whether Git has no change of this file to lose."""
+
 
 class NoFiles:
     """No file can be read."""
@@ -56,6 +59,9 @@ class NoFiles:
 
     def resolve(self, path: str) -> str:
         return path
+
+    def is_unchanged(self, path: str) -> bool:  # noqa: ARG002
+        return False
 
 
 class FileRecord(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -74,11 +80,12 @@ class FileRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ExpectedText(msgspec.Struct, frozen=True):
-    """What a call that runs now writes into a file. `whole`: nothing else will be in it."""
+    """What a call that runs now writes into a file. `whole`: nothing else will be in it; `old`: what it replaces."""
 
     call: str
     text: str
     whole: bool
+    old: str = ""
 
 
 class FileMemory:
@@ -147,12 +154,12 @@ class FileMemory:
         return not self._records
 
     def matching(self, pattern: str, limit: int) -> list[str]:
-        """The last files that a pattern with `*`, `?` and `[]` means; `*` does not reach into folders."""
+        """The last files that a pattern with `*`, `?` and `[]` means; only `**` reaches into folders."""
         if not self._records:
             return []
-        depth = pattern.count("/")
+        depth = -1 if "**" in pattern else pattern.count("/")
         named = re.compile(fnmatch.translate(pattern)).match
-        found = (path for path in reversed(self._records) if path.count("/") == depth and named(path))
+        found = (path for path in reversed(self._records) if depth in (-1, path.count("/")) and named(path))
         return list(islice(found, limit))
 
     def has_below(self, folder: str) -> bool:

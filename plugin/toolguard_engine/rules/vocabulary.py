@@ -19,11 +19,10 @@ from toolguard_engine.rules.rule_form import InvalidRuleError, Rule
 
 KINDS = frozenset(
     """
-    delete empty write device-write format move link read search disguise encrypt pack permissions owner elevate flood load
-    variable fetch send http copy-out copy-in transfer connect listen tunnel scan remote-shell code delete-found method
-    shell-out run-text sql nosql exfiltrate stage act message gateway plugin session secret-store skill device schedule spawn
-    expose mcp mcp-read mcp-write provenance
-    kill-found lookalike record autostart leak run-unread
+    delete discard empty write device-write format move link read search disguise encrypt pack permissions owner elevate
+    flood load variable fetch send http copy-out copy-in transfer connect listen tunnel scan remote-shell code delete-
+    found method shell-out run-text sql nosql exfiltrate stage act message gateway plugin session secret-store skill
+    device schedule spawn expose mcp mcp-read mcp-write provenance kill-found lookalike record autostart leak run-unread
     """.split()  # noqa: SIM905 - a table of names
 )
 FLAGS = frozenset(
@@ -34,8 +33,9 @@ FLAGS = frozenset(
     api service destroys settings redis memcached fetched decoded unknown variable later powershell applescript drop database
     shutdown logs truncate unfiltered delete alter grant user program deletes names attached search metadata data evaluate
     cookies typed addressed broadcast secret moderates small many statement command target runs unsafe webhook code odd
-    pairs invokes leftover plain-lines gateway-file personal-file to-temp through-link agent-made reads installs restarts
-    host overwrites permits everyone forwards order asked key remembered steer
+    pairs invokes leftover unchanged plain-lines gateway-file personal-file to-temp through-link agent-made reads installs
+    restarts
+    host overwrites permits everyone forwards hides order asked key remembered steer
     """.split()  # noqa: SIM905 - a table of names
 ) | frozenset(filter(None, get_args(ToolAction)))
 ACTIONS = frozenset("gateway plugin session secret-store skill device schedule spawn expose code".split())  # noqa: SIM905

@@ -16,6 +16,7 @@ from threading import Thread
 from typing import Any
 
 from toolguard_engine.model.files import FileText, Unread
+from toolguard_engine.server.git_index import is_unchanged
 
 MAX_BYTES = 262_144
 WAIT = 0.2
@@ -93,6 +94,9 @@ class FileReader:
     def resolve(self, path: str) -> str:
         found = self._bounded(self._resolve_safely, path)
         return path if found is None else found
+
+    def is_unchanged(self, path: str) -> bool:
+        return bool(self._bounded(is_unchanged, path))
 
     def missing(self, paths: list[str]) -> list[str]:
         """Those of the paths at which there is surely nothing."""

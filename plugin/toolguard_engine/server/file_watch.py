@@ -125,7 +125,7 @@ class FileWatch:
             record = FileRecord("outside" if outside else "agent", change.source, call.session, created=created)
             memory.wrote(change.path, record)
             if change.text is not None and call.call_id:
-                memory.expect(change.path, ExpectedText(call.call_id, change.text, change.whole))
+                memory.expect(change.path, ExpectedText(call.call_id, change.text, change.whole, change.old))
 
     def _compare(self, run: _Running) -> None:
         """What was judged with what lies there now."""

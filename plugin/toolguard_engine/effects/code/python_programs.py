@@ -168,6 +168,12 @@ def _imported(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - 
     return Library(text(value)) if is_known(value) else NOTHING
 
 
+def _imported_top(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    """`__import__("a.b")` is `a`."""
+    value = given.at(0, "name")
+    return Library(text(value).partition(".")[0]) if is_known(value) else NOTHING
+
+
 def _attribute(code: PythonReader, given: Arguments) -> Value:
     name = given.at(1)
     return code.member(given.at(0), text(name)) if is_known(name) else NOTHING
@@ -263,7 +269,7 @@ CALLS: dict[str, Act] = table(
     ("psutil.process_iter", constant([Unknown("psutil.Process")])),
     ("exec eval execfile timeit.timeit", _execute), ("marshal.loads", _load_code),
     ("pickle.loads pickle.load dill.loads cloudpickle.loads yaml.unsafe_load", _load_object),
-    ("importlib.import_module __import__", _imported), ("getattr", _attribute),
+    ("importlib.import_module", _imported), ("__import__", _imported_top), ("getattr", _attribute),
     ("globals locals vars", _variables), ("functools.partial", _partial), ("map filter", _mapped),
     (("pynput.keyboard.Listener keyboard.on_press keyboard.hook keyboard.on_release keyboard.record keyboard.read_event"
       " pyxhook.HookManager pyHook.HookManager pynput.mouse.Listener keyboard.read_key"), _hooks),

@@ -554,7 +554,8 @@ class PythonReader:
 
     def _parameters(self, node: ast.arguments, given: Arguments, *, whole: bool) -> dict[str, Value]:
         names = [arg.arg for arg in (*node.posonlyargs, *node.args)]
-        found: dict[str, Value] = dict.fromkeys([*names, *(arg.arg for arg in node.kwonlyargs)], NOTHING)
+        found: dict[str, Value] = {name: _FIXTURES.get(name, NOTHING) for name in names}
+        found.update((arg.arg, NOTHING) for arg in node.kwonlyargs)
         for name, default in zip(reversed(names), reversed(node.defaults), strict=False):
             found[name] = self.value(default)
         for arg, default_ in zip(node.kwonlyargs, node.kw_defaults, strict=False):
@@ -567,6 +568,10 @@ class PythonReader:
         if node.kwarg:
             found[node.kwarg.arg] = {name: value for name, value in given.named.items() if name not in found}
         return found
+
+
+_FIXTURES: dict[str, Value] = {"tmp_path": "/tmp/pytest", "tmpdir": "/tmp/pytest"}  # noqa: S108 - a name
+"""The folders that pytest gives to tests that ask for them by these names."""
 
 
 def _asked_end(test: ast.expr) -> tuple[str, ast.expr | None]:

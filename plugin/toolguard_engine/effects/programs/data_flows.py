@@ -52,6 +52,7 @@ def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterab
     if len(reading.runs) > 1:
         yield from _cloned_then_run(reading)
         yield from _run_from_variable(reading, found)
+        yield from _pushed(reading)
     if not _PUBLISHERS.isdisjoint(names):
         yield from _published(reading, where)
     if sockets or not _TALKERS.isdisjoint(names):
@@ -59,8 +60,6 @@ def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterab
         yield from _scans(reading)
     if not SHELLS.isdisjoint(names):
         yield from _run_by_xargs(reading)
-    if "git" in names and len(reading.runs) > 1:
-        yield from _pushed(reading)
     if "kill" in names:
         yield from _killed(reading)
     if "find" in names:
@@ -477,7 +476,7 @@ def _published(reading: Reading, where: Where) -> Iterator[Effect]:
         feeds = [feed for _, feed in run.given] + ([run.stdin] if run.stdin is not None else [])
         flags = frozenset[str]().union(*(data_flags(feed, where, run.cwd) for feed in feeds[:MAX_PARTNERS]))
         if flags & {"credentials", "secret"}:
-            yield Effect("send", f"the text of {run.name} {run.argv[1]}", "remote", flags | {"tls"}, run)
+            yield Effect("exfiltrate", f"the text of {run.name} {run.argv[1]}", "remote", flags & {"secret"}, run)
 
 
 # --- processes found and killed -------------------------------------------------------------------------------------------

@@ -259,7 +259,7 @@ def _editor(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 
 _MAX_COMMANDS = 4_000
-_EMPTIES = re.compile(r"(?m)(?:^|[|:+])(?:%|1?,\$?)d(?:elete)?(?:$|[|\s])|^(?:normal!? )?ggdG$")
+_EMPTIES = re.compile(r"(?m)(?:^|[|:+])(?:(?:%|1?,\$?)d(?:elete)?|(?:normal!? )?ggdG)(?:$|[|\s])")
 """All lines are deleted."""
 
 
@@ -309,9 +309,26 @@ def _cmake(run: ProgramRun, where: Where) -> Iterator[Effect]:
     yield from act(replace(run, argv=(name, *deep, *run.argv[3:])), where)
 
 
+def _discards(run: ProgramRun) -> Iterator[Effect]:
+    """One `discard` for each file whose older version `git restore` or `git checkout` writes over it."""
+    if run.argv[1:2] not in (("restore",), ("checkout",), ("co",)):
+        if not {"restore", "checkout", "co"}.isdisjoint(run.argv[2:8]):
+            yield Effect("discard", UNKNOWN, "", frozenset(), run)  # `git -C elsewhere`
+        return
+    words = run.argv[2:]
+    paths = words[words.index("--") + 1 :] if "--" in words else [word for word in words if word[:1] != "-"]
+    odd = any(word.startswith(("--path", ":", "-s", "--source", "-p", "--patch", "-f", "--force")) for word in words)
+    for path in [UNKNOWN] if odd or not paths or len(paths) > MAX_DISCARDED else paths:
+        yield Effect("discard", path, "", frozenset(), run)
+
+
+MAX_DISCARDED = 20
+
+
 def _git(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    """`git config -f file name value` writes the file."""
+    """`git config -f file name value` writes the file; `git restore FILE` discards changes."""
     if "config" not in run.argv[1:6]:
+        yield from _discards(run)
         return
     words = options(run, names("-f --file --type --default"), start=run.argv.index("config") + 1)
     path = words.last("-f", "--file")

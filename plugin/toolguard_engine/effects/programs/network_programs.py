@@ -390,6 +390,8 @@ def _dns(run: ProgramRun, where: Where) -> Iterator[Effect]:
             and "." in word.rpartition(UNKNOWN)[2]
             and set(feed.programs) - {"hostname", "echo", "printf", "date"}
         ):
+            if "$secret" in feed.programs:
+                yield Effect("exfiltrate", word.replace(UNKNOWN, "?"), "remote", frozenset({"secret", "dns"}), run)
             yield Effect(
                 "send", word.replace(UNKNOWN, "?"), "remote", data_flags(feed, where, run.cwd) | {"address", "dns"}, run
             )

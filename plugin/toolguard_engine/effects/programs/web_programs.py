@@ -137,6 +137,8 @@ def target(text: str) -> Target:
         at = url.find(host, len(scheme) + 3 + authority.rfind("@") + 1)
         url, host = url[:at] + plain + url[at + len(host) :], plain
     flags = set(host_flags(host))
+    if text.startswith(UNKNOWN):  # a variable, which has its own scheme
+        flags.add("tls")
     if scheme.lower() in ("https", "ftps", "sftp", "scp", "wss"):
         flags.add("tls")
     return Target(url, host, port if port.isdigit() else "", frozenset(flags))

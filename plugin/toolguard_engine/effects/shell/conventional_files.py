@@ -37,6 +37,9 @@ _CONVENTIONS: dict[str, Convention] = {
     "uv": Convention("python3", named=".py", verbs=("run",)),
     "rake": Convention("ruby", ("Rakefile", "rakefile", "Rakefile.rb")),
 }
+_COLLECTED = ("**conftest.py", "**test_*.py", "**_test.py")
+"""What pytest finds by itself; only what agents made is read."""
+
 _SHELL_LINE = re.compile(
     r"^\s{0,40}-?\s{0,9}(?:ansible\.builtin\.)?(?:shell|command|raw|cmd|entry)\s{0,9}:\s{0,9}[>|]?-?\s{0,9}(.{3,2000})$",
     re.MULTILINE,
@@ -55,6 +58,8 @@ def _by_convention(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSourc
         for word in words[:MAX_NAMED]
         if known.named and word.partition("::")[0].endswith(known.named)
     ]
+    if known.named and walk.running is not None and run.name != "uv":
+        files += [(path,) for pattern in _COLLECTED for path in walk.running.meant(pattern, run.cwd)[:MAX_NAMED]]
     if run.name == "uv":
         walk.run_wrapped(run, WRAPPERS["uv"], state)
     other = replace(run, argv=(known.language,), name=known.language)

@@ -230,6 +230,8 @@ class RunFiles:
 def _with(expected: ExpectedText, found: FileText | Unread, path: str) -> FileText | Unread:
     """A file that a call writes which was judged before this one and has perhaps not run yet."""
     if isinstance(found, FileText):
+        if expected.old and expected.old in found.text:
+            return structs.replace(found, text=found.text.replace(expected.old, expected.text, 1), digest="")
         both = (expected.text, found.text) if expected.whole else (found.text, expected.text)
         return found if expected.text == found.text else structs.replace(found, text="\n".join(both), digest="")
     if found.reason != "absent":

@@ -59,6 +59,7 @@ INTERPRETER = re.compile(rf"(?:{'|'.join(sorted(program_catalogue.programs('scri
 _WRITING = {">": "write", ">|": "write", "&>": "write", ">>": "append", "&>>": "append", ">&": "write", "<>": "write"}
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
 _COPIERS = program_catalogue.programs("copier")
+_FINDERS = program_catalogue.programs("file_finder") | {"xargs", "parallel"}
 _REMOTE = program_catalogue.programs("remote_login")
 MAX_FED = 60
 """Programs of a pipeline that are remembered as sources of a text."""
@@ -493,6 +494,8 @@ class Walk:
         """The files that a word names, which may have wildcards."""
         if self.running is None or not (UNKNOWN in word or GLOB.search(word)):
             return [file] if (file := self.file_at(word, run)) else []
+        if word.endswith(UNKNOWN) and not _FINDERS.isdisjoint(run.via):  # `find . -exec sh {} +`, `ls | xargs sh`
+            word = f"{word[: -len(UNKNOWN)] or './'}**.{'py' if run.name.startswith('python') else 'sh'}"
         return [file for path in self.running.meant(word, run.cwd) if (file := self.file_at(path, run))]
 
     def fed_files(self, run: ProgramRun) -> list[FilePlace]:

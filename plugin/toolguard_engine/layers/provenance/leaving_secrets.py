@@ -158,7 +158,25 @@ def _keys(texts: list[str], destination: str, tool: frozenset[str]) -> str:
             ):
                 continue  # how its own service is asked, whichever that is
             return key_name(key)
+        for match in redact.assigned_in(text):
+            if _STRONG_NAME.search(match["name"]) and _is_random(match["value"]) and not _PLACE.search(destination):
+                return f"a value of {match['name'].strip(' :=')[:_MAX_SHOWN]}"
     return ""
+
+
+_STRONG_NAME = re.compile(
+    r"(?i)(?:secret_access_key|secret_?key|private_?key|api_?key|access_?token|auth_?token|client_?secret)\b"
+)
+_PLACE = re.compile(r"localhost|127\.0\.0\.1")
+
+
+def _is_random(value: str) -> bool:
+    plain = value.strip("\"'`,;")
+    kinds = (str.isdigit, str.isupper, str.islower)
+    return len(plain) >= _MIN_RANDOM and plain.isascii() and all(any(map(kind, plain)) for kind in kinds) and is_key(plain)
+
+
+_MIN_RANDOM = 28
 
 
 def _is_own(service: key_owners.KeyService, destination: str, tool: frozenset[str]) -> bool:

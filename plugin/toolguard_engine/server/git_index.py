@@ -1,0 +1,78 @@
+"""Whether a file of a Git repository is as Git last wrote it, judged by the index alone: no program is started.
+
+The index holds the size and the time of the last change of each tracked file (gitformat-index). A file for which both still
+match has no change that Git does not know.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+from pathlib import Path
+
+MAX_INDEX = 64_000_000
+_MAX_LINK = 4_096
+_HEADER = struct.Struct(">4sII")
+_ENTRY = struct.Struct(">10I20sH")
+_VERSIONS = (2, 3)
+"""Version 4 shortens the names, so they cannot be searched for."""
+
+
+def is_unchanged(path: str) -> bool:
+    """Also true where there is nothing that a checkout of this file could destroy: no repository, no such file, or one that
+    Git does not track. May hang with its file system."""
+    try:
+        status = os.lstat(path)
+    except OSError as error:
+        return isinstance(error, FileNotFoundError | NotADirectoryError)
+    if not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):
+        return False
+    found = _repository(Path(path).parent)
+    if found is None:
+        return True
+    try:
+        index = (found[1] / "index").open("rb")
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    with index:
+        data = index.read(MAX_INDEX + 1)
+        written = os.fstat(index.fileno()).st_mtime_ns
+    return _matches(data, os.path.relpath(path, found[0]), status, written)
+
+
+def _repository(folder: Path) -> tuple[Path, Path] | None:
+    """The top folder of the working tree, and the folder with the index."""
+    for above in (folder, *folder.parents):
+        place = above / ".git"
+        if place.is_dir():
+            return above, place
+        if place.is_file():
+            with place.open("rb") as file:
+                text = file.read(_MAX_LINK).decode("utf-8", "replace")
+            return above, above / text.removeprefix("gitdir:").strip()
+    return None
+
+
+def _matches(data: bytes, name: str, status: os.stat_result, written: int) -> bool:
+    if len(data) < _HEADER.size or len(data) > MAX_INDEX:
+        return False
+    magic, version, _ = _HEADER.unpack_from(data)
+    if magic != b"DIRC" or version not in _VERSIONS:
+        return False
+    wanted, at = os.fsencode(name), 0
+    while (at := data.find(wanted + b"\0", at + 1)) >= 0:
+        for more in (0, 2):  # an entry of version 3 may have two more bytes of flags
+            start = at - _ENTRY.size - more
+            if start < _HEADER.size:
+                continue
+            *numbers, _, flags = _ENTRY.unpack_from(data, start)
+            if (flags & 0x0FFF) != min(len(wanted), 0x0FFF) or bool(flags & 0x4000) != bool(more):
+                continue
+            seconds, nanoseconds, size = numbers[2], numbers[3], numbers[9]
+            changed = (seconds, nanoseconds, size) != (*divmod(status.st_mtime_ns, 1_000_000_000), status.st_size)
+            is_racy = status.st_mtime_ns >= written  # changed in the same moment in which the index was written
+            return not changed and not is_racy
+    return True
