@@ -169,7 +169,7 @@ _COMPOUNDS: tuple[tuple[frozenset[str], frozenset[str], ToolAction], ...] = (
     (words("open"), words("garage gate gates door doors safe trunk"), "let-in"),
     (words("start"), words("engine ignition"), "let-in"),
     (words("remote"), words("start"), "let-in"),
-    (words("invite add create"), words("external guest guests"), "let-in"),
+    (words("invite add create"), words("external"), "let-in"),
     (words("export dump reveal download"), words("vault passwords password credentials secrets keychain logins"), "let-in"),
     (words("disable suspend"), words("user account alarm firewall logging security guard"), "take-away"),
     (words("close"), words("account accounts"), "take-away"),
