@@ -55,6 +55,7 @@ _READS = {
     ): (
         r"(?: (?!-\w*[KD]|--(?:kill|diag|dump|config|profile|cache|garbage|write)|-dump|-c\Z|-c )[\w./@:=%+,*~-]{1,200})*"
     ),
+    "powermetrics|purge|dscacheutil|mdutil": r"(?: -[a-z]{1,12}| \d{1,4})*",
     "hostname": r"(?: -[AIadfis])*",
     "blkid": r"(?: -(?:o|s) \w+| /dev/\w+)*",
     "ufw": r" (?:status(?: verbose| numbered)?|version|app list|show \w+)",

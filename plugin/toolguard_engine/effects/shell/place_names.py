@@ -55,7 +55,7 @@ LOGS: Final = ("/var/log", "/Library/Logs", "/var/audit", "/var/db/diagnostics",
 
 ARTEFACTS: Final = words(
     "node_modules bower_components dist build out target _build obj __pycache__ .pytest_cache .mypy_cache .ruff_cache "
-    ".tox .nox "
+    ".tox .nox .vercel "
     ".venv venv .cache .parcel-cache .turbo .next .nuxt .output .svelte-kit .angular .vite .eggs htmlcov coverage .coverage "
     ".nyc_output .gradle .terraform .dart_tool DerivedData Pods CMakeFiles cmake-build-debug cmake-build-release bazel-out "
     "storybook-static .docusaurus .serverless .aws-sam cdk.out .hypothesis .ipynb_checkpoints tmp temp .tmp .DS_Store "
