@@ -43,7 +43,8 @@ PROGRAMS = [
 PATHS = [
     "cp x ~/Library/LaunchAgents/a.plist", "cp x /Library/LaunchDaemons/a.plist", "cat ~/.ssh/id_rsa", "cat .env",
     "rm -rf /private/etc", "rm -rf /Users/Ada", "echo x >> ~/.zshrc", "cat ~/.aws/credentials",
-    "cat ~/.openclaw/toolguard/key", "cat /System/Volumes/Data/Users/Ada/.ssh/id_rsa", "rm -rf ~/Documents", "rm -rf ~/M\u00fasica/x", "rm -rf ~/x/.git",
+    "cat ~/.openclaw/toolguard/key", "cat /System/Volumes/Data/Users/Ada/.ssh/id_rsa", "rm -rf ~/Documents",
+    "rm -rf ~/M\u00fasica/x", "rm -rf ~/x/.git",
     "cat ~/Library/Keychains/login.keychain-db", "rm -rf /Users", "cat ~/.ss?/id_*", "rm -rf /System/Library",
     "cp x .git/hooks/post-commit", "cat /Users/*/.openclaw/toolguard/k*", "cat /Users/Ada/.?pen*/toolg*/key",
 ]  # fmt: skip
