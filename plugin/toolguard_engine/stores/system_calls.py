@@ -55,7 +55,7 @@ def command_line(pid: int) -> str | None:
 
 
 def _asked(pid: int) -> str | None:
-    import psutil  # noqa: PLC0415 - Linux does not need it, and an engine starts without it
+    import psutil  # Linux does not need it, and an engine starts without it
 
     try:
         return " ".join(psutil.Process(pid).cmdline())
@@ -76,4 +76,4 @@ def namespaces() -> list[str]:
 def load() -> None:
     """Imports what the functions above import where they are called."""
     if not NAME.startswith("linux"):
-        import psutil  # noqa: F401, PLC0415 - as above
+        import psutil  # noqa: F401
