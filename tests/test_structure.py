@@ -50,6 +50,22 @@ def imported_modules(tree: ast.Module) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+SYSTEM_MODULES = {"toolguard_engine.stores.system_calls", "toolguard_cli.system.operating_system"}
+
+
+def test_one_module_of_each_package_asks_which_system_this_is() -> None:
+    """Everything else is the same everywhere, or is chosen there."""
+    found = {
+        f"{package}.{'.'.join(parts)}"
+        for package in PACKAGES
+        for parts, tree in modules(package)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        if (node.value.id, node.attr) in {("sys", "platform"), ("os", "uname"), ("os", "name"), ("platform", "system")}
+    }
+    assert found == SYSTEM_MODULES
+
+
 BACKENDS = ("toolguard_engine.stores.files", "toolguard_engine.stores.sqlite")
 
 

@@ -38,9 +38,12 @@ export function gatewayName(state) {
   return process.env.OPENCLAW_PROFILE || basename(state).replace(/^\./, "") || "openclaw";
 }
 
+/** Where uv and pipx put the environment of a program, below the home. `system/paths.py` has the same list. */
+const TOOLS = [".local/share/uv/tools", ".local/share/pipx/venvs", ".local/pipx/venvs"];
+
 /**
- * The interpreter that has toolguard: named in the config, recorded by `toolguard install`, or that of the checkout that
- * contains this file. Environment variables are not used: OpenClaw reads a `.env` in its working directory, which an agent
+ * The interpreter that has toolguard: named in the config, recorded by `toolguard install`, that of the checkout that
+ * contains this file, or that of uv or pipx. Environment variables are not used: OpenClaw reads a `.env` in its working directory, which an agent
  * can write.
  * @param {string} root the folder of the plugin
  * @param {string} state
@@ -48,10 +51,10 @@ export function gatewayName(state) {
  * @returns {string}
  */
 export function python(root, state, config) {
-  const checkout = join(root, "..", "..", ".venv", "bin", "python");
-  return (
-    config?.python || recorded(state) || (existsSync(checkout) ? checkout : "python3")
-  );
+  if (config?.python) return config.python;
+  const tools = TOOLS.map((place) => join(homedir(), place, "openclaw-toolguard", "bin", "python"));
+  const usual = [join(root, "..", "..", ".venv", "bin", "python"), ...tools];
+  return recorded(state) || usual.find((place) => existsSync(place)) || "python3";
 }
 
 /** @param {string} state */

@@ -397,7 +397,7 @@ export class Engine {
     this.#restartAt = now + delay;
     this.#restart = setTimeout(() => this.start(), delay + 1);
     this.#restart.unref();
-    this.#complain(`the engine ended (${reason}); next start in ${delay} ms`);
+    this.#complain(isMissing(reason) ? gone(reason) : `the engine ended (${reason}); next start in ${delay} ms`);
   }
 
   /** @param {string} line */
@@ -560,9 +560,26 @@ function parsed(line) {
   }
 }
 
-/** @param {string} text */
+/** @param {string} text a line of the engine's own error output */
 function explained(text) {
-  return /No module named '?(toolguard_engine|toolguard_manifests|msgspec)/.test(text)
-    ? `${text} - this Python does not have toolguard; run \`toolguard install\` again`
-    : text;
+  if (/No module named '?(toolguard_engine|toolguard_manifests|msgspec)/.test(text))
+    return `${text} - this Python does not have toolguard. ${UNJUDGED}`;
+  return BROKEN.test(text) ? `${text} - the Python of toolguard was removed or replaced under it. ${UNJUDGED}` : text;
+}
+
+const UNJUDGED =
+  "No call is judged, and failMode decides. Install the Python part (`uv tool install --force openclaw-toolguard`), " +
+  "then run `toolguard install` again";
+
+/** What an environment says whose Python was upgraded or removed, as Homebrew does. */
+const BROKEN = /^dyld\[\d+\]: Library not loaded|No module named '?encodings|error while loading shared libraries/;
+
+/** @param {string} reason why a process could not be started */
+function isMissing(reason) {
+  return /^spawn .* (ENOENT|EACCES|ENOTDIR)$/.test(reason);
+}
+
+/** @param {string} reason */
+function gone(reason) {
+  return `the Python of toolguard was removed, or is not a program (${reason}). ${UNJUDGED}`;
 }

@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 from everyday import CORPUS, commands
 from figures import Figure, options, quantile, report
 
@@ -218,10 +219,10 @@ def turns() -> list[Figure]:
 
 def cpu_seconds(gateway: int) -> float:
     """What the engine of this gateway has used so far."""
-    for status in Path("/proc").glob("[0-9]*/stat"):
-        fields = status.read_text().rpartition(")")[2].split()
-        if int(fields[1]) == gateway and b"toolguard_engine" in (status.parent / "cmdline").read_bytes():
-            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    for child in psutil.Process(gateway).children():
+        if "toolguard_engine" in child.cmdline():
+            used = child.cpu_times()
+            return float(used.user + used.system)
     raise SystemExit("the gateway has no engine")
 
 

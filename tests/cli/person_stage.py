@@ -25,8 +25,8 @@ from held_stage import hold, status_of
 
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals.ledger import HeldCall
-from toolguard_engine.stores.engines import namespaces
 from toolguard_engine.stores.files import engine_files as engines
+from toolguard_engine.stores.system_calls import namespaces
 
 GATEWAY = """
 import json, subprocess, sys

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -135,3 +136,15 @@ def test_the_options_are_remembered(tmp_path: Path) -> None:
     found = paths.find(tmp_path / "s", tmp_path / "c.json", {"HOME": str(tmp_path)})
     assert found.given == ("--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "c.json"))
     assert paths.find(None, None, {"HOME": str(tmp_path), "TOOLGUARD_STATE_DIR": str(tmp_path)}).given == ()
+
+
+def test_the_environments_of_uv_and_pipx_are_found_as_the_gateway_finds_them(tmp_path: Path) -> None:
+    listed = re.search(r"const TOOLS = \[(.*)\];", (paths.plugin_source() / "command.mjs").read_text("utf-8"))
+    assert listed
+    assert tuple(re.findall(r'"(.*?)"', listed[1])) == paths.TOOLS
+    assert paths.tool_python(tmp_path) == ""
+    for place in reversed(paths.TOOLS):  # the first of the list comes first
+        python = tmp_path / place / "openclaw-toolguard" / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.touch()
+        assert paths.tool_python(tmp_path) == str(python)

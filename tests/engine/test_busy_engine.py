@@ -127,7 +127,8 @@ def test_a_call_that_needs_too_much_memory_gets_a_named_verdict(
     talk.hello(state)
     answer = talk.ask(id=1, type="judge", tool="exec", params={"command": "make all"}, agent="main", session="s", run="r")
     assert answer["decision"] == decision
-    assert resource.prlimit(talk.process.pid, resource.RLIMIT_DATA)[0] == __main__.MEMORY
+    if sys.platform == "linux":  # no other system reveals it
+        assert resource.prlimit(talk.process.pid, resource.RLIMIT_DATA)[0] == __main__.MEMORY
     assert talk.answer([], id=99, type="ping")["type"] == "pong"
     talk.end()
     assert code in [event.get("code") for event in AuditLog(state).events()]

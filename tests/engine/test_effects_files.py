@@ -35,6 +35,11 @@ EFFECTS: list[tuple[str, list[Row]]] = [
     ("cp /dev/null a", [("empty", "a", "in-workspace", "")]),
     ("cp k ~/.ssh/", [("write", "~/.ssh/k", "credentials", "copied")]),
     ("cp -t ~/Library/LaunchAgents x.plist", [("write", "~/Library/LaunchAgents", "startup", "copied")]),
+    ("ditto a ~/Library/LaunchAgents/x", [("write", "~/Library/LaunchAgents/x", "startup", "copied")]),
+    ("plutil -replace a -string b ~/Library/LaunchAgents/x", [
+        ("write", "~/Library/LaunchAgents/x", "startup", "in-place"),
+    ]),
+    ("plutil -p ~/Library/LaunchAgents/x; plutil -convert json -o - x", []),
     ("cp ~/.netrc x", [("read", "~/.netrc", "credentials", "copied"), ("write", "x", "in-workspace", "copied")]),
     ("cp /bin/sh /tmp/x", [("disguise", "/tmp/x", "temp", ""), ("write", "/tmp/x", "temp", "copied")]),
     ("ln -sf /dev/null ~/.bash_history", [("empty", "~/.bash_history", "in-home", "dotfile history")]),

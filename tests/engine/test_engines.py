@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from toolguard_engine.stores import atomic
+from toolguard_engine.stores import atomic, system_calls
 from toolguard_engine.stores.engines import describe
 from toolguard_engine.stores.files import engine_files as engines
 from toolguard_engine.stores.files.engine_files import EngineInfo
@@ -131,13 +131,17 @@ def test_replace_leaves_the_old_file_where_it_fails(tmp_path: Path, monkeypatch:
     assert [(item.name, item.read_bytes()) for item in tmp_path.iterdir()] == [("a", b"old")]
 
 
-def test_alive_on_a_system_without_proc() -> None:
+@pytest.mark.parametrize("name", ["linux", "darwin"])
+def test_alive_on_each_system(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name == "linux" and not Path("/proc/self").exists():
+        pytest.skip("there is no /proc here")
+    monkeypatch.setattr(system_calls, "NAME", name)
     command = [sys.executable, "-c", "print(flush=True); input()", "toolguard_engine"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as engine:
         assert engine.stdout
         engine.stdout.readline()  # at the start of a program its command line is empty for a moment
-        assert engines._alive_elsewhere(engine.pid)
+        assert engines.alive(engine.pid)
         engine.kill()
-    assert not engines._alive_elsewhere(engine.pid)
-    assert not engines._alive_elsewhere(os.getpid())
-    assert not engines._alive_elsewhere(DEAD)
+    assert not engines.alive(engine.pid)
+    assert not engines.alive(os.getpid())
+    assert not engines.alive(DEAD)

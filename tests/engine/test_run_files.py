@@ -58,6 +58,8 @@ SLIPS = [
     ("./x.sh a", {"x.sh": SHELL}, "x.sh line 3"),
     (". ./x.sh", {"x.sh": SHELL}, "x.sh line 3"),
     ("bash < x.sh", {"x.sh": SHELL}, "x.sh line 3"),
+    ("open x.command", {"x.command": SHELL}, "x.command line 3"),
+    ("open -a Terminal x.sh", {"x.sh": SHELL}, "x.sh line 3"),
     ("cat x.sh | sh", {"x.sh": SHELL}, "x.sh line 3"),
     ('bash -c "$(cat x.sh)"', {"x.sh": SHELL}, "x.sh line 3"),
     ("bash <(cat x.sh)", {"x.sh": SHELL}, "x.sh line 3"),

@@ -14,9 +14,9 @@ import pytest
 
 from engine_talk import Talk
 from toolguard_engine.approvals.ledger import Decision
-from toolguard_engine.stores.engines import namespaces
 from toolguard_engine.stores.files.audit_log_file import AuditLog, Verification
 from toolguard_engine.stores.files.nonces import FileNonces
+from toolguard_engine.stores.system_calls import namespaces
 
 RUNS = itertools.count()
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpora" / "malformed_calls.jsonl"

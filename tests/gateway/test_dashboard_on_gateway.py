@@ -12,9 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException
-from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from gateway_stage import NEW_HOST, Stage, audit, configure, put_in
@@ -68,14 +68,8 @@ class Machine:
 
     def servers(self) -> list[int]:
         """Processes that serve the dashboard, or wait for the port just now."""
-        return [int(path.name) for path in Path("/proc").glob("[0-9]*") if self._serves(path)]
-
-    def _serves(self, process: Path) -> bool:
-        try:
-            words = (process / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            return False
-        return b"toolguard_cli.dashboard" in words and f"--port={self.port}".encode() in words
+        wanted = {"toolguard_cli.dashboard", f"--port={self.port}"}
+        return [each.pid for each in psutil.process_iter(["cmdline"]) if wanted <= set(each.info["cmdline"] or ())]
 
     def serves(self) -> bool:
         """Whether one answers, and there is one only."""
@@ -212,7 +206,7 @@ def test_a_killed_gateway_leaves_nothing_and_loses_no_verdict(machine: Machine, 
             owner.gateway.turn(f"go {marker}", session)
     finally:
         owner.server.on_request = None
-    wait(lambda: not any(Path(f"/proc/{pid}").exists() for pid in (*engines, *servers)))
+    wait(lambda: not any(psutil.pid_exists(pid) for pid in (*engines, *servers)))
     wait(machine.serves)  # the other gateway looks every 15 seconds, and the server has to start
     assert parent(machine.servers()[0]) == other.gateway.pid
     owner.gateway.stop()
@@ -230,4 +224,4 @@ def kinds(machine: Machine, session: str) -> list[str]:
 
 
 def parent(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return psutil.Process(pid).ppid()

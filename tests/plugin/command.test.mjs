@@ -80,6 +80,19 @@ describe("the config file", () => {
     });
 });
 
+describe("the interpreter of uv or pipx", () => {
+  for (const place of [".local/share/uv/tools", ".local/share/pipx/venvs", ".local/pipx/venvs"])
+    test(place, (t) => {
+      const [own, state] = [home(t), folder()];
+      assert.equal(python(folder(), state, {}), "python3");
+      const found = file(join(own, place, "openclaw-toolguard", "bin", "python"));
+      assert.equal(python(folder(), state, {}), found);
+      file(join(state, "toolguard", "install.json"), '{"python": "/recorded"}');
+      assert.equal(python(folder(), state, {}), "/recorded");
+      assert.equal(python(folder(), state, { python: "/named" }), "/named");
+    });
+});
+
 describe("the gateway's name", () => {
   /** @type {[string, string | undefined, string][]} */
   const names = [

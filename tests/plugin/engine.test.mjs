@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 import { Engine, isError } from "../../plugin/gateway/engine.mjs";
 import { alive, folder, GATEWAY, Log, PYTHON, refusal, until } from "./support.mjs";
@@ -536,7 +536,7 @@ describe("an engine that cannot start", () => {
       assert.equal(await engine.ask(PING), null);
       await until(() => log.warnings.length > 0, "a complaint");
       assert.equal(engine.askNow(PING), null);
-      assert.ok(log.warnings.some((text) => text.includes("the engine ended (")), log.warnings.join("\n"));
+      assert.ok(log.warnings.some((text) => /the engine ended \(|is not a program \(/.test(text)), log.warnings.join("\n"));
       eachOnce(log.warnings);
       assert.equal(await engine.ask(PING), null);
       assert.equal(log.warnings.some((text) => text.includes("synchronous")), false); // nothing was there to be asked
@@ -569,6 +569,21 @@ describe("an engine that cannot start", () => {
     eachOnce(log.warnings);
     assert.equal(log.warnings.filter((text) => text.includes("run `toolguard install` again")).length, 1);
   });
+
+  /** @type {[string, string, string[], RegExp][]} */
+  const broken = [
+    ["removed", "/opt/homebrew/opt/python@3.12/bin/python3.12", [], /was removed.*\(spawn \/opt\/homebrew\S+ ENOENT\)\. No call is judged/],
+    ["a file that is no program", fileURLToPath(import.meta.url), [], /is not a program \(spawn .* EACCES\)\. No call is judged/],
+    ["replaced", process.execPath, ["-e", 'console.error("dyld[12]: Library not loaded: x"); process.exit(6)'], /removed or replaced/],
+  ];
+  for (const [what, python, args, expected] of broken)
+    test(`a Python that was ${what}: one line that says what to do`, async (t) => {
+      const { engine, log } = engineFor(t, { python, args });
+      engine.start();
+      await until(() => log.warnings.some((text) => expected.test(text)), "the line");
+      assert.equal(await engine.ask(PING), null);
+      assert.equal(log.warnings.filter((text) => text.includes("`uv tool install --force openclaw-toolguard`")).length, 1);
+    });
 
   test("an engine that refuses the introduction: every question gets an error at once, which is no silence", async (t) => {
     const { engine, log } = engineFor(t, scripted('say(question, "error", { error: "speaks protocol 99" });'));

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import html
 import os
-import sys
 import time
 import webbrowser
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from pathlib import Path
 from threading import Thread
 
 from toolguard_cli.dashboard import discovery
+from toolguard_cli.system import operating_system
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.terminal.result import Line
 from toolguard_engine.host import metrics_path
@@ -75,7 +75,7 @@ def _wait(address: str, db: Path) -> None:
 
 def _has_browser(env: Mapping[str, str] = os.environ) -> bool:
     """Text browsers do not count: they would take over the terminal."""
-    if sys.platform.startswith("linux") and not any(env.get(name) for name in _SCREENS):
+    if operating_system.is_linux() and not any(env.get(name) for name in _SCREENS):
         return False
     try:
         webbrowser.get()

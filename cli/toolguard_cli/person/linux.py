@@ -15,6 +15,7 @@ from toolguard_cli.person import program_roles
 from toolguard_cli.person.system_facts import MARK, ProcessInfo, is_local, is_marked
 
 PROC = Path("/proc")
+_BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", 7)
 MAX_BYTES = 1024 * 1024
 MAX_HANDLES = 200_000
 INIT = 1
@@ -115,7 +116,7 @@ def _leave_orphan(go: tuple[int, int], reply: tuple[int, int]) -> None:
 
 
 def _booted() -> float:
-    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.time() - time.clock_gettime(_BOOT_CLOCK)
 
 
 def _uid(place: Path) -> int:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import sys
 from collections.abc import Iterable
 from contextlib import suppress
+
+from toolguard_cli.system import operating_system
 
 FIRST = ("user:[4026531837]", "pid:[4026531836]")
 """The initial user and process namespaces; the kernel fixes these numbers."""
@@ -20,6 +21,7 @@ _OPENAT2 = 437
 _NO_CROSSING = 0x01 | 0x02
 """RESOLVE_NO_XDEV and RESOLVE_NO_MAGICLINKS: do not follow mounts over parts of /proc."""
 _BUFFER_BYTES = 512
+_O_PATH = getattr(os, "O_PATH", 0)
 
 
 class _How(ctypes.Structure):
@@ -28,7 +30,7 @@ class _How(ctypes.Structure):
 
 def doubt(known: Iterable[Iterable[str]]) -> str:
     """Why this process may not see the real processes; empty if it does. `known`: namespaces recorded by engines."""
-    if not sys.platform.startswith("linux"):
+    if not operating_system.is_linux():
         return ""
     own = _own()
     if own is None:
@@ -44,10 +46,10 @@ def _own() -> list[str] | None:
     """Our namespaces from the real /proc; None if /proc is not the real one."""
     handles = []
     try:
-        handles.append(root := os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
+        handles.append(root := os.open("/proc", _O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
         if _file_system(root) != _PROC_MAGIC:
             return None
-        handles.append(link := _opened(root, "self", os.O_PATH | os.O_NOFOLLOW))
+        handles.append(link := _opened(root, "self", _O_PATH | os.O_NOFOLLOW))
         me = os.readlink("", dir_fd=link)
         handles.append(stat := _opened(root, f"{me}/stat", os.O_RDONLY))
         handles.append(folder := _opened(root, f"{me}/ns", os.O_RDONLY | os.O_DIRECTORY))

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from toolguard_cli.person import namespaces, origin, question, terminals
 from toolguard_cli.person.system_facts import Agents, System, is_marked
-from toolguard_cli.system import paths
+from toolguard_cli.system import operating_system, paths
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.stores import audit_log
@@ -115,7 +115,7 @@ def _log(places: Places, code: str, reason: str) -> None:
 
 
 def _system() -> System:
-    if sys.platform == "darwin":
+    if operating_system.is_macos():
         from toolguard_cli.person.macos import MacOS  # noqa: PLC0415 - needed on macOS only
 
         return MacOS()

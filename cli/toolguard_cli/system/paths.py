@@ -20,6 +20,9 @@ from toolguard_cli.system.errors import UserError
 from toolguard_engine.stores.atomic import own_folder
 
 PLUGIN_ID = "toolguard"
+TOOLS = (".local/share/uv/tools", ".local/share/pipx/venvs", ".local/pipx/venvs")
+"""Where uv and pipx put the environment of a program, below the home; plugin/gateway/command.mjs has the same list."""
+
 STATE_NAMES = (".openclaw", ".clawdbot")
 CONFIG_NAMES = ("openclaw.json", "clawdbot.json")
 
@@ -75,6 +78,12 @@ def _absolute(path: Path, home: Path) -> Path:
 
 def _named(env: Mapping[str, str], *names: str) -> Path | None:
     return next((Path(env[name]) for name in names if env.get(name)), None)
+
+
+def tool_python(home: Path) -> str:
+    """The Python of toolguard that uv or pipx installed; empty if neither did."""
+    found = (home / place / "openclaw-toolguard" / "bin" / "python" for place in TOOLS)
+    return next((str(python) for python in found if python.exists()), "")
 
 
 def plugin_source() -> Path:

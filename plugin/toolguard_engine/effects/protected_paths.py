@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from posixpath import dirname, normpath
 from typing import Literal
-from unicodedata import normalize
 
 from toolguard_engine.effects.proc_links import link_targets
 from toolguard_engine.effects.shell.command import UNKNOWN
+from toolguard_engine.effects.shell.letter_case import composed
 from toolguard_engine.effects.shell.place_globs import GLOB, may_be
 from toolguard_engine.effects.shell.place_globs import shell_fits as fits
 from toolguard_engine.effects.shell.place_names import FIRM, PRIVATE
@@ -49,9 +49,6 @@ _OPTIONS = re.compile(r"(?<=[^/.?*])\?\w+(?:[=&]|\Z)")
 """Start of the options in a URI: `a.db?mode=rw`."""
 
 _FDS = re.compile(r"/(?:proc/[^/]{1,20}(?:/task/[^/]{1,20})?/fd|dev/fd)/[^/]{1,20}(?=/)")
-_IGNORED = dict.fromkeys([*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
-"""Characters that some file systems ignore in names."""
-
 _MAX_OPEN = 64
 _MAX_LINKS = 3
 _ADDRESS = re.compile(r"^(?:file:)?//(?:localhost|127\.0\.0\.1)(?=/)|^file://", re.IGNORECASE)
@@ -150,7 +147,7 @@ def _above(path: str, home: str, depth: int = _HOME_DEPTH) -> list[str]:
 def plain(path: str) -> str:
     """A path under the system's own name for it, however its letters are composed."""
     if not path.isascii():
-        path = normalize("NFC", path.translate(_IGNORED).casefold())
+        path = composed(path)
     if path[:2] in ("/S", "/s") and path.lower().startswith(f"{FIRM}/".lower()):
         path = path[len(FIRM) :]
     return path[len("/private") :] if path[:9].lower() == "/private/" and path.lower().startswith(PRIVATE) else path

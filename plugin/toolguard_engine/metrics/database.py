@@ -33,7 +33,13 @@ OLD_EVENTS = "usage_events"
 BUSY_SECONDS = 5.0
 BUSY_POLL_SECONDS = 0.01
 WAL_LIMIT = 32 * 1024 * 1024
-_PRAGMAS = ("trusted_schema = OFF", "cell_size_check = ON", "synchronous = NORMAL", f"journal_size_limit = {WAL_LIMIT}")
+_PRAGMAS = (
+    "trusted_schema = OFF",
+    "cell_size_check = ON",
+    "synchronous = NORMAL",
+    "checkpoint_fullfsync = ON",
+    f"journal_size_limit = {WAL_LIMIT}",
+)
 PRIMARY_CODE = 0xFF
 _HELD = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 

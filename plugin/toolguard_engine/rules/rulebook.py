@@ -45,6 +45,7 @@ from itertools import compress
 import msgspec
 
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading
+from toolguard_engine.effects.shell.letter_case import folded
 from toolguard_engine.rules.rule_form import Example, InvalidRuleError, Rule, rule_from
 from toolguard_engine.rules.terms import (
     Search,
@@ -218,14 +219,15 @@ class Rulebook:
             programs, _, words = text.partition(" ")
             programs = "|".join(name.rpartition("/")[2] or name for name in programs.split("|"))
             if is_glob(programs):
-                self._globbed.append((at, programs, words))
+                self._globbed.append((at, folded(programs), words))
                 continue
             for name in programs.split("|"):
-                self._named.setdefault(name, []).append((at, words))
+                self._named.setdefault(folded(name), []).append((at, words))
 
     def _learn(self, name: str) -> _Program | None:
         """All that the book has about a program, kept for the next time unless the name is absurdly long."""
-        known = [*self._named.get(name, ()), *((at, words) for at, names, words in self._globbed if word_test(names)(name))]
+        low = folded(name)
+        known = [*self._named.get(low, ()), *((at, words) for at, names, words in self._globbed if word_test(names)(low))]
         forms = [_Form(at, tuple(words.split())) for at, words in known if not _named_in(self.rules[at].no_run, name)]
         program = _program(forms)
         if len(name) > _MAX_REMEMBERED_NAME:
@@ -290,7 +292,8 @@ class Rulebook:
         if _named_in(rule.no_run, run.name):
             return False
         wanted = [text.split() for text in rule.run]
-        if wanted and not any(word_test(words[0])(run.name) and follows(run.argv, words[1:]) for words in wanted):
+        name = folded(run.name)
+        if wanted and not any(word_test(folded(words[0]))(name) and follows(run.argv, words[1:]) for words in wanted):
             return False
         return self._terms_of(at).hold(run)
 

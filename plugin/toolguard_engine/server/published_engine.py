@@ -10,7 +10,7 @@ from toolguard_engine.server.clock import Every
 from toolguard_engine.server.engine_context import Context
 from toolguard_engine.server.install_paths import OWN_FILES, stamps
 from toolguard_engine.server.records_step import Records
-from toolguard_engine.stores import call_log, engines
+from toolguard_engine.stores import call_log, engines, system_calls
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
 
@@ -105,7 +105,7 @@ class Published:
             approved=tally.approved,
             repeated=tally.repeated,
             seams=self._session.seams,
-            namespaces=engines.namespaces(),
+            namespaces=system_calls.namespaces(),
             replaced=self._replaced,
         )
 

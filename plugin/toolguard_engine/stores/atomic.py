@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
+from toolguard_engine.stores import system_calls
+
 OUR_FOLDER = "toolguard"
 TEMPORARY = ".toolguard"
 """The end of the name of a temporary file."""
@@ -65,7 +67,7 @@ def replace(
             file.write(data)
             file.flush()
             if durable:
-                os.fsync(file.fileno())
+                system_calls.sync(file.fileno())
             os.fchmod(file.fileno(), mode)
         belong_to_folder(Path(beside))
         last()
@@ -85,7 +87,7 @@ def create(path: Path, data: bytes, mode: int = 0o600) -> bool:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            system_calls.sync(file.fileno())
             os.fchmod(file.fileno(), mode)
         belong_to_folder(Path(beside))
         os.link(beside, path)
@@ -130,7 +132,7 @@ def _confirm(path: Path) -> None:
     try:
         handle = os.open(path.parent, os.O_RDONLY)
         try:
-            os.fsync(handle)
+            system_calls.sync(handle)
         finally:
             os.close(handle)
     except OSError as error:

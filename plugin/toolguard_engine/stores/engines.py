@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import msgspec
@@ -40,11 +39,3 @@ def describe(info: EngineInfo) -> dict[str, Any]:
     """For `--json`: as on disk."""
     value: dict[str, Any] = msgspec.to_builtins(info)
     return value
-
-
-def namespaces() -> list[str]:
-    """The user and PID namespaces of this process."""
-    try:
-        return [os.readlink(f"/proc/self/ns/{kind}") for kind in ("user", "pid")]  # noqa: PTH115 - the text is not a path
-    except OSError:
-        return []

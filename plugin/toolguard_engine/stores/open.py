@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolguard_engine.stores import system_calls
+
 if TYPE_CHECKING:
     from toolguard_engine.stores import ports
 
@@ -34,8 +36,7 @@ def load_all() -> None:
     )
     from toolguard_engine.stores.sqlite import standings  # noqa: F401
 
-    if not Path("/proc/self").exists():
-        import psutil  # noqa: F401
+    system_calls.load()
 
 
 def held_calls(state_dir: Path, path: Path | None = None, gateway: str = "") -> ports.HeldCallStore:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -17,7 +18,7 @@ import msgspec
 
 from toolguard_cli.doctor import fixes
 from toolguard_cli.doctor.check_types import Check, DoctorSubject, Fix
-from toolguard_cli.system import subprocesses
+from toolguard_cli.system import paths, subprocesses
 from toolguard_engine.wire import messages
 from toolguard_engine.wording.printable import plain
 
@@ -38,14 +39,15 @@ def interpreter(subject: DoctorSubject) -> tuple[str, str]:
         unset = subject.command("config", "unset", "python")
         return named, f"{unset}, or correct the setting"
     recorded = subject.record.python if subject.record else ""
-    return recorded or "python3", f"{subject.command('install')} (it records the Python that runs it)"
+    found = recorded or paths.tool_python(Path.home()) or "python3"
+    return found, f"{subject.command('install')} (it records the Python that runs it)"
 
 
 def python(subject: DoctorSubject) -> Check:
     """Its version, determined without importing toolguard."""
     program, fix = interpreter(subject)
     if shutil.which(program) is None:
-        return Check("python", "error", f"{program} was not found", fix)
+        return Check("python", "error", f"{program} is not there any more, so no call is judged", fix)
     try:
         done = subprocesses.ask([program, "-I", "-S", "-c", VERSION], LIMIT_SECONDS)
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:

@@ -149,6 +149,14 @@ _RENAMERS = frozenset(["mv", "gmv", "ln", "gln", "cp", "gcp"])
 _MOST_NAMES = 64
 
 
+def _plutil(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """It edits property lists in place unless `-o` names another file."""
+    if run.argv[1:2] and run.argv[1] in ("-convert", "-create", "-insert", "-remove", "-replace"):
+        named = run.argv[run.argv.index("-o") + 1 :][:1] if "-o" in run.argv else run.argv[-1:]
+        for path in named:
+            yield from write_effects(path, run, where, "in-place")
+
+
 def _sources_and_target(words: OptionTable, run: ProgramRun) -> tuple[list[str], str]:
     named = operands(words, run)
     target = words.last("-t", "--target-directory")
@@ -342,6 +350,7 @@ PROGRAMS: dict[str, Act] = _aliased({
     "truncate": _truncate,
     "touch": _touch, "split": _split, "csplit": _split, "sort": _sorts, "rsync": _rsync,
     "install": partial(_cp, valued=_INSTALL),
+    "ditto": partial(_cp, valued=frozenset({"--arch", "--bom"})), "plutil": _plutil,
 }) | {
     "srm": _wipe, "wipe": _wipe, "scrub": _wipe, "sfill": _wipe, "secure-delete": _wipe, "nwipe": _wipe,
     "rd": _rmdir, "del": _del, "erase": _del, "Remove-Item": _del, "rimraf": _rimraf,

@@ -16,10 +16,11 @@ from toolguard_engine.effects.programs import (
     system_programs,
 )
 from toolguard_engine.effects.shell.command import UNKNOWN
+from toolguard_engine.effects.shell.letter_case import folded
 from toolguard_engine.effects.shell.wrappers import SHELLS, WRAPPERS
 
 MAX_GUESSES = 40
-_LONGEST = 60
+LONGEST = 60
 _WILD = re.compile(r"[*?\[\0]")
 _OTHERS = program_catalogue.programs("risky_spelling")
 _KNOWN = sorted(
@@ -36,7 +37,19 @@ _KNOWN = sorted(
 
 def is_open(name: str) -> bool:
     """Whether a program's name may stand for several. A name that may be any program is not among them."""
-    return _WILD.search(name) is not None and len(name) <= _LONGEST and name not in ("[", "[[") and name.strip("*\0") != ""
+    return _WILD.search(name) is not None and len(name) <= LONGEST and name not in ("[", "[[") and name.strip("*\0") != ""
+
+
+_BUILTINS = program_catalogue.programs("shell_only")
+_PROGRAMS = frozenset(_KNOWN).union(*program_catalogue.load().programs.values()) - _BUILTINS
+
+
+@lru_cache(maxsize=1000)
+def spelled(name: str) -> str:
+    """The known program that runs under this name where file names ignore case: `RM`. A program of another spelling (`GET`)
+    and what only a shell knows under its exact name are not among them."""
+    real = folded(name)
+    return real if name not in _PROGRAMS and real in _PROGRAMS else name
 
 
 @lru_cache(maxsize=200)

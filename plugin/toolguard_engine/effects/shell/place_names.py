@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell.command import Place
+from toolguard_engine.effects.shell.letter_case import folded
 
 
 def words(text: str) -> frozenset[str]:
@@ -101,7 +102,7 @@ _PERSONAL_ENDS: Final = (
 def is_personal(inside: str) -> bool:
     """Whether a path in the home folder is a document, picture, ... of the user: in a folder that keeps such files, or a
     file of such a kind in the home folder itself."""
-    low = inside.lower()
+    low = folded(inside)
     first, slash, _ = low.partition("/")
     if first in PERSONAL_FOLDERS or low.startswith(_PERSONAL_BELOW):
         return True
@@ -284,10 +285,11 @@ def secret_names() -> SecretNames:
 
 def is_secret_name(last: str) -> bool:
     """Whether a file of this name holds a secret wherever it is."""
+    last = folded(last)
     if last in _SECRET_NAMES:
         return True
     if last.endswith(_SECRET_ENDS):
-        return last in _SECRET_GLOBS or (last[0] not in ".*" and not any(part in last.lower() for part in _PUBLIC_PARTS))
+        return last in _SECRET_GLOBS or (last[0] not in ".*" and not any(part in last for part in _PUBLIC_PARTS))
     return last.startswith(".env.") and _ENV_FILES.match(last) is not None
 
 

@@ -1,7 +1,8 @@
 """What a path is to the user. Text only; no file is read and no link followed.
 
 A path is made absolute first (`~`, `$HOME`, the folder it is relative to, `..`, `//`, `/private`, `file://`, drives), then
-classified by the first match below. `shell.place_names` has the names themselves.
+classified by the first match below. `shell.place_names` has the names themselves. Case counts only for the names of places
+that make a call harmless (see `letter_case`).
 
 - `null`, `device`: the null device or the terminal; other devices, where each write is a write to hardware.
 - `remote`: a path on another machine, an address.
@@ -18,6 +19,7 @@ else to the call's folder, and if neither is known to the workspace.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from posixpath import normpath
 
@@ -26,6 +28,7 @@ import msgspec
 from toolguard_engine.effects.shell import gateway_file_paths, place_globs
 from toolguard_engine.effects.shell import place_names as names
 from toolguard_engine.effects.shell.command import UNKNOWN, Place
+from toolguard_engine.effects.shell.letter_case import folded
 
 MAX_CACHED = 512
 MAX_PATH = 8192
@@ -45,7 +48,21 @@ _INSIDE = re.compile(r"\$(?:(HOME|PWD)\b|\{(HOME|PWD)(#/)?\})")
 _PROC = re.compile(r"/proc/[^/]{1,20}(?:/task/[^/]{1,20})?/(?:root|cwd)")
 _LINK_DEPTHS = (3, 5)
 _MAX_LINKS = 8
-_HOMES = re.compile(r"/(?:(?:home|Users|var/home|export/home|c:/users)/[^/]+|root|var/root|~)(?:/(.*))?\Z", re.DOTALL)
+_HOMES = re.compile(
+    r"/(?:(?:home|Users|var/home|export/home|c:/users)/[^/]+|root|var/root|~)(?:/(.*))?\Z", re.DOTALL | re.IGNORECASE
+)
+
+
+def _low(found: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(str.lower, found)))
+
+
+_ROOTS = frozenset(_low(names.ROOTS))
+_SYSTEM = _low(names.SYSTEM)
+_HOME_STARTUP, _HOME_STARTUP_BELOW = frozenset(_low(names.HOME_STARTUP)), _low(names.HOME_STARTUP_BELOW)
+_SYSTEM_STARTUP, _SYSTEM_SECRETS = _low(names.SYSTEM_STARTUP), _low(names.SYSTEM_SECRETS)
+_NO_SECRETS, _PUBLIC_FOLDERS = frozenset(_low(names.NO_SECRETS)), _low(names.PUBLIC_FOLDERS)
+_HOME_SECRETS = {first.lower(): _low(tails) for first, tails in names.HOME_SECRETS.items()}
 
 
 class Where(msgspec.Struct, frozen=True):
@@ -101,11 +118,11 @@ def _normal(path: str, where: Where, cwd: str) -> str:
         text = _through_processes(text, where, cwd)
     text = normpath(text) if "//" in text or "/." in text or text.endswith("/") else text
     text = f"/{text.lstrip('/')}"
-    if text.startswith("/S"):
-        text = text.removeprefix(names.FIRM) if text.startswith(f"{names.FIRM}/") else text
+    if text[:2] in ("/S", "/s") and text[: len(names.FIRM) + 1].lower() == f"{names.FIRM}/".lower():
+        text = text[len(names.FIRM) :]
     if where.home.startswith("/Users/") and text[:3].lower() == "/us" and text.lower().startswith(where.home.lower()):
         return where.home + text[len(where.home) :]
-    return text.removeprefix("/private") if text.startswith(names.PRIVATE) else text
+    return text[len("/private") :] if text[:2] in ("/p", "/P") and text[:12].lower().startswith(names.PRIVATE) else text
 
 
 def _folder(match: re.Match[str], where: Where) -> str:
@@ -183,7 +200,7 @@ def _workspace(where: Where) -> str:
 def _classified(path: str, where: Where, cwd: str) -> tuple[Place, frozenset[str]]:
     if not cwd and path != "-" and _SIMPLE.fullmatch(path) and _begins_in_workspace(where):
         found: set[str] = set()
-        return _own_name(path, path.rpartition("/")[2], found) or _rebuilt(path) or "in-workspace", _PLAIN.union(found)
+        return _own_name(folded(path), found) or _rebuilt(path) or "in-workspace", _PLAIN.union(found)
     if not path or path == "-":
         return "", _PLAIN
     if path.startswith(_RAW_DEVICE):
@@ -218,7 +235,7 @@ def _guessed(full: str, where: Where) -> str:
     home = where.home or _NO_HOME
     in_home = _below(full, home) or _home_part(full)
     known = names.HIDDEN_IN_HOME if in_home else names.HIDDEN_IN_ROOT
-    text = in_home or full[1:]
+    text = folded(in_home or full[1:])
     parts = text.split("/", names.MOST_HIDDEN_PARTS)[: names.MOST_HIDDEN_PARTS]
     beginnings = ["/".join(parts[: count + 1]) for count in range(len(parts))]
     for name in known:
@@ -226,7 +243,7 @@ def _guessed(full: str, where: Where) -> str:
         if depth >= len(parts):
             continue
         pattern = beginnings[depth]
-        if pattern[:1] in ("*", "?", "[", name[0]) and place_globs.fits(pattern[:MAX_CACHED], name):
+        if pattern[:1] in ("*", "?", "[", name[0].lower()) and place_globs.fits(pattern[:MAX_CACHED], name.lower()):
             rest = text[len(pattern) :]
             return f"{home}/{name}{rest}" if in_home else f"/{name}{rest}"
     return full
@@ -239,19 +256,21 @@ def _device(full: str) -> Place:
 
 
 def _named(full: str, where: Where, found: set[str]) -> Place:
-    if full in names.ROOTS:
+    low = folded(full)
+    if low in _ROOTS:
         found.add("whole")
         return "root"
     home, workspace = where.home or _NO_HOME, _workspace(where)
     own = _below(full, workspace) if workspace != home else None
     if own is not None and full != home:
-        return _own_name(own, own.rpartition("/")[2], found) or _unknown(full, where) or _in_workspace(own, found)
+        return _own_name(folded(own), found) or _unknown(full, where) or _in_workspace(own, found)
     inside = _below(full, home)
     inside = _home_part(full) if inside is None else inside
     if inside == "":
         found.add("whole")
         return "home"
-    return _secret_or_startup(full, inside, found) or _unknown(full, where) or _elsewhere(full, inside, found)
+    low_inside = None if inside is None else folded(inside)
+    return _secret_or_startup(low, low_inside, found) or _unknown(full, where) or _elsewhere(full, inside, found)
 
 
 def _below(full: str, folder: str) -> str | None:
@@ -268,8 +287,9 @@ def _home_part(full: str) -> str | None:
     return None if at is None else at[1] or ""
 
 
-def _own_name(own: str, last: str, found: set[str]) -> Place:
-    """The place of a name that counts in any folder, for a path in the workspace."""
+def _own_name(own: str, found: set[str]) -> Place:
+    """The place of a name that counts in any folder, for a folded path in the workspace."""
+    last = own.rpartition("/")[2]
     if names.is_secret_name(last):
         found.add("project")
         return "credentials"
@@ -279,18 +299,19 @@ def _own_name(own: str, last: str, found: set[str]) -> Place:
 
 
 def _secret_or_startup(full: str, inside: str | None, found: set[str]) -> Place:
+    """For a folded path."""
     last = full.rpartition("/")[2]
     if inside is not None and (kind := _of_home(inside, last)):
         return kind
-    if full.startswith(names.SYSTEM_STARTUP) or last in names.STARTUP_NAMES or "/.git/hooks/" in full:
+    if full.startswith(_SYSTEM_STARTUP) or last in names.STARTUP_NAMES or "/.git/hooks/" in full:
         return "startup"
     if last.endswith(".pth") and "-packages/" in full:
         return "startup"
-    if full.startswith(names.SYSTEM_SECRETS) or names.SECRET_PATTERN.match(full):
-        return "" if last in names.NO_SECRETS else "credentials"
+    if full.startswith(_SYSTEM_SECRETS) or names.SECRET_PATTERN.match(full):
+        return "" if last in _NO_SECRETS else "credentials"
     if "/.ssh/" in full:
         return names.SSH.get(last, "" if last.endswith(names.PUBLIC) else "credentials")
-    if not names.is_secret_name(last) or full.startswith(names.PUBLIC_FOLDERS):
+    if not names.is_secret_name(last) or full.startswith(_PUBLIC_FOLDERS):
         return ""
     if (inside is not None and "/" in inside) or full.startswith(f"/{UNKNOWN}"):
         found.add("project")
@@ -301,11 +322,11 @@ def _of_home(inside: str, last: str) -> Place:
     first, slash, rest = inside.partition("/")
     if first == ".ssh":
         return names.SSH.get(rest, "" if last.endswith(names.PUBLIC) else "credentials")
-    if first in names.HOME_STARTUP or (slash and inside.startswith(names.HOME_STARTUP_BELOW)):
+    if first in _HOME_STARTUP or (slash and inside.startswith(_HOME_STARTUP_BELOW)):
         return "startup"
     if last in names.SHADOWED and inside.startswith(names.HOME_PROGRAMS):
         return "startup"
-    tails = names.HOME_SECRETS.get(first)
+    tails = _HOME_SECRETS.get(first)
     if tails is None:
         return ""
     return "credentials" if not tails or not rest or rest.startswith(tails) or f"{rest}/" in tails else ""
@@ -324,7 +345,7 @@ def _unknown(full: str, where: Where) -> Place:
         return "unknown"
     kind = _named(above, where, set())
     if kind == "root":
-        return "home" if above in ("/home", "/Users") else "system"
+        return "home" if folded(above) in ("/home", "/users") else "system"
     if kind == "home":
         return "unknown"
     return "in-workspace" if kind == "workspace" else kind
@@ -339,7 +360,7 @@ def _in_workspace(own: str, found: set[str]) -> Place:
 
 def _rebuilt(path: str) -> Place:
     parts = path.split("/")
-    if ".git" in parts:
+    if ".git" in parts or (".git" in path.lower() and ".git" in map(folded, parts)):
         return "repository"
     if not names.ARTEFACTS.isdisjoint(parts) or parts[-1].endswith(names.ARTEFACT_ENDS):
         return "artefact"
@@ -364,6 +385,6 @@ def _elsewhere(full: str, inside: str | None, found: set[str]) -> Place:
         return "temp"
     if full.startswith(names.LOGS):
         found.add("log")
-    if full.startswith(names.SYSTEM) or full in names.SYSTEM_ROOTS:
+    if folded(full).startswith(_SYSTEM) or folded(full) in names.SYSTEM_ROOTS:
         return "system"
     return _rebuilt(full[1:]) if full.count("/") > 1 else ""

@@ -53,6 +53,7 @@ def run_lines(walk: Walk, file: FilePlace, lines: Lines, state: ShellState, key:
         return
     inner = type(walk)(walk.specials, running, file)
     inner.file, inner.files, inner.appended, inner.pipelines = None, walk.files, walk.appended, walk.pipelines
+    inner.spelled = walk.spelled
     outer, state.work = state.work, state.work if running is None else running.work
     for at, text in lines:
         inner.here = replace(file, at=at)

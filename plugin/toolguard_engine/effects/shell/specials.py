@@ -110,6 +110,20 @@ def _source(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
     return _script_files(walk, run, 1, state)
 
 
+def _open(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
+    """`open` of macOS runs a file that is a command, and any file that is given to a terminal."""
+    program = value_of(run.argv, ("-a", "-b"))
+    files = [word for word in run.argv[1:] if word[:1] != "-" and word != program]
+    for path in files:
+        if path.lower().endswith(_COMMAND_FILES) or _TERMINAL.search(program):
+            walk.inner(("sh", path), run, state.fork(run.name))
+    return NOTHING
+
+
+_COMMAND_FILES = (".command", ".tool")
+_TERMINAL = re.compile(r"(?i)terminal|iterm|ghostty|alacritty|wezterm|kitty|warp")
+
+
 def _scheduled(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
     if run.stdin and run.stdin.text:
         walk.text(run.stdin.text, state.fork(run.name), None, piped=False, pipeline=run.pipeline)
@@ -465,6 +479,7 @@ SPECIALS: dict[str, Special] = {
     **dict.fromkeys(program_catalogue.programs("make"), _make),
     **project_programs.PROGRAMS,
     **conventional_files.PROGRAMS,
+    "open": _open,
     "xargs": _xargs,
     "parallel": _parallel,
     "git": _git,

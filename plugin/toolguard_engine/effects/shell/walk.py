@@ -18,6 +18,7 @@ from toolguard_engine.effects.shell import code_files, guesses
 from toolguard_engine.effects.shell import expand as fields
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, Flaw, ProgramRun, Redirect, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState
+from toolguard_engine.effects.shell.letter_case import folded
 from toolguard_engine.effects.shell.outputs import NOTHING, known, printed, together
 from toolguard_engine.effects.shell.parse import MAX_CHARS, parse
 from toolguard_engine.effects.shell.place_globs import GLOB
@@ -113,6 +114,8 @@ class Walk:
         self.called: set[str] = set()
         self.calls = 0
         self.files: dict[str, str] = {}
+        self.spelled: dict[str, str] = {}
+        """Their names by the folded ones."""
         self.appended: set[str] = set()
         """Those of `files` of which only what is added is known so far."""
         self.kept = 0
@@ -407,6 +410,8 @@ class Walk:
             return self.joined((text, *run.argv[1:]), inner, run)
         if self.sinks:
             return self._sunk(run, state)
+        if not name.islower() and len(name) <= guesses.LONGEST and (real := guesses.spelled(name)) != name:
+            run, name = replace(run, name=real), real
         run = self._noted(run)
         if (self.files or run.given) and (script := self._own(run, state)):
             ran = self.scripted(script, run, state.fork(name))
@@ -517,7 +522,7 @@ class Walk:
         if running is None or not running.enter(file):
             return StdinSource(None, (run.name,))
         inner = type(self)(self.specials, running, file)
-        inner.files, inner.appended, inner.pipelines = self.files, self.appended, self.pipelines
+        inner.files, inner.spelled, inner.appended, inner.pipelines = self.files, self.spelled, self.appended, self.pipelines
         outer, state.work = state.work, running.work
         feed = inner.text(file.text, state, stdin, piped=run.piped, pipeline=run.pipeline)
         state.work = outer
@@ -637,7 +642,18 @@ class Walk:
             self.appended.discard(place)
             if before := self.running.text(place, "", sure=False):
                 self.files[place] = before.text + self.files[place]
-        return self.files.get(place)
+        return self.files[place] if place in self.files else self._in_other_case(place)
+
+    def _in_other_case(self, place: str) -> str | None:
+        """The same, of a file that this is where file names ignore case, and the file on disk where they do not."""
+        if (other := self.spelled.get(folded(place))) is None:
+            return None
+        there = self.running.text(place, "", sure=False) if self.running is not None else None
+        return self.files[other] if there is None else f"{self.files[other]}\n{there.text}"
+
+    def _store(self, place: str, text: str) -> None:
+        self.files[place] = text
+        self.spelled[folded(place)] = place
 
     def _keep(self, run: ProgramRun, feed: StdinSource) -> None:
         """Records what a program writes to files, if known: it may be run later."""
@@ -659,7 +675,7 @@ class Walk:
             before = self.files.get(place, "") if appends else ""
             if appends and place not in self.files:
                 self.appended.add(place)
-            self.files[place] = (before + text)[:MAX_CHARS]
+            self._store(place, (before + text)[:MAX_CHARS])
 
     def _copy(self, run: ProgramRun) -> None:
         """Records copied, moved or linked content under its new name as well."""
@@ -671,8 +687,8 @@ class Walk:
             if _base(source) in SHELLS and text is None:
                 text = f'{_base(source)} "$@"'
             if text is not None:
-                self.files[_located(words[-1], run.cwd)] = text
-                self.files[_located(f"{words[-1]}/{_base(source)}", run.cwd)] = text
+                self._store(_located(words[-1], run.cwd), text)
+                self._store(_located(f"{words[-1]}/{_base(source)}", run.cwd), text)
 
     def _printed(self, run: ProgramRun) -> StdinSource:
         """The output of a program. `cat` may show what this command wrote."""

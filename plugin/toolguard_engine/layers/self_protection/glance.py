@@ -89,11 +89,13 @@ def _signs(host: Host) -> _Signs:
     firsts = frozenset(parts[0] for parts in (*protected.roots, *protected.places) if parts)
     firsts |= {"System", "private", *(link.split("/")[1] for link, _ in host.links if link.startswith("/"))}
     starts = ("~", "..", *_FOLDERS, "\n/\n", "/*", "/?", "/[", "/proc/", *sorted(f"/{first}" for first in firsts))
+    starts = tuple(dict.fromkeys(map(str.lower, starts)))
     home = tuple(part for part in protected.home.split("/") if part)
     below = {parts[len(home)] for parts in (*protected.roots, *protected.places) if parts[: len(home)] == home != parts}
     states = frozenset({*below, *(tail[0] for tail in protected.tails)})
     whole = tuple((name, _whole(re.escape(name))) for name in short)
     firsts |= {"", ".", "..", "proc"}
+    firsts, states = frozenset(map(str.lower, firsts)), frozenset(map(str.lower, states))
     return _Signs(words, whole, starts, firsts, states, protected.state + "/workspace", protected.home.lower())
 
 
@@ -122,7 +124,7 @@ def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
         if sign in text and any(_hides(run.name) and not CHANGES.isdisjoint(run.argv) for run in runs):
             return True
     for start in signs.starts:  # noqa: SIM110 - runs for every call: a generator would double the cost
-        if start in text and _leads(start, words, signs, host, folder):
+        if start in lower and _leads(start, words, signs, host, folder):
             return True
     return False
 
@@ -192,7 +194,7 @@ def _folder(cwd: str, folder: str, host: Host) -> str:
 def _leads(start: str, words: list[str], signs: _Signs, host: Host, folder: str) -> bool:
     """Whether a word with this beginning is a path to a protected place or to a folder above one."""
     begin = start.strip("\n")
-    paths = {path for word in words if begin in word for path in _paths(word, signs)}
+    paths = {path for word in words if begin in word.lower() for path in _paths(word, signs)}
     if len(paths) > _MAX_PATHS:
         return True
     if not paths:
@@ -225,9 +227,9 @@ def _may_lead(path: str, signs: _Signs) -> bool:
         return True
     first, slash, rest = path.partition("/")
     if not first:
-        part = rest.partition("/")[0]
+        part = rest.partition("/")[0].lower()
         return part in signs.firsts or not _GLOBS.isdisjoint(part)
     if first[0] != "~":
         return False
-    part = rest.partition("/")[0]
+    part = rest.partition("/")[0].lower()
     return not slash or part in signs.states or part in (".", "") or not _GLOBS.isdisjoint(part)

@@ -71,7 +71,8 @@ def _answers(run: ProgramRun, scene: CommandScene) -> bool:
         return True
     if is_interpreter(run.name) and _runs_ours(rest):
         return True
-    return any(base(word) in NAMES and after in CHANGES for word, after in pairwise(word for word in rest if word != "--"))
+    words = (word for word in rest if word != "--")
+    return any(base(word).lower() in NAMES and after in CHANGES for word, after in pairwise(words))
 
 
 def _reads_elsewhere(run: ProgramRun) -> bool:

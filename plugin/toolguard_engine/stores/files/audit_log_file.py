@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 
 from toolguard_engine.stores import atomic as files
-from toolguard_engine.stores import signing_key
+from toolguard_engine.stores import signing_key, system_calls
 from toolguard_engine.stores.audit_log import LOST, REMOVED, TORN, AuditEvent, Verification, when
 from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.locked import StoreError, clear_leftovers, lock
@@ -107,7 +107,7 @@ class AuditLog:
                     self._remember(tail)
                 return
             _write(handle, glue + b"".join(lines))
-            os.fdatasync(handle)
+            system_calls.sync_content(handle)
             full = os.fstat(handle).st_size > MAX_BYTES
         finally:
             os.close(handle)

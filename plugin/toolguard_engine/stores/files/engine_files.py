@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 
-from toolguard_engine.stores import atomic
+from toolguard_engine.stores import atomic, system_calls
 from toolguard_engine.stores.engines import EngineInfo
 from toolguard_engine.stores.state_files import LAST_ENGINE as LAST
 
@@ -83,25 +83,8 @@ def unreadable(state_dir: Path) -> list[Path]:
 
 def alive(pid: int) -> bool:
     """Whether this process is a running engine. One that cannot be examined counts as alive."""
-    try:
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except FileNotFoundError:
-        return not Path("/proc/self").exists() and _alive_elsewhere(pid)
-    except OSError:
-        return True
-    return b"toolguard_engine" in command
-
-
-def _alive_elsewhere(pid: int) -> bool:
-    """The same on a system without /proc."""
-    import psutil  # noqa: PLC0415 - Linux does not need it, and an engine starts without it
-
-    try:
-        return "toolguard_engine" in " ".join(psutil.Process(pid).cmdline())
-    except psutil.AccessDenied:
-        return True
-    except (psutil.Error, ValueError):
-        return False
+    command = system_calls.command_line(pid)
+    return command is None or "toolguard_engine" in command
 
 
 class EngineFiles:

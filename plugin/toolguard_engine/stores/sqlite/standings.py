@@ -47,7 +47,13 @@ MAX_STORED = 100_000
 MIN_COMPACTED = 256
 """Pages; a smaller file is not worth the work."""
 
-_PRAGMAS = ("trusted_schema = OFF", "cell_size_check = ON", "synchronous = NORMAL", "journal_size_limit = 4194304")
+_PRAGMAS = (
+    "trusted_schema = OFF",
+    "cell_size_check = ON",
+    "synchronous = NORMAL",
+    "checkpoint_fullfsync = ON",
+    "journal_size_limit = 4194304",
+)
 _TABLE = """
 CREATE TABLE standing (
     agent TEXT NOT NULL, session TEXT NOT NULL, epoch INTEGER NOT NULL, revision INTEGER NOT NULL, touched REAL NOT NULL,
