@@ -11,7 +11,6 @@ from toolguard_cli.person import require_human
 from toolguard_cli.policy import not_guarded
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_cli.terminal import tables
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.rules import vocabulary
 from toolguard_engine.stores import audit_log
@@ -133,7 +132,7 @@ def _off_next() -> Line:
 
 
 def words(thrown: KillSwitchState) -> str:
-    since = f", since {tables.local(thrown.at)}" if thrown.at > 0 else ""
+    since = f", since {printable.moment(thrown.at)}" if thrown.at > 0 else ""
     by = f" (by {printable.cut(thrown.by, 100)})" if thrown.by else ""
     return printable.plain(f"{printable.cut(thrown.why, 300) or 'no reason was given'}{by}{since}")
 

@@ -1,15 +1,13 @@
-"""Tables of plain text as wide as the terminal, and formats for times."""
+"""Tables of plain text that lose nothing: cells wrap to the terminal's width, and are complete lines in a pipe or file."""
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 
-from toolguard_cli.system.errors import UserError
 from toolguard_cli.terminal.result import Line
 from toolguard_engine.wording import printable
 
@@ -18,54 +16,49 @@ MARK = 6
 """The width of a line's mark (see `result`)."""
 
 MAX_CELL = 40
-FILE_WIDTH = 240
-"""The width if the output is not a terminal, so that files get complete lines."""
-
-_SPAN = re.compile(r"(\d{1,4})([smhdw])", re.ASCII)
-_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+"""The width of a column, unless it is the last one; longer cells wrap."""
+LEAST_CELL = 6
+NARROW = 30
+"""A last column that needs more, and would get less, is shown below its row."""
+BELOW = 4
+"""The indentation of what is shown below its row."""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], most: int = MAX_CELL) -> list[Line]:
-    """Rows under a head, no cell wider than `most`; the last column takes the remaining width."""
+    """Rows under a head. In a terminal, no line is wider than it is; elsewhere each row is one line."""
     cells = [tuple(head), *(tuple(printable.plain(cell) or "-" for cell in row) for row in rows)]
     widths = [min(most, max(len(row[at]) for row in cells)) for at in range(len(head) - 1)]
-    rest = max(20, width() - MARK - sum(widths) - len(GAP) * len(widths))
-    return [Line("info", _row(row, widths, rest)) for row in cells]
+    if not sys.stdout.isatty():
+        return [Line("info", GAP.join([*map(str.ljust, row, widths), row[-1]]).rstrip()) for row in cells]
+    room = width() - MARK
+    rest = room - sum(widths) - len(GAP) * len(widths)
+    fits = rest >= min(NARROW, max(len(row[-1]) for row in cells))
+    columns = [*widths, rest] if fits else _shrunk(widths, room)
+    return [Line("info", text) for row in cells for text in _lines(row, columns, room)]
 
 
-def wrapped(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Line]:
-    """Like `table` without cutting: in a terminal, the last column wraps."""
-    cells = [tuple(head), *(tuple(printable.plain(cell) or "-" for cell in row) for row in rows)]
-    widths = [max(len(row[at]) for row in cells) for at in range(len(head) - 1)]
-    before = sum(widths) + len(GAP) * len(widths)
-    room = max(20, width() - MARK - before) if sys.stdout.isatty() else 0
-    lines = []
-    for row in cells:
-        first, *more = (textwrap.wrap(row[-1], room) if room else []) or [row[-1]]
-        lines.append(GAP.join([*(cell.ljust(size) for cell, size in zip(row, widths, strict=False)), first]).rstrip())
-        lines += [" " * before + text for text in more]
-    return [Line("info", text) for text in lines]
+def wrapped(text: str, room: int) -> list[str]:
+    """The lines of this text; words that are longer than a line are broken."""
+    return textwrap.wrap(text, max(1, room), break_on_hyphens=False, subsequent_indent="") or [""]
 
 
-def _row(row: Sequence[str], widths: list[int], rest: int) -> str:
-    fixed = [printable.cut(cell, size).ljust(size) for cell, size in zip(row, widths, strict=False)]
-    return GAP.join([*fixed, printable.cut(row[-1], rest)]).rstrip()
+def _shrunk(widths: list[int], room: int) -> list[int]:
+    """The widths without the last column, the widest reduced until they fit."""
+    found = list(widths)
+    while sum(found) + len(GAP) * (len(found) - 1) > room and max(found, default=0) > LEAST_CELL:
+        found[found.index(max(found))] -= 1
+    return found
+
+
+def _lines(row: Sequence[str], columns: Sequence[int], room: int) -> Iterator[str]:
+    """The row side by side; the last cell below it if there is no column for it."""
+    cells = [wrapped(cell, size) for cell, size in zip(row, columns, strict=False)]
+    for texts in zip_longest(*cells, fillvalue=""):
+        yield GAP.join(map(str.ljust, texts, columns)).rstrip()
+    if len(row) > len(columns):
+        yield from (" " * BELOW + text for text in wrapped(row[-1], room - BELOW))
 
 
 def width() -> int:
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else FILE_WIDTH
-
-
-def seconds(span: str) -> int:
-    """`30m`, `12h`, `7d`, `2w`, `45s` in seconds. Raises `UserError`."""
-    found = _SPAN.fullmatch(span.strip().lower())
-    if not found or not int(found[1]):
-        raise UserError(f"{printable.cut(span, 40)!r} is not a duration", "write it like 30m, 12h or 7d")
-    return int(found[1]) * _UNITS[found[2]]
-
-
-def local(moment: float) -> str:
-    try:
-        return datetime.fromtimestamp(moment).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, ValueError, OSError):
-        return "?"
+    """The columns of the terminal."""
+    return shutil.get_terminal_size().columns
