@@ -17,7 +17,7 @@ MARK = 6
 
 MAX_CELL = 40
 """The width of a column, unless it is the last one; longer cells wrap."""
-LEAST_CELL = 6
+LEAST_CELL = 4
 NARROW = 30
 """A last column that needs more, and would get less, is shown below its row."""
 BELOW = 4
@@ -43,11 +43,11 @@ def wrapped(text: str, room: int) -> list[str]:
 
 
 def _shrunk(widths: list[int], room: int) -> list[int]:
-    """The widths without the last column, the widest reduced until they fit."""
-    found = list(widths)
-    while sum(found) + len(GAP) * (len(found) - 1) > room and max(found, default=0) > LEAST_CELL:
-        found[found.index(max(found))] -= 1
-    return found
+    """The widths without the last column, the widest reduced until they fit; the first, which names the row, stays."""
+    first, others = widths[:1], list(widths[1:])
+    while sum(first + others) + len(GAP) * len(others) > room and max(others, default=0) > LEAST_CELL:
+        others[others.index(max(others))] -= 1
+    return first + others
 
 
 def _lines(row: Sequence[str], columns: Sequence[int], room: int) -> Iterator[str]:
