@@ -41,7 +41,7 @@ def config_set(
     offline: Offline = False,
     as_json: bool = False,
 ) -> Result:
-    """Change one value.
+    """Change one value, or several.
 
     Before anything is written, the whole config is checked with the change, also by OpenClaw if it is on PATH. A change that
     would keep the gateway from starting is refused. A backup is written beside the file.

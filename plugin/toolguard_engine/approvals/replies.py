@@ -117,10 +117,11 @@ def pending_lines(entries: Iterable[HeldCall], now: float, width: int = WIDTH) -
     if not found:
         return ["no call is waiting"]
     more = [f"... and {len(found) - MAX_LINES} more"] if len(found) > MAX_LINES else []
-    return [*(cut(_line(entry, now), width) for entry in found[:MAX_LINES]), *more]
+    return [*(cut(line(entry, now), width) for entry in found[:MAX_LINES]), *more]
 
 
-def _line(entry: HeldCall, now: float) -> str:
+def line(entry: HeldCall, now: float) -> str:
+    """Nonce, tool, time left, agent, the call."""
     return f"{entry.nonce}  {_name(entry)}  {state(entry, now)}  {cut(entry.agent, 30) or '-'}  {plain(entry.shown)}"
 
 
