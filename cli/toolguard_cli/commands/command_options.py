@@ -61,6 +61,7 @@ def _names(group: dict[str, Any], before: str) -> Iterator[tuple[str, str]]:
             yield f"{before}{name}", ""
 
 
+setting_names_offered = offering(_settings)
 Nonce = Annotated[
     str,
     typer.Argument(
@@ -82,7 +83,7 @@ Setting = Annotated[
         metavar="PATH",
         help='For example mode, agents.main.mode, plugins.entries["a b"].',
         show_default=False,
-        autocompletion=offering(_settings),
+        autocompletion=setting_names_offered,
     ),
 ]
 Root = Annotated[
