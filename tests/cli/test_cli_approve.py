@@ -295,13 +295,19 @@ def test_the_usual_form_needs_no_parser(places: Places, arguments: list[str], *,
         assert fast_path.run([*arguments, *where]) is None
 
 
-def test_approving_imports_nothing_heavy(places: Places) -> None:
-    held = hold(places)
+HEAVY = ("rich", "json5", "tomlkit", "pydantic", "toolguard_engine.guard", "toolguard_engine.effects.shell.walk")
+
+
+@pytest.mark.parametrize(
+    "words", [["approve", "NONCE", "--yes"], ["approve", "NONCE", "-y", "--why", "x"], ["kill-switch", "status"]]
+)
+def test_what_is_urgent_imports_nothing_heavy(places: Places, words: list[str]) -> None:
+    words = [hold(places).nonce if word == "NONCE" else word for word in words]
     code = (
         "import sys; from toolguard_cli.main import run\n"
-        f"sys.argv = ['toolguard', 'approve', '{held.nonce}', '--yes', '--state-dir', {str(places.state_dir)!r}]\n"
+        f"sys.argv = ['toolguard', *{words!r}, '--state-dir', {str(places.state_dir)!r}]\n"
         "try: run()\nexcept SystemExit as end: assert not end.code\n"
-        "print([name for name in ('rich', 'json5', 'tomlkit', 'pydantic', 'toolguard_engine.guard') if name in sys.modules])"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT, check=False)
     assert (done.stdout.splitlines()[-1], done.stderr) == ("[]", "")

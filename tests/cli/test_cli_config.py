@@ -574,8 +574,8 @@ print(json.dumps({'valid': not bad, 'issues': issues}))
     ("path", "written", "value"),
     [
         ("pendingTimeoutMs", "8m", 480_000), ("pendingTimeoutMs", "90s", 90_000), ("pendingTimeoutMs", "300000", 300_000),
-        ("approvalWindowMs", "1m30s", 90_000), ("metrics.retention.rawDays", "2w", 14), ("budget.drift.minutesAlone", "2h", 120),
-        ("logPath", "8m", "8m"),
+        ("approvalWindowMs", "1m30s", 90_000), ("metrics.retention.rawDays", "2w", 14),
+        ("budget.drift.minutesAlone", "2h", 120), ("logPath", "8m", "8m"),
     ],
 )  # fmt: skip
 def test_a_time_is_given_as_a_duration(places: Places, path: str, written: str, value: object) -> None:

@@ -41,7 +41,7 @@ def test_where_toolguard_has_never_been(places: Places) -> None:
 def test_more_than_one_waits(places: Places) -> None:
     hold(places)
     hold(places)
-    assert texts(pending.run(places, everything=False))[-1] == "toolguard approve NONCE (shows it first)"
+    assert texts(pending.run(places, everything=False))[-1] == "toolguard approve (asks which one, and shows it first)"
 
 
 def test_table(places: Places, standing_clock: float) -> None:

@@ -17,7 +17,6 @@ MARK = 6
 
 MAX_CELL = 40
 """The width of a column, unless it is the last one; longer cells wrap."""
-LEAST_CELL = 4
 NARROW = 30
 """A last column that needs more, and would get less, is shown below its row."""
 BELOW = 4
@@ -31,32 +30,42 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], most: int = MAX_CE
     if not sys.stdout.isatty():
         return [Line("info", GAP.join([*map(str.ljust, row, widths), row[-1]]).rstrip()) for row in cells]
     room = width() - MARK
-    rest = room - sum(widths) - len(GAP) * len(widths)
-    fits = rest >= min(NARROW, max(len(row[-1]) for row in cells))
-    columns = [*widths, rest] if fits else _shrunk(widths, room)
-    return [Line("info", text) for row in cells for text in _lines(row, columns, room)]
+    left = room - sum(widths) - len(GAP) * len(widths)
+    if left >= min(NARROW, max(len(row[-1]) for row in cells)):
+        lines = (text for row in cells for text in _side_by_side(row, [*widths, left]))
+    elif left + len(GAP) >= 0 and max(len(row[-1]) for row in cells) > NARROW:
+        lines = (text for row in cells for text in (*_side_by_side(row[:-1], widths), *_below(row[-1], room)))
+    else:
+        lines = (text for row in cells for text in _flowing(row, room))
+    return [Line("info", text) for text in lines]
 
 
 def wrapped(text: str, room: int) -> list[str]:
     """The lines of this text; words that are longer than a line are broken."""
-    return textwrap.wrap(text, max(1, room), break_on_hyphens=False, subsequent_indent="") or [""]
+    return textwrap.wrap(text, max(1, room), break_on_hyphens=False) or [""]
 
 
-def _shrunk(widths: list[int], room: int) -> list[int]:
-    """The widths without the last column, the widest reduced until they fit; the first, which names the row, stays."""
-    first, others = widths[:1], list(widths[1:])
-    while sum(first + others) + len(GAP) * len(others) > room and max(others, default=0) > LEAST_CELL:
-        others[others.index(max(others))] -= 1
-    return first + others
-
-
-def _lines(row: Sequence[str], columns: Sequence[int], room: int) -> Iterator[str]:
-    """The row side by side; the last cell below it if there is no column for it."""
-    cells = [wrapped(cell, size) for cell, size in zip(row, columns, strict=False)]
+def _side_by_side(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+    cells = [wrapped(cell, size) for cell, size in zip(row, widths, strict=True)]
     for texts in zip_longest(*cells, fillvalue=""):
-        yield GAP.join(map(str.ljust, texts, columns)).rstrip()
-    if len(row) > len(columns):
-        yield from (" " * BELOW + text for text in wrapped(row[-1], room - BELOW))
+        yield GAP.join(map(str.ljust, texts, widths)).rstrip()
+
+
+def _below(cell: str, room: int) -> list[str]:
+    return [" " * BELOW + text for text in wrapped(cell, room - BELOW)]
+
+
+def _flowing(row: Sequence[str], room: int) -> Iterator[str]:
+    """The cells one after the other, without columns: for a terminal that is too narrow for these."""
+    line = row[0]
+    for cell in row[1:]:
+        if len(line) + len(GAP) + len(cell) <= room:
+            line += GAP + cell
+        else:
+            yield from wrapped(line, room)
+            *whole, line = _below(cell, room)
+            yield from whole
+    yield from wrapped(line, room) if len(line) > room else [line.rstrip()]
 
 
 def width() -> int:
