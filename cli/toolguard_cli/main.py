@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from typing import Annotated, Any, NoReturn
@@ -30,6 +31,8 @@ EXIT_USER, EXIT_USAGE, EXIT_BUG = 1, 2, 3
 WrongUsage: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 """What the option parser raises. It has no public name of its own."""
 PROGRAM = "toolguard"
+BEHIND = ("--state-dir", "--config", "--json", "--yes", "-y")
+_FORMAL = re.compile(r"^Invalid value(?: for '?(.*?)'?)?: ")
 GROUPS = ("audit", "config", "rules", "constraints")
 
 INSTALLS = "Complete commands, options and nonces on Tab: bash, zsh or fish; your login shell by default."
@@ -48,7 +51,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback(cls=RootGroup, help=HELP, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 def root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("-V", "--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
     install_completion: Annotated[
         str, typer.Option(callback=shell_completion.install, is_eager=True, metavar="[SHELL]", help=INSTALLS)
     ] = "",
@@ -64,7 +69,7 @@ def run() -> None:
     try:
         _run(sys.argv[1:])
     except UserError as error:
-        _fail(EXIT_USER, error.message, error.fix)
+        _fail(error.exit_code, error.message, error.fix)
     except BrokenPipeError:
         discard_output()
         sys.exit(EXIT_USER)
@@ -96,13 +101,26 @@ def _parsed(arguments: list[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":  # the help is its message
             error.show()
             return EXIT_USAGE
-        context = error.ctx.command_path if getattr(error, "ctx", None) else PROGRAM
-        _fail(error.exit_code, _sentence(error.format_message()), f"{context} --help shows how to use it")
+        _fail(error.exit_code, _sentence(error.format_message()), _hint(getattr(error, "ctx", None), arguments))
     return ended if isinstance(ended, int) else 0
 
 
 def _sentence(message: str) -> str:
-    return message[:1].lower() + message[1:].removesuffix(".") if message[1:2].islower() else message.removesuffix(".")
+    """What the option parser says, as the other errors are written: `--port: must be ...`."""
+    text = _FORMAL.sub(lambda found: f"{found[1]}: " if found[1] else "", message.removesuffix("."), count=1)
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text
+
+
+def _hint(context: Any, arguments: list[str]) -> str:
+    """The next step. An option of a command that stands before it is the most usual mistake."""
+    words = _command_name(arguments)
+    command = next((word for word in arguments if word in RootGroup.table), "")
+    if command and arguments[0] in BEHIND:
+        return f"options stand behind the command: toolguard {command} {arguments[0]} ..."
+    known = context.command_path if context else PROGRAM
+    return (
+        f"{f'{PROGRAM} {words}' if known == PROGRAM and command == words.split()[0] else known} --help shows how to use it"
+    )
 
 
 def _fail(code: int, message: str, fix: str = "") -> NoReturn:

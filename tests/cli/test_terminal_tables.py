@@ -58,7 +58,7 @@ def test_every_letter_of_every_cell_is_shown(rows: list[tuple[str, ...]], column
 def test_durations(text: str, length: int | None) -> None:
     assert time_spans.milliseconds(text) == length
     if length is not None and length >= 1000:
-        assert time_spans.seconds(text) == length // 1000
+        assert time_spans.seconds(text, "--for") == length // 1000
     else:
-        with pytest.raises(UserError, match="is not a duration"):
-            time_spans.seconds(text)
+        with pytest.raises(UserError, match=r"--for .* is not a duration"):
+            time_spans.seconds(text, "--for")

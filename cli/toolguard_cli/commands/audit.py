@@ -82,7 +82,7 @@ class Filter:
     since: str = ""
 
     def chosen(self, places: Places) -> Iterator[dict[str, Any]]:
-        after = time.time() - time_spans.seconds(self.since) if self.since else 0.0
+        after = time.time() - time_spans.seconds(self.since, "--since") if self.since else 0.0
         for event in stores.audit_log(places.state_dir).events():
             if self._fits(event) and (not after or moment(event) >= after):
                 yield event

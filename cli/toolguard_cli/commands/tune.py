@@ -49,7 +49,7 @@ def run(
     approved, it suggests the grant or the threshold that would have avoided those prompts, and counts what else that would
     have allowed. Nothing is changed: run the commands that you agree with.
     """
-    after = time.time() - time_spans.seconds(since)
+    after = time.time() - time_spans.seconds(since, "--since")
     judged = offline_guard.load(places)
     with gateway_stores.user_errors():
         asked = tuning.asked(stores.audit_log(places.state_dir).events(), after)

@@ -147,7 +147,7 @@ def _moment(text: str, now: int) -> int:
     shown = f"--since {printable.cut(text, 40)!r}"
     try:
         if not _DATE.fullmatch(text):
-            return now - time_spans.seconds(text) * 1000
+            return now - time_spans.seconds(text, "--since") * 1000
         day = date.fromisoformat(text)
     except (UserError, ValueError) as error:
         raise ValueError(f"{shown} is neither a duration nor a day; {SPELLED}") from error

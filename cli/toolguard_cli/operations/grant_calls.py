@@ -37,7 +37,7 @@ class GrantRequest:
 
 def draft(request: GrantRequest, now: float) -> Grant:
     """The grant for a request, without an id yet. Raises `UserError`."""
-    expires = 0 if request.lasts == NEVER else now + time_spans.seconds(request.lasts)
+    expires = 0 if request.lasts == NEVER else now + time_spans.seconds(request.lasts, "--for")
     fields = {
         "id": "g-new",
         "tool": request.tool,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.errors import WrongOptionError
 from toolguard_engine.wording import printable
 
 SPELLED = "30m, 8h or 7d"
@@ -21,8 +21,8 @@ def milliseconds(text: str) -> int | None:
     return total if found and any(found.groups()) and total <= MOST else None
 
 
-def seconds(text: str) -> int:
-    """The length of an option's duration in whole seconds. Raises `UserError`."""
+def seconds(text: str, option: str) -> int:
+    """The length of an option's duration in whole seconds. Raises `WrongOptionError`."""
     if not (found := (milliseconds(text) or 0) // 1000):
-        raise UserError(f"{printable.cut(text, 40)!r} is not a duration", f"write it like {SPELLED}")
+        raise WrongOptionError(f"{option} {printable.cut(text, 40)!r} is not a duration", f"write it like {SPELLED}")
     return found
