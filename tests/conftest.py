@@ -7,6 +7,7 @@ share a gateway are one piece of work: spread over the cores each part of them w
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -94,5 +95,7 @@ def private_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             patch.delenv(name)
         home = tmp_path_factory.mktemp("home")
         patch.setenv("HOME", str(home))
+        patch.setenv("TZ", "UTC")
+        time.tzset()
         patch.setenv("TOOLGUARD_CACHE_DIR", str(cache))
         yield home

@@ -14,7 +14,8 @@ from toolguard_cli.terminal.result import Result
 
 FLAGS = {"--yes": "yes", "-y": "yes", "--json": "json"}
 PLACES = frozenset({"--state-dir", "--config"})
-VALUED = PLACES | {"--reason"}
+REASON = ("--reason", "--why")
+VALUED = PLACES | frozenset(REASON)
 
 
 def run(arguments: Sequence[str]) -> Result | None:
@@ -34,18 +35,18 @@ def run(arguments: Sequence[str]) -> Result | None:
     from toolguard_cli.commands import approve  # noqa: PLC0415 - imported when called
 
     places = paths.find(_path(options, "--state-dir"), _path(options, "--config"))
-    return approve.run(places, words[0], yes=True, reason=options.get("--reason", ""), as_json="json" in options)
+    return approve.run(places, words[0], yes=True, reason=_reason(options), as_json="json" in options)
 
 
 def _switch(arguments: Sequence[str]) -> Result | None:
-    words, options = _read(arguments, PLACES | {"--why"})
+    words, options = _read(arguments)
     if len(words) != 1 or words[0] not in ("on", "off", "status") or "yes" in options:
         return None
     from toolguard_cli.operations import set_kill_switch  # noqa: PLC0415 - imported when called
 
     request: set_kill_switch.KillSwitchRequest = "on" if words[0] == "on" else "off" if words[0] == "off" else "status"
     places = paths.find(_path(options, "--state-dir"), _path(options, "--config"))
-    return set_kill_switch.run(places, request, why=options.get("--why", ""))
+    return set_kill_switch.run(places, request, why=_reason(options))
 
 
 def _check(arguments: Sequence[str]) -> Result | None:
@@ -69,10 +70,16 @@ def _read(arguments: Sequence[str], valued: frozenset[str] = VALUED) -> tuple[li
         if word in FLAGS:
             options[FLAGS[word]] = word
         elif word in valued and left and not left[0].startswith("-"):
+            options.pop(word, None)
             options[word] = left.pop(0)
         else:
             words.append(word)
     return (words, options) if not any(word.startswith("-") for word in words) else ([], {})
+
+
+def _reason(options: dict[str, str]) -> str:
+    """The last one given, as the parser takes it."""
+    return next((options[name] for name in reversed(options) if name in REASON), "")
 
 
 def _path(options: dict[str, str], name: str) -> Path | None:

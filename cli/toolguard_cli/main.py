@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -12,7 +13,7 @@ from toolguard_cli import fast_path
 from toolguard_cli.commands.command_options import command_app, discard_output
 from toolguard_cli.commands.command_table import RootGroup
 from toolguard_cli.system.errors import UserError
-from toolguard_cli.terminal import unquoted_command
+from toolguard_cli.terminal import shell_completion, unquoted_command
 from toolguard_cli.terminal.result import Line, Result, show
 
 HELP = """Guards the tool calls of an OpenClaw gateway.
@@ -26,8 +27,16 @@ HELP = """Guards the tool calls of an OpenClaw gateway.
 
 TOOLGUARD_STATE_DIR and TOOLGUARD_CONFIG select another gateway for all commands; OpenClaw's own variables are respected.
 """
-EXIT_USER, EXIT_BUG = 1, 3
+EXIT_USER, EXIT_USAGE, EXIT_BUG = 1, 2, 3
+WrongUsage: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+"""What the option parser raises. It has no public name of its own."""
+PROGRAM = "toolguard"
+BEHIND = ("--state-dir", "--config", "--json", "--yes", "-y")
+_FORMAL = re.compile(r"^Invalid value(?: for '?(.*?)'?)?: ")
 GROUPS = ("audit", "config", "rules", "constraints")
+
+INSTALLS = "Complete commands, options and nonces on Tab: bash, zsh or fish; your login shell by default."
+SHOWS = "Print the completion script instead of installing it."
 
 app = command_app()
 
@@ -40,11 +49,19 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(cls=RootGroup, help=HELP, no_args_is_help=True)
+@app.callback(cls=RootGroup, help=HELP, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 def root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("-V", "--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+    install_completion: Annotated[
+        str, typer.Option(callback=shell_completion.install, is_eager=True, metavar="[SHELL]", help=INSTALLS)
+    ] = "",
+    show_completion: Annotated[
+        str, typer.Option(callback=shell_completion.show, is_eager=True, metavar="[SHELL]", help=SHOWS)
+    ] = "",
 ) -> None:
-    """Takes `--version`."""
+    """Takes the options that belong to no command."""
 
 
 def run() -> None:
@@ -52,7 +69,7 @@ def run() -> None:
     try:
         _run(sys.argv[1:])
     except UserError as error:
-        _fail(EXIT_USER, error.message, error.fix)
+        _fail(error.exit_code, error.message, error.fix)
     except BrokenPipeError:
         discard_output()
         sys.exit(EXIT_USER)
@@ -65,15 +82,48 @@ def run() -> None:
 
 
 def _run(arguments: list[str]) -> None:
+    if shell_completion.is_asked():
+        shell_completion.register()
     result = fast_path.run(arguments)
     if result is None:
-        app(unquoted_command.spelled(arguments), prog_name="toolguard")
-        return
+        sys.exit(_parsed(unquoted_command.spelled(shell_completion.with_shell(arguments))))
     show(result, as_json="--json" in arguments)
     sys.exit(result.exit_code)
 
 
-def _fail(code: int, message: str, fix: str = "") -> None:
+def _parsed(arguments: list[str]) -> int:
+    """The exit code of the command that the option parser finds."""
+    try:
+        ended = app(arguments, prog_name=PROGRAM, standalone_mode=False)
+    except typer.Abort:
+        _fail(EXIT_USER, "cancelled, because the input has ended")
+    except WrongUsage as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # the help is its message
+            error.show()
+            return EXIT_USAGE
+        _fail(error.exit_code, _sentence(error.format_message()), _hint(getattr(error, "ctx", None), arguments))
+    return ended if isinstance(ended, int) else 0
+
+
+def _sentence(message: str) -> str:
+    """What the option parser says, as the other errors are written: `--port: must be ...`."""
+    text = _FORMAL.sub(lambda found: f"{found[1]}: " if found[1] else "", message.removesuffix("."), count=1)
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text
+
+
+def _hint(context: Any, arguments: list[str]) -> str:
+    """The next step. An option of a command that stands before it is the most usual mistake."""
+    words = _command_name(arguments)
+    command = next((word for word in arguments if word in RootGroup.table), "")
+    if command and arguments[0] in BEHIND:
+        return f"options stand behind the command: toolguard {command} {arguments[0]} ..."
+    known = context.command_path if context else PROGRAM
+    return (
+        f"{f'{PROGRAM} {words}' if known == PROGRAM and command == words.split()[0] else known} --help shows how to use it"
+    )
+
+
+def _fail(code: int, message: str, fix: str = "") -> NoReturn:
     lines = (Line("error", message), *((Line("info", f"-> {fix}"),) if fix else ()))
     show(Result(_command_name(sys.argv[1:]), {}, lines, code), as_json="--json" in sys.argv, failed=True)
     sys.exit(code)
@@ -82,4 +132,4 @@ def _fail(code: int, message: str, fix: str = "") -> None:
 def _command_name(arguments: list[str]) -> str:
     """The command as results name it; a command of a group has two words."""
     words = [argument for argument in arguments if not argument.startswith("-")]
-    return " ".join(words[: 2 if words[:1] and words[0] in GROUPS else 1]) or "toolguard"
+    return " ".join(words[: 2 if words[:1] and words[0] in GROUPS else 1]) or PROGRAM

@@ -235,7 +235,7 @@ def test_a_no_that_comes_too_late(places: Places) -> None:
     held = hold(places)
     yes(places, held.nonce)
     assert FileNonces(places.state_dir).present(held, time.time()).outcome == "used"
-    with pytest.raises(UserError, match=rf"^too late: {held.nonce} ran at .* UTC$") as caught:
+    with pytest.raises(UserError, match=rf"^too late: {held.nonce} ran at .*\+00:00$") as caught:
         deny.run(places, held.nonce[:5], reason="")
     assert caught.value.fix == f"toolguard audit show --nonce {held.nonce}"
     assert status_of(places, held.nonce) == "used"
@@ -295,13 +295,19 @@ def test_the_usual_form_needs_no_parser(places: Places, arguments: list[str], *,
         assert fast_path.run([*arguments, *where]) is None
 
 
-def test_approving_imports_nothing_heavy(places: Places) -> None:
-    held = hold(places)
+HEAVY = ("rich", "json5", "tomlkit", "pydantic", "toolguard_engine.guard", "toolguard_engine.effects.shell.walk")
+
+
+@pytest.mark.parametrize(
+    "words", [["approve", "NONCE", "--yes"], ["approve", "NONCE", "-y", "--why", "x"], ["kill-switch", "status"]]
+)
+def test_what_is_urgent_imports_nothing_heavy(places: Places, words: list[str]) -> None:
+    words = [hold(places).nonce if word == "NONCE" else word for word in words]
     code = (
         "import sys; from toolguard_cli.main import run\n"
-        f"sys.argv = ['toolguard', 'approve', '{held.nonce}', '--yes', '--state-dir', {str(places.state_dir)!r}]\n"
+        f"sys.argv = ['toolguard', *{words!r}, '--state-dir', {str(places.state_dir)!r}]\n"
         "try: run()\nexcept SystemExit as end: assert not end.code\n"
-        "print([name for name in ('rich', 'json5', 'tomlkit', 'pydantic', 'toolguard_engine.guard') if name in sys.modules])"
+        f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT, check=False)
     assert (done.stdout.splitlines()[-1], done.stderr) == ("[]", "")
@@ -318,3 +324,59 @@ def test_who(env: dict[str, str], by: str) -> None:
 def test_an_account_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 4_000_123)
     assert gateway_stores.who({}) == "4000123"
+
+
+@pytest.mark.parametrize("command", ["approve", "deny"])
+@pytest.mark.parametrize(
+    ("waiting", "typed", "answered"),
+    [
+        pytest.param(1, "y\n", 0, id="only"),
+        pytest.param(1, "n\n", None, id="only, no"),
+        pytest.param(1, "", None, id="only, nothing typed"),
+        pytest.param(3, "2\ny\n", 1, id="chosen"),
+        pytest.param(3, "2\nn\n", None, id="chosen, no"),
+        pytest.param(3, "4\ny\n", None, id="no such number"),
+        pytest.param(3, "0\ny\n", None, id="zero"),
+        pytest.param(3, "\ny\n", None, id="none"),
+        pytest.param(3, "\u0661\ny\n", None, id="a digit of another script"),
+    ],
+)
+def test_without_a_nonce(places: Places, command: str, waiting: int, typed: str, answered: int | None) -> None:
+    nonces = [hold(places, now=time.time() - 9 + at, shown=f"call {at}").nonce for at in range(waiting)]
+    done = toolguard(command, "--state-dir", places.state_dir, typed=typed)
+    states = [status_of(places, nonce) for nonce in nonces]
+    decided = "approved" if command == "approve" else "denied"
+    assert states == [decided if at == answered else "pending" for at in range(waiting)]
+    assert done.returncode == (0 if answered is not None else 1)
+    assert answered is None or f"call     call {answered}" in done.stdout  # what is answered was shown
+
+
+@pytest.mark.parametrize("command", ["approve", "deny"])
+@pytest.mark.parametrize("options", [[], ["--yes"], ["--json"]], ids=" ".join)
+@pytest.mark.parametrize(
+    ("waiting", "message", "fix"),
+    [
+        (0, "no call is waiting in {state}", "toolguard pending --all shows those of the last 24 hours"),
+        (1, "without a terminal, {command} needs the nonce of a call; 1 call is waiting", "toolguard {command} {nonce}; "),
+        (2, "without a terminal, {command} needs the nonce of a call; 2 calls are waiting", "toolguard {command} NONCE; "),
+    ],
+)
+def test_without_a_nonce_and_a_terminal(
+    places: Places, command: str, options: list[str], waiting: int, message: str, fix: str
+) -> None:
+    nonces = [hold(places).nonce for _ in range(waiting)]
+    places.own.mkdir(exist_ok=True)
+    done = toolguard(command, *options, "--state-dir", places.state_dir)
+    known = {"command": command, "state": places.state_dir, "nonce": nonces[0] if nonces else ""}
+    assert done.returncode == 1
+    assert message.format(**known) in (done.stdout if options == ["--json"] else done.stderr)
+    assert f"-> {fix.format(**known)}" in (done.stdout if options == ["--json"] else done.stderr)
+    assert [status_of(places, nonce) for nonce in nonces] == ["pending"] * waiting
+
+
+@pytest.mark.parametrize("spelling", ["--reason", "--why"])
+@pytest.mark.parametrize("command", [["approve", "--yes"], ["approve"], ["deny"]], ids=" ".join)
+def test_the_reason_in_both_spellings(places: Places, command: list[str], spelling: str) -> None:
+    held = hold(places)
+    done = toolguard(*command, held.nonce, spelling, "release day", "--state-dir", places.state_dir, "--json", typed="y\n")
+    assert json.loads(done.stdout)["data"]["why"] == "release day"

@@ -54,7 +54,7 @@ def test_show(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.undo()
         time.tzset()
     assert texts(result)[0].split() == list(audit.HEAD)
-    assert "2026-11-22 07:30:00  hold" in texts(result)[1]
+    assert "2026-11-22 07:30:00+02:00  hold" in texts(result)[1]
     assert texts(result)[1].endswith("  { a: 1 }")
     assert texts(result)[2].endswith("ana (chat)  no: r?")
     assert [event["event"] for event in result.data["events"]] == ["hold", "deny"]

@@ -19,6 +19,7 @@ from toolguard_cli.commands import config_show as show
 from toolguard_cli.commands import config_unset as unset
 from toolguard_cli.commands import config_validate as validate
 from toolguard_cli.hostconfig import config_file, draft
+from toolguard_cli.operations import change_setting
 from toolguard_cli.operations import set_setting as set_command
 from toolguard_cli.operations.change_setting import ChangeOptions
 from toolguard_cli.setup import config_lock
@@ -148,6 +149,7 @@ def test_what_set_says(places: Places) -> None:
     assert diff[-2:] == ["-          mode: 'soft', /* for now */", "+          mode: 'enforce', /* for now */"]
     assert done.data == {
         "path": f"{KEYS}.mode",
+        "paths": [f"{KEYS}.mode"],
         "file": str(places.config),
         "changed": True,
         "dryRun": False,
@@ -566,6 +568,73 @@ bad = "port: 'x'" in text
 issues = [{'path': 'gateway.port', 'message': 'Invalid input: expected number, received string'}] if bad else []
 print(json.dumps({'valid': not bad, 'issues': issues}))
 """
+
+
+@pytest.mark.parametrize(
+    ("path", "written", "value"),
+    [
+        ("pendingTimeoutMs", "8m", 480_000), ("pendingTimeoutMs", "90s", 90_000), ("pendingTimeoutMs", "300000", 300_000),
+        ("approvalWindowMs", "1m30s", 90_000), ("metrics.retention.rawDays", "2w", 14),
+        ("budget.drift.minutesAlone", "2h", 120), ("logPath", "8m", "8m"),
+    ],
+)  # fmt: skip
+def test_a_time_is_given_as_a_duration(places: Places, path: str, written: str, value: object) -> None:
+    write(places, TEXT)
+    change(places, path, written)
+    assert get.run(places, path).data["value"] == value
+
+
+@pytest.mark.parametrize(
+    ("path", "written", "message"),
+    [
+        ("pendingTimeoutMs", "30d", "must be a whole number from"),
+        ("metrics.retention.rawDays", "36h", "counts in steps of 1d: 36h is not a multiple"),
+        ("pendingTimeoutMs", "soon", "must be a whole number"),
+        ("maxIdenticalFailures", "8h", "must be a whole number"),
+    ],
+)
+def test_a_duration_that_does_not_fit(places: Places, path: str, written: str, message: str) -> None:
+    write(places, TEXT)
+    assert message in refused(places, path, written)[0]
+
+
+def test_several_settings_are_one_change(places: Places) -> None:
+    write(places, TEXT)
+    before = places.config.read_text()
+    asked = ("config", "set", "--state-dir", places.state_dir, "--offline")
+    for words, code in (
+        (["mode=soft", "escalationThreshold=500"], 1),
+        (["mode=soft", "mode=shadow"], 1),
+        (["mode=soft", "budget.mode"], 2),
+        (["mode", "soft", "budget.mode", "soft"], 2),
+        (["mode"], 2),
+    ):
+        assert (toolguard(*asked, *words).returncode, places.config.read_text()) == (code, before), words
+    done = envelope(toolguard(*asked, "mode=shadow", "logPath=/a=b", "alwaysBlock=['x']", "--json"))
+    paths = ["mode", "logPath", "alwaysBlock"]
+    assert [get.run(places, path).data["value"] for path in paths] == ["shadow", "/a=b", ["x"]]
+    assert done["data"]["paths"] == [f"{KEYS}.{path}" for path in paths]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "stale", "asked"),
+    [
+        pytest.param("mode", "shadow", False, False, id="own setting"),
+        pytest.param("mode", "shadow", True, True, id="another version of the plugin"),
+        pytest.param("logPath", "${HOME}/x", False, True, id="a variable"),
+        pytest.param("gateway.port", "18790", False, True, id="of the gateway"),
+    ],
+)
+def test_openclaw_is_asked_for_what_only_it_knows(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, value: str, *, stale: bool, asked: bool
+) -> None:
+    write(places, TEXT)
+    put_in(places)
+    if stale:
+        (places.extension / "openclaw.plugin.json").write_text("{}")
+    called = openclaw(tmp_path, {"valid": True})
+    monkeypatch.setattr(change_setting.openclaw_check, "command", lambda: called)
+    assert change(places, path, value, ChangeOptions(root=path.startswith("gateway"))).data["openclawAsked"] is asked
 
 
 def test_openclaw_is_asked_before_anything_is_written(places: Places, tmp_path: Path) -> None:

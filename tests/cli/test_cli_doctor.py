@@ -130,7 +130,7 @@ def test_a_fault_is_shown_with_its_command(places: Places) -> None:
         ("info", "                        -> toolguard install"),
     ]
     assert [(line.kind, line.text) for line in lines[-3:-1]] == [
-        ("info", f"{len(IDS)} checks: 0 errors, 1 warning"),
+        ("info", f"{len(IDS)} checks: 0 errors, 1 warning, {len(IDS) - 1} passed"),
         ("next", "toolguard doctor --fix (shows what it would do; can repair 1 of them)"),
     ]
 
@@ -140,6 +140,17 @@ def test_every_group_is_named_once(places: Places) -> None:
     healthy(places)
     words = [line.text.split()[0] for line in doctor.run(places).lines if line.text[:1].strip()]
     assert words == ["gateway", "plugin", "config", "engine", "state", "approvals", "all", "GUARDED,"]
+
+
+@pytest.mark.usefixtures("quick", "there")
+def test_passed_checks_are_shown_on_request(places: Places) -> None:
+    healthy(places)
+    (places.extension / "index.mjs").write_text("old")
+    short, whole = (doctor.run(places, everything=everything) for everything in (False, True))
+    assert [line.kind for line in short.lines] == ["warn", "info", "info", "next", "ok"]
+    assert f"{len(IDS)} checks: 0 errors, 1 warning, {len(IDS) - 1} passed (-v shows them)" in texts(short)
+    assert len(whole.lines) - len(short.lines) == len(IDS) - 1
+    assert len(short.data["checks"]) == len(IDS)
 
 
 @pytest.mark.usefixtures("quick", "there")

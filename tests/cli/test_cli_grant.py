@@ -12,12 +12,12 @@ from toolguard_cli.commands import grant, grants, revoke
 from toolguard_cli.commands.grant import GrantRequest
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_cli.terminal import tables
 from toolguard_cli.terminal.result import Result
 from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.stores.files.audit_log_file import AuditLog
 from toolguard_engine.stores.files.grants_file import PolicyFiles
 from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.wording import printable
 
 
 def give(
@@ -38,7 +38,7 @@ def test_grant(places: Places) -> None:
         f"granted {made.id}: agent main may call exec like `git push origin *` with host like sandbox, in /srv, "
         "without asking"
     )
-    assert f"it ends {tables.local(made.expires)} (in " in texts(result)[1]
+    assert f"it ends {printable.moment(made.expires)} (in " in texts(result)[1]
     assert texts(result)[2].startswith(f"toolguard revoke {made.id} ")
     assert result.data["grant"]["id"] == made.id
     (event,) = AuditLog(places.state_dir).events()
@@ -46,7 +46,9 @@ def test_grant(places: Places) -> None:
     assert made.id in event["reason"]
 
 
-@pytest.mark.parametrize(("lasts", "seconds"), [("30m", 1_800), ("12H", 43_200), (" 2w", 1_209_600), ("45s", 45)])
+@pytest.mark.parametrize(
+    ("lasts", "seconds"), [("30m", 1_800), ("12H", 43_200), (" 2w", 1_209_600), ("45s", 45), ("1d12h", 129_600)]
+)
 def test_how_long(places: Places, lasts: str, seconds: int) -> None:
     give(places, lasts=lasts)
     (made,) = PolicyFiles(places.state_dir).grants()

@@ -177,7 +177,7 @@ def test_the_command_with_and_without_the_parser(places: Places, more: tuple[str
     assert (done.returncode, KillSwitchFile(places.state_dir).why()[:15]) == (0, "with the parser")
 
 
-@pytest.mark.parametrize("words", [(), ("onn",), ("on", "off"), ("on", "--reason", "x"), ("on", "--yes")], ids=" ".join)
+@pytest.mark.parametrize("words", [(), ("onn",), ("on", "off"), ("on", "--reasons", "x"), ("on", "--yes")], ids=" ".join)
 def test_wrong_usage_switches_nothing(places: Places, words: tuple[str, ...]) -> None:
     assert toolguard("kill-switch", *words, "--state-dir", places.state_dir).returncode == 2
     assert KillSwitchFile(places.state_dir).thrown() is None

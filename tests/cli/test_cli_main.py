@@ -22,9 +22,11 @@ from toolguard_cli.terminal.lazy_group import LazyGroup
 from toolguard_engine import __version__
 
 COMMANDS = [
-    "install", "uninstall", "migrate", "status", "doctor", "approve", "deny", "pending", "watch", "usage", "dashboard",
-    "grant", "grants", "revoke", "kill-switch", "checkpoint", "check", "replay", "tune", "demo", "rules", "constraints",
-    "audit", "config",
+    "pending", "approve", "deny", "watch", "grant", "grants", "revoke",
+    "status", "check", "rules", "replay", "tune", "audit", "usage", "dashboard", "demo",
+    "kill-switch", "checkpoint", "config",
+    "install", "doctor", "migrate", "uninstall",
+    "constraints", "help", "version",
 ]  # fmt: skip
 
 
@@ -43,7 +45,7 @@ EVERY = {
     for name, command in commands(typer.main.get_command(main.app))
     if not command.hidden and not name.startswith(FORMER)
 }
-OF_NO_GATEWAY = {"demo", "config schema", "rules packs"}
+OF_NO_GATEWAY = {"demo", "config schema", "rules packs", "help", "version"}
 PLACES = {"state_dir", "config"}
 
 
@@ -52,8 +54,13 @@ def test_help() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Usage: toolguard [OPTIONS] COMMAND [ARGS]...\n")
     assert "  toolguard doctor        check that the guard really guards\n" in done.stdout
-    commands = done.stdout.partition("Commands:\n")[2].splitlines()
-    assert [line.split()[0] for line in commands] == COMMANDS
+    titles = (*RootGroup.sections, "More")
+    listed = done.stdout[done.stdout.index(f"{titles[0]}:\n") :].splitlines()
+    assert [line.removesuffix(":") for line in listed if line and not line.startswith(" ")] == list(titles)
+    assert {line.split()[0] for line in listed if line.startswith("  ")} >= set(COMMANDS)
+    assert (
+        toolguard("-h", COLUMNS="120").stdout == toolguard("help", COLUMNS="120").stdout.rstrip("\n") + "\n" == done.stdout
+    )
 
 
 @pytest.mark.parametrize("command", EVERY)
@@ -86,19 +93,53 @@ def test_version() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        pytest.param(["instal"], "No such command 'instal'.", id="command"),
-        pytest.param(["install", "--lnk"], "No such option: --lnk", id="option"),
+        pytest.param(["instal"], "no such command 'instal'", id="command"),
+        pytest.param(["install", "--lnk"], "no such option: --lnk", id="option"),
         pytest.param(["install", "more"], "(more)", id="argument"),
-        pytest.param(["install", "--state-dir"], "Option '--state-dir' requires an argument.", id="no value"),
         pytest.param(["demo", "--requests", "4"], "--requests", id="range"),
-        pytest.param([], "Usage: toolguard [OPTIONS] COMMAND [ARGS]...", id="nothing"),
+        pytest.param(["kill-switch"], "missing argument 'on|off|status'", id="missing"),
+        pytest.param(["audit", "show", "--last", "x"], "--last", id="no number"),
+        pytest.param(["check"], "give a command to check", id="check"),
+        pytest.param(["doctor", "--yes"], "only has an effect with --fix", id="two options"),
     ],
 )
-def test_usage(arguments: list[str], words: str) -> None:
+def test_wrong_usage(arguments: list[str], words: str) -> None:
+    """One line says what is wrong, the next one what to do; the same as JSON."""
     done = toolguard(*arguments)
-    assert done.returncode == 2
-    assert words in done.stderr + done.stdout
-    assert "Traceback" not in done.stderr
+    assert (done.returncode, done.stdout) == (2, "")
+    what, fix, *more = done.stderr.splitlines()
+    assert more == []
+    assert words in what
+    assert what.startswith("error ")
+    assert fix.startswith("      -> toolguard")
+    for_scripts = toolguard(*arguments, "--json")
+    found = envelope(for_scripts)
+    assert (for_scripts.returncode, for_scripts.stderr, found["ok"]) == (2, "", False)
+    assert (found["errors"], found["messages"]) == ([what.removeprefix("error ")], [fix.strip()])
+
+
+@pytest.mark.parametrize("arguments", [[], ["audit"], ["config"]])
+def test_nothing_shows_the_help(arguments: list[str]) -> None:
+    done = toolguard(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"Usage: {' '.join(['toolguard', *arguments])} [OPTIONS] COMMAND")
+
+
+@pytest.mark.parametrize("command", ["approve", "config set", "audit"])
+def test_help_in_each_spelling(command: str) -> None:
+    texts = {
+        toolguard(*words, COLUMNS="90").stdout.strip()
+        for words in ([*command.split(), "-h"], [*command.split(), "--help"], ["help", *command.split()])
+    }
+    assert len(texts) == 1
+    assert texts.pop().startswith(f"Usage: toolguard {command}")
+
+
+def test_help_of_what_does_not_exist() -> None:
+    done = toolguard("help", "config", "nix")
+    assert (done.returncode, done.stderr) == (
+        1, "error there is no command config nix\n      -> toolguard config --help lists what there is\n",
+    )  # fmt: skip
 
 
 def _broken(places: Places) -> None:
@@ -133,6 +174,7 @@ USER_ERRORS = [
         _nothing, ["install", "--config", "/dev/null/c"], "cannot read /dev/null/c: Not a directory", id="no folder"
     ),
     pytest.param(_nothing, ["install", "--config", "\udcff"], "is not UTF-8", id="no name"),
+    pytest.param(_nothing, ["install", "--config", "--dry-run"], "'--dry-run' is read as a path here", id="an option"),
     pytest.param(_nothing, ["status", "--state-dir", "c" * 300], "File name too long", id="no place"),
 ]
 

@@ -272,6 +272,6 @@ def test_the_command(places: Places) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     data = envelope(done)["data"]
     assert data["advice"][0]["options"][0]["grant"].startswith("toolguard grant 'rm -rf ~/important'")
-    assert toolguard("tune", "--since", "x", "--state-dir", places.state_dir).returncode == 1
+    assert toolguard("tune", "--since", "x", "--state-dir", places.state_dir).returncode == 2
     assert picture(places.state_dir) == before
     assert offline_guard.load(places).basis.grants == 0

@@ -122,7 +122,7 @@ def test_since(places: Places, since: str, calls: int) -> None:
     assert usage.run(places, UsageRequest(since=since)).data["total"]["calls"] == calls
 
 
-SPELLED = "write it like 30m, 12h, 7d or 2026-11-01"
+SPELLED = "write it like 30m, 8h or 7d, or as a day like 2026-11-01"
 WRONG = {
     "by": (UsageRequest(by="planet"), "--by 'planet' is not a grouping; use one of model, agent, gateway, session, day"),
     "word": (UsageRequest(since="yesterday"), f"--since 'yesterday' is neither a duration nor a day; {SPELLED}"),
@@ -141,12 +141,12 @@ def test_wrong_wishes(wish: UsageRequest, message: str) -> None:
 
 
 BEGINS = {
-    ("model", "90m"): "since 2025-06-15 11:00 UTC (from the full hour)",
-    ("model", "8d"): "since 2025-06-07 00:00 UTC (from the full day)",
-    ("day", "2025-06-14"): "since 2025-06-14 00:00 UTC (from the full day)",
-    ("session", "60d"): "since 2025-05-16 00:00 UTC (nothing older is kept: metrics.retention.rawDays)",
-    ("model", "60d"): "since 2025-04-16 00:00 UTC (from the full day)",
-    ("model", "400d"): "since 2024-06-15 00:00 UTC (nothing older is kept: metrics.retention.dailyDays)",
+    ("model", "90m"): "since 2025-06-15 11:00:00+00:00 (from the full hour)",
+    ("model", "8d"): "since 2025-06-07 00:00:00+00:00 (from the full day in UTC)",
+    ("day", "2025-06-14"): "since 2025-06-14 00:00:00+00:00 (from the full day in UTC)",
+    ("session", "60d"): "since 2025-05-16 00:00:00+00:00 (nothing older is kept: metrics.retention.rawDays)",
+    ("model", "60d"): "since 2025-04-16 00:00:00+00:00 (from the full day in UTC)",
+    ("model", "400d"): "since 2024-06-15 00:00:00+00:00 (nothing older is kept: metrics.retention.dailyDays)",
 }
 
 

@@ -58,12 +58,12 @@ def refusal(kind: str) -> RefusedError:
         ("malformed", "that is not a nonce", "a nonce has 8 characters, 0-9 and a-f"),
         ("unknown", "no call has that nonce", "toolguard pending"),
         ("ambiguous", "2 calls start with that: 3f9a0000, 3f9a51c2", "give more characters"),
-        ("expired", "aaaa0000 (read) expired at 2023-11-14 22:20:00 UTC: nobody decided in time", "tell the agent to try"),
-        ("used", "aaaa0000 (read) was used at 2023-11-14 22:13:31 UTC", "tell the agent to try"),
-        ("denied", "aaaa0000 (read) was denied by ana (cli) at 2023-11-14 22:13:30 UTC: release day", "22:18:30 UTC"),
+        ("expired", "aaaa0000 (read) expired at 2023-11-14 22:20:00+00:00: nobody decided in time", "tell the agent to try"),
+        ("used", "aaaa0000 (read) was used at 2023-11-14 22:13:31+00:00", "tell the agent to try"),
+        ("denied", "aaaa0000 (read) was denied by ana (cli) at 2023-11-14 22:13:30+00:00: release day", "22:18:30+00:00"),
         (
             "approved",
-            "aaaa0000 (read) is already approved by ana (cli) at 2023-11-14 22:13:30 UTC",
+            "aaaa0000 (read) is already approved by ana (cli) at 2023-11-14 22:13:30+00:00",
             "repeat the call before",
         ),
     ],
@@ -87,7 +87,7 @@ def test_many_matches_are_bounded() -> None:
 
 def test_a_denial_of_which_little_is_known() -> None:
     denied = entry(status="denied", decided=NOW, expires=NOW + 9)
-    assert replies.explain(RefusedError("denied", denied)).text == "3f9a51c2 (exec) was denied at 2023-11-14 22:13:20 UTC"
+    assert replies.explain(RefusedError("denied", denied)).text == "3f9a51c2 (exec) was denied at 2023-11-14 22:13:20+00:00"
 
 
 def test_what_a_yes_and_a_no_mean() -> None:
@@ -104,7 +104,7 @@ def test_a_no_in_the_terminal() -> None:
     )
     late = replies.too_late(entry(status="used", decided=NOW))
     assert late == replies.Answer(
-        "too late: 3f9a51c2 ran at 2023-11-14 22:13:20 UTC", "toolguard audit show --nonce 3f9a51c2"
+        "too late: 3f9a51c2 ran at 2023-11-14 22:13:20+00:00", "toolguard audit show --nonce 3f9a51c2"
     )
 
 

@@ -533,20 +533,20 @@ def ambiguous(desk: Desk) -> str:
 
 LONGER = f"give more characters of the one you mean; {LOOK}"
 IS_DENIED = (
-    "{nonce} (exec) was denied by anna (chat) at 1970-01-12 13:46:40 UTC: no\n"
-    "a denial cannot be changed; after 1970-01-12 13:51:40 UTC the agent may ask again, under a new nonce"
+    "{nonce} (exec) was denied by anna (chat) at 1970-01-12 13:46:40+00:00: no\n"
+    "a denial cannot be changed; after 1970-01-12 13:51:40+00:00 the agent may ask again, under a new nonce"
 )
 IS_APPROVED = (
-    "{nonce} (exec) is already approved (chat) at 1970-01-12 13:46:40 UTC\n"
-    "tell the agent to repeat the call before 1970-01-12 13:47:10 UTC; toolguard deny {nonce} withdraws it"
+    "{nonce} (exec) is already approved (chat) at 1970-01-12 13:46:40+00:00\n"
+    "tell the agent to repeat the call before 1970-01-12 13:47:10+00:00; toolguard deny {nonce} withdraws it"
 )
-IS_EXPIRED = f"{{nonce}} (exec) expired at 1970-01-12 13:51:40 UTC: nobody decided in time\n{AGAIN}"
+IS_EXPIRED = f"{{nonce}} (exec) expired at 1970-01-12 13:51:40+00:00: nobody decided in time\n{AGAIN}"
 
 REFUSALS: list[tuple[str, Callable[[Desk], str], str]] = [
     ("malformed", lambda _: "abc", NO_NONCE),
     ("no-hex", lambda _: "toolguard", NO_NONCE),
     ("unknown", lambda _: "00000000", f"no call has that nonce\nit was mistyped, or the call was closed long ago; {LOOK}"),
-    ("used", used, f"{{nonce}} (exec) was used at 1970-01-12 13:46:40 UTC: an approval covers one call\n{AGAIN}"),
+    ("used", used, f"{{nonce}} (exec) was used at 1970-01-12 13:46:40+00:00: an approval covers one call\n{AGAIN}"),
     ("expired", swept, IS_EXPIRED),
     ("denied", denied, IS_DENIED),
     ("approved", Desk.approved, IS_APPROVED),

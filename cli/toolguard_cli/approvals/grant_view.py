@@ -10,7 +10,6 @@ import msgspec
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_cli.terminal import tables
 from toolguard_engine.approvals.grant_matching import Grant, is_expired, meaning
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
@@ -54,8 +53,8 @@ def ends(grant: Grant, now: float) -> str:
     if not grant.expires:
         return "it never ends"
     if is_expired(grant, now):
-        return f"it ended {tables.local(grant.expires)}"
-    return f"it ends {tables.local(grant.expires)} (in {left(grant, now)})"
+        return f"it ended {printable.moment(grant.expires)}"
+    return f"it ends {printable.moment(grant.expires)} (in {left(grant, now)})"
 
 
 def left(grant: Grant, now: float) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from toolguard_cli.approvals import held_calls
+from toolguard_cli.approvals import held_calls, only_waiting
 from toolguard_cli.commands.command_options import Nonce, Reason, Yes, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import approve_call
@@ -22,10 +22,10 @@ from toolguard_engine.wording import printable
 app = command_app()
 
 
-@command(app, "toolguard approve 3f9a", "toolguard approve 3f9a51c2 --yes --reason 'release day'")
+@command(app, "toolguard approve", "toolguard approve 3f9a", "toolguard approve 3f9a51c2 --yes --reason 'release day'")
 def run(
     places: Places,
-    nonce: Nonce,
+    nonce: Nonce = "",
     *,
     yes: Yes = False,
     unseen: Annotated[bool, typer.Option("--unseen", help="Approve even if not all of the call can be shown.")] = False,
@@ -34,13 +34,14 @@ def run(
 ) -> Result:
     """Let a held call run once.
 
-    Shows the call and asks. The agent may then repeat that exact call within the approval window (30 s by default; see
-    approvalWindowMs).
+    Shows the call and asks. Without a nonce: the only call that waits, or a choice of them. The agent may then repeat that
+    exact call within the approval window (30 s by default; see approvalWindowMs).
     """
     caller = require_human.caller(places, "approve")
     with gateway_stores.user_errors(), held_calls.looked_up(places):
         config = gateway_stores.settings(places)
         ledger = gateway_stores.nonces(places, config)
+        nonce = nonce or only_waiting.choose(places, ledger.entries(), "approve", as_json=as_json)
         shown = held_calls.find(ledger.entries(), nonce, time.time(), "pending")  # from here on, the whole nonce counts
         if not (shown.whole or unseen):
             raise RefusedError("unseen", shown)

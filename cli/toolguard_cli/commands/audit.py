@@ -17,6 +17,7 @@ import typer
 
 from toolguard_cli.commands.command_options import command, command_app, examples
 from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.system import time_spans
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
@@ -59,7 +60,7 @@ def audit_show(
         str, typer.Option(help="Only this event, for example hold or block; see above.", show_default=False)
     ] = "",
     nonce: Annotated[str, typer.Option(help="Only nonces that start with this.", show_default=False)] = "",
-    since: Annotated[str, typer.Option(help="Only the last 30m, 12h or 7d.", show_default=False)] = "",
+    since: Annotated[str, typer.Option(help=f"Only the last {time_spans.SPELLED}.", show_default=False)] = "",
 ) -> Result:
     """Show the newest lines of the audit log.
 
@@ -81,7 +82,7 @@ class Filter:
     since: str = ""
 
     def chosen(self, places: Places) -> Iterator[dict[str, Any]]:
-        after = time.time() - tables.seconds(self.since) if self.since else 0.0
+        after = time.time() - time_spans.seconds(self.since, "--since") if self.since else 0.0
         for event in stores.audit_log(places.state_dir).events():
             if self._fits(event) and (not after or moment(event) >= after):
                 yield event
@@ -114,7 +115,7 @@ def _row(event: dict[str, Any]) -> list[str]:
     text = {name: str(event.get(name, "")) for name in AuditEvent.__struct_fields__}
     by = f"{text['by']} ({text['where']})" if text["by"] and text["where"] else text["by"] or text["where"]
     what = ": ".join(each for each in (text["why"], text["shown"] or text["reason"]) if each)
-    when = tables.local(moment(event)) if moment(event) else text["time"]
+    when = printable.moment(moment(event)) if moment(event) else text["time"]
     code = "" if text["code"].endswith(f".{text['event']}") else text["code"]  # budget.checkpoint of a checkpoint
     return [when, text["event"], code, text["nonce"], text["tool"], text["agent"], by, what]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -14,6 +15,7 @@ import typer
 
 from toolguard_cli.system import paths
 from toolguard_cli.terminal.result import Result, show
+from toolguard_cli.terminal.shell_completion import offering
 
 Run = TypeVar("Run", bound=Callable[..., Result | None])
 
@@ -27,11 +29,62 @@ ConfigPath = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
 Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done; write nothing.")]
-Nonce = Annotated[str, typer.Argument(help="The nonce, or its first 4 or more characters.", show_default=False)]
-Reason = Annotated[str, typer.Option("--reason", help="The reason, for the audit log.", show_default=False)]
+
+
+def _waiting(options: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    from toolguard_cli.hostconfig import gateway_stores  # noqa: PLC0415 - only if a shell asks
+    from toolguard_engine.approvals import replies  # noqa: PLC0415 - as above
+
+    places, now = paths.find(options.get("state_dir"), options.get("config")), time.time()
+    for entry in replies.waiting(gateway_stores.nonces(places).entries(), now):
+        yield entry.nonce, f"{entry.tool}, agent {entry.agent or 'unknown'}, {replies.state(entry, now)}"
+
+
+def _grants(options: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    from toolguard_engine.stores import open as stores  # noqa: PLC0415 - only if a shell asks
+
+    for grant in stores.grants(paths.find(options.get("state_dir"), options.get("config")).state_dir).known():
+        yield grant.id, f"{grant.tool}, agent {grant.agent or 'any'}"
+
+
+def _settings(_options: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    from toolguard_engine.config import plugin_manifest  # noqa: PLC0415 - only if a shell asks
+
+    yield from _names(plugin_manifest.config_schema(), "")
+
+
+def _names(group: dict[str, Any], before: str) -> Iterator[tuple[str, str]]:
+    for name, inner in group.get("properties", {}).items():
+        if inner.get("properties"):
+            yield from _names(inner, f"{before}{name}.")
+        else:
+            yield f"{before}{name}", ""
+
+
+setting_names_offered = offering(_settings)
+Nonce = Annotated[
+    str,
+    typer.Argument(
+        help="The nonce, or its first 4 or more characters; without it: the only call that waits, or a choice.",
+        show_default=False,
+        autocompletion=offering(_waiting),
+    ),
+]
+GrantId = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", help="The id that toolguard grants shows.", show_default=False, autocompletion=offering(_grants)
+    ),
+]
+Reason = Annotated[str, typer.Option("--reason", "--why", help="The reason, for the audit log.", show_default=False)]
 Setting = Annotated[
     str,
-    typer.Argument(metavar="PATH", help='For example mode, agents.main.mode, plugins.entries["a b"].', show_default=False),
+    typer.Argument(
+        metavar="PATH",
+        help='For example mode, agents.main.mode, plugins.entries["a b"].',
+        show_default=False,
+        autocompletion=setting_names_offered,
+    ),
 ]
 Root = Annotated[
     bool, typer.Option("--root", help="Read PATH from the root of the config, even if a setting has that name.")

@@ -10,6 +10,12 @@ def _listed(module: str, summary: str, new_name: str = "") -> LazyCommand:
 
 
 class RootGroup(LazyGroup):
+    sections = {  # noqa: RUF012 - as `table`
+        "Held calls": ("pending", "approve", "deny", "watch", "grant", "grants", "revoke"),
+        "What the guard does": ("status", "check", "rules", "replay", "tune", "audit", "usage", "dashboard", "demo"),
+        "Control": ("kill-switch", "checkpoint", "config"),
+        "Installation": ("install", "doctor", "migrate", "uninstall"),
+    }
     table = {  # noqa: RUF012 - a ClassVar, declared in the base class
         "install": _listed("install", "Install the plugin into the gateway and enable it."),
         "uninstall": _listed("uninstall", "Remove the plugin from the gateway."),
@@ -35,6 +41,8 @@ class RootGroup(LazyGroup):
         "constraints": _listed("own_rules", "Former name of rules; removed in the next release.", "rules"),
         "audit": _listed("audit", "Read, verify and export the audit log."),
         "config": _listed("config_commands", "Read, check and change the gateway's config."),
+        "help": _listed("show_help", "Show the help of a command."),
+        "version": _listed("show_version", "Show the versions of toolguard and of what it runs on."),
     }
 
 
@@ -42,7 +50,7 @@ class ConfigGroup(LazyGroup):
     table = {  # noqa: RUF012 - as above
         "validate": _listed("config_validate", "Find everything that is wrong in the config."),
         "get": _listed("config_get", "Print one value as JSON, as the gateway sees it."),
-        "set": _listed("config_set", "Change one value."),
+        "set": _listed("config_set", "Change one value, or several."),
         "unset": _listed("config_unset", "Remove a value, so that its default applies."),
         "accept": _listed("config_accept", "Accept settings that became weaker."),
         "show": _listed("config_show", "List toolguard's settings, their values and where they come from."),

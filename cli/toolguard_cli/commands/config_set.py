@@ -1,17 +1,30 @@
-"""`toolguard config set`: changes one value."""
+"""`toolguard config set`: changes one value, or several at once."""
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from toolguard_cli.commands.command_options import DryRun, Offline, Root, Setting, announce_openclaw, command, command_app
+from toolguard_cli.commands.command_options import (
+    DryRun,
+    Offline,
+    Root,
+    announce_openclaw,
+    command,
+    command_app,
+    setting_names_offered,
+)
 from toolguard_cli.operations import set_setting
 from toolguard_cli.operations.change_setting import ChangeOptions
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.negative_numbers import TakesNegative
 from toolguard_cli.terminal.result import Result
+
+_ASSIGNED = re.compile(r"""([^=\["'\s]+(?:\[[^\]]*\][^=\["'\s]*)*)=(.*)""", re.DOTALL)
+ONE, SEVERAL = "PATH VALUE", "PATH=VALUE"
 
 app = command_app()
 
@@ -19,20 +32,23 @@ app = command_app()
 @command(
     app,
     "toolguard config set mode soft",
+    "toolguard config set pendingTimeoutMs 8m",
     "toolguard config set agents.main.escalationThreshold 50",
+    "toolguard config set mode=soft budget.mode=shadow metrics.enabled=true",
     """toolguard config set alwaysBlock '["gateway", "nodes"]'""",
     "toolguard config set plugins.entries.toolguard.enabled true --dry-run",
     cls=TakesNegative,
 )
 def config_set(
     places: Places,
-    path: Setting,
-    value: Annotated[
-        str,
+    words: Annotated[
+        list[str],
         typer.Argument(
-            metavar="VALUE",
-            help="JSON5; anything else is a string. Put -- before a string that starts with -.",
+            metavar=f"{ONE} | {SEVERAL}...",
+            help="VALUE is JSON5, or a duration like 8h for a time; anything else is a string. "
+            "Put -- before a string that starts with -.",
             show_default=False,
+            autocompletion=setting_names_offered,
         ),
     ],
     *,
@@ -41,11 +57,24 @@ def config_set(
     offline: Offline = False,
     as_json: bool = False,
 ) -> Result:
-    """Change one value.
+    """Change one value, or several.
 
-    Before anything is written, the whole config is checked with the change, also by OpenClaw if it is on PATH. A change that
-    would keep the gateway from starting is refused. A backup is written beside the file.
+    PATH is for example mode, agents.main.mode or plugins.entries["a b"]. Several changes are made together or not at all.
+    Before anything is written, the whole config is checked with the change, also by OpenClaw if it is on PATH and the
+    change is not of toolguard's own settings. A change that would keep the gateway from starting is refused. A backup is
+    written beside the file.
     """
-    announce_openclaw(offline=offline, as_json=as_json)
-    options = ChangeOptions(root=root, dry_run=dry_run, offline=offline)
-    return set_setting.run(places, path, value, options)
+    announce = partial(announce_openclaw, offline=offline, as_json=as_json)
+    options = ChangeOptions(root=root, dry_run=dry_run, offline=offline, before_asking=announce)
+    return set_setting.run_all(places, pairs(words), options)
+
+
+def pairs(words: list[str]) -> list[tuple[str, str]]:
+    """The paths and their values."""
+    assigned = [_ASSIGNED.fullmatch(word) for word in words]
+    if len(words) == 2 and not assigned[0]:  # noqa: PLR2004 - a path and its value
+        return [(words[0], words[1])]
+    if wrong := next((word for word, found in zip(words, assigned, strict=True) if not found), None):
+        hint = f"{wrong} has no value" if len(words) == 1 else f"{wrong} is not {SEVERAL}, and only one {ONE} can be given"
+        raise typer.BadParameter(hint, param_hint=SEVERAL)
+    return [(found[1], found[2]) for found in assigned if found]

@@ -11,12 +11,15 @@ from typing import Any
 from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import config_tree, env_vars, finding, schema_check
 from toolguard_cli.hostconfig.config_tree import ConfigTree, Steps
+from toolguard_cli.operations import setting_names
+from toolguard_cli.operations.setting_names import NamedSetting
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_cli.validation import ConfigSubject, entry_settings
 from toolguard_cli.validation.subject import DEFAULTS, OWN, value_at
 from toolguard_engine.config import plugin_manifest
+from toolguard_engine.wording import printable
 
 HEAD = (" ", "SETTING", "VALUE", "FROM")
 CHANGED = "*"
@@ -118,8 +121,11 @@ def _variables(value: Any) -> Iterator[str]:
 
 def _cells(row: SettingRow, folder: Path) -> tuple[str, ...]:
     mark = CHANGED if row.differs else " "
+    named = NamedSetting((*OWN, *row.steps), schema_check.at(plugin_manifest.config_schema(), row.steps))
+    unit = setting_names.unit_of(named) if isinstance(row.value, int) else 0
     value = NOT_SET if row.value is None and not row.is_set else json.dumps(row.value, ensure_ascii=False)
-    return mark, row.name, value, row.source(folder)
+    length = f" ({printable.duration(row.value * unit / 1000)})" if unit else ""
+    return mark, row.name, value + length, row.source(folder)
 
 
 def _legend(rows: list[SettingRow]) -> Iterator[Line]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from toolguard_cli.commands import config_get as get
 from toolguard_cli.commands.command_options import DryRun, Offline, Root, Setting, announce_openclaw, command, command_app
 from toolguard_cli.operations import setting_names
@@ -30,16 +32,17 @@ def unset(
 
     Comments around it are kept. The removal is checked like a change, and refused if the gateway could not start without it.
     """
-    announce_openclaw(offline=offline, as_json=as_json)
-    return run(places, path, ChangeOptions(root=root, dry_run=dry_run, offline=offline))
+    announce = partial(announce_openclaw, offline=offline, as_json=as_json)
+    return run(places, path, ChangeOptions(root=root, dry_run=dry_run, offline=offline, before_asking=announce))
 
 
 def run(places: Places, path: str, options: ChangeOptions) -> Result:
     """Raises `UserError`; then nothing was written."""
-    change = SettingChange(places, "config unset", path, options)
-    if change.draft.tree.part(change.named.steps) is None:
-        change.named, _ = setting_names.as_the_gateway_calls_it(change.named)
-    named = change.named
+    change = SettingChange(places, "config unset", [path], options)
+    (named,) = change.named
+    if change.draft.tree.part(named.steps) is None:
+        named, _ = setting_names.as_the_gateway_calls_it(named)
+        change.named = [named]
     _refuse_no_name(named, change, root=options.root)
     default = value_at(DEFAULTS, named.setting) if named.is_ours else None
     counts = f"; its default applies: {setting_names.shown(default)}" if default is not None else ""

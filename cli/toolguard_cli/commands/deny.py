@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import time
+from typing import Annotated
 
-from toolguard_cli.approvals import held_calls
+import typer
+
+from toolguard_cli.approvals import held_calls, only_waiting
 from toolguard_cli.commands.command_options import Nonce, Reason, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import deny_call
 from toolguard_cli.person import require_human
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import confirm as asking
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import RefusedError
@@ -19,14 +23,30 @@ from toolguard_engine.wording import printable
 app = command_app()
 
 
-@command(app, "toolguard deny 3f9a", "toolguard deny 3f9a --reason 'not on this host'")
-def run(places: Places, nonce: Nonce, *, reason: Reason = "") -> Result:
-    """Refuse a held call, or withdraw an unused approval."""
+@command(app, "toolguard deny", "toolguard deny 3f9a", "toolguard deny 3f9a --reason 'not on this host'")
+def run(
+    places: Places,
+    nonce: Nonce = "",
+    *,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Without a nonce: do not ask.")] = False,
+    reason: Reason = "",
+    as_json: bool = False,
+) -> Result:
+    """Refuse a held call, or withdraw an unused approval.
+
+    Without a nonce: the only call that waits, or a choice of them; shows the call and asks.
+    """
     require_human.refuse(places, "deny", loosens=False)
     with gateway_stores.user_errors(), held_calls.looked_up(places):
         config = gateway_stores.settings(places)
         try:
             ledger, decision = gateway_stores.nonces(places, config), gateway_stores.decision(reason)
+            if not nonce:
+                nonce = only_waiting.choose(places, ledger.entries(), "deny", as_json=as_json)
+                shown = held_calls.find(ledger.entries(), nonce, time.time(), "pending")
+                details = held_calls.details(shown, time.time())
+                if not (yes or asking.confirm(details, "Deny?", as_json=as_json)):
+                    return Result("deny", {"nonce": nonce}, (Line("info", f"{nonce} was not denied; it still waits"),), 1)
             entry, message = deny_call.deny(ledger, nonce, decision, config)
         except RefusedError as refused:
             if refused.cause != "used" or refused.entry is None:

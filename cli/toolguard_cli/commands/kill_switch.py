@@ -10,8 +10,13 @@ from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.operations import set_kill_switch
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result
+from toolguard_cli.terminal.shell_completion import offering
 
 app = command_app()
+
+
+def _actions(_options: object) -> list[tuple[str, str]]:
+    return [(request, "") for request in set_kill_switch.REQUESTS]
 
 
 @command(
@@ -22,10 +27,13 @@ app = command_app()
 )
 def kill_switch(
     places: Places,
-    action: Annotated[str, typer.Argument(metavar="on|off|status", help="What to do.", show_default=False)],
+    action: Annotated[
+        str,
+        typer.Argument(metavar="on|off|status", help="What to do.", show_default=False, autocompletion=offering(_actions)),
+    ],
     *,
     why: Annotated[
-        str, typer.Option("--why", help="The reason, for the agents and the audit log.", show_default=False)
+        str, typer.Option("--why", "--reason", help="The reason, for the agents and the audit log.", show_default=False)
     ] = "",
 ) -> Result:
     """Stop every tool call of every agent, or allow them again.

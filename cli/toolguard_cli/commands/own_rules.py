@@ -81,7 +81,7 @@ def listing(places: Places) -> Result:
         return Result(COMMAND, {"file": str(own.path), "rules": []}, _none(own.path))
     rows = [(p.rule.name, rule_view.adds(p.rule), str(p.at.line), rule_view.words(p.rule)) for p in found]
     data = [{**rule_view.public(p.rule), "line": p.at.line} for p in found]
-    lines = (*tables.wrapped(HEAD, rows), Line("info", f"{_counted(len(found))} in {printable.plain(str(own.path))}"))
+    lines = (*tables.table(HEAD, rows), Line("info", f"{_counted(len(found))} in {printable.plain(str(own.path))}"))
     return Result(COMMAND, {"file": str(own.path), "rules": data}, lines)
 
 
@@ -93,7 +93,7 @@ def _faulty(places: Places, report: Result) -> Result:
     lines = list(report.lines)
     if good:
         lines.append(Line("info", "these rules are valid:"))
-        lines += tables.wrapped(GOOD_HEAD, ((each.name, rule_view.adds(each), rule_view.words(each)) for each in good))
+        lines += tables.table(GOOD_HEAD, ((each.name, rule_view.adds(each), rule_view.words(each)) for each in good))
     names = [each.name for each in own.rules]
     lines.append(Line("warn", f"{IN_FORCE}: {printable.plain(', '.join(names)) or 'none'}"))
     lines += [Line("warn", NONE_COUNT)] if own.unread else []

@@ -51,7 +51,7 @@ def _lines(found: list[HeldCall], now: float, everything: bool) -> list[Line]:
         lines += [Line("info", f"would {line}") for line in held_calls.would_do(only, now)]
         lines.append(Line("next", f"toolguard approve {waiting[0]}, or toolguard deny {waiting[0]}"))
     elif waiting:
-        lines.append(Line("next", "toolguard approve NONCE (shows it first)"))
+        lines.append(Line("next", "toolguard approve (asks which one, and shows it first)"))
     return lines
 
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import time
 from functools import partial
-from typing import Annotated
-
-import typer
 
 from toolguard_cli.approvals import grant_view
 from toolguard_cli.approvals.grant_view import missing, public, words
-from toolguard_cli.commands.command_options import DryRun, Reason, command, command_app
+from toolguard_cli.commands.command_options import DryRun, GrantId, Reason, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.person import require_human
 from toolguard_cli.system.paths import Places
@@ -27,7 +24,7 @@ app = command_app()
 @command(app, "toolguard revoke g-1a2b")
 def run(
     places: Places,
-    grant_id: Annotated[str, typer.Argument(metavar="ID", help="The id that toolguard grants shows.", show_default=False)],
+    grant_id: GrantId,
     *,
     reason: Reason = "",
     dry_run: DryRun = False,

@@ -37,6 +37,8 @@ AT_ONCE = 4
 """Checks that run at the same time."""
 SLOW = frozenset({"hook-order", "whole-config"})
 """They ask OpenClaw, so they begin first."""
+LIVE = "live"
+"""The group of the checks on a temporary gateway. They are always shown: `--live` asks for this proof."""
 TICK = 0.1
 _KINDS: dict[Guards, Status] = {"yes": "ok", "partly": "warn", "observes": "warn", "no": "error"}
 _GROUP, _ID = max(len(row.group) for row in TABLE), max(len(row.id) for row in TABLE)
@@ -44,10 +46,11 @@ _GROUP, _ID = max(len(row.group) for row in TABLE), max(len(row.id) for row in T
 app = command_app()
 
 
-@command(app, "toolguard doctor", "toolguard doctor --fix", "toolguard doctor --live", "toolguard doctor --json")
+@command(app, "toolguard doctor", "toolguard doctor -v", "toolguard doctor --fix", "toolguard doctor --live")
 def doctor(
     places: Places,
     *,
+    everything: Annotated[bool, typer.Option("-v", "--verbose", "--all", help="Show also the checks that passed.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Repair what can be repaired without losing anything.")] = False,
     yes: Annotated[bool, typer.Option("-y", "--yes", help="With --fix: do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="With --fix: show what would be done; write nothing.")] = False,
@@ -58,9 +61,10 @@ def doctor(
 ) -> Result:
     """Check that the guard really guards.
 
-    Each problem is shown with its fix. The last line says GUARDED, partly guarded, OBSERVING or NOT guarded. OBSERVING means
-    mode shadow: calls are judged and logged, but never held or blocked. The exit code is 1 if any check fails or the last
-    line says NOT guarded, and 0 otherwise, even if there are warnings. Asking OpenClaw for its hooks takes a few seconds.
+    Shows each problem with its fix, and a summary; -v shows all checks. The last line says GUARDED, partly guarded,
+    OBSERVING or NOT guarded. OBSERVING means mode shadow: calls are judged and logged, but never held or blocked. The exit
+    code is 1 if any check fails or the last line says NOT guarded, and 0 otherwise, even if there are warnings. Asking
+    OpenClaw for its hooks takes a few seconds.
 
     --fix shows what it would repair and asks, then checks again. --live starts your OpenClaw in a temporary folder, without
     your settings and with a scripted model only; it takes up to a minute.
@@ -69,7 +73,7 @@ def doctor(
         raise typer.BadParameter("only has an effect with --fix", param_hint="--yes" if yes else "--dry-run")
     if sys.__stderr__ and not faulthandler.is_enabled():
         faulthandler.enable(sys.__stderr__)
-    return run(places, fix=fix, yes=yes, dry_run=dry_run, live=live, as_json=as_json)
+    return run(places, fix=fix, yes=yes, dry_run=dry_run, live=live, everything=everything, as_json=as_json)
 
 
 @dataclass(frozen=True)
@@ -92,7 +96,7 @@ class Repair:
     problem: str = ""
 
 
-def run(
+def run(  # noqa: PLR0913 - as above
     places: Places,
     *,
     openclaw: tuple[str, ...] | None = None,
@@ -100,11 +104,12 @@ def run(
     yes: bool = False,
     dry_run: bool = False,
     live: bool = False,
+    everything: bool = True,
     as_json: bool = False,
 ) -> Result:
     """Exit code 1 if any check is an error or nothing is guarded.
 
-    `openclaw`: the command that runs OpenClaw; by default the one on PATH.
+    `openclaw`: the command that runs OpenClaw; by default the one on PATH. `everything`: the lines name passed checks too.
     """
     if fix and not dry_run:
         require_human.refuse(places, "doctor --fix")
@@ -116,13 +121,16 @@ def run(
     planned = list({step.words: step for found in seen for step in found.steps}.values()) if fix else []
     again = shlex.join(["toolguard", "doctor", "--fix", *places.given])
     if not planned:
-        return _result([*seen, *_proved(subject, live=live, as_json=as_json)], again, fix=fix)
+        return _result([*seen, *_proved(subject, live=live, as_json=as_json)], again, fix=fix, everything=everything)
     words = [step.words for step in planned]
     if dry_run or not (yes or asking.confirm(words, "Make these repairs?", as_json=as_json, what="what would be repaired")):
-        return _result([*seen, *_proved(subject, live=live, as_json=as_json)], again, fix=fix, planned=words)
+        return _result(
+            [*seen, *_proved(subject, live=live, as_json=as_json)], again, fix=fix, everything=everything, planned=words
+        )
     repairs = [_repaired(step) for step in planned]
     subject = replace(look(places), openclaw=program)
-    return _result([*examine(subject), *_proved(subject, live=live, as_json=as_json)], again, fix=fix, repairs=repairs)
+    seen = [*examine(subject), *_proved(subject, live=live, as_json=as_json)]
+    return _result(seen, again, fix=fix, everything=everything, repairs=repairs)
 
 
 def _found() -> tuple[str, ...]:
@@ -193,7 +201,7 @@ def _proved(subject: DoctorSubject, *, live: bool, as_json: bool) -> list[CheckR
 
 
 def _as_found(check: Check) -> CheckReport:
-    return CheckReport(ListedCheck("live", check.id, lambda _: check), check, [])
+    return CheckReport(ListedCheck(LIVE, check.id, lambda _: check), check, [])
 
 
 def _repaired(step: Fix) -> Repair:
@@ -204,16 +212,23 @@ def _repaired(step: Fix) -> Repair:
 
 
 def _result(
-    seen: list[CheckReport], again: str, *, fix: bool, planned: Sequence[str] = (), repairs: Sequence[Repair] = ()
+    seen: list[CheckReport],
+    again: str,
+    *,
+    fix: bool,
+    everything: bool,
+    planned: Sequence[str] = (),
+    repairs: Sequence[Repair] = (),
 ) -> Result:
     """`again`: the command that repairs; `planned`: repairs that were not made."""
     checks = [found.check for found in seen]
+    shown = [found for found in seen if everything or found.check.status != "ok" or found.row.group == LIVE]
     verdict = guard_verdict.of(checks)
     lines = [
         *(line for repair in repairs for line in _repair_lines(repair)),
-        *(line for number, found in enumerate(seen) for line in _lines(found, first=_opens(seen, number))),
+        *(line for number, found in enumerate(shown) for line in _lines(found, first=_opens(shown, number))),
         *(Line("info", f"would repair: {words}") for words in planned),
-        *_summary(seen, "" if fix else again),
+        *_summary(seen, "" if fix else again, hidden=len(seen) - len(shown)),
         *_unchanged(seen, planned, fix=fix),
         Line(_KINDS[verdict.guarded], verdict.words),
     ]
@@ -247,13 +262,15 @@ def _lines(found: CheckReport, *, first: bool) -> Iterator[Line]:
         yield Line("info", f"{indent}-> {check.fix}")
 
 
-def _summary(seen: list[CheckReport], again: str) -> Iterator[Line]:
+def _summary(seen: list[CheckReport], again: str, *, hidden: int) -> Iterator[Line]:
     errors = sum(found.check.status == "error" for found in seen)
     warnings = sum(found.check.status == "warn" for found in seen)
+    more = " (-v shows them)" if hidden else ""
     if not errors and not warnings:
-        yield Line("info", f"all {len(seen)} checks passed")
+        yield Line("info", f"all {len(seen)} checks passed{more}")
         return
-    yield Line("info", f"{len(seen)} checks: {_many(errors, 'error')}, {_many(warnings, 'warning')}")
+    passed = f"{len(seen) - errors - warnings} passed{more}"
+    yield Line("info", f"{len(seen)} checks: {_many(errors, 'error')}, {_many(warnings, 'warning')}, {passed}")
     if again and (fixable := sum(bool(found.steps) for found in seen)):
         yield Line("next", f"{again} (shows what it would do; can repair {fixable} of them)")
 

@@ -16,6 +16,7 @@ from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.policy import offline_guard, transcripts, tuning
 from toolguard_cli.policy.tuning import Advice, RuleTally
+from toolguard_cli.system import time_spans
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import progress, tables
 from toolguard_cli.terminal.result import Line, Result
@@ -48,7 +49,7 @@ def run(
     approved, it suggests the grant or the threshold that would have avoided those prompts, and counts what else that would
     have allowed. Nothing is changed: run the commands that you agree with.
     """
-    after = time.time() - tables.seconds(since)
+    after = time.time() - time_spans.seconds(since, "--since")
     judged = offline_guard.load(places)
     with gateway_stores.user_errors():
         asked = tuning.asked(stores.audit_log(places.state_dir).events(), after)

@@ -19,6 +19,7 @@ from toolguard_cli.commands.audit import safe_cell
 from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.status import cost_format
+from toolguard_cli.system import time_spans
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
@@ -37,14 +38,11 @@ GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 SHOWN = 50
 """Rows of the table; `--json` and `--csv` have all."""
 
-WIDE = 140
-"""Columns of a terminal."""
-
 NAMES = ("name", "provider", "agent", "gateway")
 _NAMED: dict[Grouping, tuple[str, ...]] = {"model": ("name", "provider"), "session": ("name", "agent", "gateway")}
 _NUMBERS = ("CALLS", "FAILED", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST")
-SPELLED = "write it like 30m, 12h, 7d or 2026-11-01"
-_ROUNDED = {HOUR_MS: "from the full hour", DAY_MS: "from the full day"}
+SPELLED = f"write it like {time_spans.SPELLED}, or as a day like 2026-11-01"
+_ROUNDED = {HOUR_MS: "from the full hour", DAY_MS: "from the full day in UTC"}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 app = command_app()
@@ -61,7 +59,7 @@ def show_usage(
     places: Places,
     *,
     by: Annotated[str, typer.Option("--by", help="model, agent, gateway, session or day.")] = "model",
-    since: Annotated[str, typer.Option("--since", help="30m, 12h, 7d, or a day like 2026-11-01 (UTC).")] = "7d",
+    since: Annotated[str, typer.Option("--since", help=f"{time_spans.SPELLED}, or a day like 2026-11-01 (UTC).")] = "7d",
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV for a spreadsheet.")] = False,
     as_json: bool = False,
 ) -> Result:
@@ -149,7 +147,7 @@ def _moment(text: str, now: int) -> int:
     shown = f"--since {printable.cut(text, 40)!r}"
     try:
         if not _DATE.fullmatch(text):
-            return now - tables.seconds(text) * 1000
+            return now - time_spans.seconds(text, "--since") * 1000
         day = date.fromisoformat(text)
     except (UserError, ValueError) as error:
         raise ValueError(f"{shown} is neither a duration nor a day; {SPELLED}") from error
@@ -177,7 +175,7 @@ def _lines(found: UsageShares, by: Grouping, shares: Sequence[Share], total: Tot
     head = (*(by if name == "name" else name for name in _NAMED.get(by, ("name",))), *_NUMBERS, f"OF {of}")
     rows = [_row(one, by, total) for one in shares[:SHOWN]]
     rows.append(_row(Share("total", total), by, total))
-    lines = [Line("info", _since(found, by)), *tables.table(*_aligned(head, rows, by), _widest())]
+    lines = [Line("info", _since(found, by)), *tables.table(*_aligned(head, rows, by))]
     if (more := len(shares) - SHOWN) > 0:
         lines.append(Line("info", f"and {more} more, which the total includes (--json and --csv list all)"))
     if total.estimated_usd:
@@ -195,7 +193,7 @@ def _lines(found: UsageShares, by: Grouping, shares: Sequence[Share], total: Tot
 def _since(found: UsageShares, by: Grouping) -> str:
     kept = "rawDays" if by == "session" else "dailyDays"
     why = f"nothing older is kept: metrics.retention.{kept}" if found.cut else _ROUNDED[found.length]
-    return f"since {datetime.fromtimestamp(found.start / 1000, UTC):%Y-%m-%d %H:%M} UTC ({why})"
+    return f"since {printable.moment(found.start / 1000)} ({why})"
 
 
 def _row(one: Share, by: Grouping, total: Totals) -> tuple[str, ...]:
@@ -211,10 +209,6 @@ def _aligned(head: Sequence[str], rows: list[tuple[str, ...]], by: Grouping) -> 
     widths = [max(len(row[at]) for row in (head, *rows)) for at in range(len(head))]
     titles = [text.upper() if at < named else text.rjust(widths[at]) for at, text in enumerate(head)]
     return titles, [[text if at < named else text.rjust(widths[at]) for at, text in enumerate(row)] for row in rows]
-
-
-def _widest() -> int:
-    return tables.MAX_CELL if tables.width() >= WIDE else tables.MAX_CELL // 2
 
 
 def _dated(one: Share) -> Share:

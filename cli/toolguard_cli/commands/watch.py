@@ -23,7 +23,6 @@ from toolguard_cli.operations import approve_call, deny_call
 from toolguard_cli.person import require_human
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_cli.terminal import tables
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config
@@ -107,7 +106,7 @@ def changes(known: list[HeldCall], shown: dict[str, str], *, first: bool) -> lis
 def line(entry: HeldCall, now: float, *, as_json: bool) -> str:
     if as_json:
         return json.dumps(held_calls.public(entry, now))
-    at = tables.local(entry.decided or entry.created)
+    at = printable.moment(entry.decided or entry.created)
     by = f"  by {entry.by}" if entry.by else ""
     return printable.cut(f"{at}  {entry.nonce}  {entry.status}{by}  {entry.tool}  {entry.agent or '-'}  {entry.shown}", 500)
 

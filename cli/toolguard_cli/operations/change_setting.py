@@ -1,8 +1,8 @@
-"""Changes one path of the config: checks the whole config with the change before writing it, and reports the diff."""
+"""Changes paths of the config: checks the whole config with the change before writing it, and reports the diff."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +17,11 @@ from toolguard_cli.operations import answer_lines
 from toolguard_cli.operations import setting_names as names
 from toolguard_cli.person import require_human
 from toolguard_cli.policy import accepted_view
+from toolguard_cli.setup import install_record, plugin_folder
 from toolguard_cli.setup.config_lock import locked
 from toolguard_cli.setup.plugin_entry import ENTRY
 from toolguard_cli.system.errors import UserError
-from toolguard_cli.system.paths import Places
+from toolguard_cli.system.paths import Places, plugin_source
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_cli.validation import ConfigFinding, ConfigSubject, entry_settings, file_texts, startup
 from toolguard_engine.stores import open as stores
@@ -36,8 +37,9 @@ _ON_A_DRAFT = tuple(check for check in validation.CHECKS if check is not file_te
 
 @dataclass(frozen=True)
 class ChangeOptions:
-    """`openclaw`: the command that runs OpenClaw; None for the one on PATH. `vouched`: the caller is known to be a user.
-    `where`: the place recorded in the audit log."""
+    """`openclaw`: the command that validates; None: the one on PATH, where toolguard cannot know the answer itself.
+    `vouched`: the caller is known to be a user. `where`: the place recorded in the audit log. `before_asking`: is called
+    before OpenClaw is asked, which takes seconds."""
 
     root: bool = False
     dry_run: bool = False
@@ -45,6 +47,7 @@ class ChangeOptions:
     openclaw: tuple[str, ...] | None = None
     vouched: bool = False
     where: str = "cli"
+    before_asking: Callable[[], None] = lambda: None
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -61,9 +64,9 @@ class Judged:
 
 
 class SettingChange:
-    """One change of one path. Raises `UserError` if it cannot be made; then nothing was written."""
+    """One change of one or more paths. Raises `UserError` if it cannot be made; then nothing was written."""
 
-    def __init__(self, places: Places, command: str, path: str, options: ChangeOptions) -> None:
+    def __init__(self, places: Places, command: str, paths: Sequence[str], options: ChangeOptions) -> None:
         self._caller = None if options.vouched else require_human.caller(places, command, loosens=not options.dry_run)
         self.places = places
         self.command = command
@@ -71,9 +74,14 @@ class SettingChange:
         self.openclaw = options.asked
         self.notes: list[Line] = []
         self.draft = Draft(config_tree.read(places.config))
-        self.named = names.resolve(path, self.draft.tree, root=options.root)
-        names.refuse_other_agents(self.named, path, self.draft.tree, f"toolguard {command}")
-        names.refuse_missing_entry(self.named, self.draft.tree, self._command("install"))
+        self.named = [names.resolve(path, self.draft.tree, root=options.root) for path in paths]
+        for named, path in zip(self.named, paths, strict=True):
+            names.refuse_other_agents(named, path, self.draft.tree, f"toolguard {command}")
+            names.refuse_missing_entry(named, self.draft.tree, self._command("install"))
+
+    @property
+    def whole(self) -> str:
+        return ", ".join(named.whole for named in self.named)
 
     def note(self, text: str) -> None:
         self.notes.append(Line("info", printable.plain(text)))
@@ -103,11 +111,10 @@ class SettingChange:
         return self._result(action, list(self.draft.diff()), judged, backups, made)
 
     def _about(self) -> list[str]:
-        """What the user confirms: the setting, its current and its new value, and what becomes weaker."""
-        steps, made = self.named.steps, self._made()
-        old, new = (_value(tree, steps) for tree in (self.draft.before, self.draft.tree))
+        """What the user confirms: each setting, its current and its new value, and what becomes weaker."""
+        made, before, after = self._made(), self.draft.before, self.draft.tree
         return [
-            f"{self.named.whole}: {old} -> {new}",
+            *(f"{each.whole}: {_value(before, each.steps)} -> {_value(after, each.steps)}" for each in self.named),
             *made.by_hand,
             *(f"this guards less: {each.text}" for each in made.weaker),
         ]
@@ -126,7 +133,7 @@ class SettingChange:
         if before.part(ENTRY) is not None and after.part(ENTRY) is None:
             raise UserError(f"that would remove toolguard from {after.path}", self._command("uninstall"))
         if startup.lacks_mode(after) and not startup.lacks_mode(before):
-            whole = printable.cut(self.named.whole, 200)
+            whole = printable.cut(self.whole, 200)
             message = f"the gateway does not start without gateway.mode, and this change of {whole} would remove it"
             raise UserError(
                 message, f"nothing was written; {self._command('config', 'set', 'gateway.mode', 'VALUE')} changes it"
@@ -135,9 +142,12 @@ class SettingChange:
         found = validation.findings(after, self.places, checks=_ON_A_DRAFT)
         self._refuse(self._new_errors(found, known))
         fresh = [each for each in found if each.level == "warn" and _identity(each) not in known]
+        if self._is_certain():
+            return Judged(validation.errors(found), fresh)
         if not self.openclaw or not validation.can_be_asked(after):
             self._refuse_unchecked("none is on PATH")
             return Judged(validation.errors(found), fresh)
+        self.options.before_asking()
         found = validation.findings(after, self.places, openclaw=self.openclaw, checks=_ON_A_DRAFT)
         silent = list(filter(openclaw_check.is_silent, found))
         for each in silent:
@@ -147,6 +157,14 @@ class SettingChange:
             self._refuse(self._new_errors(found, known))
         return Judged(validation.errors(found), [*fresh, *silent], asked=not silent)
 
+    def _is_certain(self) -> bool:
+        """Whether OpenClaw could add nothing: these are settings of toolguard without variables, and the gateway validates
+        them against the schema of the installed plugin, which is the one that was used here."""
+        if self.options.openclaw is not None or not all(named.is_ours for named in self.named):
+            return False
+        values = [self.draft.tree.get(*named.steps) for named in self.named]
+        return not any("${" in names.shown(value, 10_000) for value in values) and _has_our_schema(self.places)
+
     def _refuse(self, wrong: list[ConfigFinding]) -> None:
         if wrong:
             raise UserError(
@@ -155,24 +173,26 @@ class SettingChange:
 
     def _fix(self, wrong: ConfigFinding) -> str:
         """The next step. The fixes of findings about the new value do not apply, because it was not written."""
-        is_value = self._touches(wrong) and self.draft.tree.part(self.named.steps) is not None
-        if is_value and (written := names.as_list(self.named, self.draft.tree.get(*self.named.steps))):
-            return f"write it as a list: {written}"
-        return "choose another value" if is_value or not wrong.fix else wrong.fix
+        touched = [
+            named for named in self.named if _is_below(wrong, named) and self.draft.tree.part(named.steps) is not None
+        ]
+        for named in touched:
+            if written := names.as_list(named, self.draft.tree.get(*named.steps)):
+                return f"write it as a list: {written}"
+        return "choose another value" if touched or not wrong.fix else wrong.fix
 
     def _new_errors(self, found: list[ConfigFinding], known: set[tuple[str, str]]) -> list[ConfigFinding]:
         return [each for each in validation.errors(found) if _identity(each) not in known or self._touches(each)]
 
     def _touches(self, each: ConfigFinding) -> bool:
-        whole = self.named.whole
-        return each.path == whole or each.path.startswith((f"{whole}.", f"{whole}["))
+        return any(_is_below(each, named) for named in self.named)
 
     def _refuse_unchecked(self, why: str) -> None:
         """Raises `UserError` outside of toolguard's settings, where only OpenClaw knows what the gateway accepts."""
-        known = entry_settings.is_known(self.named.steps, self.draft.tree.get(*self.named.steps))
+        known = all(entry_settings.is_known(each.steps, self.draft.tree.get(*each.steps)) for each in self.named)
         if not known and not self.options.offline and validation.can_be_asked(self.draft.tree):
             raise UserError(
-                f"only OpenClaw knows whether the gateway accepts {printable.cut(self.named.whole, 200)}, and {why}",
+                f"only OpenClaw knows whether the gateway accepts {printable.cut(self.whole, 200)}, and {why}",
                 "nothing was written; repeat where openclaw is available, or with --offline to skip the check",
             )
 
@@ -180,7 +200,7 @@ class SettingChange:
         self, action: str, diff: list[str], judged: Judged, backups: list[Path], made: accepted_view.Made | None = None
     ) -> Result:
         """`made`: computed before writing, because it is accepted then."""
-        dry_run, file = self.options.dry_run, str(nearest(self.draft.tree, self.named.steps).file.path)
+        dry_run, file = self.options.dry_run, str(nearest(self.draft.tree, self.named[0].steps).file.path)
         made = made or self._made()
         weaker = [printable.plain(each.text) for each in made.weaker]
         lines = [Line("ok", printable.plain(f"{action} ({file})")), *self.notes]
@@ -195,7 +215,8 @@ class SettingChange:
         if diff:
             lines += self._next(judged)
         data = {
-            "path": self.named.whole,
+            "path": self.named[0].whole,
+            "paths": [named.whole for named in self.named],
             "file": file,
             "changed": bool(diff),
             "dryRun": dry_run,
@@ -214,17 +235,30 @@ class SettingChange:
 
     def _next(self, judged: Judged) -> list[Line]:
         lines = []
-        if not judged.asked and not self.named.is_ours:
+        if not judged.asked and not all(named.is_ours for named in self.named):
             lines.append(Line("warn", "OpenClaw was not asked whether the gateway accepts this"))
         if self.options.dry_run:
             return [*lines, Line("info", "nothing was written (--dry-run)")]
-        by_itself = self.named.steps[: len(PLUGINS)] == PLUGINS
+        by_itself = all(named.steps[: len(PLUGINS)] == PLUGINS for named in self.named)
         return [*lines, Line("next", self._by_itself() if by_itself else "restart the gateway")]
 
     def _by_itself(self) -> str:
         with suppress(OSError):  # the setting is written
             return APPLIED_SOON if stores.engines(self.places.state_dir).running() else APPLIED_LATER
         return APPLIED_SOON
+
+
+def _has_our_schema(places: Places) -> bool:
+    """Whether the installed plugin has the settings of this toolguard."""
+    try:
+        known = install_record.load(places.record)
+    except UserError:
+        return False
+    return known is not None and plugin_folder.has_same_manifest(plugin_source(), Path(known.plugin))
+
+
+def _is_below(each: ConfigFinding, named: names.NamedSetting) -> bool:
+    return each.path == named.whole or each.path.startswith((f"{named.whole}.", f"{named.whole}["))
 
 
 def _value(tree: ConfigTree, steps: config_tree.Steps) -> str:

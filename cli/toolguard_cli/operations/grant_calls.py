@@ -8,9 +8,9 @@ import msgspec
 
 from toolguard_cli.approvals import grant_view
 from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.system import time_spans
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_cli.terminal import tables
 from toolguard_engine.approvals import grant_matching
 from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.stores import audit_log
@@ -37,7 +37,7 @@ class GrantRequest:
 
 def draft(request: GrantRequest, now: float) -> Grant:
     """The grant for a request, without an id yet. Raises `UserError`."""
-    expires = 0 if request.lasts == NEVER else now + tables.seconds(request.lasts)
+    expires = 0 if request.lasts == NEVER else now + time_spans.seconds(request.lasts, "--for")
     fields = {
         "id": "g-new",
         "tool": request.tool,

@@ -8,12 +8,9 @@ from typing import Any, Literal
 from toolguard_cli.approvals import held_calls
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.person import require_human
-from toolguard_cli.policy import not_guarded
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_cli.terminal import tables
 from toolguard_cli.terminal.result import Line, Result
-from toolguard_engine.rules import vocabulary
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
@@ -34,6 +31,8 @@ def parse_request(text: str) -> KillSwitchRequest:
     found = next((request for request in REQUESTS if request == text.strip().lower()), None)
     if found is not None:
         return found
+    from toolguard_engine.rules import vocabulary  # noqa: PLC0415 - it brings half of the engine along
+
     near = vocabulary.nearest(text.lower(), REQUESTS)
     raise ValueError(
         f"{printable.cut(text, 40)!r} is not one of {', '.join(REQUESTS)}{f'; did you mean {near}?' if near else ''}"
@@ -99,6 +98,8 @@ def unguarded(places: Places) -> list[Line]:
     """Warnings if no gateway has the plugin, because then nothing stops a call."""
     if _gateways(places):
         return []
+    from toolguard_cli.policy import not_guarded  # noqa: PLC0415 - it brings the parser of configs along
+
     try:
         found = list(not_guarded.warnings(places, ""))
     except UserError as error:
@@ -133,7 +134,7 @@ def _off_next() -> Line:
 
 
 def words(thrown: KillSwitchState) -> str:
-    since = f", since {tables.local(thrown.at)}" if thrown.at > 0 else ""
+    since = f", since {printable.moment(thrown.at)}" if thrown.at > 0 else ""
     by = f" (by {printable.cut(thrown.by, 100)})" if thrown.by else ""
     return printable.plain(f"{printable.cut(thrown.why, 300) or 'no reason was given'}{by}{since}")
 

@@ -1,23 +1,46 @@
-"""Sets one value of the config: for `toolguard config set` and the dashboard."""
+"""Sets values of the config: for `toolguard config set` and the dashboard."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from toolguard_cli.hostconfig.draft import Draft
 from toolguard_cli.operations import setting_names
 from toolguard_cli.operations.change_setting import ChangeOptions, SettingChange
+from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result
 
 
 def run(places: Places, path: str, text: str, options: ChangeOptions) -> Result:
     """Raises `UserError`; then nothing was written."""
-    change = SettingChange(places, "config set", path, options)
-    change.named, agent = setting_names.as_the_gateway_calls_it(change.named)
+    return run_all(places, [(path, text)], options)
+
+
+def run_all(places: Places, pairs: Sequence[tuple[str, str]], options: ChangeOptions) -> Result:
+    """All of them or none, in one write. Raises `UserError`; then nothing was written."""
+    change = SettingChange(places, "config set", [path for path, _ in pairs], options)
+    values = [_value(change, at, text) for at, (_, text) in enumerate(pairs)]
+    wholes = [named.whole for named in change.named]
+    if twice := next((whole for whole in wholes if wholes.count(whole) > 1), ""):
+        raise UserError(f"{twice} is given twice", "nothing was written; give it once")
+
+    def edit(draft: Draft) -> None:
+        for named, value in zip(change.named, values, strict=True):
+            draft.set(named.steps, value)
+
+    shown = [setting_names.shown(value) for value in values]
+    done = ", ".join(f"{whole} to {value}" for whole, value in zip(wholes, shown, strict=True))
+    same = ", ".join(f"{whole} is already {value}" for whole, value in zip(wholes, shown, strict=True))
+    return change.make(edit, f"set {done}", same)
+
+
+def _value(change: SettingChange, at: int, text: str) -> Any:
+    change.named[at], agent = setting_names.as_the_gateway_calls_it(change.named[at])
     if agent:
         change.note(f"OpenClaw runs this agent as {agent}; settings under another spelling have no effect")
-    value = setting_names.value_for(change.named, text)
+    value = setting_names.value_for(change.named[at], text)
     if setting_names.is_meant_otherwise(text, value):
         change.note(f"this setting takes a string, so {text} was read as one")
-    whole, shown = change.named.whole, setting_names.shown(value)
-    return change.make(
-        lambda draft: draft.set(change.named.steps, value), f"set {whole} to {shown}", f"{whole} is already {shown}"
-    )
+    return value

@@ -17,6 +17,7 @@ from toolguard_cli.hostconfig import schema_check as schema
 from toolguard_cli.hostconfig.config_tree import ConfigTree, Steps
 from toolguard_cli.migrations.hostloops import agent_id
 from toolguard_cli.setup.plugin_entry import ENTRY
+from toolguard_cli.system import time_spans
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.validation import entry_settings
 from toolguard_cli.validation.subject import OWN
@@ -139,6 +140,8 @@ def value_for(named: NamedSetting, text: str) -> Any:
     Raises `UserError` for an invalid list or object.
     """
     wants_text = named.schema is not None and named.schema.get("type") == "string"
+    if named.is_ours and (length := _duration(named, text)) is not None:
+        return length
     try:
         value: Any = json5_edit.loads(text)
     except json5_edit.Json5Error as error:
@@ -147,6 +150,27 @@ def value_for(named: NamedSetting, text: str) -> Any:
         quoted = shlex.quote(json.dumps(printable.cut(text, 80), ensure_ascii=False))
         raise UserError(f"VALUE is not valid JSON5: {error.message}", f"fix it; to set a string, write {quoted}") from error
     return text if wants_text and not isinstance(value, str) else value
+
+
+UNITS = {"Ms": 1, "Seconds": 1_000, "minutesAlone": 60_000, "Minutes": 60_000, "Hours": 3_600_000, "Days": 86_400_000}
+"""How names of settings end that count a time, and the milliseconds of what they count."""
+
+
+def unit_of(named: NamedSetting) -> int:
+    """The milliseconds of the unit that the setting counts; 0 if it is no duration."""
+    is_number = (named.schema or {}).get("type") in ("integer", "number")
+    return next((size for end, size in UNITS.items() if is_number and str(named.steps[-1]).endswith(end)), 0)
+
+
+def _duration(named: NamedSetting, text: str) -> int | None:
+    """`8h` in the unit of the setting; None if it is no duration. Raises `UserError` if the unit cannot express it."""
+    unit, length = unit_of(named), time_spans.milliseconds(text)
+    if not unit or length is None:
+        return None
+    if length % unit:
+        unit_name = next(name for name in ("1d", "1h", "1m", "1s", "1ms") if time_spans.milliseconds(name) == unit)
+        raise UserError(f"{named.whole} counts in steps of {unit_name}: {text} is not a multiple", "choose another duration")
+    return length // unit
 
 
 def as_list(named: NamedSetting, value: Any) -> str:
@@ -176,8 +200,8 @@ def as_the_gateway_calls_it(named: NamedSetting) -> tuple[NamedSetting, str]:
     return (NamedSetting((*OWN, "agents", meant, *rest), named.schema), meant) if meant not in {"", written} else (named, "")
 
 
-def shown(value: Any) -> str:
-    return printable.cut(json.dumps(value, ensure_ascii=False), 120)
+def shown(value: Any, most: int = 120) -> str:
+    return printable.cut(json.dumps(value, ensure_ascii=False), most)
 
 
 def refuse_missing_entry(named: NamedSetting, tree: ConfigTree, command: str) -> None:

@@ -20,7 +20,6 @@ from toolguard_cli.setup import install_record
 from toolguard_cli.setup.plugin_entry import ENTRY
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_cli.terminal import tables
 from toolguard_cli.terminal.result import Line
 from toolguard_engine.approvals.ledger import Decision
 from toolguard_engine.config.settings import parse
@@ -193,7 +192,7 @@ def take(places: Places, changes: Sequence[StrictnessChange], where: str) -> lis
 
 
 def words(notice: Notice) -> str:
-    since = f", since {tables.local(notice.since)}" if notice.since > 0 else ""
+    since = f", since {printable.moment(notice.since)}" if notice.since > 0 else ""
     return f"{printable.plain(notice.text)}{since}"
 
 

@@ -134,6 +134,15 @@ def _refusal(path: Path, user: int) -> str:
     return ""
 
 
+def has_same_manifest(source: Path, target: Path) -> bool:
+    """Whether both folders describe the same settings."""
+    try:
+        ours, theirs = (atomic.read_bounded(folder / MANIFEST, MAX_MANIFEST_BYTES) for folder in (source, target))
+    except OSError:
+        return False
+    return ours == theirs
+
+
 def plugin_id(path: Path) -> str:
     try:
         value = json.loads(atomic.read_bounded(path / MANIFEST, MAX_MANIFEST_BYTES))

@@ -50,7 +50,7 @@ class Places:
 
 
 def find(state_dir: Path | None, config: Path | None, env: Mapping[str, str] = os.environ) -> Places:
-    """The places for these options and this environment, as absolute paths. Raises `UserError` if one is not UTF-8."""
+    """The places for these options and this environment, as absolute paths. Raises `UserError` for a path that is none."""
     account = Path(env.get("HOME") or Path.home())
     home = _absolute(Path(env.get("OPENCLAW_HOME") or account), account)
     usual = [home / name for name in STATE_NAMES]
@@ -69,6 +69,9 @@ def find(state_dir: Path | None, config: Path | None, env: Mapping[str, str] = o
 
 def _absolute(path: Path, home: Path) -> Path:
     """Expands `~` to the home that OpenClaw uses. Like OpenClaw, does not expand `~name`."""
+    if path.parts[:1] and path.parts[0].startswith("-"):
+        message = f"{str(path)!a} is read as a path here, but starts like an option"
+        raise UserError(message, f"give a path before it; if this is one, write {f'./{path}'!a}")
     try:
         str(path).encode()
     except UnicodeEncodeError as error:

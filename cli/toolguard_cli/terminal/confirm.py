@@ -22,5 +22,16 @@ def confirm(lines: Sequence[str], question: str, *, as_json: bool, what: str = "
         typer.echo(f"      {line}", err=as_json or not can_ask)
     if not can_ask:
         raise UserError("there is no terminal to ask in", f"review {what} above; if you agree, repeat with --yes")
-    typer.echo(f"{question} [y/N] ", nl=False, err=as_json)
-    return sys.stdin.readline().strip().lower() in YES
+    return _answer(f"{question} [y/N]", as_json=as_json) in YES
+
+
+def typed(lines: Sequence[str], question: str, *, as_json: bool) -> str:
+    """Shows the lines on a terminal, asks, and returns the answer in lower case."""
+    for line in lines:
+        typer.echo(f"      {line}", err=as_json)
+    return _answer(question, as_json=as_json)
+
+
+def _answer(question: str, *, as_json: bool) -> str:
+    typer.echo(f"{question} ", nl=False, err=as_json)
+    return sys.stdin.readline().strip().lower()

@@ -19,10 +19,19 @@ class LazyCommand(NamedTuple):
     new_name: str = ""
 
 
+class Offered(NamedTuple):
+    """A word that the shell offers on Tab, as the completion of typer expects it."""
+
+    value: str
+    help: str
+    type: str = "plain"
+
+
 class LazyGroup(TyperGroup):
-    """A subclass names its commands in `table`, in the order of the help."""
+    """A subclass names its commands in `table`. `sections` divides the help; what is in no section comes last."""
 
     table: ClassVar[Mapping[str, LazyCommand]] = {}
+    sections: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -32,8 +41,17 @@ class LazyGroup(TyperGroup):
         return list(self.table)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as in the base class
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, command.summary) for name, command in self.table.items()])
+        known = {name for names in self.sections.values() for name in names}
+        rest = tuple(name for name in self.table if name not in known)
+        for title, names in {**self.sections, "More" if known else "Commands": rest}.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, self.table[name].summary) for name in names if name in self.table])
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Without importing the commands, because this runs on every Tab."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [Offered(name, each.summary) for name, each in self.table.items() if name.startswith(incomplete)]
 
 
 class _Commands(Mapping[str, Any]):

@@ -1,15 +1,13 @@
-"""Tables of plain text as wide as the terminal, and formats for times."""
+"""Tables of plain text that lose nothing: cells wrap to the terminal's width, and are complete lines in a pipe or file."""
 
 from __future__ import annotations
 
-import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
 
-from toolguard_cli.system.errors import UserError
 from toolguard_cli.terminal.result import Line
 from toolguard_engine.wording import printable
 
@@ -18,54 +16,58 @@ MARK = 6
 """The width of a line's mark (see `result`)."""
 
 MAX_CELL = 40
-FILE_WIDTH = 240
-"""The width if the output is not a terminal, so that files get complete lines."""
-
-_SPAN = re.compile(r"(\d{1,4})([smhdw])", re.ASCII)
-_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+"""The width of a column, unless it is the last one; longer cells wrap."""
+NARROW = 30
+"""A last column that needs more, and would get less, is shown below its row."""
+BELOW = 4
+"""The indentation of what is shown below its row."""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], most: int = MAX_CELL) -> list[Line]:
-    """Rows under a head, no cell wider than `most`; the last column takes the remaining width."""
+    """Rows under a head. In a terminal, no line is wider than it is; elsewhere each row is one line."""
     cells = [tuple(head), *(tuple(printable.plain(cell) or "-" for cell in row) for row in rows)]
     widths = [min(most, max(len(row[at]) for row in cells)) for at in range(len(head) - 1)]
-    rest = max(20, width() - MARK - sum(widths) - len(GAP) * len(widths))
-    return [Line("info", _row(row, widths, rest)) for row in cells]
-
-
-def wrapped(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Line]:
-    """Like `table` without cutting: in a terminal, the last column wraps."""
-    cells = [tuple(head), *(tuple(printable.plain(cell) or "-" for cell in row) for row in rows)]
-    widths = [max(len(row[at]) for row in cells) for at in range(len(head) - 1)]
-    before = sum(widths) + len(GAP) * len(widths)
-    room = max(20, width() - MARK - before) if sys.stdout.isatty() else 0
-    lines = []
-    for row in cells:
-        first, *more = (textwrap.wrap(row[-1], room) if room else []) or [row[-1]]
-        lines.append(GAP.join([*(cell.ljust(size) for cell, size in zip(row, widths, strict=False)), first]).rstrip())
-        lines += [" " * before + text for text in more]
+    if not sys.stdout.isatty():
+        return [Line("info", GAP.join([*map(str.ljust, row, widths), row[-1]]).rstrip()) for row in cells]
+    room = width() - MARK
+    left = room - sum(widths) - len(GAP) * len(widths)
+    if left >= min(NARROW, max(len(row[-1]) for row in cells)):
+        lines = (text for row in cells for text in _side_by_side(row, [*widths, left]))
+    elif left + len(GAP) >= 0 and max(len(row[-1]) for row in cells) > NARROW:
+        lines = (text for row in cells for text in (*_side_by_side(row[:-1], widths), *_below(row[-1], room)))
+    else:
+        lines = (text for row in cells for text in _flowing(row, room))
     return [Line("info", text) for text in lines]
 
 
-def _row(row: Sequence[str], widths: list[int], rest: int) -> str:
-    fixed = [printable.cut(cell, size).ljust(size) for cell, size in zip(row, widths, strict=False)]
-    return GAP.join([*fixed, printable.cut(row[-1], rest)]).rstrip()
+def wrapped(text: str, room: int) -> list[str]:
+    """The lines of this text; words that are longer than a line are broken."""
+    return textwrap.wrap(text, max(1, room), break_on_hyphens=False) or [""]
+
+
+def _side_by_side(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+    cells = [wrapped(cell, size) for cell, size in zip(row, widths, strict=True)]
+    for texts in zip_longest(*cells, fillvalue=""):
+        yield GAP.join(map(str.ljust, texts, widths)).rstrip()
+
+
+def _below(cell: str, room: int) -> list[str]:
+    return [" " * BELOW + text for text in wrapped(cell, room - BELOW)]
+
+
+def _flowing(row: Sequence[str], room: int) -> Iterator[str]:
+    """The cells one after the other, without columns: for a terminal that is too narrow for these."""
+    line = row[0]
+    for cell in row[1:]:
+        if len(line) + len(GAP) + len(cell) <= room:
+            line += GAP + cell
+        else:
+            yield from wrapped(line, room)
+            *whole, line = _below(cell, room)
+            yield from whole
+    yield from wrapped(line, room) if len(line) > room else [line.rstrip()]
 
 
 def width() -> int:
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else FILE_WIDTH
-
-
-def seconds(span: str) -> int:
-    """`30m`, `12h`, `7d`, `2w`, `45s` in seconds. Raises `UserError`."""
-    found = _SPAN.fullmatch(span.strip().lower())
-    if not found or not int(found[1]):
-        raise UserError(f"{printable.cut(span, 40)!r} is not a duration", "write it like 30m, 12h or 7d")
-    return int(found[1]) * _UNITS[found[2]]
-
-
-def local(moment: float) -> str:
-    try:
-        return datetime.fromtimestamp(moment).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    except (OverflowError, ValueError, OSError):
-        return "?"
+    """The columns of the terminal."""
+    return shutil.get_terminal_size().columns

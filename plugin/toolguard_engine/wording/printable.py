@@ -1,6 +1,8 @@
-"""Text that is safe to print: one line, no control characters, bounded width."""
+"""Text that is safe to print: one line, no control characters, bounded width. And how times and durations are written."""
 
 from __future__ import annotations
+
+from datetime import datetime
 
 from toolguard_engine.wording.redact import UNPRINTABLE
 
@@ -12,6 +14,14 @@ def duration(seconds: float) -> str:
         if whole >= size:
             return f"{whole // size}{words[0]}{whole % size // small:02d}{words[1]}"
     return f"{whole}s"
+
+
+def moment(seconds: float) -> str:
+    """The time as people read it everywhere, local with its offset: `2026-11-23 16:04:05+01:00`; `?` if it is no time."""
+    try:
+        return datetime.fromtimestamp(seconds).astimezone().isoformat(" ", "seconds")
+    except (OverflowError, ValueError, OSError):
+        return "?"
 
 
 def plain(text: str) -> str:

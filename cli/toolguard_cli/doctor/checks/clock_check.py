@@ -13,6 +13,7 @@ from toolguard_engine.stores import atomic
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import AuditLogStore
+from toolguard_engine.wording import printable
 
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 LATEST = datetime(2100, 1, 1, tzinfo=UTC).timestamp()
@@ -24,21 +25,15 @@ FIX = "timedatectl set-ntp true, or set the clock by hand; timedatectl status sh
 
 def plausible(subject: DoctorSubject) -> Check:
     if not EARLIEST < subject.now < LATEST:
-        return Check("clock", "error", f"it shows {_shown(subject.now)}: approvals expire too early or never", FIX)
+        return Check("clock", "error", f"it shows {printable.moment(subject.now)}: approvals expire too early or never", FIX)
     what, newest = max(_written(subject), key=lambda each: each[1], default=("", 0.0))
+    shown = printable.moment(subject.now)
     if newest > subject.now + TOLERANCE:
         return Check(
-            "clock", "warn", f"it shows {_shown(subject.now)}, but {what} is from {_shown(newest)}: the clock was set back",
+            "clock", "warn", f"it shows {shown}, but {what} is from {printable.moment(newest)}: the clock was set back",
             f"{FIX}; if it is correct now, this warning disappears by itself",
         )  # fmt: skip
-    return Check("clock", "ok", _shown(subject.now))
-
-
-def _shown(moment: float) -> str:
-    try:
-        return datetime.fromtimestamp(moment).astimezone().isoformat(sep=" ", timespec="seconds")
-    except (OSError, OverflowError, ValueError):
-        return f"{moment:.0f} s since 1970"
+    return Check("clock", "ok", shown)
 
 
 def _written(subject: DoctorSubject) -> Iterator[tuple[str, float]]:

@@ -8,7 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from toolguard_cli.doctor.check_types import RESTART, Check, DoctorSubject, account, owner_name, shown
-from toolguard_cli.terminal import tables
 from toolguard_engine.host import metrics_path
 from toolguard_engine.metrics import database
 from toolguard_engine.metrics.database import MetricsError, Missing
@@ -37,7 +36,9 @@ def recorded(subject: DoctorSubject) -> Check:
     if not ours:
         return Check(ID, "ok", f"{path} has no data of toolguard yet", data=data)
     written, size = _state(path)
-    return Check(ID, "ok", f"{path}, last written {tables.local(written)}", data={**data, "written": written, "bytes": size})
+    return Check(
+        ID, "ok", f"{path}, last written {printable.moment(written)}", data={**data, "written": written, "bytes": size}
+    )
 
 
 def _missing(subject: DoctorSubject, path: Path) -> Check:

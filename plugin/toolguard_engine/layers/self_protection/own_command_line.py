@@ -14,17 +14,23 @@ from toolguard_engine.layers.self_protection.scene import CommandScene, Protecti
 CLI = "This command would use the guard's own command line to change what it allows."
 
 NAMES = frozenset({"toolguard", "openclaw-toolguard", "toolguard_cli", "toolguard_engine"})
-_READ_ONLY = frozenset({"status", "pending", "grants", "check", "usage", "--help", "-h", "--version", "help"})
-_RULES = frozenset({"", "list", "packs", "test", "check", "--help"})
+_HELP = ("--help", "-h")
+_ASKS = tuple((word,) for word in _HELP)
+_READ_ONLY = frozenset(
+    {"status", "pending", "grants", "check", "usage", "--help", "-h", "--version", "-V", "help", "version"}
+)
+_RULES = frozenset({"", "list", "packs", "test", "check", *_HELP})
 _SHOWING = {
-    "audit": frozenset({"", "show", "verify", "--help"}),
-    "config": frozenset({"show", "schema", "validate", "--help"}),
+    "audit": frozenset({"", "show", "verify", *_HELP}),
+    "config": frozenset({"show", "schema", "validate", *_HELP}),
     "constraints": _RULES,
-    "kill-switch": frozenset({"status", "--help"}),
+    "kill-switch": frozenset({"status", *_HELP}),
     "rules": _RULES,
 }
 """The read-only sub-commands of commands that have some; empty stands for none. `config get` is not among them: it shows
 secrets of the gateway."""
+_WRITES = "--inst"
+"""The option that writes into the files that a person's shell reads at its start."""
 _BARE = frozenset({"kill-switch", "constraints", "rules"})
 """Those of them whose read-only sub-commands take no operands."""
 
@@ -100,13 +106,15 @@ def _behind_options(rest: tuple[str, ...]) -> tuple[str, ...]:
 def _changes(rest: tuple[str, ...], *, bare: bool) -> bool:
     """Whether the guard's command line, called with `rest`, changes anything."""
     words = _behind_options(rest)
+    if any(word.startswith(_WRITES) for word in rest):
+        return True
     if not words:
         return bare
     if shows := _SHOWING.get(words[0]):
         return not shows.intersection(words[1:2] or (() if bare else ("",))) or (words[0] in _BARE and _operands(words[2:]))
     if words[0] == "doctor":
         return any(word.startswith(("--f", "$")) or UNKNOWN in word for word in words)
-    return words[0] not in _READ_ONLY and words[1:] != ("--help",)
+    return words[0] not in _READ_ONLY and words[1:] not in _ASKS
 
 
 def _operands(rest: tuple[str, ...]) -> bool:

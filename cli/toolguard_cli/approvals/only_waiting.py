@@ -1,0 +1,45 @@
+"""Which call `toolguard approve` or `deny` means if no nonce is given."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import confirm
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.wording import printable
+
+MAX_CHOICES = 20
+
+
+def choose(places: Places, entries: list[HeldCall], command: str, *, as_json: bool) -> str:
+    """The nonce of the only waiting call, or of the chosen one. Raises `UserError`.
+
+    Only on a terminal: a script would answer a call that nobody has read.
+    """
+    waiting = [entry for entry in replies.waiting(entries, time.time()) if entry.status == "pending"]
+    if not waiting:
+        where = printable.plain(str(places.state_dir))
+        raise UserError(f"no call is waiting in {where}", "toolguard pending --all shows those of the last 24 hours")
+    if not sys.stdin.isatty():
+        nonce = waiting[0].nonce if len(waiting) == 1 else "NONCE"
+        count = "1 call is waiting" if len(waiting) == 1 else f"{len(waiting)} calls are waiting"
+        raise UserError(
+            f"without a terminal, {command} needs the nonce of a call; {count}",
+            f"toolguard {command} {nonce}; toolguard pending shows what it is",
+        )
+    return waiting[0].nonce if len(waiting) == 1 else _chosen(waiting, command, as_json=as_json)
+
+
+def _chosen(waiting: list[HeldCall], command: str, *, as_json: bool) -> str:
+    shown = waiting[:MAX_CHOICES]
+    lines = [f"{number:>2}  {replies.line(entry, time.time())}" for number, entry in enumerate(shown, 1)]
+    if more := len(waiting) - len(shown):
+        lines.append(f"... and {more} more (toolguard pending)")
+    typed = confirm.typed(lines, f"Which call? [1-{len(shown)}, Enter for none]", as_json=as_json)
+    if typed.isascii() and typed.isdecimal() and 1 <= int(typed) <= len(shown):
+        return shown[int(typed) - 1].nonce
+    raise UserError("no call was chosen", f"nothing was changed; toolguard {command} NONCE names one")

@@ -1,0 +1,35 @@
+"""`toolguard help`: the help of a command, as its `--help` prints it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from toolguard_cli.commands.command_options import command, command_app
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.terminal.result import Result
+from toolguard_engine.wording import printable
+
+app = command_app()
+
+
+@command(app, "toolguard help approve", "toolguard help config set")
+def run(
+    context: typer.Context,
+    words: Annotated[list[str] | None, typer.Argument(metavar="[COMMAND]", help="Its name.", show_default=False)] = None,
+) -> Result:
+    """Show the help of a command.
+
+    Without a command: all commands. The same as --help behind a command.
+    """
+    shown = context.find_root()
+    for word in words or ():
+        group = shown.command
+        found = group.get_command(shown, word) if hasattr(group, "get_command") else None
+        if found is None:
+            name = printable.cut(" ".join(words or ()), 80)
+            raise UserError(f"there is no command {name}", f"{shown.command_path} --help lists what there is")
+        shown = type(shown)(found, info_name=word, parent=shown)
+    text = shown.get_help()
+    return Result("help", {"command": shown.command_path, "help": text}, printed=text)

@@ -1,0 +1,64 @@
+"""Tables and durations: nothing is lost at any width, and each duration that a person may type is read."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolguard_cli.system import time_spans
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.terminal import tables
+
+CALL = '{ command: "rm -rf /srv/photos/2021 && dropdb production && git push --force origin main" }'
+HEAD = ("NONCE", "STATE", "AGE", "TOOL", "AGENT", "CALL")
+ROW = ("3f9a51c2", "approved, 4m10s left", "1h02m", "message", "agent-of-the-night", CALL)
+WIDTHS = (24, 40, 60, 80, 100, 200)
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, columns: int, *rows: tuple[str, ...]) -> list[str]:
+    """In a terminal of this width; 0: in a pipe."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: bool(columns))
+    monkeypatch.setenv("COLUMNS", str(columns))
+    return [line.text for line in tables.table(HEAD, rows)]
+
+
+@pytest.mark.parametrize("columns", [0, *WIDTHS])
+def test_no_width_cuts_a_call(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    lines = shown(monkeypatch, columns, ROW, ("-", "-", "-", "-", "-", "x" * 300))
+    together = "".join("".join(lines).split())
+    assert ("x" * 300 in together) or columns >= 100  # beside other columns, its pieces are apart
+    assert "".join(lines).count("x") == 300
+    assert all(word in together for word in ("3f9a51c2", "dropdb", "--force", "production"))
+    if columns:
+        assert max(map(len, lines)) <= columns - tables.MARK
+    else:
+        assert len(lines) == 3
+
+
+@given(st.lists(st.tuples(*[st.text("ab c-/", max_size=60)] * len(HEAD)), min_size=1, max_size=3), st.sampled_from(WIDTHS))
+def test_every_letter_of_every_cell_is_shown(rows: list[tuple[str, ...]], columns: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        text = "".join(shown(patch, columns, *rows)[len(shown(patch, columns)) :])
+    wanted = "".join("".join(cell for cell in row) for row in rows)
+    assert [text.count(letter) for letter in "abc/"] == [wanted.count(letter) for letter in "abc/"]
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    {
+        "8h": 28_800_000, "30m": 1_800_000, "1d": 86_400_000, "1h30m": 5_400_000, "4m10s": 250_000, " 2W ": 1_209_600_000,
+        "500ms": 500, "1s500ms": 1_500, "0m": 0,
+        "": None, "5": None, "h": None, "-1h": None, "30m1h": None, "1.5h": None, "9" * 400 + "h": None, "999999w": None,
+        "\u0661h": None,
+    }.items(),
+)  # fmt: skip
+def test_durations(text: str, length: int | None) -> None:
+    assert time_spans.milliseconds(text) == length
+    if length is not None and length >= 1000:
+        assert time_spans.seconds(text, "--for") == length // 1000
+    else:
+        with pytest.raises(UserError, match=r"--for .* is not a duration"):
+            time_spans.seconds(text, "--for")
