@@ -9,6 +9,7 @@ toolguard replaces, `loopDetection` those of the gateway. `conflicts` checks set
 from __future__ import annotations
 
 from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -272,3 +273,17 @@ def metrics_of(raw: object) -> MetricsConfig:
 def parse(raw: object) -> Config:
     """Reads decoded JSON. Raises `msgspec.ValidationError`, whose text names the key (`at `$.mode``)."""
     return msgspec.convert({} if raw is None else raw, Config)
+
+
+def digests(config: Config) -> dict[str, str]:
+    """A digest of each setting that is not at its default, to compare what two processes have read."""
+    usual, own = (_comparable(msgspec.to_builtins(each)) for each in (Config(), config))
+    texts = {name: msgspec.json.encode(own[name], order="deterministic") for name in own if usual.get(name) != own[name]}
+    return {name: sha256(text).hexdigest()[:16] for name, text in texts.items()}
+
+
+def _comparable(value: Any, name: str = "") -> Any:
+    """Paths without their folder, because the gateway replaces `~` in them, perhaps by a home other than ours."""
+    if isinstance(value, dict):
+        return {key: _comparable(each, key) for key, each in value.items()}
+    return value.rpartition("/")[2] if isinstance(value, str) and name.lower().endswith("path") else value
