@@ -45,6 +45,7 @@ def run(places: Places) -> Result:
     weaker = accepted_view.look(places)
     lines = [
         *_stopped(held),
+        *overview.first_lines(held),
         *_invalid(wrong),
         *accepted_view.lines(weaker, places),
         _installed(places, known),
