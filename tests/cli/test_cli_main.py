@@ -22,7 +22,7 @@ from toolguard_cli.terminal.lazy_group import LazyGroup
 from toolguard_engine import __version__
 
 COMMANDS = [
-    "pending", "approve", "deny", "watch", "grant", "grants", "revoke",
+    "pending", "approve", "deny", "revive", "watch", "grant", "grants", "revoke",
     "status", "check", "rules", "replay", "tune", "audit", "usage", "dashboard", "demo",
     "kill-switch", "checkpoint", "config",
     "install", "doctor", "migrate", "uninstall",

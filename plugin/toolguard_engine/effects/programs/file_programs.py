@@ -346,7 +346,7 @@ def _git(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 
 PROGRAMS: dict[str, Act] = _aliased({
-    "rm": _rm, "unlink": _rm, "shred": _wipe, "rmdir": _rmdir, "mv": _mv, "cp": _cp, "ditto": _cp, "ln": _ln, "tee": _tee,
+    "rm": _rm, "unlink": _rm, "shred": _wipe, "rmdir": _rmdir, "mv": _mv, "cp": _cp, "ln": _ln, "tee": _tee,
     "truncate": _truncate,
     "touch": _touch, "split": _split, "csplit": _split, "sort": _sorts, "rsync": _rsync,
     "install": partial(_cp, valued=_INSTALL),
