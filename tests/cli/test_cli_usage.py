@@ -92,6 +92,7 @@ def test_table(places: Places) -> None:
             "used",
         ],
         ["?", "marks", "an", "unknown", "cost", "(metrics.prices", "sets", "prices)"],
+        "at this pace: about ~$1.37 + ? and 3,133 tokens today, about ~$1.66 + ? and 8,424 tokens this month (UTC)".split(),
     ]
 
 

@@ -20,6 +20,7 @@ class RootGroup(LazyGroup):
         "deny": _listed("deny", "Refuse a held call, or withdraw an unused approval."),
         "pending": _listed("pending", "List the calls that wait for approval."),
         "watch": _listed("watch", "Watch held calls; approve or deny them with a key."),
+        "limits": _listed("show_limits", "Show and set limits on cost and tokens."),
         "usage": _listed("usage", "Show model calls, their tokens and their cost."),
         "dashboard": _listed("show_dashboard", "Open the dashboard of agent activity, cost and held calls."),
         "grant": _listed("grant", "Allow calls of one kind for a while, without asking."),
