@@ -24,7 +24,7 @@ from toolguard_engine import __version__
 COMMANDS = [
     "pending", "approve", "deny", "revive", "watch", "grant", "grants", "revoke",
     "status", "check", "rules", "replay", "tune", "audit", "usage", "dashboard", "demo",
-    "kill-switch", "checkpoint", "config",
+    "kill-switch", "checkpoint", "limits", "config",
     "install", "doctor", "migrate", "uninstall",
     "constraints", "help", "version",
 ]  # fmt: skip

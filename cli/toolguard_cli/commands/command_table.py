@@ -11,9 +11,9 @@ def _listed(module: str, summary: str, new_name: str = "") -> LazyCommand:
 
 class RootGroup(LazyGroup):
     sections = {  # noqa: RUF012 - as `table`
-        "Held calls": ("pending", "approve", "deny", "watch", "grant", "grants", "revoke"),
+        "Held calls": ("pending", "approve", "deny", "revive", "watch", "grant", "grants", "revoke"),
         "What the guard does": ("status", "check", "rules", "replay", "tune", "audit", "usage", "dashboard", "demo"),
-        "Control": ("kill-switch", "checkpoint", "config"),
+        "Control": ("kill-switch", "checkpoint", "limits", "config"),
         "Installation": ("install", "doctor", "migrate", "uninstall"),
     }
     table = {  # noqa: RUF012 - a ClassVar, declared in the base class
@@ -27,6 +27,7 @@ class RootGroup(LazyGroup):
         "pending": _listed("pending", "List the calls that wait for approval."),
         "revive": _listed("revive", "Ask the agent again whose call expired unanswered."),
         "watch": _listed("watch", "Watch held calls; approve or deny them with a key."),
+        "limits": _listed("show_limits", "Show and set limits on cost and tokens."),
         "usage": _listed("usage", "Show model calls, their tokens and their cost."),
         "dashboard": _listed("show_dashboard", "Open the dashboard of agent activity, cost and held calls."),
         "grant": _listed("grant", "Allow calls of one kind for a while, without asking."),

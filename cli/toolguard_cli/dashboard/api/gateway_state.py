@@ -51,7 +51,7 @@ def _gateway(watched: WatchedGateway, problems: list[str]) -> GatewayState:
     return GatewayState(
         id=watched.id,
         running=bool(stores.engines(watched.places.state_dir).running()),
-        recording=watched.known is not None and config.metrics.enabled,
+        recording=watched.known is not None and config.is_measured,
         mode=config.active_mode,
         kill_switch=_switch(watched),
         standings=[_standing(each, config) for each in _shown(known, config)],

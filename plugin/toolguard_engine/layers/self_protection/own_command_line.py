@@ -25,6 +25,7 @@ _SHOWING = {
     "config": frozenset({"show", "schema", "validate", *_HELP}),
     "constraints": _RULES,
     "kill-switch": frozenset({"status", *_HELP}),
+    "limits": frozenset({"", "--json", *_HELP}),
     "rules": _RULES,
 }
 """The read-only sub-commands of commands that have some; empty stands for none. `config get` is not among them: it shows
@@ -38,7 +39,7 @@ ANSWERS = frozenset({"approve", "deny", "grant", "revive", "revoke"})
 CHANGES = ANSWERS | frozenset(
     {
         "watch", "policy", "install", "uninstall", "migrate", "config", "doctor", "kill-switch", "checkpoint", "dashboard",
-        "constraints", "rules", "tune", "demo", "replay",
+        "constraints", "rules", "tune", "demo", "replay", "limits",
     }
 )  # fmt: skip
 _LINKERS = program_catalogue.programs("program_linker")
