@@ -47,6 +47,11 @@ PendingTimeout = Annotated[int, Meta(ge=60_000, le=600_000)]
 ApprovalWindow = Annotated[int, Meta(ge=10_000, le=120_000)]
 Prefix = Annotated[str, Meta(pattern="^[A-Z][A-Z0-9_]{0,39}$")]
 BindAddress = Annotated[str, Meta(min_length=1, max_length=255)]
+PublicHost = Annotated[str, Meta(pattern=r"^(https?://)?[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(:[0-9]{1,5})?$")]
+"""`name`, `name:port`, or with `http://` in front if there is no TLS."""
+
+PublicHosts = Annotated[list[PublicHost], Meta(max_length=20)]
+AnswerLinkTime = Annotated[int, Meta(ge=60_000, le=3_600_000)]
 
 HOME_STATE = "~/.openclaw/"
 """How settings spell the state folder."""
@@ -62,6 +67,8 @@ class ApprovalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
     prefix: Prefix = "TOOLGUARD"
     wake: bool = True
     agent_tool: bool = False
+    answer_links: bool = False
+    answer_link_ms: AnswerLinkTime = 900_000
 
 
 class Detectors(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -100,6 +107,7 @@ class DashboardConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
     enabled: bool = False
     port: Port = 8080
     bind: BindAddress = "127.0.0.1"
+    hosts: PublicHosts = msgspec.field(default_factory=list)
 
 
 class Retention(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -247,6 +255,7 @@ class _Dashboard(msgspec.Struct, frozen=True, rename="camel"):
     enabled: bool = False
     port: Port = DashboardConfig().port
     bind: BindAddress = DashboardConfig().bind
+    hosts: PublicHosts = msgspec.field(default_factory=list)
 
 
 class _Metrics(msgspec.Struct, frozen=True, rename="camel"):
@@ -266,7 +275,7 @@ def metrics_of(raw: object) -> MetricsConfig:
     except (msgspec.ValidationError, RecursionError):
         return MetricsConfig()
     page = found.dashboard
-    return MetricsConfig(db_path=found.db_path, dashboard=DashboardConfig(page.enabled, page.port, page.bind))
+    return MetricsConfig(db_path=found.db_path, dashboard=DashboardConfig(page.enabled, page.port, page.bind, page.hosts))
 
 
 def parse(raw: object) -> Config:

@@ -104,8 +104,8 @@ class FileNonces:
     def approve(self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False) -> HeldCall:
         return self._change(lambda ledger: ledger.approve(prefix, decision, now, window, unseen=unseen), now)
 
-    def deny(self, prefix: str, decision: Decision, now: float, lasts: float) -> HeldCall:
-        return self._change(lambda ledger: ledger.deny(prefix, decision, now, lasts), now)
+    def deny(self, prefix: str, decision: Decision, now: float, lasts: float, *, unanswered: bool = False) -> HeldCall:
+        return self._change(lambda ledger: ledger.deny(prefix, decision, now, lasts, unanswered=unanswered), now)
 
     def lapse(self, means: Callable[[HeldCall], bool], decision: Decision, now: float) -> list[HeldCall]:
         return self._change(lambda ledger: ledger.lapse(means, decision, now), now) if is_there(self.path) else []
