@@ -110,7 +110,7 @@ def _serve(places: Places, metrics: MetricsConfig, db: Path, request: DashboardR
             open_browser.when_it_answers(url, db)
 
     try:
-        code = run_server.run(DashboardSettings(db, places, bind, port), announce)
+        code = run_server.run(DashboardSettings(db, places, bind, port, tuple(metrics.dashboard.hosts)), announce)
     finally:
         open_browser.forget(db)
     if code == run_server.RUNS_ALREADY and (found := discovery.running(db)):
