@@ -69,7 +69,10 @@ describe("the command", () => {
       "says what the settings say",
       { dbPath: "-m.db", dashboard: { enabled: true, bind: "::1", port: 9 } }, ["--db=-m.db", "--bind=::1", "--port=9"],
     ],
-    ["passes public names on", { dashboard: { enabled: true, hosts: ["box.ts.net", "http://box:9"] } }, ["--host=box.ts.net", "--host=http://box:9"]],
+    [
+      "passes public names on", { dashboard: { enabled: true, hosts: ["box.ts.net", "http://box:9"] } },
+      ["--db=~/.openclaw/metrics.db", "--bind=127.0.0.1", "--port=8080", "--host=box.ts.net", "--host=http://box:9"],
+    ],
   ];
   for (const [what, metrics, expected] of rows)
     test(what, () => {
