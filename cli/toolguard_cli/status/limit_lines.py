@@ -53,7 +53,7 @@ def look(places: Places) -> LimitsView:
 def table(view: LimitsView) -> list[Line]:
     """All limits, then what has to be known about them."""
     rows = [(each.words, _used(each), f"{each.share:.0%}", _forecast(each), STATES[each.state]) for each in view.uses]
-    lines = [*tables.wrapped(HEAD, rows), *_unpriced(view)]
+    lines = [*tables.table(HEAD, rows), *_unpriced(view)]
     reached = (each for each in view.uses if each.state == "reached")
     lines += [Line("next", printable.plain(f"{each.raise_command} raises the limit of {each.words}")) for each in reached]
     return lines
