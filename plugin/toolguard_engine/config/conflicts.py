@@ -15,9 +15,11 @@ from typing import Any, get_args
 
 import msgspec
 
+from toolguard_engine.config import notify_targets
 from toolguard_engine.config.settings import DEFAULT_LOG_PATH, HOME_STATE, Config, RiskLevel
 from toolguard_engine.host import file_names
 from toolguard_engine.host.tool_search import tool_name
+from toolguard_engine.wording import printable
 
 Path = tuple[str, ...]
 MAX_NAMES = 5
@@ -127,6 +129,7 @@ def problems(config: Config) -> list[SettingConflict]:
     found += _levels_without_effect(general)
     found += _one_file_for_two(general)
     found += _reserved_files(general)
+    found += _unusable_targets(config)
     for agent in config.agents:
         found += _of_agent(config, agent)
     return found
@@ -195,6 +198,15 @@ def _reserved_files(values: Any) -> Iterator[SettingConflict]:
             yield SettingConflict(
                 path, f"{'.'.join(path)} names a file that holds something else: each would corrupt the other"
             )
+
+
+def _unusable_targets(config: Config) -> Iterator[SettingConflict]:
+    for number, (name, target) in enumerate(config.notify.targets.items()):
+        most = notify_targets.MAX_TARGETS
+        text = notify_targets.problem(name, target) if number < most else f"at most {most} targets are used"
+        if text:
+            where = ("notify", "targets", name)
+            yield SettingConflict(where, f"{'.'.join(map(printable.plain, where))}: {text}: nothing is sent to it")
 
 
 def is_taken(path: str) -> bool:

@@ -230,7 +230,7 @@ ORDERS: Mapping[str, Order] = {
     "budget.drift.minutesAlone": _ZERO_IS_OFF,
 }
 
-NEUTRAL = ("approval.mode", "approval.prefix", "approval.wake", "storePath", "logPath", "python", "metrics")
+NEUTRAL = ("approval.mode", "approval.prefix", "approval.wake", "storePath", "logPath", "python", "metrics", "notify")
 """Settings, and groups of them, whose values guard equally."""
 
 
