@@ -22,6 +22,7 @@ class RootGroup(LazyGroup):
         "watch": _listed("watch", "Watch held calls; approve or deny them with a key."),
         "usage": _listed("usage", "Show model calls, their tokens and their cost."),
         "dashboard": _listed("show_dashboard", "Open the dashboard of agent activity, cost and held calls."),
+        "notify": _listed("notify_commands", "Test the notification targets, and show what was delivered."),
         "grant": _listed("grant", "Allow calls of one kind for a while, without asking."),
         "grants": _listed("grants", "List the grants."),
         "revoke": _listed("revoke", "Revoke a grant."),

@@ -21,6 +21,7 @@ _SHOWING = {
     "config": frozenset({"show", "schema", "validate", "--help"}),
     "constraints": _RULES,
     "kill-switch": frozenset({"status", "--help"}),
+    "notify": frozenset({"status", "--help"}),
     "rules": _RULES,
 }
 """The read-only sub-commands of commands that have some; empty stands for none. `config get` is not among them: it shows

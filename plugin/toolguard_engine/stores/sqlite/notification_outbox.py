@@ -120,7 +120,9 @@ class NotificationOutbox:
         with self._errors() as db, transaction(db):
             keys = [(due, error[:MAX_ERROR], one.id, one.target) for one in batch]
             db.executemany(
-                "UPDATE notification SET due = ?, error = ?, attempts = attempts + 1 WHERE id = ? AND target = ?", keys
+                "UPDATE notification SET due = ?, error = ?, attempts = attempts + 1"
+                " WHERE id = ? AND target = ? AND state = 'waiting'",
+                keys,
             )
             for target in {one.target for one in batch}:
                 _set_failure(db, target, now, error)
@@ -140,7 +142,7 @@ class NotificationOutbox:
     def give_up(self, targets: Collection[str], now: float) -> None:
         with self._errors() as db, transaction(db):
             db.execute(
-                "UPDATE notification SET state = 'lost', changed = ?, error = CASE WHEN error = '' THEN 'too late' ELSE error END"
+                "UPDATE notification SET state = 'lost', changed = ?, error = coalesce(nullif(error, ''), 'too late')"
                 " WHERE state = 'waiting' AND until <= ?",
                 (now, now),
             )
