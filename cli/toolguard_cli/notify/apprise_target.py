@@ -5,6 +5,7 @@ This is the only module that imports apprise, which is optional: `pip install 'o
 
 from __future__ import annotations
 
+import logging
 import re
 from importlib import import_module
 from typing import Any
@@ -35,8 +36,8 @@ class AppriseTarget:
             service = self._service(apprise, address)
             if service is None:
                 return Delivery("apprise does not know this kind of URL, or a part of it is missing", again=False)
-            with apprise.LogCapture(level="WARNING", fmt="%(message)s") as log:
-                sent = service.notify(body=message.text, title=message.title, body_format="text")
+            with apprise.LogCapture(level=logging.WARNING, fmt="%(message)s") as log:
+                sent = service.notify(body=message.text, title=message.title, body_format=apprise.NotifyFormat.TEXT)
                 words = log.getvalue().strip().splitlines()
         except ImportError:
             return Delivery(MISSING)
@@ -49,9 +50,11 @@ class AppriseTarget:
             asset = apprise.AppriseAsset(app_id="toolguard", app_desc="toolguard", app_url="", secure_logging=True)
             asset.image_url_mask = asset.image_url_logo = None
             service = apprise.Apprise.instantiate(address, asset=asset, suppress_exceptions=True)
+            sends = None
             if service is not None:
                 service.socket_connect_timeout, service.socket_read_timeout = CONNECT_SECONDS, ANSWER_SECONDS
-            self._made = (address, service)
+                sends = apprise.Apprise(service, asset=asset)  # it also turns text into what the service displays
+            self._made = (address, sends)
         return self._made[1]
 
 

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.model import held_details
 from toolguard_engine.stores.audit_log import when
 from toolguard_engine.stores.audit_tail import AuditLine
 from toolguard_engine.stores.notifications import Notification
@@ -17,8 +18,8 @@ from toolguard_engine.wording import approval, printable, redact
 
 MAX_CALL = 700
 MAX_LINE = 200
-MAX_EFFECTS = 8
-MAX_RULES = 5
+MAX_SCANNED = 2 * approval.MAX_CALL
+MAX_EFFECTS, MAX_RULES = held_details.MAX_EFFECTS, held_details.MAX_RULES
 MAX_EVENTS = 20
 """In one summary."""
 
@@ -44,7 +45,7 @@ def inert(text: str) -> str:
 
 def clean(text: str, limit: int = MAX_LINE) -> str:
     """One line of a call: no secret, printable, bounded; of a longer one its two ends."""
-    return printable.plain(approval.ends(redact.redact_text(text), limit))
+    return printable.plain(approval.ends(redact.redact_text(text, scanned=MAX_SCANNED), limit))
 
 
 def held(entry: HeldCall, would: Sequence[str], rules: Sequence[str], link: str | None) -> MessageText:
