@@ -88,5 +88,6 @@ class Stage:
         self.source.poll(now)
         for worker in self.workers.values() if send else ():
             worker._pause_until = 0.0  # the pause is of the monotonic clock, which tests cannot set
-            while worker.step(self.store, now):
+            worker.clock = lambda: now
+            while worker.step(self.store):
                 pass

@@ -41,6 +41,7 @@ class TargetWorker(threading.Thread):
         self._open_store = open_store
         self._gateway = gateway
         self._most_per_hour = most_per_hour
+        self.clock = time.time
         self._wake = threading.Event()
         self._over = threading.Event()
         self._hanging: list[threading.Thread] = []
@@ -62,7 +63,7 @@ class TargetWorker(threading.Thread):
             while True:
                 over = self._over.is_set()
                 try:
-                    while self.step(store, time.time()):
+                    while self.step(store):
                         pass
                 except StoreError:
                     pass  # it is reported by the main thread, which uses the same store
@@ -73,15 +74,16 @@ class TargetWorker(threading.Thread):
         finally:
             store.close()
 
-    def step(self, store: NotificationStore, now: float) -> bool:
-        """Sends one message, if one is due; whether it was sent."""
+    def step(self, store: NotificationStore) -> bool:
+        """Sends one message, if one is due; whether to go on."""
+        now = self.clock()
         if time.monotonic() < self._pause_until or now < self._allowed(store, now):
             return False
         batch = store.next_batch(self._target, now, FEW, MOST)
         if not batch:
             return False
         done = self._attempt(self._message(batch))
-        now = max(now, time.time())
+        now = self.clock()
         if not done.error:
             self._failures, self._pause_until = 0, 0.0
             store.finish(batch, "sent", now)
