@@ -120,7 +120,7 @@ function makeCore(api, root, version, logger) {
   const places = placesOf(root, state, api.pluginConfig);
   const hooks = new Hooks(engine, api.pluginConfig, runs, seams, trace, order, workspaces(api), state, places, waitingFor(state));
   const dashboard = new Dashboard(dashboardCommand(root, state, configPath(state), api.pluginConfig), logger, version);
-  const notifier = new Notifier(notifierCommand(root, state, api.pluginConfig), api.pluginConfig, logger, version);
+  const notifier = new Notifier(notifierCommand(root, state, configPath(state), api.pluginConfig), api.pluginConfig, logger, version);
   const usage = isMeasured(api.pluginConfig) ? new Usage(engine, runs) : null;
   return { engine, trace, hooks, waker, order, dashboard, notifier, usage };
 }

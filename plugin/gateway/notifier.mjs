@@ -21,16 +21,18 @@ const MAX_FIRST = 1_000_000;
  * see arguments.
  * @param {string} root the folder of the plugin
  * @param {string} state
+ * @param {string} configPath
  * @param {any} config the plugin's settings
  * @returns {Command | null}
  */
-export function notifierCommand(root, state, config) {
+export function notifierCommand(root, state, configPath, config) {
   const targets = config?.notify?.targets;
   if (config?.enabled === false || config?.mode === "disabled") return null;
   if (!targets || typeof targets !== "object" || Object.keys(targets).length === 0) return null;
   if (settingsLine(config).length > MAX_FIRST) return null;
-  const args = ["-P", "-E", "-m", "toolguard_cli.notify", `--state-dir=${state}`, `--gateway=${gatewayName(state)}`];
-  return { ...engineCommand(root, state, config), args };
+  const options = { "state-dir": state, config: configPath, gateway: gatewayName(state) };
+  const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
+  return { ...engineCommand(root, state, config), args: ["-P", "-E", "-m", "toolguard_cli.notify", ...args] };
 }
 
 /** @param {any} config */

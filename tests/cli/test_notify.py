@@ -66,6 +66,9 @@ EVENTS = [
     ("ended", {"code": "guard.unloaded"}, "guardEnded"),
     ("ended", {"code": "guard.uninstalled"}, "guardEnded"),
     ("ended", {"code": "guard.gateway-stopped"}, None),
+    ("note", {"code": "limit.near"}, "budget"),
+    ("stop", {"code": "limit.reached"}, "budget"),
+    ("would-refuse", {"code": "limit.reached"}, None),
     ("hold", {}, None),
     ("approve", {}, None),
     ("notification-lost", {}, None),
@@ -132,14 +135,25 @@ HOSTILE = [
 @pytest.mark.parametrize(("call", "without"), HOSTILE, ids=[row[0][:12] for row in HOSTILE])
 def test_a_call_has_no_effect_in_a_chat(places: Places, call: str, without: str) -> None:
     entry = hold(places, now=NOW, shown=call, agent=call, cwd=call)
-    text = message_text.held(entry, [call], [call], None).text
+    text = message_text.held(entry, [call], [call]).text
     assert without not in text
-    assert without not in message_text.held(entry, [call], [call], None).title
+    assert without not in message_text.held(entry, [call], [call]).title
+
+
+def test_a_link_is_made_when_it_is_sent_and_never_stored(places: Places, hook: Receiver) -> None:
+    stage = Stage(places, targets=webhook(hook))
+    stage.workers["hook"].link = lambda nonce: f"https://page.example/answer#{nonce}-s3cr3t"
+    entry = hold(places, now=NOW)
+    stage.step(NOW)
+    assert hook.bodies[0]["link"] == f"https://page.example/answer#{entry.nonce}-s3cr3t"
+    assert hook.bodies[0]["link"] in hook.bodies[0]["text"]
+    stage.store.close()
+    assert all(b"s3cr3t" not in path.read_bytes() for path in places.own.iterdir() if path.is_file())
 
 
 def test_a_long_call_shows_both_ends_and_says_so(places: Places) -> None:
     entry = hold(places, now=NOW, shown="begin " + "x" * 5_000 + " && rm -rf /end")
-    words = message_text.held(entry, [], [], None)
+    words = message_text.held(entry, [], [])
     assert "rm -rf /end" in words.data["call"]
     assert "Not all of the call is shown" in words.text
     assert len(words.text) < 2_000
@@ -224,16 +238,16 @@ def test_a_storm_is_summarized_and_the_same_event_is_only_counted(places: Places
     stage.step(NOW)
     for number in range(200):
         logged(stage, "block", number, at=NOW + number / 100, code=f"rule.n{number % 50}", agent="main", shown="exec(x)")
-    for second in range(2, 300):
+    for second in range(2, 300, 7):
         stage.step(NOW + second)
     assert len(hook.received) <= 6
     told = [each for body in hook.bodies for each in body.get("events", [body])]
     assert len(told) == 50
     assert sum(1 + each.get("repeats", 0) for each in told) == 200
-    for number in range(300):
+    for number in range(0, 180, 3):
         logged(stage, "block", 1_000 + number, at=NOW + 300 + number, code=f"rule.m{number}")
         stage.step(NOW + 300 + number)
-    assert len(hook.received) <= 6 + 6 * 6  # six a minute
+    assert 12 <= len(hook.received) <= 6 + 6 * 4  # six a minute
 
 
 QUIET = QuietHours("22:00", "07:00")

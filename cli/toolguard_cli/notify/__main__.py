@@ -24,6 +24,7 @@ NEEDED = ("notify", "storePath")
 def main(arguments: list[str], given: BinaryIO) -> int:
     parser = argparse.ArgumentParser(prog="python -m toolguard_cli.notify")
     parser.add_argument("--state-dir", type=Path, required=True)
+    parser.add_argument("--config", type=Path)
     parser.add_argument("--gateway", default="")
     options = parser.parse_args(arguments)
     try:
@@ -33,7 +34,12 @@ def main(arguments: list[str], given: BinaryIO) -> int:
         return 2
     line = GatewayLine(lambda text: print(text, flush=True))  # noqa: T201 - for the gateway part
     settings = NotifierSettings(
-        options.state_dir.absolute(), config, options.gateway, run_notifier.gateway_of(os.getppid()), line
+        options.state_dir.absolute(),
+        config,
+        options.config,
+        options.gateway,
+        run_notifier.gateway_of(os.getppid()),
+        line,
     )
     threading.Thread(target=_listen, args=(given, line, settings.over), daemon=True).start()
     return run_notifier.run(settings)

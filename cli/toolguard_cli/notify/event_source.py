@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -33,16 +33,14 @@ MAX_CHUNKS = 20
 AWAY_SECONDS = 5.0
 SINCE = "since"
 LOST = "undelivered"
-Link = Callable[[HeldCall], str | None]
 _BY_EVENT: dict[str, NotifyEvent] = {
     "block": "blocked",
     "budget": "budget",
     "drift": "budget",
-    "limit": "budget",
-    "limits": "budget",
     "weakened": "weakened",
     "ended": "guardEnded",
 }
+_LIMITS = "limit."
 _LOOPS = ("loop.", "compaction_loop")
 _EXPECTED = ("guard.gateway-stopped", "kill-switch.on")
 """Somebody wanted it, like the block of a call that was denied."""
@@ -54,6 +52,8 @@ def kind_of(line: AuditLine) -> NotifyEvent | None:
     """The event that a line of the audit log means, if any."""
     if line.event == "expire":
         return None if line.by else "expired"
+    if line.code.startswith(_LIMITS):
+        return "budget" if line.event in ("note", "stop") else None
     if line.event == "stop":
         return "loop" if line.code.startswith(_LOOPS) else None
     if line.code == _SILENT:
@@ -64,7 +64,7 @@ def kind_of(line: AuditLine) -> NotifyEvent | None:
 
 
 class EventSource:
-    """Call `poll` repeatedly. Raises `StoreError` and `OSError`. `link`: a page that answers a held call."""
+    """Call `poll` repeatedly. Raises `StoreError` and `OSError`."""
 
     def __init__(
         self,
@@ -72,13 +72,11 @@ class EventSource:
         config: NotifyConfig,
         calls: HeldCallStore,
         outbox: NotificationStore,
-        link: Link = lambda entry: None,  # noqa: ARG005
     ) -> None:
         self._config = config
         self._targets = notify_targets.usable(config)
         self._calls = calls
         self._outbox = outbox
-        self._link = link
         self._log = stores.audit_log(state_dir)
         self._tail = AuditTail(self._log)
         self._seen: dict[Path, tuple[int, int, int]] = {}
@@ -150,7 +148,7 @@ class EventSource:
 
     def _held(self, entry: HeldCall, now: float) -> Iterator[Notification]:
         would = call_preview.lines(entry.details, now)
-        words = message_text.held(entry, would, call_preview.rules(entry.details), self._link(entry))
+        words = message_text.held(entry, would, call_preview.rules(entry.details))
         yield from self._made("held", f"{entry.nonce}-held", words, now, nonce=entry.nonce, until=entry.expires)
         lead = min(self._config.expiring_seconds, (entry.expires - entry.created) / 2)
         reminder = max(now, entry.expires - lead)

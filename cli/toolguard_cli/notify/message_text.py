@@ -48,8 +48,8 @@ def clean(text: str, limit: int = MAX_LINE) -> str:
     return printable.plain(approval.ends(redact.redact_text(text, scanned=MAX_SCANNED), limit))
 
 
-def held(entry: HeldCall, would: Sequence[str], rules: Sequence[str], link: str | None) -> MessageText:
-    """A call waits for approval. `would`: its effects; `link`: a page that answers it."""
+def held(entry: HeldCall, would: Sequence[str], rules: Sequence[str]) -> MessageText:
+    """A call waits for approval. `would`: its effects."""
     call = clean(entry.shown, MAX_CALL)
     lines = [
         f"Agent {inert(clean(entry.agent) or '-')} waits for approval until {_time(entry.expires)}:",
@@ -58,13 +58,10 @@ def held(entry: HeldCall, would: Sequence[str], rules: Sequence[str], link: str 
         *_list("It would:", would, MAX_EFFECTS),
         *_list("Held because of:", rules or [entry.reason], MAX_RULES),
         *([f"Folder: {inert(clean(entry.cwd))}"] if entry.cwd else []),
-        *([f"Answer: {link}"] if link else []),
         f"Approve: toolguard approve {entry.nonce} (in chat: /toolguard approve {entry.nonce})",
         f"Deny: toolguard deny {entry.nonce}",
     ]
-    return MessageText(
-        f"A call waits for approval ({entry.nonce})", "\n".join(lines), _call(entry, call, would, rules, link)
-    )
+    return MessageText(f"A call waits for approval ({entry.nonce})", "\n".join(lines), _call(entry, call, would, rules))
 
 
 def expiring(entry: HeldCall) -> MessageText:
@@ -73,10 +70,10 @@ def expiring(entry: HeldCall) -> MessageText:
         f"It ends unanswered at {_time(entry.expires)}:\n{inert(call)}\n"
         f"Approve: toolguard approve {entry.nonce}\nDeny: toolguard deny {entry.nonce}"
     )
-    return MessageText(f"A call still waits for approval ({entry.nonce})", text, _call(entry, call, (), (), None))
+    return MessageText(f"A call still waits for approval ({entry.nonce})", text, _call(entry, call, (), ()))
 
 
-def _call(entry: HeldCall, call: str, would: Sequence[str], rules: Sequence[str], link: str | None) -> dict[str, Any]:
+def _call(entry: HeldCall, call: str, would: Sequence[str], rules: Sequence[str]) -> dict[str, Any]:
     return {
         "nonce": entry.nonce,
         "tool": clean(entry.tool),
@@ -92,7 +89,6 @@ def _call(entry: HeldCall, call: str, would: Sequence[str], rules: Sequence[str]
         "expires": when(entry.expires),
         "approve": f"toolguard approve {entry.nonce}",
         "deny": f"toolguard deny {entry.nonce}",
-        **({"link": link} if link else {}),
     }
 
 
@@ -191,8 +187,8 @@ def public(one: Notification) -> dict[str, Any]:
     return {"id": one.id, "event": one.event, "time": when(one.created), "title": one.title, **repeats, **one.data}
 
 
-def message(batch: Sequence[Notification], gateway: str) -> tuple[str, str, dict[str, Any]]:
-    """The title, text and data of one message."""
+def message(batch: Sequence[Notification], gateway: str, link: str | None = None) -> tuple[str, str, dict[str, Any]]:
+    """The title, text and data of one message. `link`: a page that answers the held call that it is about."""
     if len(batch) > 1:
         several = summary(batch)
         title, text, facts = several.title, several.text, {"event": "summary", **several.data}
@@ -201,6 +197,8 @@ def message(batch: Sequence[Notification], gateway: str) -> tuple[str, str, dict
         title, text, facts = one.title, one.text, public(one)
         if one.repeats:
             text += f"\nThe same happened {one.repeats} more time{'' if one.repeats == 1 else 's'}."
+    if link:
+        text, facts = f"{text}\nAnswer once: {link}", {**facts, "link": link}
     name = re.sub(r"[^A-Za-z0-9 ._-]", "?", gateway)[:60]
     return f"toolguard{f' on {name}' if name else ''}: {title}", text, {"v": 1, "gateway": name, **facts, "text": text}
 

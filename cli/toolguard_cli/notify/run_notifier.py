@@ -15,12 +15,11 @@ from pathlib import Path
 from toolguard_cli.notify.apprise_target import AppriseTarget
 from toolguard_cli.notify.command_target import CommandTarget
 from toolguard_cli.notify.delivery import Sender
-from toolguard_cli.notify.event_source import EventSource, Link
+from toolguard_cli.notify.event_source import EventSource
 from toolguard_cli.notify.gateway_channel import ChannelTarget, GatewayLine
-from toolguard_cli.notify.target_worker import TargetWorker
+from toolguard_cli.notify.target_worker import Link, TargetWorker, no_link
 from toolguard_cli.notify.webhook_target import WebhookTarget
 from toolguard_cli.system import subprocesses
-from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config import conflicts, notify_targets
 from toolguard_engine.config.settings import Config, NotifyTarget
 from toolguard_engine.stores import audit_log, call_log
@@ -44,6 +43,7 @@ class NotifierSettings:
 
     state_dir: Path
     config: Config
+    config_path: Path | None = None
     gateway: str = ""
     gateway_pid: int = 0
     line: GatewayLine | None = None
@@ -93,7 +93,7 @@ class _Notifier:
         self._settings = settings
         self._config = settings.config.notify
         self._outbox = stores.notifications(settings.state_dir)
-        self._source = EventSource(settings.state_dir, self._config, self._calls(), self._outbox, _link(settings.state_dir))
+        self._source = EventSource(settings.state_dir, self._config, self._calls(), self._outbox)
         self._targets = notify_targets.usable(self._config)
         self._workers = [self._worker(name, target) for name, target in self._targets.items()]
         self._reported: set[str] = set()
@@ -158,8 +158,12 @@ class _Notifier:
         def open_store() -> NotificationStore:
             return stores.notifications(self._settings.state_dir)
 
-        own = sender(target, self._settings.line)
-        return TargetWorker(name, own, open_store, self._settings.gateway, self._config.most_per_hour)
+        worker = TargetWorker(
+            name, sender(target, self._settings.line), open_store, self._settings.gateway, self._config.most_per_hour
+        )
+        if notify_targets.kind(target) != "channel":  # agents read the gateway's channels
+            worker.link = _links(self._settings)
+        return worker
 
 
 def _lost_line(one: Notification, now: float) -> audit_log.AuditEvent:
@@ -174,16 +178,16 @@ def _lost_line(one: Notification, now: float) -> audit_log.AuditEvent:
     )
 
 
-def _link(state_dir: Path) -> Link:
-    """The one-time page of a held call, if this version has it."""
+def _links(settings: NotifierSettings) -> Link:
+    """Makes the one-time page of a held call, if this version has it. Made when it is sent, and never stored."""
     try:
         make: Callable[..., str | None] = import_module("toolguard_cli.operations.answer_links").link_for
     except (ImportError, AttributeError):
-        return lambda entry: None  # noqa: ARG005
+        return no_link
 
-    def link(entry: HeldCall) -> str | None:
+    def link(nonce: str) -> str | None:
         with suppress(Exception):  # a notification without a link is better than none
-            return make(state_dir, entry.nonce)
+            return make(settings.state_dir, nonce, config=settings.config_path)
         return None
 
     return link

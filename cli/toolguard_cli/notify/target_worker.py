@@ -29,6 +29,14 @@ ATTEMPT_SECONDS = 60.0
 MOST_HANGING = 3
 
 
+Link = Callable[[str], str | None]
+"""The address of a page that answers the held call with this nonce."""
+
+
+def no_link(nonce: str) -> None:
+    del nonce
+
+
 class TargetWorker(threading.Thread):
     """`open_store` is called in the thread. `gateway`: its name, for the title."""
 
@@ -42,6 +50,7 @@ class TargetWorker(threading.Thread):
         self._gateway = gateway
         self._most_per_hour = most_per_hour
         self.clock = time.time
+        self.link: Link = no_link
         self._wake = threading.Event()
         self._over = threading.Event()
         self._hanging: list[threading.Thread] = []
@@ -103,7 +112,8 @@ class TargetWorker(threading.Thread):
         return max(after, sent[-self._most_per_hour] + HOUR if len(sent) >= self._most_per_hour else 0.0)
 
     def _message(self, batch: list[Notification]) -> OutgoingMessage:
-        title, text, data = message_text.message(batch, self._gateway)
+        asks = len(batch) == 1 and batch[0].event in ("held", "expiring")
+        title, text, data = message_text.message(batch, self._gateway, self.link(batch[0].nonce) if asks else None)
         return OutgoingMessage(f"toolguard-{batch[0].batch}", title, text, data)
 
     def _attempt(self, message: OutgoingMessage) -> Delivery:
