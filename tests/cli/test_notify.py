@@ -445,7 +445,7 @@ def test_the_command_uses_the_notifier_that_runs(places: Places, hook: Receiver)
     given = configured(places, webhook(hook))
     notifier = Notifier(places, {"targets": webhook(hook)})
     until = time.monotonic() + LIMIT
-    while not run_notifier.is_running(places.state_dir) and time.monotonic() < until:
+    while not stores.notifications(places.state_dir).has_sender() and time.monotonic() < until:
         time.sleep(0.02)
     found = toolguard("notify", "test", "--json", *given)
     assert json.loads(found.stdout)["data"] == {

@@ -49,7 +49,8 @@ def notify_test(
     require_human.refuse(places, "notify test", loosens=False)
     config = _config(places)
     chosen = _chosen(config.notify, target)
-    running = run_notifier.is_running(places.state_dir)
+    with gateway_stores.user_errors():
+        running = stores.notifications(places.state_dir).has_sender()
     found = _through_notifier(places, chosen) if running else _directly(chosen)
     rows = [(name, chosen[name], each) for name, each in found.items()]
     lines = [_tested(name, each, done) for name, each, done in rows]
@@ -119,7 +120,7 @@ def notify_status(places: Places) -> Result:
     config = _config(places).notify
     with gateway_stores.user_errors(), closing(stores.notifications(places.state_dir)) as outbox:
         known = {each.target: each for each in outbox.health()}
-        running = run_notifier.is_running(places.state_dir)
+        running = outbox.has_sender()
     lines = [_notifier(running=running)] if config.targets else [Line("warn", NO_TARGETS), Line("next", ADD)]
     rows: list[dict[str, Any]] = []
     for name, target in config.targets.items():

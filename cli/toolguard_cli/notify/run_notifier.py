@@ -24,7 +24,7 @@ from toolguard_engine.config import conflicts, notify_targets
 from toolguard_engine.config.settings import Config, NotifyTarget
 from toolguard_engine.stores import audit_log, call_log
 from toolguard_engine.stores import open as stores
-from toolguard_engine.stores.locked import Busy, StoreError, lock
+from toolguard_engine.stores.locked import Busy, StoreError
 from toolguard_engine.stores.notifications import Notification
 from toolguard_engine.stores.ports import HeldCallStore, NotificationStore
 from toolguard_engine.wording import printable
@@ -61,24 +61,12 @@ def sender(target: NotifyTarget, line: GatewayLine | None) -> Sender:
     return AppriseTarget(target)
 
 
-def is_running(state_dir: Path) -> bool:
-    """Whether a notifier of this state directory runs. Raises `StoreError`."""
-    place = stores.notifications(state_dir).path
-    if not place.with_name(f"{place.name}.lock").exists():
-        return False
-    try:
-        with lock(place, patient=False):
-            return False
-    except Busy:
-        return True
-
-
 def run(settings: NotifierSettings) -> int:
     """Notifies until `over` is set. The exit code."""
     with ExitStack() as held:
         while True:
             try:
-                held.enter_context(lock(stores.notifications(settings.state_dir).path, patient=False))
+                held.enter_context(stores.notifications(settings.state_dir).sending())
                 break
             except Busy:  # the one before it ends, or runs for another gateway
                 if settings.over.wait(POLL_SECONDS):

@@ -6,6 +6,7 @@ All methods raise `locked.StoreError` unless they state otherwise. Times are sec
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -299,6 +300,11 @@ class NotificationStore(Protocol):
     """What is to be sent, and what became of it. `target`: its name in the settings."""
 
     path: Path
+
+    def sending(self) -> AbstractContextManager[None]:
+        """Around the work of the one process that sends. Raises `Busy` at once if there is another."""
+
+    def has_sender(self) -> bool: ...
 
     def position(self) -> ReadUpTo | None:
         """How far the audit log was read; None if it never was."""

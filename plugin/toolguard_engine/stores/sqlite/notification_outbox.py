@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from toolguard_engine.stores import atomic
-from toolguard_engine.stores.locked import Damaged, Newer, StoreError
+from toolguard_engine.stores.locked import Busy, Damaged, Newer, StoreError, lock
 from toolguard_engine.stores.notifications import Notification, ReadUpTo, State, TargetHealth
 from toolguard_engine.stores.state_files import NOTIFICATIONS as NAME
 from toolguard_engine.stores.transactions import transaction
@@ -70,6 +70,18 @@ class NotificationOutbox:
         if self._open is not None:
             self._open.close()
             self._open = None
+
+    def sending(self) -> AbstractContextManager[None]:
+        return lock(self.path, patient=False)
+
+    def has_sender(self) -> bool:
+        if not self.path.with_name(f"{self.path.name}.lock").exists():
+            return False
+        try:
+            with self.sending():
+                return False
+        except Busy:
+            return True
 
     def position(self) -> ReadUpTo | None:
         with self._errors() as db:
