@@ -17,7 +17,7 @@ const MAX_FIRST = 1_000_000;
 /** @typedef {{ key: string, channel: string, to: string, account: string, text: string }} ChannelMessage */
 
 /**
- * The command that runs the notifier; null without targets. The settings go over its standard input, because other users can
+ * The command that runs the notifier; null without targets. It runs in every mode, to report that the mode became weaker. The settings go over its standard input, because other users can
  * see arguments.
  * @param {string} root the folder of the plugin
  * @param {string} state
@@ -27,7 +27,6 @@ const MAX_FIRST = 1_000_000;
  */
 export function notifierCommand(root, state, configPath, config) {
   const targets = config?.notify?.targets;
-  if (config?.enabled === false || config?.mode === "disabled") return null;
   if (!targets || typeof targets !== "object" || Object.keys(targets).length === 0) return null;
   if (settingsLine(config).length > MAX_FIRST) return null;
   const options = { "state-dir": state, config: configPath, gateway: gatewayName(state) };

@@ -22,7 +22,7 @@ from toolguard_cli.terminal.lazy_group import LazyGroup
 from toolguard_engine import __version__
 
 COMMANDS = [
-    "install", "uninstall", "migrate", "status", "doctor", "approve", "deny", "pending", "watch", "usage", "dashboard",
+    "install", "uninstall", "migrate", "status", "doctor", "approve", "deny", "pending", "watch", "usage", "dashboard", "notify",
     "grant", "grants", "revoke", "kill-switch", "checkpoint", "check", "replay", "tune", "demo", "rules", "constraints",
     "audit", "config",
 ]  # fmt: skip
@@ -66,7 +66,7 @@ def test_help_of_each_command(command: str) -> None:
 
 def test_every_command_can_be_told_its_gateway_and_asked_for_json() -> None:
     for name, command in EVERY.items():
-        if name not in ("audit", "config"):
+        if name not in ("audit", "config", "notify"):
             taken = {parameter.name for parameter in command.params}
             assert {"as_json"} | (PLACES if name not in OF_NO_GATEWAY else set()) <= taken, name
 

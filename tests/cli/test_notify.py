@@ -283,7 +283,7 @@ def test_the_digest_of_a_day_is_sent_once(places: Places, hook: Receiver) -> Non
 
 def test_an_engine_that_is_away_is_reported_once(places: Places, hook: Receiver) -> None:
     stage = Stage(places, targets=webhook(hook))
-    for second, running in [(0, True), (1, False), (4, False), (7, False), (9, False), (10, True), (11, False), (12, True)]:
+    for second, running in [(0, True), (1, False), (8, False), (9, False), (15, False), (16, True), (17, False), (20, True)]:
         stage.source.engine(running=running, now=NOW + second)
         stage.step(NOW + second)
     assert [body["event"] for body in hook.bodies] == ["engineAway"]

@@ -26,6 +26,7 @@ from toolguard_engine.wording import printable
 
 WAIT_SECONDS = 20.0
 POLL_SECONDS = 0.1
+TEST = "test"
 NO_TARGETS = "there is no notification target, so nobody is notified of a held call"
 ADD = 'toolguard config set notify.targets.phone.url "ntfys://ntfy.example/your-topic"'
 
@@ -83,7 +84,7 @@ def _test_of(name: str) -> Notification:
     return Notification(
         id=f"test-{secrets.token_hex(8)}",
         target=name,
-        event="test",
+        event=TEST,
         title=words.title,
         text=words.text,
         data=words.data,

@@ -30,9 +30,11 @@ USEFUL_SECONDS = 86_400.0
 MAX_CHUNKS = 20
 """Read from the log at once: about 1,400 lines."""
 
-AWAY_SECONDS = 5.0
+AWAY_SECONDS = 8.0
+"""Longer than an engine takes to start, and than a notifier outlives its plugin."""
+
 SINCE = "since"
-LOST = "undelivered"
+UNDELIVERED = "undelivered"
 _BY_EVENT: dict[str, NotifyEvent] = {
     "block": "blocked",
     "budget": "budget",
@@ -111,9 +113,9 @@ class EventSource:
         """Their targets learn of them when they work again."""
         found: list[Notification] = []
         for target in {one.target for one in lost} & self._targets.keys():
-            own = [one for one in lost if one.target == target and one.event != LOST]
+            own = [one for one in lost if one.target == target and one.event != UNDELIVERED]
             if own:
-                base = _base(LOST, f"{LOST}-{own[0].id}", message_text.undelivered(own), now)
+                base = _base(UNDELIVERED, f"{UNDELIVERED}-{own[0].id}", message_text.undelivered(own), now)
                 found.append(replace(base, target=target))
         self._outbox.take(found)
 
