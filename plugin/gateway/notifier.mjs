@@ -17,8 +17,8 @@ const MAX_FIRST = 1_000_000;
 /** @typedef {{ key: string, channel: string, to: string, account: string, text: string }} ChannelMessage */
 
 /**
- * The command that runs the notifier; null without targets. It runs in every mode, to report that the mode became weaker. The settings go over its standard input, because other users can
- * see arguments.
+ * The command that runs the notifier; null without targets. It runs in every mode, to report that the mode became weaker.
+ * The settings go over its standard input, because other users can see arguments.
  * @param {string} root the folder of the plugin
  * @param {string} state
  * @param {string} configPath

@@ -8,17 +8,18 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from cli_stage import toolguard
 from held_stage import hold
 from notify_stage import LIMIT, Receiver, Stage, serving
 
-from toolguard_cli.notify import message_text, quiet_time, run_notifier
+from toolguard_cli.notify import message_text, quiet_time, run_notifier, target_worker
 from toolguard_cli.notify.delivery import OutgoingMessage
 from toolguard_cli.notify.event_source import kind_of
 from toolguard_cli.system.paths import Places
@@ -233,6 +234,23 @@ def test_what_an_answer_means(places: Places, hook: Receiver, status: int, state
     assert {"sent": health.sent, "lost": health.lost, "waiting": health.waiting}[state] == 1
 
 
+def test_a_message_that_a_slow_target_takes_after_all_is_not_sent_again(
+    places: Places, hook: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(target_worker, "ATTEMPT_SECONDS", 0.02)
+    stage, answers = Stage(places, targets=webhook(hook), events=["held"]), threading.Event()
+    hook.answer = lambda: 200 if answers.wait(LIMIT) else 500
+    hold(places, now=NOW)
+    for second in (0, 10, 20):
+        stage.step(NOW + second)
+    assert stage.store.health()[0].error
+    hook.wait()
+    answers.set()
+    monkeypatch.setattr(target_worker, "ATTEMPT_SECONDS", LIMIT)
+    stage.step(NOW + 30)
+    assert (stage.store.health()[0].sent, len(hook.received)) == (1, 1)
+
+
 def test_a_storm_is_summarized_and_the_same_event_is_only_counted(places: Places, hook: Receiver) -> None:
     stage = Stage(places, targets=webhook(hook), events=ALL)
     stage.step(NOW)
@@ -357,12 +375,24 @@ def test_the_words_of_a_service_show_no_part_of_its_address(places: Places) -> N
     assert SECRET not in done.error
 
 
+@pytest.fixture(autouse=True)
+def all_end() -> Iterator[None]:
+    yield
+    for process in (started := Notifier.started):
+        process.kill()
+        process.communicate()
+    started.clear()
+
+
 class Notifier:
     """The process, with a gateway part that sends on no channel."""
+
+    started: ClassVar[list[subprocess.Popen[str]]] = []
 
     def __init__(self, places: Places, notify: dict[str, Any]) -> None:
         words = [sys.executable, "-m", "toolguard_cli.notify", "--state-dir", str(places.state_dir)]
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.started.append(self.process)
         self.say(json.dumps({"notify": notify}))
 
     def say(self, line: str) -> None:
@@ -414,6 +444,19 @@ def test_a_channel_message_goes_through_the_gateway_part(places: Places) -> None
     assert notifier.end() == 0
     (health,) = stores.notifications(places.state_dir).health()
     assert (health.sent, health.lost) == (1, 0)
+
+
+def test_a_damaged_store_is_kept_and_the_next_held_call_is_reported(places: Places, hook: Receiver) -> None:
+    path = stores.notifications(places.state_dir).path
+    path.parent.mkdir()
+    path.write_bytes(b"not a database" * 100)
+    notifier = Notifier(places, {"targets": webhook(hook), "events": ["held"]})
+    entry = hold(places)
+    hook.wait()
+    assert notifier.end() == 0
+    assert [body["nonce"] for body in hook.bodies] == [entry.nonce]
+    assert len(list(path.parent.glob("notifications.db.corrupt-*"))) == 1
+    assert "notify.damaged" in [event.get("code") for event in stores.audit_log(places.state_dir).events()]
 
 
 def test_one_notifier_for_each_state_directory(places: Places, hook: Receiver) -> None:

@@ -24,7 +24,7 @@ from toolguard_engine.config import conflicts, notify_targets
 from toolguard_engine.config.settings import Config, NotifyTarget
 from toolguard_engine.stores import audit_log, call_log
 from toolguard_engine.stores import open as stores
-from toolguard_engine.stores.locked import Busy, StoreError
+from toolguard_engine.stores.locked import Busy, Damaged, StoreError
 from toolguard_engine.stores.notifications import Notification
 from toolguard_engine.stores.ports import HeldCallStore, NotificationStore
 from toolguard_engine.wording import printable
@@ -81,7 +81,7 @@ class _Notifier:
         self._settings = settings
         self._config = settings.config.notify
         self._outbox = stores.notifications(settings.state_dir)
-        self._source = EventSource(settings.state_dir, self._config, self._calls(), self._outbox)
+        self._source = self._new_source()
         self._targets = notify_targets.usable(self._config)
         self._workers = [self._worker(name, target) for name, target in self._targets.items()]
         self._reported: set[str] = set()
@@ -108,6 +108,8 @@ class _Notifier:
         for job in (self._source.poll, self._watch):
             try:
                 new = job(now) or new
+            except Damaged as error:
+                self._begin_anew(error, now)
             except (StoreError, OSError) as error:
                 text = printable.cut(str(error), 300)
                 if text not in self._reported and len(self._reported) < 20:  # noqa: PLR2004
@@ -116,6 +118,15 @@ class _Notifier:
         if new:
             for worker in self._workers:
                 worker.wake()
+
+    def _begin_anew(self, error: Damaged, now: float) -> None:
+        """What waited is lost, which must not keep the next held call from being reported."""
+        with suppress(StoreError):
+            kept = self._outbox.set_aside()
+            reason = audit_log.plain(f"{error}; it is kept as {kept}, and what waited to be sent is lost")
+            line = audit_log.AuditEvent(kept, audit_log.when(now), LOST, "notify.damaged", reason=reason)
+            self._source = self._new_source()
+            stores.audit_log(self._settings.state_dir).append([line])
 
     def _watch(self, now: float) -> bool:
         if time.monotonic() < self._each_second:
@@ -136,6 +147,9 @@ class _Notifier:
             stores.audit_log(self._settings.state_dir).append([_lost_line(one, now) for one in lost], patient=False)
             self._source.report_lost(lost, now)
             self._outbox.logged(lost)
+
+    def _new_source(self) -> EventSource:
+        return EventSource(self._settings.state_dir, self._config, self._calls(), self._outbox)
 
     def _calls(self) -> HeldCallStore:
         named = conflicts.store_path(self._settings.config)

@@ -25,7 +25,7 @@ BURST, BURST_SECONDS = 6, 60.0
 HOUR = 3_600.0
 FIRST_DELAY, LONGEST_DELAY = 1.0, 300.0
 IDLE_SECONDS = 0.5
-ATTEMPT_SECONDS = 60.0
+ATTEMPT_SECONDS = 10.0
 MOST_HANGING = 3
 
 
@@ -53,7 +53,9 @@ class TargetWorker(threading.Thread):
         self.link: Link = no_link
         self._wake = threading.Event()
         self._over = threading.Event()
-        self._hanging: list[threading.Thread] = []
+        self._begun: dict[str, Queue[Delivery]] = {}
+        """By key: attempts whose result is not known yet."""
+
         self._failures = 0
         self._pause_until = 0.0
         """By the monotonic clock."""
@@ -117,15 +119,20 @@ class TargetWorker(threading.Thread):
         return OutgoingMessage(f"toolguard-{batch[0].batch}", title, text, data)
 
     def _attempt(self, message: OutgoingMessage) -> Delivery:
-        """Gives up after a while on a sender that hangs."""
-        self._hanging = [each for each in self._hanging if each.is_alive()]
-        if len(self._hanging) >= MOST_HANGING:
-            return Delivery("earlier attempts hang")
-        box: Queue[Delivery] = Queue(1)
-        thread = threading.Thread(target=lambda: box.put(self._sender.send(message)), daemon=True)
-        thread.start()
+        """Does not wait long for a sender that hangs, and does not send again what it may still deliver."""
+        box = self._begun.pop(message.key, None)
+        self._begun = {key: each for key, each in self._begun.items() if each.empty()}
+        if box is None:
+            if len(self._begun) >= MOST_HANGING:
+                return Delivery("earlier attempts hang")
+            box = Queue(1)
+            threading.Thread(target=_put, args=(box, self._sender, message), daemon=True).start()
         try:
             return box.get(timeout=ATTEMPT_SECONDS)
         except Empty:
-            self._hanging.append(thread)
+            self._begun[message.key] = box
             return Delivery(f"no answer within {ATTEMPT_SECONDS:.0f} s")
+
+
+def _put(box: Queue[Delivery], sender: Sender, message: OutgoingMessage) -> None:
+    box.put(sender.send(message))

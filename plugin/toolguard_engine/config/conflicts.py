@@ -206,7 +206,7 @@ def _unusable_targets(config: Config) -> Iterator[SettingConflict]:
         text = notify_targets.problem(name, target) if number < most else f"at most {most} targets are used"
         if text:
             where = ("notify", "targets", name)
-            yield SettingConflict(where, f"{'.'.join(map(printable.plain, where))}: {text}: nothing is sent to it")
+            yield SettingConflict(where, f"{text}: nothing is sent to {printable.plain(name)}")
 
 
 def is_taken(path: str) -> bool:

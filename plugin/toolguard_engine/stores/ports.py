@@ -301,6 +301,9 @@ class NotificationStore(Protocol):
 
     path: Path
 
+    def set_aside(self) -> str:
+        """Keeps a damaged store under the returned name; the next use begins a new one."""
+
     def sending(self) -> AbstractContextManager[None]:
         """Around the work of the one process that sends. Raises `Busy` at once if there is another."""
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 import msgspec
 
 from toolguard_engine.stores import atomic
-from toolguard_engine.stores.locked import Busy, Damaged, Newer, StoreError, lock
+from toolguard_engine.stores.locked import Busy, Damaged, Newer, StoreError, lock, unusable
 from toolguard_engine.stores.notifications import Notification, ReadUpTo, State, TargetHealth
 from toolguard_engine.stores.state_files import NOTIFICATIONS as NAME
 from toolguard_engine.stores.transactions import transaction
@@ -54,6 +55,10 @@ coalesce(max(CASE WHEN state = 'sent' THEN changed END), 0) FROM notification GR
 """
 
 
+_DAMAGE = ("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_MISMATCH")
+"""`SQLITE_ERROR`: our own statements do not fit the file."""
+
+
 class _Failure(msgspec.Struct, frozen=True):
     since: float = 0.0
     error: str = ""
@@ -70,6 +75,17 @@ class NotificationOutbox:
         if self._open is not None:
             self._open.close()
             self._open = None
+
+    def set_aside(self) -> str:
+        self.close()
+        kept = f"{self.path.name}.corrupt-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}"
+        try:
+            for end in ("", "-wal", "-shm"):
+                with suppress(FileNotFoundError):
+                    self.path.with_name(f"{self.path.name}{end}").replace(self.path.with_name(f"{kept}{end}"))
+        except OSError as error:
+            raise unusable(self.path, error) from error
+        return kept
 
     def sending(self) -> AbstractContextManager[None]:
         return lock(self.path, patient=False)
@@ -211,7 +227,7 @@ class NotificationOutbox:
             yield self._connected()
         except (sqlite3.Error, msgspec.DecodeError, OSError) as error:
             self.close()
-            kind = Damaged if getattr(error, "sqlite_errorname", "") in ("SQLITE_NOTADB", "SQLITE_CORRUPT") else StoreError
+            kind = Damaged if getattr(error, "sqlite_errorname", "") in _DAMAGE else StoreError
             raise kind(f"{self.path}: {error}") from error
 
     def _connected(self) -> sqlite3.Connection:
