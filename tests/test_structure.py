@@ -20,7 +20,7 @@ ENGINE = (
 
 COMMAND_LINE = (
     "system", "terminal", "rig", "person", "hostconfig", "setup", "approvals", "policy", "migrations", "validation",
-    "operations", "dashboard", "status", "doctor", "commands", "fast_path", "main",
+    "operations", "notify", "dashboard", "status", "doctor", "commands", "fast_path", "main",
 )  # fmt: skip
 PACKAGES = {"toolguard_engine": ("plugin", ENGINE), "toolguard_cli": ("cli", COMMAND_LINE)}
 

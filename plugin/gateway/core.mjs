@@ -11,6 +11,7 @@ import { configPath, engineCommand, gatewayName, python, stateDir } from "./comm
 import { Dashboard, dashboardCommand } from "./dashboard.mjs";
 import { Engine, PROTOCOL } from "./engine.mjs";
 import { Hooks } from "./hooks.mjs";
+import { Notifier, notifierCommand } from "./notifier.mjs";
 import { OrderWatch } from "./order.mjs";
 import { factsOf, Places, stampOf } from "./places.mjs";
 import { waitingFor } from "./reports.mjs";
@@ -19,7 +20,7 @@ import { Seams, Trace } from "./seams.mjs";
 import { isMeasured, Usage } from "./usage.mjs";
 import { Waker } from "./waker.mjs";
 
-/** @typedef {{ engine: Engine, hooks: Hooks, trace: Trace, waker: Waker, order: OrderWatch, dashboard: Dashboard, usage: Usage | null }} Core */
+/** @typedef {{ engine: Engine, hooks: Hooks, trace: Trace, waker: Waker, order: OrderWatch, dashboard: Dashboard, notifier: Notifier, usage: Usage | null }} Core */
 /** @typedef {import("./engine.mjs").Logger} Logger */
 
 const NOT_GUARDED =
@@ -82,6 +83,7 @@ export class Membership {
     const entry = cores.get(this.#key);
     cores.delete(this.#key);
     entry?.core.dashboard.leave();
+    entry?.core.notifier.leave();
     await entry?.core.engine.stop();
   }
 }
@@ -118,8 +120,9 @@ function makeCore(api, root, version, logger) {
   const places = placesOf(root, state, api.pluginConfig);
   const hooks = new Hooks(engine, api.pluginConfig, runs, seams, trace, order, workspaces(api), state, places, waitingFor(state));
   const dashboard = new Dashboard(dashboardCommand(root, state, configPath(state), api.pluginConfig), logger, version);
+  const notifier = new Notifier(notifierCommand(root, state, configPath(state), api.pluginConfig), api.pluginConfig, logger, version);
   const usage = isMeasured(api.pluginConfig) ? new Usage(engine, runs) : null;
-  return { engine, trace, hooks, waker, order, dashboard, usage };
+  return { engine, trace, hooks, waker, order, dashboard, notifier, usage };
 }
 
 /**

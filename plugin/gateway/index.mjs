@@ -86,6 +86,8 @@ function connectLife(api, membership) {
     membership.core?.waker.through(api);
     membership.core?.engine.start();
     membership.core?.dashboard.start();
+    membership.core?.notifier.through(api);
+    membership.core?.notifier.start();
   };
   api.registerService?.({ id: "toolguard", start, stop: () => membership.end() });
   api.lifecycle?.onDispose?.(() => membership.leave());

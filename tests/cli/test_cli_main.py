@@ -24,7 +24,7 @@ from toolguard_engine import __version__
 COMMANDS = [
     "pending", "approve", "deny", "revive", "watch", "grant", "grants", "revoke",
     "status", "check", "rules", "replay", "tune", "audit", "usage", "dashboard", "demo",
-    "kill-switch", "checkpoint", "limits", "config",
+    "kill-switch", "checkpoint", "limits", "notify", "config",
     "install", "doctor", "migrate", "uninstall",
     "constraints", "help", "version",
 ]  # fmt: skip
@@ -73,7 +73,7 @@ def test_help_of_each_command(command: str) -> None:
 
 def test_every_command_can_be_told_its_gateway_and_asked_for_json() -> None:
     for name, command in EVERY.items():
-        if name not in ("audit", "config"):
+        if name not in ("audit", "config", "notify"):
             taken = {parameter.name for parameter in command.params}
             assert {"as_json"} | (PLACES if name not in OF_NO_GATEWAY else set()) <= taken, name
 

@@ -283,9 +283,9 @@ def test_lines_for_a_person(places: Places) -> None:
 def test_the_live_list(places: Places) -> None:
     first, second = hold(places), hold(places, tool="message")
     with terminal(places, "watch") as shown:
-        shown.until(second.nonce)
+        assert "\x07" not in shown.until(second.nonce)
         third = hold(places, tool="write")
-        shown.until(third.nonce)
+        assert "\x07" in shown.until(third.nonce)
         shown.type("j\x1b[Aja")
         shown.until(f"Approve {second.nonce}?")
         assert status_of(places, second.nonce) == "pending"

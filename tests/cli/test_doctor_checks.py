@@ -21,6 +21,7 @@ from toolguard_cli.doctor.checks import (
     dashboard_check,
     discovery_check,
     hook_order_check,
+    notify_check,
     plugin_check,
 )
 from toolguard_cli.hostconfig import openclaw_check
@@ -177,3 +178,46 @@ def test_openclaw_is_not_asked_about_the_state_of_another_user(
 def test_an_account_without_a_name_is_no_comment_for_the_shell() -> None:
     assert (account(54_321), owner_name(54_321)) == ("#54321", "54321")
     assert owner_name(0) == "root"
+
+
+JOBS = {"jobs": [{"name": "nightly", "payload": {"kind": "agentTurn"}}, {"name": "dump", "payload": {"kind": "command"}}]}
+HOOK = {"targets": {"hook": {"webhook": "https://host.example/x"}}}
+LEARNS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, str]] = [
+    ("somebody at the chat", {}, {}, {}, "ok", "no notification target: you learn"),
+    ("an automation", {}, {}, JOBS, "warn", "nobody would learn of a held call of the automation nightly:"),
+    ("a heartbeat", {}, {"agents": {"defaults": {"heartbeat": {"every": "30m"}}}}, {}, "warn", "of the heartbeat"),
+    ("nothing is held", {"mode": "shadow"}, {}, JOBS, "ok", "no call is held in mode shadow"),
+    (
+        "the gateway asks",
+        {"approval": {"mode": "native"}},
+        {"approvals": {"plugin": {"enabled": True, "mode": "targets", "targets": [{"channel": "telegram", "to": "1"}]}}},
+        *(JOBS, "ok", "the gateway's own prompt is forwarded"),
+    ),
+    ("a target", {"notify": HOOK}, {}, JOBS, "ok", "held calls are reported to hook"),
+    (
+        "not of held calls",
+        {"notify": {**HOOK, "events": ["digest"]}},
+        {},
+        JOBS,
+        "warn",
+        "no usable target gets the event held",
+    ),
+    ("unusable", {"notify": {"targets": {"x": {"webhook": "h"}}}}, {}, {}, "warn", "x: webhook is not an address"),
+    ("no file", {"notify": {"targets": {"x": {"urlFile": "/no/such"}}}}, {}, {}, "warn", "x: /no/such cannot be read"),
+]
+
+
+@pytest.mark.parametrize(
+    ("own", "host", "jobs", "status", "detail"), [row[1:] for row in LEARNS], ids=[row[0] for row in LEARNS]
+)
+def test_whether_somebody_learns_of_a_held_call(
+    places: Places, own: dict[str, Any], host: dict[str, Any], jobs: dict[str, Any], status: str, detail: str
+) -> None:
+    put_in(places)
+    value = {**json.loads(places.config.read_text()), **host}
+    value["plugins"]["entries"]["toolguard"]["config"] = own
+    places.config.write_text(json.dumps(value))
+    (places.state_dir / "cron").mkdir()
+    (places.state_dir / "cron" / "jobs.json").write_text(json.dumps(jobs))
+    check = notify_check.somebody(doctor.look(places))
+    assert (check.status, detail in check.detail) == (status, True), check.detail

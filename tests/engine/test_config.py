@@ -53,6 +53,18 @@ def test_defaults() -> None:
             "retention": {"rawDays": 30, "hourlyDays": 90, "dailyDays": 365},
             "prices": {},
         },
+        "notify": {
+            "targets": {},
+            "events": ["held", "expiring", "engineAway", "weakened", "guardEnded", "expired", "loop", "budget"],
+            "quietHours": {
+                "begin": "00:00",
+                "end": "00:00",
+                "urgent": ["held", "expiring", "engineAway", "weakened", "guardEnded"],
+            },
+            "expiringSeconds": 60,
+            "digestAt": "08:00",
+            "mostPerHour": 60,
+        },
         "budget": {
             "mode": "shadow",
             "size": 1.0,

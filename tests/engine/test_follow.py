@@ -16,6 +16,7 @@ from toolguard_engine.metrics.database import connect
 from toolguard_engine.metrics.follow import Follower
 from toolguard_engine.metrics.registry import GatewayFacts, claim
 from toolguard_engine.metrics.row_writer import DAY_MS
+from toolguard_engine.stores import audit_tail
 from toolguard_engine.stores.files import audit_log_file as audit_log
 from toolguard_engine.stores.files.audit_log_file import AuditEvent, AuditLog
 
@@ -108,7 +109,7 @@ def test_step_by_step(
     opened: sqlite3.Connection, log: AuditLog, follower: Follower, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A long log is taken in pieces, and what is added meanwhile comes too."""
-    monkeypatch.setattr(follow, "STEP_BYTES", 1_000)
+    monkeypatch.setattr(audit_tail, "STEP_BYTES", 1_000)
     log.append([event(number) for number in range(20)])
     assert follower.step(opened, NOW, 0)
     assert 0 < counted(opened) < 10
@@ -155,9 +156,9 @@ def test_the_next_engine_reads_nothing_twice(
     log.append([event(number) for number in range(5)])
     catch_up(Follower(tmp_path, "home"), opened)
     log.append([event(5)])
-    taken: list[list[follow.AuditLine]] = []
-    real = follow._lines
-    monkeypatch.setattr(follow, "_lines", lambda data: taken.append(lines := [*real(data)]) or lines)
+    taken: list[list[audit_tail.AuditLine]] = []
+    real = audit_tail.lines_in
+    monkeypatch.setattr(follow, "lines_in", lambda data: taken.append(lines := [*real(data)]) or lines)
     assert catch_up(Follower(tmp_path, "home"), opened) == [*range(6)]
     assert [[line.seq for line in lines] for lines in taken] == [[6]]
 

@@ -377,6 +377,7 @@ REACHES_BACK = [
 
 HARMLESS = [
     "toolguard kill-switch status",
+    "toolguard notify status",
     "toolguard kill-switch --help",
     "ls",
     "ls -la src",

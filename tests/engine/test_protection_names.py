@@ -54,6 +54,8 @@ def test_searches_whose_finds_are_changed(command: str, name: str) -> None:
         "grep -rl toolguard ~ | while read f; do : > $f; done",
         "python3 -c \"import os;[os.remove(r+x) for r,_,f in os.walk(os.environ['HOME']) for x in f if x=='kill-switch']\"",
         "toolguard kill-switch status off",
+        "toolguard notify test",
+        "python3 -m toolguard_cli.notify --state-dir /x",
         "toolguard config accept --yes",
         "toolguard --state-dir ~/.openclaw config accept -y",
         "python3 -m toolguard_cli config accept --yes",

@@ -32,7 +32,7 @@ HEAD = ("TIME", "EVENT", "CODE", "NONCE", "TOOL", "AGENT", "BY", "WHAT")
 EVENTS = (
     "hold", "hold-again", "approve", "deny", "consume", "expire", "block", "would-refuse", "note", "stop", "budget",
     "drift", "external", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "security", "error", "forged",
-    "recovered", LOST, REMOVED, "weakened", "restored", "accepted", "ended",
+    "recovered", LOST, REMOVED, "weakened", "restored", "accepted", "ended", "notification-lost",
 )  # fmt: skip
 """All events, those about calls first."""
 
@@ -69,6 +69,7 @@ def audit_show(
     soft), note, stop (the run was ended), budget, drift and external (reported by another program). Events about users and
     the guard: checkpoint, kill-switch, grant, grant-used, revoke, security, error, forged, recovered, head-lost and
     segment-removed. Events about the guard's settings and installation: weakened, restored, accepted and ended.
+    notification-lost: a notification could not be delivered.
     """
     return show(places, Filter(event, nonce, since), last)
 

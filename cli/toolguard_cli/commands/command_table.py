@@ -13,7 +13,7 @@ class RootGroup(LazyGroup):
     sections = {  # noqa: RUF012 - as `table`
         "Held calls": ("pending", "approve", "deny", "revive", "watch", "grant", "grants", "revoke"),
         "What the guard does": ("status", "check", "rules", "replay", "tune", "audit", "usage", "dashboard", "demo"),
-        "Control": ("kill-switch", "checkpoint", "limits", "config"),
+        "Control": ("kill-switch", "checkpoint", "limits", "notify", "config"),
         "Installation": ("install", "doctor", "migrate", "uninstall"),
     }
     table = {  # noqa: RUF012 - a ClassVar, declared in the base class
@@ -30,6 +30,7 @@ class RootGroup(LazyGroup):
         "limits": _listed("show_limits", "Show and set limits on cost and tokens."),
         "usage": _listed("usage", "Show model calls, their tokens and their cost."),
         "dashboard": _listed("show_dashboard", "Open the dashboard of agent activity, cost and held calls."),
+        "notify": _listed("notify_commands", "Test the notification targets, and show what was delivered."),
         "grant": _listed("grant", "Allow calls of one kind for a while, without asking."),
         "grants": _listed("grants", "List the grants."),
         "revoke": _listed("revoke", "Revoke a grant."),

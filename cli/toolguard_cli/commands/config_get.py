@@ -15,7 +15,7 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result
 from toolguard_cli.validation.subject import DEFAULTS, OWN, value_at
-from toolguard_engine.config import plugin_manifest
+from toolguard_engine.config import notify_targets, plugin_manifest
 
 AGENT_DEPTH = 2
 """The steps to an agent: `agents` and its id."""
@@ -55,7 +55,9 @@ def look(tree: ConfigTree, named: NamedSetting) -> FoundSetting | None:
     default = value_at(DEFAULTS, named.setting) if named.is_ours else None
     if part is not None:
         spot = finding.finding(tree, named.steps, "info", "")
-        return FoundSetting(_over(env_vars.filled(part.value), default), "file", spot.file, spot.line)
+        value = _over(env_vars.filled(part.value), default)
+        shown = notify_targets.hidden(tuple(named.setting), value) if named.is_ours else value
+        return FoundSetting(shown, "file", spot.file, spot.line)
     if default is not None:
         return FoundSetting(default, "default")
     general = _general(named)

@@ -18,7 +18,7 @@ from toolguard_cli.terminal import tables
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_cli.validation import ConfigSubject, entry_settings
 from toolguard_cli.validation.subject import DEFAULTS, OWN, value_at
-from toolguard_engine.config import plugin_manifest
+from toolguard_engine.config import notify_targets, plugin_manifest
 from toolguard_engine.wording import printable
 
 HEAD = (" ", "SETTING", "VALUE", "FROM")
@@ -108,7 +108,8 @@ def _row(tree: ConfigTree, steps: Steps) -> SettingRow:
     if part is None:
         return SettingRow(steps, default, default)
     place = finding.finding(tree, (*OWN, *steps), "info", "")
-    return SettingRow(steps, env_vars.filled(part.value), default, part.value, place.file, place.line)
+    value = notify_targets.hidden(steps, env_vars.filled(part.value))
+    return SettingRow(steps, value, default, part.value, place.file, place.line)
 
 
 def _variables(value: Any) -> Iterator[str]:

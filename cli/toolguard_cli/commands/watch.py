@@ -37,11 +37,15 @@ app = command_app()
 
 @command(app, "toolguard watch", "toolguard watch --json | tee held.jsonl")
 def run(
-    places: Places, *, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per change.")] = False
+    places: Places,
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per change.")] = False,
+    bell: Annotated[bool, typer.Option(help="Ring the terminal's bell when a call begins to wait.")] = True,
 ) -> None:
     """Watch held calls; approve or deny them with a key.
 
-    If the output is not a terminal, prints one line per change. Press Ctrl-C to stop.
+    Rings the terminal's bell when a call begins to wait. If the output is not a terminal, prints one line per change.
+    Press Ctrl-C to stop.
     """
     can_press = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
     caller = require_human.caller(places, "watch", loosens=can_press)
@@ -51,7 +55,7 @@ def run(
             if not can_press:
                 follow(watched, as_json=as_json)
             else:
-                live(watched)
+                live(watched, bell=bell)
         except KeyboardInterrupt:
             return
 
@@ -66,6 +70,7 @@ class WatchedCalls:
         self.ledger: HeldCallStore = gateway_stores.nonces(places, self.config)
         self._stamp: tuple[int, int] | None = None
         self._entries: list[HeldCall] = []
+        self._rung: set[str] | None = None
 
     def refresh(self) -> bool:
         try:
@@ -84,6 +89,11 @@ class WatchedCalls:
 
     def calls(self, now: float) -> list[HeldCall]:
         return replies.waiting(self._entries, now)[: replies.MAX_LINES]
+
+    def is_fresh(self, calls: list[HeldCall]) -> bool:
+        """Whether a call waits that did not at the last time; not at the first time."""
+        before, self._rung = self._rung, {entry.nonce for entry in calls if entry.status == "pending"}
+        return before is not None and not self._rung <= before
 
 
 def follow(watched: WatchedCalls, *, as_json: bool) -> None:
@@ -111,7 +121,7 @@ def line(entry: HeldCall, now: float, *, as_json: bool) -> str:
     return printable.cut(f"{at}  {entry.nonce}  {entry.status}{by}  {entry.tool}  {entry.agent or '-'}  {entry.shown}", 500)
 
 
-def live(watched: WatchedCalls) -> None:
+def live(watched: WatchedCalls, *, bell: bool = True) -> None:
     """Shows the list full-screen, and always restores the terminal."""
     from rich.console import Console  # noqa: PLC0415 - takes 60 ms to import
     from rich.live import Live  # noqa: PLC0415
@@ -129,6 +139,8 @@ def live(watched: WatchedCalls) -> None:
                 now, size = time.time(), console.size
                 calls = watched.calls(now)
                 view = watch_screen.settled(view, calls)
+                if bell and watched.is_fresh(calls):
+                    console.bell()
                 picture.update(_rendered(view, calls, now, size), refresh=True)
                 view = watch_screen.shown(view, calls, *size)
                 drawn = time.monotonic()

@@ -29,6 +29,22 @@ def commands(state_dir: Path) -> list[str]:
     return [_job_name(job) for job in _jobs(state_dir / JOBS)]
 
 
+def agent_jobs(state_dir: Path) -> list[str]:
+    """The names of the enabled automations that start an agent."""
+    rows = _rows(state_dir, "cron_jobs", ("name", "job_id", "enabled", "payload_kind"))
+    if rows is not None:
+        return [str(name or job) for name, job, enabled, kind in rows if enabled and kind != COMMAND]
+    found = _json(state_dir / JOBS)
+    listed = found.get("jobs") if isinstance(found, dict) else found
+    jobs = [job for job in (listed if isinstance(listed, list) else [])[:MAX_ROWS] if isinstance(job, dict)]
+    return [_job_name(job) for job in jobs if job.get("enabled") is not False and not _is_command(job)]
+
+
+def _is_command(job: dict[str, Any]) -> bool:
+    payload = job.get("payload")
+    return isinstance(payload, dict) and payload.get("kind") == COMMAND
+
+
 def _jobs(path: Path) -> Iterator[dict[str, Any]]:
     found = _json(path)
     listed = found.get("jobs") if isinstance(found, dict) else found

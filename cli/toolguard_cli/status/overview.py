@@ -20,6 +20,7 @@ from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.approvals.standing import Standing
 from toolguard_engine.stores import atomic
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.notifications import TargetHealth
 from toolguard_engine.stores.values import KillSwitchState
 from toolguard_engine.wording import printable
 
@@ -38,6 +39,7 @@ class StatusOverview:
     today: dict[str, int] = field(default_factory=dict)
     standings: list[Standing] | None = None
     thrown: KillSwitchState | None = None
+    failing: list[TargetHealth] = field(default_factory=list)
 
 
 def look(places: Places, now: float) -> StatusOverview:
@@ -62,8 +64,21 @@ def look(places: Places, now: float) -> StatusOverview:
             standings = store.look()
     except UserError as error:
         damaged.append((error.message, error.fix))
+    failing: list[TargetHealth] = []
+    try:
+        with gateway_stores.user_errors(), closing(stores.notifications(places.state_dir)) as outbox:
+            failing = [each for each in outbox.health() if each.error or each.lost]
+    except UserError as error:
+        damaged.append((error.message, error.fix))
     return StatusOverview(
-        waiting, missed, grants, damaged, _today(places, now), standings, stores.kill_switch(places.state_dir).thrown()
+        waiting,
+        missed,
+        grants,
+        damaged,
+        _today(places, now),
+        standings,
+        stores.kill_switch(places.state_dir).thrown(),
+        failing,
     )
 
 
@@ -100,6 +115,7 @@ def data(found: StatusOverview) -> dict[str, Any]:
         "grants": found.grants,
         "damaged": [message for message, _ in found.damaged],
         "auditToday": found.today,
+        "notificationsFailing": [each.target for each in found.failing],
     }
 
 
@@ -110,6 +126,9 @@ def lines(found: StatusOverview) -> list[Line]:
     if found.today:
         events = ", ".join(f"{count} {event}" for event, count in found.today.items())
         shown.append(Line("info", f"audit log today: {events}"))
+    for each in found.failing:
+        why = f"failing: {printable.plain(each.error)}" if each.error else f"{each.lost} were not delivered"
+        shown.append(Line("warn", f"notifications to {printable.plain(each.target)}: {why} (toolguard notify status)"))
     for message, fix in found.damaged:
         shown += [Line("error", message), Line("info", f"-> {fix}")]
     return shown

@@ -15,10 +15,11 @@ from typing import Any, get_args
 
 import msgspec
 
-from toolguard_engine.config import public_hosts
+from toolguard_engine.config import notify_targets, public_hosts
 from toolguard_engine.config.settings import DEFAULT_LOG_PATH, HOME_STATE, Config, RiskLevel
 from toolguard_engine.host import file_names
 from toolguard_engine.host.tool_search import tool_name
+from toolguard_engine.wording import printable
 
 Path = tuple[str, ...]
 LONGEST_MONTH = 31
@@ -131,6 +132,7 @@ def problems(config: Config) -> list[SettingConflict]:
     found += _one_file_for_two(general)
     found += _reserved_files(general)
     found += _links_without_address(config)
+    found += _unusable_targets(config)
     for agent in config.agents:
         found += _of_agent(config, agent)
     return found
@@ -223,6 +225,15 @@ def _links_without_address(config: Config) -> Iterator[SettingConflict]:
     if config.approval.answer_links and not any(map(public_hosts.is_private, hosts)):
         text = "approval.answerLinks needs a name with TLS in metrics.dashboard.hosts: otherwise notifications have no link"
         yield SettingConflict(("approval", "answerLinks"), text)
+
+
+def _unusable_targets(config: Config) -> Iterator[SettingConflict]:
+    for number, (name, target) in enumerate(config.notify.targets.items()):
+        most = notify_targets.MAX_TARGETS
+        text = notify_targets.problem(name, target) if number < most else f"at most {most} targets are used"
+        if text:
+            where = ("notify", "targets", name)
+            yield SettingConflict(where, f"{text}: nothing is sent to {printable.plain(name)}")
 
 
 def is_taken(path: str) -> bool:

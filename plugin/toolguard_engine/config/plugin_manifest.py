@@ -24,6 +24,7 @@ from toolguard_engine.config.settings import (
     LimitPeriod,
     LogLevel,
     Mode,
+    NotifyEvent,
     PinParams,
     RiskLevel,
 )
@@ -31,7 +32,7 @@ from toolguard_engine.config.settings import (
 # The settings page shows choices in schema order; msgspec sorts them, but the declared order is better.
 _ORDERS = {
     frozenset(get_args(choice)): list(get_args(choice))
-    for choice in (Mode, FailMode, LogLevel, PinParams, ApprovalMode, RiskLevel, LimitPeriod)
+    for choice in (Mode, FailMode, LogLevel, PinParams, ApprovalMode, RiskLevel, LimitPeriod, NotifyEvent)
 }
 _OF_AN_AGENT = "agents.*."
 
@@ -59,10 +60,18 @@ def config_schema() -> dict[str, Any]:
     inlined: dict[str, Any] = _inline(components[name], components)
     inlined.pop("title", None)
     inlined.pop("description", None)
-    for setting, default in msgspec.to_builtins(Config()).items():
-        if "properties" not in inlined["properties"][setting]:
-            inlined["properties"][setting].setdefault("default", default)
+    _set_defaults(inlined, msgspec.to_builtins(Config()))
     return inlined
+
+
+def _set_defaults(schema: dict[str, Any], defaults: dict[str, Any]) -> None:
+    """Those that msgspec leaves out, because they are made anew each time."""
+    for setting, default in defaults.items():
+        inner = schema["properties"][setting]
+        if "properties" in inner:
+            _set_defaults(inner, default)
+        else:
+            inner.setdefault("default", default)
 
 
 def setting_paths(schema: dict[str, Any]) -> Iterator[str]:

@@ -57,6 +57,17 @@ PublicHost = Annotated[str, Meta(pattern=r"^(https?://)?[A-Za-z0-9]([A-Za-z0-9.-
 
 PublicHosts = Annotated[list[PublicHost], Meta(max_length=20)]
 AnswerLinkTime = Annotated[int, Meta(ge=60_000, le=3_600_000)]
+NotifyEvent = Literal[
+    "held", "expiring", "expired", "blocked", "loop", "budget", "engineAway", "weakened", "guardEnded", "digest"
+]
+NotifyEvents = Annotated[list[NotifyEvent], Meta(max_length=10)]
+URGENT: list[NotifyEvent] = ["held", "expiring", "engineAway", "weakened", "guardEnded"]
+REPORTED: list[NotifyEvent] = [*URGENT, "expired", "loop", "budget"]
+TargetAddress = Annotated[str, Meta(min_length=1, max_length=4096)]
+CommandWords = Annotated[list[Annotated[str, Meta(max_length=4096)]], Meta(min_length=1, max_length=50)]
+TimeOfDay = Annotated[str, Meta(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+LeadSeconds = Annotated[int, Meta(ge=10, le=3600)]
+PerHour = Annotated[int, Meta(ge=1, le=600)]
 
 HOME_STATE = "~/.openclaw/"
 """How settings spell the state folder."""
@@ -188,6 +199,41 @@ class BudgetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     drift: DriftConfig = DriftConfig()
 
 
+class NotifyTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
+    """Where notifications go: exactly one of `url`, `url_file` (for apprise), `webhook`, `command` and `channel`. `events`:
+    only these, of those that are enabled."""
+
+    url: TargetAddress | msgspec.UnsetType = msgspec.UNSET
+    url_file: FilePath | msgspec.UnsetType = msgspec.UNSET
+    webhook: TargetAddress | msgspec.UnsetType = msgspec.UNSET
+    secret: TargetAddress | msgspec.UnsetType = msgspec.UNSET
+    secret_file: FilePath | msgspec.UnsetType = msgspec.UNSET
+    command: CommandWords | msgspec.UnsetType = msgspec.UNSET
+    channel: Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9_-]{0,59}$")] | msgspec.UnsetType = msgspec.UNSET
+    to: TargetAddress | msgspec.UnsetType = msgspec.UNSET
+    account: Annotated[str, Meta(min_length=1, max_length=200)] | msgspec.UnsetType = msgspec.UNSET
+    events: NotifyEvents | msgspec.UnsetType = msgspec.UNSET
+
+
+class QuietHours(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """In local time, also over midnight; none if both times are equal. `urgent` events are sent even then."""
+
+    begin: TimeOfDay = "00:00"
+    end: TimeOfDay = "00:00"
+    urgent: NotifyEvents = msgspec.field(default_factory=URGENT.copy)
+
+
+class NotifyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Who learns of a held call, and of what else. Times are local."""
+
+    targets: dict[str, NotifyTarget] = msgspec.field(default_factory=dict)
+    events: NotifyEvents = msgspec.field(default_factory=REPORTED.copy)
+    quiet_hours: QuietHours = QuietHours()
+    expiring_seconds: LeadSeconds = 60
+    digest_at: TimeOfDay = "08:00"
+    most_per_hour: PerHour = 60
+
+
 def _of_agent(general: type[msgspec.Struct], *names: str) -> Any:
     """The settings that an agent may override (default: all), without defaults."""
     inner = {field.name: field.type for field in msgspec.structs.fields(general) if field.name in names or not names}
@@ -236,6 +282,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     approval: ApprovalConfig = ApprovalConfig()
     loop_detection: LoopDetection = LoopDetection()
     metrics: MetricsConfig = MetricsConfig()
+    notify: NotifyConfig = NotifyConfig()
     budget: BudgetConfig = BudgetConfig()
     limits: SpendingLimits = msgspec.field(default_factory=list)
     log_path: FilePath = DEFAULT_LOG_PATH

@@ -266,7 +266,7 @@ ORDERS: Mapping[str, Order] = {
 NEUTRAL = (
     "approval.mode", "approval.prefix", "approval.wake", "storePath", "logPath", "python",
     "metrics.enabled", "metrics.dbPath", "metrics.retention", "metrics.prices",
-    "metrics.dashboard.enabled", "metrics.dashboard.port", "metrics.dashboard.bind",
+    "metrics.dashboard.enabled", "metrics.dashboard.port", "metrics.dashboard.bind", "notify",
 )  # fmt: skip
 """Settings, and groups of them, whose values guard equally."""
 

@@ -14,6 +14,7 @@ KEPT = (
     "last-engine.json",
     "*.lock",
     "standings.db*",
+    "notifications.db*",
     "kill-switch",
     "accepted-settings.json",
 )
@@ -34,6 +35,9 @@ NAMES = (
     "standings.db",
     "standings.db-wal",
     "standings.db-shm",
+    "notifications.db",
+    "notifications.db-wal",
+    "notifications.db-shm",
     "kill-switch",
     "accepted-settings.json",
     "nonces.json",

@@ -101,6 +101,13 @@ def standings(state_dir: Path, *, patient: bool = False) -> ports.StandingsStore
     return FileStandings(state_dir, patient=patient)
 
 
+def notifications(state_dir: Path) -> ports.NotificationStore:
+    """Not for engines, which never notify."""
+    from toolguard_engine.stores.sqlite.notification_outbox import NotificationOutbox
+
+    return NotificationOutbox(state_dir)
+
+
 def kill_switch(state_dir: Path) -> ports.KillSwitchStore:
     from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
 

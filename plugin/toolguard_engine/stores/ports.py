@@ -6,6 +6,7 @@ All methods raise `locked.StoreError` unless they state otherwise. Times are sec
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:  # annotations only: importing this module stays cheap
     from toolguard_engine.stores.accepted_settings import AcceptedState, Log, Notice
     from toolguard_engine.stores.audit_log import AuditEvent, Verification
     from toolguard_engine.stores.engines import EngineInfo
+    from toolguard_engine.stores.notifications import Notification, ReadUpTo, State, TargetHealth
     from toolguard_engine.stores.values import Found, KillSwitchState, Placed, Presented
 
 Tables = list[dict[str, Any]]
@@ -300,6 +302,60 @@ class WeakeningsStore(Protocol):
     def pending(self) -> list[str]: ...
 
     def accept(self, decision: Decision, seen: str) -> str: ...
+
+
+class NotificationStore(Protocol):
+    """What is to be sent, and what became of it. `target`: its name in the settings."""
+
+    path: Path
+
+    def set_aside(self) -> str:
+        """Keeps a damaged store under the returned name; the next use begins a new one."""
+
+    def sending(self) -> AbstractContextManager[None]:
+        """Around the work of the one process that sends. Raises `Busy` at once if there is another."""
+
+    def has_sender(self) -> bool: ...
+
+    def position(self) -> ReadUpTo | None:
+        """How far the audit log was read; None if it never was."""
+
+    def counts(self) -> dict[str, int]:
+        """What `take` was given last."""
+
+    def take(
+        self, found: Sequence[Notification], position: ReadUpTo | None = None, counts: Mapping[str, int] | None = None
+    ) -> None:
+        """Stores all of it in one transaction. Notifications that are there already are ignored, repeated ones counted."""
+
+    def next_batch(self, target: str, now: float, few: int, most: int) -> list[Notification]:
+        """What to send in one message: what was tried before and is due again, else what is due: the oldest one if there are
+        not more than `few`, otherwise up to `most`."""
+
+    def finish(self, batch: Sequence[Notification], state: State, now: float, error: str = "") -> None: ...
+
+    def retry(self, batch: Sequence[Notification], due: float, now: float, error: str) -> None: ...
+
+    def drop_answered(self, pending: Collection[str], now: float) -> None:
+        """Drops what waits about held calls that are no longer pending."""
+
+    def give_up(self, targets: Collection[str], now: float) -> None:
+        """Ends what is of no use any more, or waits for a target that is not in `targets`, and forgets what is old."""
+
+    def sent_since(self, target: str, since: float) -> list[float]:
+        """When messages were sent, the oldest first."""
+
+    def unlogged(self) -> list[Notification]:
+        """Lost notifications that are not in the audit log yet, not more than 100."""
+
+    def logged(self, found: Sequence[Notification]) -> None: ...
+
+    def state_of(self, name: str, target: str) -> Notification | None: ...
+
+    def health(self) -> list[TargetHealth]:
+        """By target; empty if nothing was ever to be sent. Makes no file."""
+
+    def close(self) -> None: ...
 
 
 class EngineRegistry(Protocol):

@@ -17,3 +17,4 @@ LAST_ENGINE = "last-engine.json"
 STANDINGS = "standings.db"
 STANDINGS_BESIDE = ("-wal", "-shm")
 """What SQLite keeps beside the file of standings while it is open."""
+NOTIFICATIONS = "notifications.db"

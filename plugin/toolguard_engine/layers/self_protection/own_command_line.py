@@ -26,6 +26,7 @@ _SHOWING = {
     "constraints": _RULES,
     "kill-switch": frozenset({"status", *_HELP}),
     "limits": frozenset({"", "--json", *_HELP}),
+    "notify": frozenset({"status", *_HELP}),
     "rules": _RULES,
 }
 """The read-only sub-commands of commands that have some; empty stands for none. `config get` is not among them: it shows

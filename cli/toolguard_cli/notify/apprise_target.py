@@ -1,0 +1,63 @@
+"""A target by URL, through apprise: Telegram, Slack, Discord, Signal, ntfy, mail, the desktop and many more.
+
+This is the only module that imports apprise, which is optional: `pip install 'openclaw-toolguard[notify]'`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from importlib import import_module
+from typing import Any
+
+from toolguard_cli.notify import secret_setting
+from toolguard_cli.notify.delivery import Delivery, OutgoingMessage, failed
+from toolguard_engine.config.settings import NotifyTarget
+
+CONNECT_SECONDS = 5.0
+ANSWER_SECONDS = 45.0
+"""Longer than usual: a message that a slow server takes after all must not be sent again."""
+
+MISSING = "apprise is not installed; run pip install 'openclaw-toolguard[notify]' with the Python of toolguard"
+_PARTS = re.compile(r"[^/:@?&=#,+]{5,}")
+_KNOWN = "https"
+
+
+class AppriseTarget:
+    def __init__(self, target: NotifyTarget) -> None:
+        self._target = target
+        self._made: tuple[str, Any] = ("", None)
+
+    def send(self, message: OutgoingMessage) -> Delivery:
+        address = ""
+        try:
+            apprise: Any = import_module("apprise")  # optional, 0.1 s
+            address = secret_setting.read(self._target.url, self._target.url_file)
+            service = self._service(apprise, address)
+            if service is None:
+                return Delivery("apprise does not know this kind of URL, or a part of it is missing", again=False)
+            with apprise.LogCapture(level=logging.WARNING, fmt="%(message)s") as log:
+                sent = service.notify(body=message.text, title=message.title, body_format=apprise.NotifyFormat.TEXT)
+                words = log.getvalue().strip().splitlines()
+        except ImportError:
+            return Delivery(MISSING)
+        except Exception as error:  # noqa: BLE001 - a plugin of apprise may raise anything
+            return failed(f"{type(error).__name__}: {error}", *_secrets(address))
+        return Delivery() if sent else failed(words[-1] if words else "the service did not take it", *_secrets(address))
+
+    def _service(self, apprise: Any, address: str) -> Any:
+        if self._made[0] != address:
+            asset = apprise.AppriseAsset(app_id="toolguard", app_desc="toolguard", app_url="", secure_logging=True)
+            asset.image_url_mask = asset.image_url_logo = None
+            service = apprise.Apprise.instantiate(address, asset=asset, suppress_exceptions=True)
+            sends = None
+            if service is not None:
+                service.socket_connect_timeout, service.socket_read_timeout = CONNECT_SECONDS, ANSWER_SECONDS
+                sends = apprise.Apprise(service, asset=asset)  # it also turns text into what the service displays
+            self._made = (address, sends)
+        return self._made[1]
+
+
+def _secrets(address: str) -> list[str]:
+    """All parts of the URL: any of them may be a token."""
+    return [address, *(part for part in _PARTS.findall(address) if part != _KNOWN)]

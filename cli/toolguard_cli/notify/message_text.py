@@ -1,0 +1,214 @@
+"""The texts of notifications. Everything that comes from a call is hostile: redacted, bounded, and without effect as markup,
+as a mention or as a link, which some services would fetch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.model import held_details
+from toolguard_engine.stores.audit_log import when
+from toolguard_engine.stores.audit_tail import AuditLine
+from toolguard_engine.stores.notifications import Notification
+from toolguard_engine.wording import approval, printable, redact
+
+MAX_CALL = 700
+MAX_LINE = 200
+MAX_SCANNED = 2 * approval.MAX_CALL
+MAX_EFFECTS, MAX_RULES = held_details.MAX_EFFECTS, held_details.MAX_RULES
+MAX_EVENTS = 20
+"""In one summary."""
+
+_BREAK = "\u200b"
+_ACTIVE = re.compile(r"[@<\]~|#]|:(?=//)|(?<=\w)\.(?=\w)")
+_EMPHASIS = str.maketrans({"*": "\u2217", "`": "\u02cb"})
+_OUTER_LINE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+
+
+@dataclass(frozen=True)
+class MessageText:
+    """`title` contains nothing that comes from a call. `data`: for programs."""
+
+    title: str
+    text: str
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+def inert(text: str) -> str:
+    """Reads the same and means nothing to a chat: no mention, link, tag or emphasis, and nothing hidden by one."""
+    return _ACTIVE.sub(lambda found: found[0] + _BREAK, _OUTER_LINE.sub("\uff3f", text.translate(_EMPHASIS)))
+
+
+def clean(text: str, limit: int = MAX_LINE) -> str:
+    """One line of a call: no secret, printable, bounded; of a longer one its two ends."""
+    return printable.plain(approval.ends(redact.redact_text(text, scanned=MAX_SCANNED), limit))
+
+
+def held(entry: HeldCall, would: Sequence[str], rules: Sequence[str]) -> MessageText:
+    """A call waits for approval. `would`: its effects."""
+    call = clean(entry.shown, MAX_CALL)
+    lines = [
+        f"Agent {inert(clean(entry.agent) or '-')} waits for approval until {_time(entry.expires)}:",
+        inert(call),
+        *(["Not all of the call is shown here."] if not entry.whole or len(entry.shown) > MAX_CALL else []),
+        *_list("It would:", would, MAX_EFFECTS),
+        *_list("Held because of:", rules or [entry.reason], MAX_RULES),
+        *([f"Folder: {inert(clean(entry.cwd))}"] if entry.cwd else []),
+        f"Approve: toolguard approve {entry.nonce} (in chat: /toolguard approve {entry.nonce})",
+        f"Deny: toolguard deny {entry.nonce}",
+    ]
+    return MessageText(f"A call waits for approval ({entry.nonce})", "\n".join(lines), _call(entry, call, would, rules))
+
+
+def expiring(entry: HeldCall) -> MessageText:
+    call = clean(entry.shown, MAX_CALL)
+    text = (
+        f"It ends unanswered at {_time(entry.expires)}:\n{inert(call)}\n"
+        f"Approve: toolguard approve {entry.nonce}\nDeny: toolguard deny {entry.nonce}"
+    )
+    return MessageText(f"A call still waits for approval ({entry.nonce})", text, _call(entry, call, (), ()))
+
+
+def _call(entry: HeldCall, call: str, would: Sequence[str], rules: Sequence[str]) -> dict[str, Any]:
+    return {
+        "nonce": entry.nonce,
+        "tool": clean(entry.tool),
+        "agent": clean(entry.agent),
+        "session": clean(entry.session),
+        "code": entry.code,
+        "reason": clean(entry.reason),
+        "call": call,
+        "whole": entry.whole and len(entry.shown) <= MAX_CALL,
+        "folder": clean(entry.cwd),
+        "effects": [clean(each) for each in would[:MAX_EFFECTS]],
+        "rules": [clean(each) for each in rules[:MAX_RULES]],
+        "expires": when(entry.expires),
+        "approve": f"toolguard approve {entry.nonce}",
+        "deny": f"toolguard deny {entry.nonce}",
+    }
+
+
+_TITLES = {
+    "expired": "A held call expired unanswered",
+    "blocked": "A call was blocked",
+    "loop": "A loop was ended",
+    "budget": "An agent's budget or limit was reached",
+    "engineAway": "The guard did not answer for a while",
+    "weakened": "The settings guard less than before",
+    "guardEnded": "The guard has ended",
+}
+
+
+def logged(event: str, line: AuditLine) -> MessageText:
+    """An event that the audit log records."""
+    title = _TITLES[event] + (f" ({line.nonce})" if re.fullmatch("[0-9a-f]{8,64}", line.nonce) else "")
+    facts = {
+        "agent": clean(line.agent),
+        "code": clean(line.code),
+        "reason": clean(line.reason or line.why),
+        "call": clean(line.shown, MAX_CALL),
+    }
+    agent = f"Agent {inert(facts['agent'])}. " if facts["agent"] else ""
+    reason = f"{inert(facts['reason'])} ({inert(facts['code'])})" if facts["reason"] else inert(facts["code"])
+    text = "\n".join(filter(None, [f"{agent}{reason}", inert(facts["call"]), _next_step(event)]))
+    return MessageText(title, text, {name: value for name, value in facts.items() if value})
+
+
+def _next_step(event: str) -> str:
+    return {
+        "expired": "It did not run. If it is still wanted, ask the agent to try it again.",
+        "weakened": "If this was not you: toolguard doctor. To accept it: toolguard config accept",
+        "guardEnded": "Check with: toolguard doctor",
+    }.get(event, "Details: toolguard audit show")
+
+
+def away(since: float) -> MessageText:
+    text = f"No engine of the guard runs since {_time(since)}. Calls are handled by failMode. Check with: toolguard doctor"
+    return MessageText("The guard's engine is away", text, {"since": when(since)})
+
+
+def digest(counts: dict[str, int], since: float, until: float) -> MessageText:
+    """`counts`: audit lines by event."""
+    rows = [f"{words}: {counts[event]}" for event, words in _COUNTED.items() if counts.get(event)]
+    text = "\n".join(
+        [f"From {_time(since, day=True)} to {_time(until, day=True)}:", *(rows or ["Nothing was held or blocked."])]
+    )
+    return MessageText(
+        "Daily digest", text, {"since": when(since), "counts": {name: counts.get(name, 0) for name in _COUNTED}}
+    )
+
+
+_COUNTED = {
+    "hold": "calls held",
+    "approve": "approved",
+    "deny": "denied",
+    "expire": "expired",
+    "block": "blocked",
+    "stop": "runs ended",
+    "weakened": "settings weakened",
+}
+
+
+def undelivered(lost: Sequence[Notification]) -> MessageText:
+    """What this target did not get."""
+    rows = [f"- {_time(one.created, day=True)} {one.title}" for one in lost[:MAX_EVENTS]]
+    more = [f"and {len(lost) - MAX_EVENTS} more"] if len(lost) > MAX_EVENTS else []
+    title = "A notification was not delivered" if len(lost) == 1 else f"{len(lost)} notifications were not delivered"
+    return MessageText(
+        title, "\n".join([*rows, *more, "Details: toolguard notify status"]), {"lost": [one.id for one in lost]}
+    )
+
+
+def test(target: str) -> MessageText:
+    return MessageText("Test", f"This is a test of the notification target {target}.", {"target": target})
+
+
+def summary(batch: Sequence[Notification]) -> MessageText:
+    """Several events in one message."""
+    rows = [_row(one) for one in batch[:MAX_EVENTS]]
+    more = [f"and {len(batch) - MAX_EVENTS} more"] if len(batch) > MAX_EVENTS else []
+    held_calls = ["All that wait: toolguard pending"] if any(one.event == "held" for one in batch) else []
+    text = "\n".join([*rows, *more, *held_calls])
+    return MessageText(f"{len(batch)} events", text, {"events": [public(one) for one in batch]})
+
+
+def _row(one: Notification) -> str:
+    call = str(one.data.get("call") or one.data.get("reason") or "")
+    return f"- {one.title}{f': {inert(clean(call, 120))}' if call else ''}"
+
+
+def public(one: Notification) -> dict[str, Any]:
+    """For programs."""
+    repeats = {"repeats": one.repeats} if one.repeats else {}
+    return {"id": one.id, "event": one.event, "time": when(one.created), "title": one.title, **repeats, **one.data}
+
+
+def message(batch: Sequence[Notification], gateway: str, link: str | None = None) -> tuple[str, str, dict[str, Any]]:
+    """The title, text and data of one message. `link`: a page that answers the held call that it is about."""
+    if len(batch) > 1:
+        several = summary(batch)
+        title, text, facts = several.title, several.text, {"event": "summary", **several.data}
+    else:
+        (one,) = batch
+        title, text, facts = one.title, one.text, public(one)
+        if one.repeats:
+            text += f"\nThe same happened {one.repeats} more time{'' if one.repeats == 1 else 's'}."
+    if link:
+        text, facts = f"{text}\nAnswer once: {link}", {**facts, "link": link}
+    name = re.sub(r"[^A-Za-z0-9 ._-]", "?", gateway)[:60]
+    return f"toolguard{f' on {name}' if name else ''}: {title}", text, {"v": 1, "gateway": name, **facts, "text": text}
+
+
+def _list(head: str, lines: Sequence[str], most: int) -> list[str]:
+    rows = [f"- {inert(clean(line))}" for line in lines[:most] if line]
+    more = [f"- and {len(lines) - most} more"] if len(lines) > most else []
+    return [head, *rows, *more] if rows else []
+
+
+def _time(at: float, *, day: bool = False) -> str:
+    local = datetime.fromtimestamp(at).astimezone()
+    return f"{local:%Y-%m-%d %H:%M}" if day else f"{local:%H:%M:%S %Z}"

@@ -1,0 +1,116 @@
+"""What a notification target is, what is wrong with it, and how it is shown: addresses contain secrets."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+from urllib.parse import SplitResult, urlsplit
+
+import msgspec
+
+from toolguard_engine.config.settings import NotifyConfig, NotifyEvent, NotifyTarget
+from toolguard_engine.wording import printable
+
+Kind = Literal["url", "webhook", "command", "channel", ""]
+MAX_TARGETS = 20
+MAX_SHOWN = 60
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}\Z")
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,30})://", re.IGNORECASE)
+_SECRET_SETTINGS = ("url", "webhook", "secret")
+HIDDEN = "***"
+
+
+def kind(target: NotifyTarget) -> Kind:
+    """Empty if it is none, or more than one."""
+    found: dict[Kind, bool] = {
+        "url": is_set(target.url) or is_set(target.url_file),
+        "webhook": is_set(target.webhook),
+        "command": is_set(target.command),
+        "channel": is_set(target.channel),
+    }
+    kinds = [name for name, given in found.items() if given]
+    return kinds[0] if len(kinds) == 1 else ""
+
+
+def is_set(value: object) -> bool:
+    return value is not msgspec.UNSET
+
+
+def problem(name: str, target: NotifyTarget) -> str:
+    """Why nothing can be sent to it; empty if something can."""
+    if not _NAME.match(name):
+        return "a target is named with at most 40 lower-case letters, digits and hyphens"
+    if not (own := kind(target)):
+        return "set exactly one of url, urlFile, webhook, command and channel"
+    if is_set(target.url) and is_set(target.url_file):
+        return "set url or urlFile, not both"
+    if own == "channel" and not is_set(target.to):
+        return "set to, the recipient on the channel"
+    if own != "channel" and (is_set(target.to) or is_set(target.account)):
+        return "to and account belong to a channel"
+    if own != "webhook" and (is_set(target.secret) or is_set(target.secret_file)):
+        return "secret and secretFile belong to a webhook"
+    if is_set(target.secret) and is_set(target.secret_file):
+        return "set secret or secretFile, not both"
+    return _wrong_address(target, own)
+
+
+def _wrong_address(target: NotifyTarget, own: Kind) -> str:
+    if own == "webhook":
+        address = split(str(target.webhook))
+        if not address or address.scheme not in ("http", "https") or not address.hostname:
+            return "webhook is not an address that begins with http:// or https://"
+    if own == "url" and is_set(target.url) and not _SCHEME.match(str(target.url)):
+        return "url is not an apprise URL, such as ntfys://host/topic"
+    return ""
+
+
+def split(address: str) -> SplitResult | None:
+    """None if it is no URL, has a port that is none, or characters that could end a line of a request."""
+    try:
+        found = urlsplit(address)
+        valid = found.port is None or found.port > 0
+    except ValueError:
+        return None
+    return found if valid and address.isascii() and address.isprintable() and " " not in address else None
+
+
+def masked(target: NotifyTarget) -> str:
+    """Where it sends to, without what is secret: for an apprise URL its scheme only, for a webhook its host."""
+    match kind(target):
+        case "url":
+            if is_set(target.url_file):
+                return printable.cut(f"apprise, from {target.url_file}", MAX_SHOWN)
+            scheme = _SCHEME.match(str(target.url))
+            return f"apprise {scheme[1].lower() if scheme else ''}://{HIDDEN}"
+        case "webhook":
+            address = split(str(target.webhook))
+            return printable.cut(
+                f"webhook {address.scheme}://{address.hostname}/{HIDDEN}" if address else "webhook", MAX_SHOWN
+            )
+        case "command":
+            words = target.command if isinstance(target.command, list) else []
+            return printable.cut(f"command {words[0] if words else ''}", MAX_SHOWN)
+        case "channel":
+            return printable.cut(f"channel {target.channel} to {target.to}", MAX_SHOWN)
+    return "not usable"
+
+
+def hidden(steps: tuple[str | int, ...], value: object) -> object:
+    """The value of a setting for display: what is secret below `notify.targets` is replaced."""
+    if steps[:1] != ("notify",):
+        return value
+    if len(steps) > 3 and steps[1] == "targets" and steps[3] in _SECRET_SETTINGS:  # noqa: PLR2004 - notify.targets.NAME.url
+        return HIDDEN if isinstance(value, str) else value
+    if isinstance(value, dict):
+        return {key: hidden((*steps, key), each) for key, each in value.items()}
+    return value
+
+
+def reports(config: NotifyConfig, target: NotifyTarget, event: NotifyEvent) -> bool:
+    return event in config.events and (not isinstance(target.events, list) or event in target.events)
+
+
+def usable(config: NotifyConfig) -> dict[str, NotifyTarget]:
+    """The targets that something can be sent to."""
+    return {name: each for name, each in list(config.targets.items())[:MAX_TARGETS] if not problem(name, each)}

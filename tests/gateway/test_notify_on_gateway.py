@@ -1,0 +1,90 @@
+"""Notifications from the real gateway: a held call reaches a webhook and one of the gateway's channels."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway_stage import Stage, nonces, once
+from shared_gateway import Shared
+from toolguard_cli.rig import scripted_model
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "cli"))
+
+from notify_stage import Receiver, serving
+
+Wait = Callable[[Callable[[], bool]], None]
+
+
+@pytest.fixture
+def hook() -> Iterator[Receiver]:
+    with serving(Receiver()) as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> Path:
+    """A plugin with a channel that writes its messages to a file."""
+    folder = tmp_path / "chatter"
+    folder.mkdir()
+    (folder / "package.json").write_text('{"type": "module", "openclaw": {"extensions": ["./index.mjs"]}}')
+    manifest = {
+        "id": "chatter",
+        "configSchema": {"type": "object"},
+        "activation": {"onStartup": True},
+        "channels": ["chatter"],
+    }
+    (folder / "openclaw.plugin.json").write_text(json.dumps(manifest))
+    (folder / "index.mjs").write_text(
+        f"""import {{ appendFileSync }} from "node:fs";
+const sendText = async ({{ to, text }}) => {{
+  appendFileSync({json.dumps(str(folder / "sent"))}, JSON.stringify({{ to, text }}) + "\\n");
+  return {{ channel: "chatter", messageId: "1" }};
+}};
+const plugin = {{
+  id: "chatter", meta: {{ id: "chatter", label: "Chatter", selectionLabel: "Chatter", docsPath: "/", blurb: "" }},
+  capabilities: {{ chatTypes: ["direct"] }},
+  config: {{ listAccountIds: () => ["default"], resolveAccount: () => ({{}}), isConfigured: () => true }},
+  outbound: {{ deliveryMode: "direct", sendText }},
+}};
+export default {{ id: "chatter", name: "chatter", register: (api) => api.registerChannel({{ plugin }}) }};
+"""
+    )
+    return folder
+
+
+def settings(hook: Receiver, path: str = "") -> dict[str, object]:
+    targets = {
+        "hook": {"webhook": f"http://127.0.0.1:{hook.port}/{path}", "secret": "s"},
+        "chat": {"channel": "chatter", "to": "ann", "events": ["held"]},
+    }
+    return {"alwaysBlock": ["write"], "approval": {"wake": False}, "notify": {"targets": targets}}
+
+
+def held(stage: Stage, session: str) -> str:
+    stage.play(once(scripted_model.call("write", {"path": "notes.txt", "content": "x"})), session)
+    (entry,) = [each for each in nonces(stage.home).entries() if each.session == session]
+    return entry.nonce
+
+
+def test_a_held_call_reaches_a_webhook_and_a_channel(shared: Shared, hook: Receiver, chat: Path, wait: Wait) -> None:
+    nonce = held(shared.under({"chatter": chat}, **settings(hook)), "agent:main:night")
+    wait(lambda: len(hook.received) >= 1 and (chat / "sent").exists())
+    assert [(body["event"], body["nonce"]) for body in hook.bodies] == [("held", nonce)]
+    assert "notes.txt" in hook.bodies[0]["call"]
+    assert hook.received[0][0]["X-Toolguard-Signature"].startswith("t=")
+    (message,) = map(json.loads, (chat / "sent").read_text().splitlines())
+    assert message["to"] == "ann"
+    assert f"toolguard approve {nonce}" in message["text"]
+
+
+@pytest.mark.thorough
+def test_a_changed_target_counts_without_a_restart(shared: Shared, hook: Receiver, chat: Path, wait: Wait) -> None:
+    shared.under({"chatter": chat}, **settings(hook, "one"))
+    nonce = held(shared.under({"chatter": chat}, **settings(hook, "two")), "agent:main:later")
+    wait(lambda: nonce in [body.get("nonce") for body in hook.bodies])
+    assert "guardEnded" in [body["event"] for body in hook.bodies]  # the plugin was off for a moment
