@@ -48,6 +48,35 @@ class Pending(Shape, frozen=True):
     unread: list[str]
 
 
+class SettledCall(Shape, frozen=True):
+    """A held call that is over: `used`, `denied` or `expired`. `by`, `where`, `why`: who decided, if anybody did."""
+
+    gateway: str
+    nonce: str
+    status: str
+    tool: str
+    agent: str
+    session: str
+    code: str
+    reason: str
+    shown: str
+    created: int
+    decided: int
+    by: str
+    where: str
+    why: str
+
+
+class Settled(Shape, frozen=True):
+    """The held calls of the last 24 hours that are over, the newest first. `missed`: how many expired unanswered, including
+    those that are not listed."""
+
+    now: int
+    settled: list[SettledCall]
+    missed: int
+    problems: list[str]
+
+
 class Switch(Shape, frozen=True):
     """A kill switch that is on: since when (0: not known), by whom, why."""
 
@@ -79,11 +108,22 @@ class Weakened(Shape, frozen=True):
     since: int
 
 
+class Protection(Shape, frozen=True):
+    """Whether calls are judged, and since when (0: not known). `stopped`: all are blocked; `watching`: they are only
+    recorded; `off`: they run unchecked; `idle`: no gateway runs with the plugin. `fix`: what to do, if anything."""
+
+    state: Literal["guarded", "stopped", "watching", "off", "idle", "unproven"]
+    since: int
+    text: str
+    fix: str = ""
+
+
 class GatewayState(Shape, frozen=True):
     """The state of a gateway. `recording`: it writes metrics. `mode`: from its settings. `weakened_mark`: identifies all of
     `weakened`, to accept exactly that."""
 
     id: str
+    protection: Protection
     running: bool
     recording: bool
     mode: str

@@ -50,6 +50,7 @@ ENDPOINTS = (
     Endpoint("GET", "/api/guard", recorded.guard, "The decisions of the guard, over time."),
     Endpoint("GET", "/api/state", gateway_state.state, "The current state of the gateways."),
     Endpoint("GET", "/api/pending", waiting_calls.pending, "The held calls."),
+    Endpoint("GET", "/api/settled", waiting_calls.settled, "The held calls that are over."),
     Endpoint("POST", "/api/approve", decisions.approve, "Lets a held call run once.", refusals=DECIDES),
     Endpoint("POST", "/api/deny", decisions.deny, "Refuses a held call.", refusals=DECIDES),
     Endpoint(

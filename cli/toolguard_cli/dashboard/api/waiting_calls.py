@@ -9,16 +9,17 @@ from msgspec import structs
 
 from toolguard_cli.approvals import held_calls
 from toolguard_cli.dashboard import known_gateways
-from toolguard_cli.dashboard.api_types import HeldCallView, Pending
+from toolguard_cli.dashboard.api_types import HeldCallView, Pending, Settled, SettledCall
 from toolguard_cli.dashboard.known_gateways import WatchedGateway
 from toolguard_cli.dashboard.request_context import Query, RequestContext
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.approvals import replies
-from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.approvals.ledger import OPEN, HeldCall
 from toolguard_engine.server import call_preview
 from toolguard_engine.wording import printable
 
+MAX_SETTLED = 100
 UNSIGNED = "held calls are not signed by toolguard and are left out; run toolguard doctor"
 
 
@@ -41,6 +42,28 @@ def listed(visit: RequestContext, known: list[WatchedGateway], problems: list[st
             problems = [*problems, described(each, error)]
             unread.append(each.id)
     return Pending(visit.now, sorted(held, key=lambda one: (one.created, one.nonce)), problems, unread)
+
+
+def settled(visit: RequestContext, asked: Query) -> Settled:
+    """What is over, newest first."""
+    del asked
+    found, problems = known_gateways.watched(visit)
+    over, now = list[SettledCall](), time.time()
+    for each in found:
+        try:
+            with gateway_stores.user_errors():
+                ledger = held_calls.now_known(_read(each)[0], now)
+            over += [_settled(each, entry) for entry in ledger.entries if entry.status not in OPEN]
+        except (UserError, OSError) as error:
+            problems = [*problems, described(each, error)]
+    newest = sorted(over, key=lambda one: (-one.decided, one.nonce))[:MAX_SETTLED]
+    return Settled(visit.now, newest, sum(one.status == "expired" for one in over), problems)
+
+
+def _settled(watched: WatchedGateway, entry: HeldCall) -> SettledCall:
+    same = {name: value for name, value in structs.asdict(entry).items() if name in SettledCall.__struct_fields__}
+    times = {"created": int(entry.created * 1_000), "decided": int(entry.decided * 1_000)}
+    return SettledCall(**{**same, **times, "gateway": watched.id})
 
 
 def _read(watched: WatchedGateway) -> tuple[list[HeldCall], list[HeldCall]]:
