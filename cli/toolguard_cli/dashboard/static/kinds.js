@@ -59,7 +59,13 @@ export const CHOICES = {
 };
 
 /** @type {Record<string, string>} */
-const PLACES = { dashboard: "on the dashboard", cli: "in a terminal", chat: "in a chat" };
+const PLACES = {
+  dashboard: "on the dashboard",
+  cli: "in a terminal",
+  chat: "in a chat",
+  native: "in the gateway's own prompt",
+  tool: "through the gateway's agent tool",
+};
 
 /** Where a decision was made, in words. @param {string} place */
 export const at = (place) => (Object.hasOwn(PLACES, place) ? PLACES[place] : place && `at ${place}`);

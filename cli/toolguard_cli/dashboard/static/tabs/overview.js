@@ -1,10 +1,11 @@
-// The usage and cost of all gateways, and what the guard did.
+// First the guard: is it on, what waits, what was missed. Then the usage and cost of all gateways, and what the guard did.
 
 import { get } from "../api.js";
 import { COSTS, Stack, TOKENS, columns } from "../charts.js";
 import { el, fill } from "../dom.js";
 import * as format from "../format.js";
 import { guardTotals } from "../guardtotals.js";
+import { lead } from "../lead.js";
 import { costNote, costOf, nothingYet, shareTable, total, trend, when } from "../parts.js";
 import { View } from "../view.js";
 
@@ -20,6 +21,9 @@ const RUNNING = { "24h": "the current hour", "7d": "the current 6 hours", "30d":
 
 /** @param {App} app @returns {import("../main.js").Tab} */
 export function overview(app) {
+  /** @type {MetricsOverview | null} */ let newest = null;
+  /** @type {import("../shapes.js").Settled | null} */ let settled = null;
+  const first = el("div", { class: "totals lead" });
   const reach = el("p", { class: "quiet" });
   const totals = el("div", { class: "totals" });
   const tokens = new Stack("Tokens", TOKENS, format.compact);
@@ -41,7 +45,15 @@ export function overview(app) {
   /** @param {AbortSignal} signal @returns {Promise<[MetricsOverview, Timeseries]>} */
   const load = (signal) =>
     Promise.all([get("overview", { range: app.range }, signal), get("timeseries", { range: app.range }, signal)]);
+  const begin = () => fill(first, lead(app, newest && newest.guard, settled));
+  /** What was missed does not depend on the metrics: it is shown even if they cannot be read. */
+  const loadSettled = async () => {
+    settled = await get("settled").catch(() => settled);
+    begin();
+  };
   const view = new View(app, body, load, ([now, times]) => {
+    newest = now;
+    begin();
     fill(hint, now.since === null ? nothingYet(app) : quiet(now));
     fill(reach, reaches(now, times.bucketMs));
     fill(totals, usage(now, app.span));
@@ -49,9 +61,15 @@ export function overview(app) {
     tokens.update(times.at, times.bucketMs, used);
     costs.update(times.at, times.bucketMs, paid);
     fill(tops, top("Gateways", now.gateways, now.totals.total), top("Models", now.models, now.totals.total));
-    fill(guard, el("h3", null, "What the guard did"), el("div", { class: "totals" }, guardTotals(now.guard)));
+    fill(guard, el("h3", null, "What the guard did"), el("div", { class: "totals" }, guardTotals(now.guard).slice(1))); // loops are above
   });
-  return { root: view.root, refresh: () => view.refresh(), follows: ["call", "decision"] };
+  begin();
+  return {
+    root: el("div", { class: "stack" }, first, view.root),
+    refresh: () => Promise.all([view.refresh(), loadSettled()]),
+    changed: (what) => (what === "pending" ? void loadSettled() : begin()),
+    follows: ["call", "decision"],
+  };
 }
 
 /** Shown if this range is empty but older data exists. @param {MetricsOverview} now */
