@@ -173,7 +173,7 @@ class Guard:
                 self.autonomy.warned(call, given.config)
         verdict = self._final(found.verdict, given.config)
         if verdict.decision == "hold":
-            verdict = replace(verdict, details=hold_details.of(found, reading))
+            verdict = replace(verdict, details=hold_details.of(found, reading, self._book.waits))
         return verdict
 
     @staticmethod

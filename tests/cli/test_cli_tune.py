@@ -14,7 +14,7 @@ from toolguard_cli.policy import offline_guard, tuning
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result
-from toolguard_engine.approvals import grant_matching
+from toolguard_engine.approvals import exact_grant, grant_matching
 from toolguard_engine.model.call import Call
 from toolguard_engine.rules import packs
 
@@ -239,7 +239,7 @@ def test_merging(texts_: list[str], pattern: str) -> None:
     ],
 )
 def test_what_to_type(call: Call, typed: str | None) -> None:
-    grant = narrow_grant.exact(call)
+    grant = exact_grant.exact(call)
     assert (narrow_grant.command(grant, "1d") if grant else None) == typed
     assert grant is None or grant_matching.covers(grant, call, 0.0)
 
@@ -258,7 +258,7 @@ def test_what_to_type(call: Call, typed: str | None) -> None:
     ],
 )
 def test_what_it_covers(call: Call, words: str) -> None:
-    grant = narrow_grant.exact(call)
+    grant = exact_grant.exact(call)
     assert grant
     assert narrow_grant.scope(grant, "a day") == words
 

@@ -158,20 +158,21 @@ def test_who_answers_and_when(status: Status, now: float, answers: bool) -> None
     ],
 )
 def test_sweeping(status: Status, now: float, after: Status) -> None:
-    ledger = Ledger([entry(status=status)])
+    ledger = Ledger([entry(status=status, shown="x" * 2_000, by="anna" if status == "approved" else "")])
     ledger.sweep(now)
     assert [found.status for found in ledger.entries] == [after]
     assert told(ledger) == ([] if after == status else [("a1b2c3d4", after)])
     assert ledger.dropped is False
     if after != status:
         assert ledger.changed[0].decided == now
-        assert len(ledger.changed[0].shown) == book.MAX_CLOSED_SHOWN
+        kept = (book.MAX_MISSED_SHOWN, False) if status == "pending" else (book.MAX_CLOSED_SHOWN, True)
+        assert (len(ledger.changed[0].shown), ledger.changed[0].whole) == kept
 
 
 @pytest.mark.parametrize("status", STATUSES)
 def test_what_was_closed_is_forgotten_after_a_while(status: Status) -> None:
     known = entry(status=status, decided=1_010.0, expires=1e12)
-    edge = 1_010 + book.REMEMBERED
+    edge = 1_010 + (book.MISSED_REMEMBERED if status == "expired" else book.REMEMBERED)
     for now, kept in ((edge - 0.001, True), (edge, status in OPEN)):
         ledger = Ledger([known])
         ledger.sweep(now)

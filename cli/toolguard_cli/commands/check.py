@@ -20,7 +20,7 @@ from toolguard_cli.policy.offline_guard import Judging
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables, unquoted_command
 from toolguard_cli.terminal.result import Line, Result
-from toolguard_engine.approvals import grant_matching
+from toolguard_engine.approvals import exact_grant, grant_matching
 from toolguard_engine.effects import call_texts, descriptions
 from toolguard_engine.effects.call_texts import EXEC_TOOLS
 from toolguard_engine.effects.shell.unwrap import read
@@ -39,7 +39,6 @@ With --stdin 0, whatever the verdicts.
 """
 
 if TYPE_CHECKING:
-    from toolguard_engine.approvals.grant_matching import Grant
     from toolguard_engine.rules.judgement import Judgement
     from toolguard_engine.rules.rulebook import Match
 
@@ -292,7 +291,7 @@ def _ways(judged: Judging, call: Call, found: Judgement, places: Places) -> Iter
     if found.decision != "hold":
         return
     yield Line("info", "it waits for approval: toolguard approve lets it run once")
-    if grant := _grant(call):
+    if grant := exact_grant.for_local(call):
         yield Line("next", f"{narrow_grant.command(grant, LASTS, places.given)}   ({narrow_grant.scope(grant, 'a day')})")
     else:
         yield Line("info", "no grant can cover only this call: approve it when it is held")
@@ -301,13 +300,6 @@ def _ways(judged: Judging, call: Call, found: Judgement, places: Places) -> Iter
         yield Line("info", f"{'wider: ' if not at else '       '}{text}")
     if wider:
         yield Line("info", f"       (settings are {'.'.join(gateway_stores.ENTRY)} in {config})")
-
-
-def _grant(call: Call) -> Grant | None:
-    """The narrowest grant: for this agent and this folder, if they are known and matter."""
-    local = call.cwd and grant_matching.kind_of(call.tool) in ("words", "path")
-    narrow = narrow_grant.exact(call, agent=call.agent, cwd=call.cwd) if local else None
-    return narrow or narrow_grant.exact(call, agent=call.agent)
 
 
 def _wider(judged: Judging, call: Call, found: Judgement, threshold: int) -> Iterator[str]:

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from toolguard_cli.approvals import narrow_grant
 from toolguard_cli.policy.offline_guard import Judging
 from toolguard_cli.policy.transcripts import of_event
+from toolguard_engine.approvals import exact_grant
 from toolguard_engine.approvals import grant_matching as grants
 from toolguard_engine.approvals.grant_matching import SUBJECTS, Grant
 from toolguard_engine.host.tool_search import tool_name
@@ -214,7 +214,7 @@ def _grants(approved: list[HeldQuestion], denied: list[Call], judged: Judging) -
         wide = _wide(group, agent, judged)
         if wide and any(grants.covers(wide, call, 0.0) for call in denied):
             wide = None
-        exact = [grant for call in group if (grant := narrow_grant.exact(call, agent=agent))]
+        exact = [grant for call in group if (grant := exact_grant.exact(call, agent=agent))]
         chosen = [wide] if wide else list({(g.pattern, str(g.params)): g for g in exact}.values())
         chosen = [grant for grant in chosen if not any(grants.covers(grant, call, 0.0) for call in denied)]
         left += sum(not any(grants.covers(grant, call, 0.0) for grant in chosen) for call in group)
@@ -245,7 +245,7 @@ def _wide(group: list[Call], agent: str, judged: Judging) -> Grant | None:
         return None
     kind = grants.kind_of(group[0].tool)
     pattern = _merged(texts) if kind == "words" else _prefixed(texts) if kind in ("path", "url") else ""
-    grant = narrow_grant.of(group[0], pattern, agent=agent) if pattern else None
+    grant = exact_grant.of(group[0], pattern, agent=agent) if pattern else None
     if grant is None or not all(grants.covers(grant, call, 0.0) for call in group):
         return None
     broad = grants.too_broad(msgspec.structs.replace(grant, expires=1.0))

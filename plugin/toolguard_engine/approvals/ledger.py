@@ -4,8 +4,11 @@ The law, for each binding (one call of one agent in one session):
 
 - a held call is entered once as `pending` under its nonce; while it waits, the same call finds the same nonce;
 - a person turns `pending` into `approved` or `denied`; `approved` becomes `used` by exactly one call;
-- `pending` and `approved` become `expired` when their time is over; a denial lasts as long as the call would have waited;
-- what is closed (`used`, `denied`, `expired`) never opens again and is remembered for a while, to say what became of it.
+- `pending` and `approved` become `expired` when their time is over; a denial lasts as long as the call would have waited, at
+  most `MAX_DENIAL`;
+- what is closed (`used`, `denied`, `expired`) never opens again and is remembered for a while, to say what became of it;
+- a call that nobody answered can be revived once: its agent may make it again, and it is held anew. If it is approved at the
+  same time, that is an entry of its own, under another nonce.
 
 All times are seconds since 1970.
 """
@@ -16,8 +19,9 @@ from collections.abc import Callable, Iterable
 from typing import Literal
 
 import msgspec
+from msgspec import structs
 
-from toolguard_engine.model.held_details import HeldDetails
+from toolguard_engine.model.held_details import ExactCall, HeldDetails
 
 Status = Literal["pending", "approved", "used", "denied", "expired"]
 OPEN: frozenset[Status] = frozenset({"pending", "approved"})
@@ -27,8 +31,16 @@ MAX_OPEN = 1_000
 MAX_OPEN_OF_SESSION = 100
 MAX_CLOSED = 1_000
 MAX_CLOSED_SHOWN = 200
+MAX_MISSED = 200
+MAX_MISSED_SHOWN = 1_000
 REMEMBERED = 24 * 3600.0
 """Seconds for which a closed nonce is still known."""
+
+MISSED_REMEMBERED = 7 * REMEMBERED
+"""The same for a call that nobody answered."""
+
+MAX_DENIAL = 600.0
+"""Seconds; a call may wait for hours, but a denial is not meant for as long."""
 
 SKEW = 5.0
 """Seconds that the clock may step back without making an approval invalid."""
@@ -37,12 +49,15 @@ SKEW = 5.0
 LAPSED = "a checkpoint was made: the agent may try the call again"
 """Why an entry is over that `Ledger.lapse` closed."""
 
+REVIVED = "revived: the agent may make the call again"
+"""Why an entry is over that `Ledger.revive` was called for."""
+
 
 class HeldCall(msgspec.Struct, frozen=True, gc=False):
     """One held call. `expires`: the end of waiting, of the approval's window, or of the denial. `mac`: see `nonces`.
 
     `shown`: the call for the person who decides, `whole`: and that is all of it; `cwd`: where it would run; `details`: what
-    it would do.
+    it would do; `exact`: what a grant for just this call says, None where there is none.
     """
 
     nonce: str
@@ -64,6 +79,7 @@ class HeldCall(msgspec.Struct, frozen=True, gc=False):
     whole: bool = True
     cwd: str = ""
     details: HeldDetails | None = None
+    exact: ExactCall | None = None
     mac: str = ""
 
 
@@ -76,7 +92,8 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class RefusedError(Exception):
-    """A nonce that cannot be decided on. `cause` is stable: malformed, unknown, ambiguous, unseen, or the status."""
+    """A nonce that cannot be decided on. `cause` is stable: malformed, unknown, ambiguous, unseen, again (the same call was
+    held again since, as `entry`), or the status."""
 
     def __init__(self, cause: str, entry: HeldCall | None = None, matches: tuple[str, ...] = ()) -> None:
         super().__init__(cause)
@@ -115,9 +132,8 @@ class Ledger:
                 closed.append(entry)
             elif (now >= entry.expires or _from_the_future(entry, now)) and self._holds(entry):
                 closed.append(self._put(_closed(entry, "expired", now)))
-        known = [entry for entry in closed if now < entry.decided + REMEMBERED]
-        if len(known) < len(closed) or len(known) > MAX_CLOSED:
-            kept = sorted(known, key=lambda entry: (_answers(entry, now), entry.decided))[-MAX_CLOSED:]
+        kept = _remembered(closed, now)
+        if len(kept) < len(closed):
             self.dropped = True
             self._entries = {entry.nonce: entry for entry in [*self.open_entries(), *kept]}
 
@@ -150,7 +166,7 @@ class Ledger:
         if now >= used.expires or (known and known.status != "pending"):
             return None
         decision = Decision(used.by, used.where, f"reissued: {used.nonce} was used up, but its call did not run")
-        waiting = known or msgspec.structs.replace(used, nonce=nonce, created=now)
+        waiting = known or structs.replace(used, nonce=nonce, created=now)
         return self._decide(waiting, "approved", decision, now, used.expires)
 
     def find(self, prefix: str) -> HeldCall:
@@ -183,7 +199,27 @@ class Ledger:
         entry = self.find(prefix)
         if entry.status not in OPEN:
             raise RefusedError(entry.status, entry)
-        return self._decide(entry, "denied", decision, now, now + lasts)
+        return self._decide(entry, "denied", decision, now, now + min(lasts, MAX_DENIAL))
+
+    def revive(self, prefix: str, decision: Decision, now: float) -> HeldCall:
+        """A call that nobody answered may be made again. Raises `Refused`."""
+        entry = self.find(prefix)
+        if not is_missed(entry):
+            raise RefusedError(entry.status, entry)
+        if known := self.waiting(entry.binding, now):
+            raise RefusedError("again", known)
+        return self._decide(entry, "expired", Decision(decision.by, decision.where, REVIVED), now, entry.expires)
+
+    def revive_approved(
+        self, prefix: str, nonce: str, decision: Decision, now: float, window: float, *, unseen: bool = False
+    ) -> HeldCall:
+        """The same, and the call is approved under `nonce`: it may run once within `window` seconds. Raises `Refused`."""
+        entry = self.find(prefix)
+        is_cut = not entry.whole or len(entry.shown) == MAX_CLOSED_SHOWN  # earlier versions cut it without a word
+        if is_missed(entry) and is_cut and not unseen:
+            raise RefusedError("unseen", entry)
+        self.revive(entry.nonce, decision, now)
+        return self._decide(structs.replace(entry, nonce=nonce, created=now), "approved", decision, now, now + window)
 
     def lapse(self, means: Callable[[HeldCall], bool], decision: Decision, now: float) -> list[HeldCall]:
         """Closes what waits and is meant: what it was held for is over. Those that it closed."""
@@ -204,7 +240,7 @@ class Ledger:
             return self.use(known, now)
         if status == "expired" and entry.status == "approved":
             return None
-        lasts = now + entry.expires - entry.created if status == "denied" else entry.expires
+        lasts = now + min(entry.expires - entry.created, MAX_DENIAL) if status == "denied" else entry.expires
         return self._decide(entry, status, decision, now, lasts)
 
     def _holds(self, entry: HeldCall) -> bool:
@@ -217,7 +253,7 @@ class Ledger:
 
     def _decide(self, entry: HeldCall, status: Status, decision: Decision, now: float, expires: float) -> HeldCall:
         who = {"by": decision.by, "where": decision.where, "why": decision.why}
-        return self._put(msgspec.structs.replace(entry, status=status, decided=now, expires=expires, **who))
+        return self._put(structs.replace(entry, status=status, decided=now, expires=expires, **who))
 
     def _put(self, entry: HeldCall) -> HeldCall:
         self._entries[entry.nonce] = entry
@@ -225,9 +261,28 @@ class Ledger:
         return entry
 
 
+def is_missed(entry: HeldCall) -> bool:
+    """Whether its time was over before anybody answered, and nobody has revived it since."""
+    return entry.status == "expired" and not (entry.by or entry.why)
+
+
+def _remembered(closed: list[HeldCall], now: float) -> list[HeldCall]:
+    missed = sorted(filter(is_missed, closed), key=lambda entry: entry.decided)[-MAX_MISSED:]
+    longer = {entry.nonce for entry in missed if now < entry.decided + MISSED_REMEMBERED}
+    known = [entry for entry in closed if now < entry.decided + REMEMBERED or entry.nonce in longer]
+    if len(known) <= MAX_CLOSED:
+        return known
+    return sorted(known, key=lambda entry: (_answers(entry, now), entry.decided))[-MAX_CLOSED:]
+
+
 def _closed(entry: HeldCall, status: Status, now: float) -> HeldCall:
-    """What is over is kept for its answer only: the whole call is in the audit log."""
-    return msgspec.structs.replace(entry, status=status, decided=now, shown=entry.shown[:MAX_CLOSED_SHOWN])
+    """What is over is kept for its answer only: the whole call is in the audit log. More is kept of a call that nobody
+    answered, which can be approved later, and `whole` says whether that is all of it."""
+    over = structs.replace(entry, status=status, decided=now, exact=None)
+    if not is_missed(over):
+        return structs.replace(over, shown=entry.shown[:MAX_CLOSED_SHOWN])
+    fits = len(entry.shown) <= MAX_MISSED_SHOWN
+    return structs.replace(over, shown=entry.shown[:MAX_MISSED_SHOWN], whole=entry.whole and fits)
 
 
 def _is_closed(entry: HeldCall) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import ceil
 
-from toolguard_engine.approvals.ledger import LAPSED, MIN_PREFIX, OPEN, HeldCall, RefusedError
+from toolguard_engine.approvals.ledger import LAPSED, MIN_PREFIX, OPEN, REVIVED, HeldCall, RefusedError, is_missed
 from toolguard_engine.wording.printable import cut, duration, plain
 
 MAX_MATCHES = 5
@@ -40,10 +41,18 @@ def explain(refused: RefusedError) -> Answer:
             f"{entry.nonce} ({_name(entry)}) cannot be shown in full, and an approval covers all of it",
             f"tell the agent to put it into a file that you can read, or run toolguard approve {entry.nonce} --unseen",
         )
+    if refused.cause == "again":
+        state = "waits again" if entry.status == "pending" else f"is {entry.status}"
+        return Answer(f"the same call {state} under {entry.nonce}", LOOK)
+    if entry.status == "expired" and entry.why == REVIVED:
+        return Answer(f"{entry.nonce} ({_name(entry)}) was revived at {_when(entry.decided)}", GO_ON)
     if entry.status == "expired" and entry.why == LAPSED:
         return Answer(f"{entry.nonce} ({_name(entry)}) has not been waiting since {_when(entry.decided)}: {LAPSED}", GO_ON)
     if entry.status == "expired":
-        return Answer(f"{entry.nonce} ({_name(entry)}) expired at {_when(entry.decided)}: nobody decided in time", AGAIN)
+        return Answer(
+            f"{entry.nonce} ({_name(entry)}) expired at {_when(entry.decided)}: nobody decided in time",
+            f"toolguard revive {entry.nonce} asks the agent to make the call again, under a new nonce",
+        )
     if entry.status == "used":
         return Answer(
             f"{entry.nonce} ({_name(entry)}) was used at {_when(entry.decided)}: an approval covers one call", AGAIN
@@ -110,6 +119,19 @@ def too_late(entry: HeldCall) -> Answer:
 def waiting(entries: Iterable[HeldCall], now: float) -> list[HeldCall]:
     """Those that a person can still decide on, or that are approved and not used yet; the oldest first."""
     return sorted((e for e in entries if e.status in OPEN and now < e.expires), key=lambda e: (e.created, e.nonce))
+
+
+def missed(entries: Iterable[HeldCall], now: float, seconds: float = math.inf) -> list[HeldCall]:
+    """Those that nobody answered in the last `seconds` and whose call was not held again since; the latest first."""
+    known = sorted(entries, key=lambda e: (e.created, e.nonce))
+    latest = {entry.binding: entry for entry in known}
+    found = [e for e in latest.values() if is_missed(e) and now < e.decided + seconds]
+    return sorted(found, key=lambda e: (-e.decided, e.nonce))
+
+
+def revived(entry: HeldCall) -> str:
+    """What reviving a call means."""
+    return f"revived {entry.nonce}: {_who(entry)} is asked to make the call again, which is then held anew"
 
 
 def pending_lines(entries: Iterable[HeldCall], now: float, width: int = WIDTH) -> list[str]:

@@ -68,7 +68,8 @@ def _added(found: Judgement, speaking: list[Rule]) -> Judgement:
         return changed(found, Verdict("block", mandatory.code, reason=mandatory.reason))
     if found.decision != "block" and (required := first.get("required")):
         reason = " ".join(filter(None, (required.reason, found.reason)))[:MAX_REASON]
-        return changed(found, Verdict("hold", required.code, reason=reason))
+        severe = tuple(each for each in speaking if each.severity == "required")
+        return structs.replace(changed(found, Verdict("hold", required.code, reason=reason)), severe=severe)
     return found
 
 

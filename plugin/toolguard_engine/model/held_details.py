@@ -10,26 +10,40 @@ MAX_TARGET = 200
 
 
 class HeldEffect(msgspec.Struct, frozen=True, gc=False):
-    """One thing that the call would do. `path`: the absolute path concerned, empty for anything else."""
+    """One thing that the call would do. `path`: the absolute path concerned, empty for anything else; `place`: what kind of
+    place that is, empty where it has none, or an earlier version held the call."""
 
     kind: str
     target: str = ""
     path: str = ""
     flags: tuple[str, ...] = ()
+    place: str = ""
 
 
 class HeldRule(msgspec.Struct, frozen=True, gc=False):
-    """One rule that matched: its id and its reason. `strength`: clarity times stakes, each with one added."""
+    """One rule that matched: its id and its reason. `strength`: clarity times stakes, each with one added; `severity`: of a
+    rule that decides by itself."""
 
     rule: str
     reason: str
     strength: int = 0
+    severity: str = ""
 
 
 class HeldDetails(msgspec.Struct, frozen=True, gc=False):
-    """`more`: how many further effects and rules there are; `files`: the digests of the files that the call runs."""
+    """`more`: how many further effects and rules there are; `files`: the digests of the files that the call runs; `wait`:
+    the shortest `pending_timeout` of its rules in seconds, 0 where none has one."""
 
     effects: tuple[HeldEffect, ...] = ()
     rules: tuple[HeldRule, ...] = ()
     more: int = 0
     files: tuple[str, ...] = ()
+    wait: int = 0
+
+
+class ExactCall(msgspec.Struct, frozen=True, gc=False):
+    """What a grant for just this call says: its pattern, a glob for each parameter that it has to name, and the folder."""
+
+    pattern: str
+    params: dict[str, str] = {}
+    cwd: str = ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect
 from toolguard_engine.effects.shell.places import Where, normal
@@ -10,18 +12,22 @@ from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.wording.redact import cut, redact_text
 
 
-def of(found: Judgement, reading: CallReading) -> HeldDetails:
-    """For a judgement that holds a call."""
+def of(found: Judgement, reading: CallReading, waits: Mapping[str, int]) -> HeldDetails:
+    """For a judgement that holds a call. `waits`: see `Rulebook.waits`."""
     where = reading.command_where
     files = tuple(sorted({file.digest for file in reading.running.judged.values()})) if reading.commands else ()
     effects = list(dict.fromkeys(_effect(each, where) for each in found.effects))
     by_rule = {match.rule: match for match in reversed(found.matches)}
     rules = [
-        HeldRule(match.rule, _text(match.reason), (match.clarity + 1) * (match.stakes + 1))
-        for match in reversed(by_rule.values())
+        *(HeldRule(rule.id, _text(rule.reason), severity=rule.severity) for rule in found.severe),
+        *(
+            HeldRule(match.rule, _text(match.reason), (match.clarity + 1) * (match.stakes + 1))
+            for match in reversed(by_rule.values())
+        ),
     ]
     more = max(0, len(effects) - MAX_EFFECTS) + max(0, len(rules) - MAX_RULES)
-    return HeldDetails(tuple(effects[:MAX_EFFECTS]), tuple(rules[:MAX_RULES]), more, files)
+    wait = min((waits[rule.rule] for rule in rules if rule.rule in waits), default=0)
+    return HeldDetails(tuple(effects[:MAX_EFFECTS]), tuple(rules[:MAX_RULES]), more, files, wait)
 
 
 def _effect(effect: Effect, where: Where) -> HeldEffect:
@@ -29,7 +35,8 @@ def _effect(effect: Effect, where: Where) -> HeldEffect:
     if effect.place not in ("", "remote") and effect.target:
         path = normal(effect.target, where, effect.run.cwd if effect.run else "")
     is_known = len(path) <= MAX_TARGET and UNKNOWN not in path and redact_text(path) == path
-    return HeldEffect(effect.kind, _text(effect.target), path if is_known else "", tuple(sorted(effect.flags)))
+    flags = tuple(sorted(effect.flags))
+    return HeldEffect(effect.kind, _text(effect.target), path if is_known else "", flags, effect.place)
 
 
 def _text(text: str) -> str:

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from toolguard_engine.effects.shell.command import Effect
 from toolguard_engine.model.call import ALLOW, Decision, Verdict
-from toolguard_engine.rules.rulebook import Match
+from toolguard_engine.rules.rulebook import Match, Rule
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -15,7 +15,7 @@ class Judgement(msgspec.Struct, frozen=True):
 
     `reason`: one sentence for a person; it names the path or host that the call is about. `text`, `note`: see
     `model.Verdict`. `ends`: no later layer is asked. `free`: the call costs its agent nothing, as it was not weighed or
-    runs nothing.
+    runs nothing. `severe`: the rules with a severity that would hold it, the one that names the verdict first.
     """
 
     decision: Decision
@@ -29,6 +29,7 @@ class Judgement(msgspec.Struct, frozen=True):
     text: str = ""
     ends: bool = False
     free: bool = False
+    severe: tuple[Rule, ...] = ()
 
     @property
     def score(self) -> int:

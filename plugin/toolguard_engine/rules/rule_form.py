@@ -44,6 +44,9 @@ _PLACES = ("place", "no_place")
 """Their texts may be empty: a place that nothing is known of."""
 
 _MOST = 9
+MIN_WAIT, MAX_WAIT = 60, 24 * 3_600
+_WAIT = re.compile(r"(\d{1,5})([smhd])", re.ASCII)
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _SEVERITY_ID = re.compile(rf"{SEVERITY_PACK}\.[a-z0-9](?>[a-z0-9-]{{0,62}})")
 _WILD = re.compile(r"[*?]")
 _EXEC = frozenset({"exec", "bash", "shell"})
@@ -84,6 +87,7 @@ class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
     stakes: int = 0
     verdict: str = ""
     severity: str = ""
+    pending_timeout: int = 0
     matches: tuple[Example, ...] = ()
     passes: tuple[Example, ...] = ()
 
@@ -172,6 +176,8 @@ def _rule(table: Mapping[str, Any], pack: str) -> Rule:
         raise InvalidRuleError("unless", "unless means nothing without arg or effect")
     if not made.get("reason", "").strip():
         raise InvalidRuleError("reason", "it has no reason to show to a person")
+    if "pending_timeout" in made and (made.get("verdict") or made.get("severity") not in (None, "required")):
+        raise InvalidRuleError("pending_timeout", "no call waits because of this rule: it does not hold any")
     if made.get("timezone") and not (made.get("hours") or made.get("days")):
         raise InvalidRuleError("timezone", "timezone means nothing without hours or days")
     rule = Rule(**made)
@@ -243,6 +249,15 @@ def _timezone(key: str, value: object) -> str:
     if zone(text) is None:
         raise InvalidRuleError(key, f"this machine knows no time zone {value!r}")
     return text
+
+
+def _wait(key: str, value: object) -> int:
+    """Seconds."""
+    found = _WAIT.fullmatch(value.strip()) if isinstance(value, str) else None
+    seconds = int(found[1]) * _UNITS[found[2]] if found else 0
+    if not MIN_WAIT <= seconds <= MAX_WAIT:
+        raise InvalidRuleError(key, f"{key} is how long a call waits, from 1m to 24h, not {value!r}")
+    return seconds
 
 
 def _texts(key: str, value: object) -> tuple[str, ...]:
@@ -339,4 +354,5 @@ _READERS: dict[str, Callable[[str, object], Any]] = {
     **dict.fromkeys(("clarity", "stakes"), _number),
     **dict.fromkeys(("matches", "passes"), _examples),
     "params": _params, "hours": _hours, "days": _days, "timezone": _timezone, "verdict": _verdict, "severity": _severity,
+    "pending_timeout": _wait,
 }  # fmt: skip

@@ -156,6 +156,8 @@ class Rulebook:
         self._shipped = shipped
         self.viewed = tuple(rule for rule in self.rules if rule.needs_view)
         """Those that are not looked up here but by `layers.constraints`."""
+        self.waits = {rule.id: rule.pending_timeout for rule in self.rules if rule.pending_timeout}
+        """For how many seconds calls of these rules wait, by their ids."""
         self._named: dict[str, list[tuple[int, str]]] = {}
         self._globbed: list[tuple[int, str, str]] = []
         self._effects: dict[str, list[int]] = {}

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from toolguard_engine.approvals import exact_grant, replies
 from toolguard_engine.approvals import grant_matching as grants
-from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.binding import bind
 from toolguard_engine.approvals.ledger import Decision, HeldCall, RefusedError, TooManyHeldError
 from toolguard_engine.config.settings import Config
@@ -180,6 +180,7 @@ def prompt_for(entry: HeldCall, now: float) -> messages.Prompt:
 
 def _request(verdict: Verdict, call: Call, config: Config, now: float) -> HeldCall:
     text, whole = approval_texts.disclosed(call)
+    wait = verdict.details.wait if verdict.details else 0
     return HeldCall(
         nonce="",
         binding=bind(call, verdict.details.files if verdict.details else ()),
@@ -194,5 +195,6 @@ def _request(verdict: Verdict, call: Call, config: Config, now: float) -> HeldCa
         cwd=call.cwd,
         details=verdict.details,
         created=now,
-        expires=now + config.pending_timeout_ms / 1000,
+        exact=exact_grant.kept(call),
+        expires=now + (wait or config.pending_timeout_ms / 1000),
     )

@@ -54,6 +54,14 @@ class HeldCallStore(Protocol):
     def deny(self, prefix: str, decision: Decision, now: float, lasts: float) -> HeldCall:
         """See `Ledger.deny`; also raises `ledger.RefusedError`."""
 
+    def revive(self, prefix: str, decision: Decision, now: float) -> HeldCall:
+        """See `Ledger.revive`; also raises `ledger.RefusedError`."""
+
+    def revive_approved(
+        self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False
+    ) -> HeldCall:
+        """See `Ledger.revive_approved`; also raises `ledger.RefusedError`. The new entry."""
+
     def lapse(self, means: Callable[[HeldCall], bool], decision: Decision, now: float) -> list[HeldCall]:
         """See `Ledger.lapse`."""
 

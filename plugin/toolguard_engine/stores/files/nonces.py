@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from toolguard_engine.approvals.ledger import OPEN, Decision, HeldCall, Ledger, Status
+from toolguard_engine.approvals.ledger import OPEN, REVIVED, Decision, HeldCall, Ledger, Status
 from toolguard_engine.stores import atomic, audit_log, signing_key
 from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.files.audit_log_file import AuditLog
@@ -92,7 +92,7 @@ class FileNonces:
         return self._change(work, now, log=log)
 
     def give_back(self, used: HeldCall, now: float) -> HeldCall | None:
-        return self._change(lambda ledger: ledger.give_back(used, self._named(used, ledger).nonce, now), now)
+        return self._change(lambda ledger: ledger.give_back(used, self._new_nonce(ledger), now), now)
 
     def write_log(self, *, patient: bool = False) -> None:
         lines, self._unlogged = self._unlogged, []
@@ -106,6 +106,17 @@ class FileNonces:
 
     def deny(self, prefix: str, decision: Decision, now: float, lasts: float) -> HeldCall:
         return self._change(lambda ledger: ledger.deny(prefix, decision, now, lasts), now)
+
+    def revive(self, prefix: str, decision: Decision, now: float) -> HeldCall:
+        return self._change(lambda ledger: ledger.revive(prefix, decision, now), now)
+
+    def revive_approved(
+        self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False
+    ) -> HeldCall:
+        def work(ledger: Ledger) -> HeldCall:
+            return ledger.revive_approved(prefix, self._new_nonce(ledger), decision, now, window, unseen=unseen)
+
+        return self._change(work, now)
 
     def lapse(self, means: Callable[[HeldCall], bool], decision: Decision, now: float) -> list[HeldCall]:
         return self._change(lambda ledger: ledger.lapse(means, decision, now), now) if is_there(self.path) else []
@@ -208,15 +219,19 @@ class FileNonces:
         return [event for event in unsure if event.id not in known]
 
     def _named(self, request: HeldCall, ledger: Ledger) -> HeldCall:
+        return msgspec.structs.replace(request, nonce=self._new_nonce(ledger))
+
+    @staticmethod
+    def _new_nonce(ledger: Ledger) -> str:
         taken = {entry.nonce for entry in ledger.entries}
         nonce = secrets.token_hex(NONCE_BYTES)
         while nonce in taken:
             nonce = secrets.token_hex(NONCE_BYTES)
-        return msgspec.structs.replace(request, nonce=nonce)
+        return nonce
 
     def _event(self, entry: HeldCall) -> audit_log.AuditEvent:
         at = entry.decided or entry.created
-        return self._line(entry, _EVENTS[entry.status], at)
+        return self._line(entry, "revive" if entry.why == REVIVED else _EVENTS[entry.status], at)
 
     def _forged(self, entry: HeldCall, now: float) -> audit_log.AuditEvent:
         """Only what identifies the entry: the rest is an attacker's text."""

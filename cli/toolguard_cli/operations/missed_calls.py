@@ -1,0 +1,35 @@
+"""Held calls that expired before anybody answered, and reviving them: for commands, `status` and the dashboard."""
+
+from __future__ import annotations
+
+import time
+
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.ledger import Decision, HeldCall, Ledger
+from toolguard_engine.config.settings import Config
+from toolguard_engine.stores.ports import HeldCallStore
+
+DAY = 86_400.0
+
+
+def missed(entries: list[HeldCall], now: float, seconds: float = 7 * DAY) -> list[HeldCall]:
+    """What expired unanswered in the last `seconds`, the latest first; without calls that were held again since, and revived
+    ones. `entries`: as `HeldCallStore.entries` or `look` returns them."""
+    ledger = Ledger(entries)
+    ledger.sweep(now)
+    return replies.missed(ledger.entries, now, seconds)
+
+
+def revive(ledger: HeldCallStore, nonce: str, decision: Decision) -> tuple[HeldCall, str]:
+    """The agent is asked to make the call again; nothing is approved. Raises `RefusedError` and `StoreError`."""
+    entry = ledger.revive(nonce, decision, time.time())
+    return entry, replies.revived(entry)
+
+
+def revive_approved(
+    ledger: HeldCallStore, nonce: str, decision: Decision, config: Config, *, unseen: bool = False
+) -> tuple[HeldCall, str]:
+    """The same, and exactly this call is approved, once, under a new nonce. Raises `RefusedError` and `StoreError`."""
+    window = config.approval_window_ms / 1000
+    entry = ledger.revive_approved(nonce, decision, time.time(), window, unseen=unseen)
+    return entry, replies.approved(entry, window)
