@@ -61,6 +61,7 @@ def test_defaults() -> None:
                 "minutesAlone": 120,
             },
         },
+        "limits": [],
         "logPath": "~/.openclaw/tool-guard.log",
         "logLevel": "info",
         "failMode": "closed",

@@ -56,6 +56,9 @@ CASES: list[tuple[str, Any, Any]] = [
     ("loopDetection.detectors.knownPollNoProgress", True, False),
     ("loopDetection.detectors.pingPong", True, False),
     ("loopDetection.postCompactionGuard.windowSize", 3, 4),
+    ("limits", [{"per": "day", "usd": 5, "agent": "main"}], [{"per": "day", "usd": 5.5, "agent": "main"}]),
+    ("limits", [{"per": "month", "tokens": 9, "usd": 1}], [{"per": "month", "usd": 1}]),
+    ("limits", [{"per": "day", "usd": 1}, {"per": "day", "usd": 2}], [{"per": "day", "usd": 2}]),
     ("budget.mode", "enforce", "shadow"),
     ("budget.size", 1.0, 1.5),
     ("budget.initialTrust", 0.7, 0.8),
@@ -72,6 +75,7 @@ ALIKE: list[tuple[str, Any, Any]] = [
     ("logLevel", "debug", "warn"),
     ("neverBlock", ["a", "b"], ["b", "a", "a"]),
     ("budget.riskCosts.LOW", 1, 1.0),
+    ("limits", [{"per": "day", "usd": 5}], [{"per": "day", "usd": 6}, {"per": "day", "usd": 5.0}]),
 ]
 
 
@@ -92,7 +96,8 @@ def under(name: str, value: Any) -> EffectiveSettings:
 @pytest.mark.parametrize(("name", "strict", "weak"), CASES, ids=str)
 def test_the_direction_of_each_setting(name: str, strict: Any, weak: Any) -> None:
     (found,) = weaker(under(name, strict), under(name, weak))
-    assert (found.name, found.old, found.new, found.agent) == (name, strict, weak, "")
+    values = (under(name, each).values.get(name) for each in (strict, weak))
+    assert (found.name, found.old, found.new, found.agent) == (name, *values, "")
     assert found.setting == name
     back = weaker(under(name, weak), under(name, strict))
     assert [each.name for each in back] == ([name] if (name, strict) == ("neverBlock", ["a", "b"]) else [])

@@ -17,12 +17,21 @@ from typing import Any, get_args
 import msgspec
 
 from toolguard_engine import __version__
-from toolguard_engine.config.settings import ApprovalMode, Config, FailMode, LogLevel, Mode, PinParams, RiskLevel
+from toolguard_engine.config.settings import (
+    ApprovalMode,
+    Config,
+    FailMode,
+    LimitPeriod,
+    LogLevel,
+    Mode,
+    PinParams,
+    RiskLevel,
+)
 
 # The settings page shows choices in schema order; msgspec sorts them, but the declared order is better.
 _ORDERS = {
     frozenset(get_args(choice)): list(get_args(choice))
-    for choice in (Mode, FailMode, LogLevel, PinParams, ApprovalMode, RiskLevel)
+    for choice in (Mode, FailMode, LogLevel, PinParams, ApprovalMode, RiskLevel, LimitPeriod)
 }
 _OF_AN_AGENT = "agents.*."
 

@@ -47,6 +47,10 @@ PendingTimeout = Annotated[int, Meta(ge=60_000, le=86_400_000)]
 ApprovalWindow = Annotated[int, Meta(ge=10_000, le=120_000)]
 Prefix = Annotated[str, Meta(pattern="^[A-Z][A-Z0-9_]{0,39}$")]
 BindAddress = Annotated[str, Meta(min_length=1, max_length=255)]
+LimitPeriod = Literal["session", "day", "month"]
+LimitUsd = Annotated[float, Meta(ge=0.01, le=1_000_000)]
+LimitTokens = Annotated[int, Meta(ge=1, le=1_000_000_000_000)]
+LimitName = Annotated[str, Meta(max_length=200)]
 
 HOME_STATE = "~/.openclaw/"
 """How settings spell the state folder."""
@@ -131,6 +135,20 @@ class MetricsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     prices: ModelPrices = msgspec.field(default_factory=dict)
 
 
+class SpendingLimit(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
+    """The most that model calls may use in a period (UTC), in USD or tokens, or both. `agent`, `model`: only what these
+    use; empty: all. `model` is `provider/model` or a model's name; `*` matches anything."""
+
+    per: LimitPeriod
+    usd: LimitUsd | msgspec.UnsetType = msgspec.UNSET
+    tokens: LimitTokens | msgspec.UnsetType = msgspec.UNSET
+    agent: LimitName = ""
+    model: LimitName = ""
+
+
+SpendingLimits = Annotated[list[SpendingLimit], Meta(max_length=50)]
+
+
 class RiskCosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="upper"):
     safe: Cost = 0.0
     low: Cost = 0.05
@@ -210,6 +228,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     loop_detection: LoopDetection = LoopDetection()
     metrics: MetricsConfig = MetricsConfig()
     budget: BudgetConfig = BudgetConfig()
+    limits: SpendingLimits = msgspec.field(default_factory=list)
     log_path: FilePath = DEFAULT_LOG_PATH
     log_level: LogLevel = "info"
     fail_mode: FailMode = "closed"
@@ -225,6 +244,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     @cached_property
     def active_mode(self) -> Mode:
         return self.mode if self.enabled else "disabled"
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether model calls are recorded: limits need that."""
+        return self.metrics.enabled or bool(self.limits)
 
     @cached_property
     def active_budget_mode(self) -> Mode:

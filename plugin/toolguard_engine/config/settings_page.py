@@ -58,7 +58,7 @@ def _type(node: dict[str, Any]) -> str:
         case "integer" | "number" as kind:
             return f"{kind}, {node['minimum']:,} to {node['maximum']:,}" if "maximum" in node else kind
         case "array":
-            return "list of strings"
+            return "list of tables" if "properties" in node["items"] else "list of strings"
         case "object":
             return "" if "properties" in node else "table"
         case kind:

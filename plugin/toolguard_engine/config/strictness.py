@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from toolguard_engine.config import spending_limits
 from toolguard_engine.config.settings import LENIENT_FIRST, Config
 from toolguard_engine.wording import printable, redact
 
@@ -179,6 +180,34 @@ class RiskMap:
         return {tool for tool in {*old, *new} if self._RANKS[new.get(tool, "")] > self._RANKS[old.get(tool, "")]}
 
 
+class Amounts:
+    """Limits: the amount of each by its name (`spending_limits.amounts`). A higher or removed one is weaker."""
+
+    def fits(self, value: Value) -> bool:
+        return isinstance(value, dict) and all(map(_is_amount, value.values()))
+
+    def weaker(self, old: Value, new: Value) -> bool:
+        return bool(self._raised(old, new))
+
+    def words(self, old: Value, new: Value) -> str:
+        assert isinstance(old, dict)  # noqa: S101 - `fits`
+        assert isinstance(new, dict)  # noqa: S101
+        changes = {f"{name} from {old[name]} to {new.get(name, 'no limit')}" for name in self._raised(old, new)}
+        return f"raised: {_names(changes)}"
+
+    def _raised(self, old: Value, new: Value) -> set[str]:
+        assert isinstance(old, dict)  # noqa: S101 - `fits`
+        assert isinstance(new, dict)  # noqa: S101
+        return {name for name in old if name not in new or float(new[name]) > float(old[name])}
+
+
+def _is_amount(text: str) -> bool:
+    try:
+        return float(text) > 0
+    except ValueError:
+        return False
+
+
 _MODES = Listed(*reversed(LENIENT_FIRST))
 _ON = Listed(True, False)  # noqa: FBT003 - values of settings
 _OFF = Listed(False, True)  # noqa: FBT003
@@ -213,6 +242,7 @@ ORDERS: Mapping[str, Order] = {
     "loopDetection.detectors.knownPollNoProgress": _ON,
     "loopDetection.detectors.pingPong": _ON,
     "loopDetection.postCompactionGuard.windowSize": _MORE_IS_WEAKER,
+    "limits": Amounts(),
     "budget.mode": _MODES,
     "budget.size": _MORE_IS_WEAKER,
     "budget.initialTrust": _MORE_IS_WEAKER,
@@ -299,7 +329,7 @@ def _flat(nested: dict[str, Any], above: str = "") -> Values:
     for key, value in nested.items():
         name = f"{above}{key}"
         if name in ORDERS:
-            found[name] = value
+            found[name] = spending_limits.amounts(value) if name == "limits" else value
         elif isinstance(value, dict) and name != "agents":
             found |= _flat(value, f"{name}.")
     return found

@@ -237,3 +237,62 @@ class Known(Shape, frozen=True):
     mode: str
     pid: int
     seen: int
+
+
+class CapUse(Shape, frozen=True):
+    """How much of one amount of `limits` is used. `key` names it, `words` says it (`$5.00 a day`), `unit` is `usd` or
+    `tokens`. `begins`, `ends`: the running period. `forecast`: the use at its end at the present pace; `due`: when the
+    amount is reached at that pace, null if not in this period. For a limit per session: `session` and `gateway` of the
+    session that used most, and no forecast. `unpriced`: models that it covers and whose cost is unknown: their calls do not
+    count in USD."""
+
+    key: str
+    words: str
+    per: str
+    unit: str
+    amount: float
+    used: float
+    share: float
+    state: Literal["free", "near", "reached"]
+    begins: int
+    ends: int
+    agent: str = ""
+    model: str = ""
+    forecast: float | None = None
+    due: int | None = None
+    session: str = ""
+    gateway: str = ""
+    unpriced: list[str] = []
+    raise_command: str = ""
+
+
+class PeriodForecast(Shape, frozen=True):
+    """The running day or month (UTC), and its end at the present pace: that of the last 24 hours for the day, of the last 7
+    days for the month, or of the time since recording began if that is shorter. `estimated`: part of it has an estimated
+    price; `partly`: part of it has none and is missing in USD."""
+
+    begins: int
+    ends: int
+    used_usd: float
+    used_tokens: int
+    forecast_usd: float
+    forecast_tokens: int
+    estimated: bool
+    partly: bool
+
+
+class SpendingForecast(Shape, frozen=True):
+    day: PeriodForecast
+    month: PeriodForecast
+
+
+class Savings(Shape, frozen=True):
+    """What ended loops would have cost: `loops` times `requests_per_loop` requests, each at `usd_per_request`, the mean cost
+    of the calls of the same range whose cost is known. An estimate, rather low: requests of a loop are longer than the mean.
+    `usd`: null if no cost is known."""
+
+    loops: int
+    requests: int
+    requests_per_loop: int
+    usd_per_request: float | None
+    usd: float | None
