@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 import time
+from typing import Any
 
 from msgspec import structs
 
 from toolguard_cli.approvals import held_calls
 from toolguard_cli.dashboard import known_gateways
-from toolguard_cli.dashboard.api_types import HeldCallView, Pending, Settled, SettledCall
+from toolguard_cli.dashboard.api_types import HeldCallView, Pending
 from toolguard_cli.dashboard.known_gateways import WatchedGateway
 from toolguard_cli.dashboard.request_context import Query, RequestContext
 from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.operations.always_allow import narrow_grant
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.approvals import replies
-from toolguard_engine.approvals.ledger import OPEN, HeldCall
+from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.server import call_preview
 from toolguard_engine.wording import printable
 
-MAX_SETTLED = 100
 UNSIGNED = "held calls are not signed by toolguard and are left out; run toolguard doctor"
 
 
@@ -35,7 +36,7 @@ def listed(visit: RequestContext, known: list[WatchedGateway], problems: list[st
     for each in known:
         try:
             with gateway_stores.user_errors():
-                trusted, others = _read(each)
+                trusted, others = read(each)
             held += [_held(each, entry) for entry in replies.waiting(trusted, now)]
             problems = [*problems, *([printable.plain(f"{each.id}: {len(others)} {UNSIGNED}")] if others else [])]
         except (UserError, OSError) as error:
@@ -44,29 +45,7 @@ def listed(visit: RequestContext, known: list[WatchedGateway], problems: list[st
     return Pending(visit.now, sorted(held, key=lambda one: (one.created, one.nonce)), problems, unread)
 
 
-def settled(visit: RequestContext, asked: Query) -> Settled:
-    """What is over, newest first."""
-    del asked
-    found, problems = known_gateways.watched(visit)
-    over, now = list[SettledCall](), time.time()
-    for each in found:
-        try:
-            with gateway_stores.user_errors():
-                ledger = held_calls.now_known(_read(each)[0], now)
-            over += [_settled(each, entry) for entry in ledger.entries if entry.status not in OPEN]
-        except (UserError, OSError) as error:
-            problems = [*problems, described(each, error)]
-    newest = sorted(over, key=lambda one: (-one.decided, one.nonce))[:MAX_SETTLED]
-    return Settled(visit.now, newest, sum(one.status == "expired" for one in over), problems)
-
-
-def _settled(watched: WatchedGateway, entry: HeldCall) -> SettledCall:
-    same = {name: value for name, value in structs.asdict(entry).items() if name in SettledCall.__struct_fields__}
-    times = {"created": int(entry.created * 1_000), "decided": int(entry.decided * 1_000)}
-    return SettledCall(**{**same, **times, "gateway": watched.id})
-
-
-def _read(watched: WatchedGateway) -> tuple[list[HeldCall], list[HeldCall]]:
+def read(watched: WatchedGateway) -> tuple[list[HeldCall], list[HeldCall]]:
     """Signed and unsigned held calls. Read-only. Raises `UserError`."""
     if watched.known and not os.path.isdir(watched.places.state_dir):  # noqa: PTH112 - this one never raises
         raise UserError(f"{watched.places.state_dir} is gone")
@@ -85,11 +64,17 @@ def _held(watched: WatchedGateway, entry: HeldCall) -> HeldCallView:
     return HeldCallView(**{**same, **times, "gateway": watched.id, **_preview(entry)})
 
 
-def _preview(entry: HeldCall) -> dict[str, list[str]]:
+def _preview(entry: HeldCall) -> dict[str, Any]:
     """Looked up once for each call: the page asks every few seconds."""
     known = _previews.get(entry.nonce)
     if known is None:
-        known = {"would": held_calls.would_do(entry, time.time()), "rules": call_preview.rules(entry.details)}
+        exact = narrow_grant(entry)
+        known = {
+            "would": held_calls.would_do(entry, time.time()),
+            "rules": call_preview.rules(entry.details),
+            "allows": exact.scope,
+            "why_once": exact.why_not,
+        }
         while len(_previews) >= MAX_PREVIEWS:
             _previews.pop(next(iter(_previews)))
         _previews[entry.nonce] = known
@@ -97,4 +82,4 @@ def _preview(entry: HeldCall) -> dict[str, list[str]]:
 
 
 MAX_PREVIEWS = 200
-_previews: dict[str, dict[str, list[str]]] = {}
+_previews: dict[str, dict[str, Any]] = {}

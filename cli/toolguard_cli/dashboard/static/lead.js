@@ -7,7 +7,8 @@ import { badge, total, when } from "./parts.js";
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./shapes.js").GatewayState} GatewayState */
 /** @typedef {import("./shapes.js").GuardTotals} GuardTotals */
-/** @typedef {import("./shapes.js").Settled} Settled */
+/** @typedef {import("./shapes.js").Savings} Savings */
+/** @typedef {import("./shapes.js").SettledCalls} SettledCalls */
 
 const LISTED = 5;
 
@@ -27,10 +28,11 @@ const named = (state) => STATES[state] ?? { label: state, tone: "quiet" };
 /**
  * @param {App} app
  * @param {GuardTotals | null} guard
- * @param {Settled | null} settled
+ * @param {SettledCalls | null} settled
+ * @param {Savings | null} savings
  */
-export function lead(app, guard, settled) {
-  return [protection(app), waiting(app), missed(app, settled), loops(app, guard)];
+export function lead(app, guard, settled, savings) {
+  return [protection(app), waiting(app), missed(app, settled), loops(app, guard, savings)];
 }
 
 /** @param {App} app */
@@ -98,25 +100,26 @@ function waiting(app) {
   });
 }
 
-/** @param {App} app @param {Settled | null} settled */
+/** @param {App} app @param {SettledCalls | null} settled */
 function missed(app, settled) {
-  const last = settled?.settled.find(({ status }) => status === "expired");
+  const last = settled?.settled.find(({ status }) => status === "missed");
   return total({
     name: "missed",
     label: "Missed",
     value: settled?.missed ?? 0,
     text: settled ? format.count(settled.missed) : "…",
     tone: settled?.missed ? "amber" : "",
-    detail: "expired unanswered in the last 24 hours",
+    detail: "expired unanswered in the last 7 days",
     more: last ? [quoted(last.tool), " ", when(last.decided, app.now), " ", toApprovals("Show", "missed")] : null,
   });
 }
 
-/** @param {App} app @param {GuardTotals | null} guard */
-function loops(app, guard) {
+/** @param {App} app @param {GuardTotals | null} guard @param {Savings | null} savings */
+function loops(app, guard, savings) {
   const recorded = guard?.judged || (app.state?.gateways ?? []).some(({ recording }) => recording);
   const text = guard && recorded ? format.compact(guard.loops) : "–";
-  const more = guard?.requestsSaved ? `≈ ${format.compact(guard.requestsSaved)} requests saved (estimate)` : null;
+  const money = savings?.usd ? ` worth ${format.money(savings.usd)}` : "";
+  const more = guard?.requestsSaved ? `≈ ${format.compact(guard.requestsSaved)} requests${money} saved (estimate)` : null;
   const corrected = `in the last ${app.span}; ${format.counted(guard?.malformed ?? 0, "malformed call")} corrected`;
   const detail = recorded ? corrected : coded("recording is off: `toolguard config set metrics.enabled true`");
   return total({ name: "loops", label: "Loops broken", value: guard?.loops ?? 0, text, detail, more });

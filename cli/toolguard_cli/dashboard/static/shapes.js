@@ -18,10 +18,15 @@
 /** @typedef {{ id: string, totals: Totals, models: Share[], host: string, version: string, seen: number | null }} GatewayRow */
 /** @typedef {{ range: Range, gateways: GatewayRow[] }} Gateways */
 /** @typedef {{ range: Range, gateway: GatewayRow, agents: Share[], sessions: Share[], channels: Share[], days: Totals, daysStart: number }} GatewayTotals */
-/** @typedef {{ gateway: string, nonce: string, status: string, tool: string, agent: string, session: string, code: string, reason: string, shown: string, whole: boolean, cwd: string, created: number, expires: number, would: string[], rules: string[] }} HeldCallView */
+/** @typedef {{ gateway: string, nonce: string, status: string, tool: string, agent: string, session: string, code: string, reason: string, shown: string, whole: boolean, cwd: string, created: number, expires: number, would: string[], rules: string[], allows: string, whyOnce: string }} HeldCallView */
 /** @typedef {{ now: number, pending: HeldCallView[], problems: string[], unread: string[] }} Pending */
 /** @typedef {{ gateway: string, nonce: string, status: string, tool: string, agent: string, session: string, code: string, reason: string, shown: string, created: number, decided: number, by: string, where: string, why: string }} SettledCall */
-/** @typedef {{ now: number, settled: SettledCall[], missed: number, problems: string[] }} Settled */
+/** @typedef {{ now: number, settled: SettledCall[], missed: number, problems: string[] }} SettledCalls */
+/** @typedef {{ key: string, words: string, per: string, unit: string, amount: number, used: number, share: number, state: "free" | "near" | "reached", begins: number, ends: number, agent: string, model: string, forecast: number | null, due: number | null, session: string, gateway: string, unpriced: string[], raiseCommand: string }} CapUse */
+/** @typedef {{ begins: number, ends: number, usedUsd: number, usedTokens: number, forecastUsd: number, forecastTokens: number, estimated: boolean, partly: boolean }} PeriodForecast */
+/** @typedef {{ day: PeriodForecast, month: PeriodForecast }} SpendingForecast */
+/** @typedef {{ loops: number, requests: number, requestsPerLoop: number, usdPerRequest: number | null, usd: number | null }} Savings */
+/** @typedef {{ range: Range, forecast: SpendingForecast, savings: Savings, caps: CapUse[] }} Spending */
 /** @typedef {{ at: number, by: string, why: string }} Switch */
 /** @typedef {{ state: "guarded" | "stopped" | "watching" | "off" | "idle" | "unproven", since: number, text: string, fix: string }} Protection */
 /** @typedef {{ agent: string, session: string, spent: number, left: number, size: number, trust: number, mode: string, signals: string[], waits: boolean, touched: number }} StandingView */
