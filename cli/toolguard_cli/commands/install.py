@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from toolguard_cli.commands.command_options import DryRun, command, command_app
-from toolguard_cli.operations import install_plugin
+from toolguard_cli.operations import guard_lines, install_plugin
 from toolguard_cli.person import require_human
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result
@@ -27,7 +27,9 @@ def install(
     """Install the plugin into the gateway and enable it.
 
     Copies the plugin into the state directory and adds its entry to openclaw.json. Comments and layout of that file are
-    kept, and a backup is written beside it. Running it again changes nothing, or updates the copy.
+    kept, and a backup is written beside it. Running it again changes nothing, or updates the copy. Says at the end whether a
+    running gateway has loaded the plugin; waits up to 5 seconds for it.
     """
     require_human.refuse(places, "install", loosens=not dry_run)
-    return install_plugin.run(places, link=link, dry_run=dry_run)
+    result = install_plugin.run(places, link=link, dry_run=dry_run)
+    return result if dry_run else guard_lines.after(result, places)

@@ -38,7 +38,9 @@ AT_ONCE = 4
 SLOW = frozenset({"hook-order", "whole-config"})
 """They ask OpenClaw, so they begin first."""
 TICK = 0.1
-_KINDS: dict[Guards, Status] = {"yes": "ok", "partly": "warn", "observes": "warn", "no": "error"}
+_KINDS: dict[Guards, Status] = {
+    "yes": "ok", "installed": "ok", "unknown": "warn", "partly": "warn", "observes": "warn", "no": "error",
+}  # fmt: skip
 _GROUP, _ID = max(len(row.group) for row in TABLE), max(len(row.id) for row in TABLE)
 
 app = command_app()
@@ -58,9 +60,11 @@ def doctor(
 ) -> Result:
     """Check that the guard really guards.
 
-    Each problem is shown with its fix. The last line says GUARDED, partly guarded, OBSERVING or NOT guarded. OBSERVING means
-    mode shadow: calls are judged and logged, but never held or blocked. The exit code is 1 if any check fails or the last
-    line says NOT guarded, and 0 otherwise, even if there are warnings. Asking OpenClaw for its hooks takes a few seconds.
+    Each problem is shown with its fix. The last line says GUARDED, INSTALLED, partly guarded, OBSERVING or NOT guarded.
+    GUARDED means that the running gateway has loaded this version with these settings; INSTALLED means that no gateway is
+    running; OBSERVING means mode shadow: calls are judged and logged, but never held or blocked. The exit code is 1 if any
+    check fails or the last line says NOT guarded, and 0 otherwise, even if there are warnings. Asking OpenClaw for its hooks
+    takes a few seconds.
 
     --fix shows what it would repair and asks, then checks again. --live starts your OpenClaw in a temporary folder, without
     your settings and with a scripted model only; it takes up to a minute.

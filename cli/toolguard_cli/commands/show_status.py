@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import msgspec
 
 from toolguard_cli.approvals import budgets
 from toolguard_cli.commands.command_options import command, command_app
-from toolguard_cli.operations import set_kill_switch
+from toolguard_cli.operations import guard_lines, guard_proof, set_kill_switch
 from toolguard_cli.policy import accepted_view
 from toolguard_cli.setup import install_record
 from toolguard_cli.status import overview, usage_lines
@@ -43,8 +43,10 @@ def run(places: Places) -> Result:
     held = overview.look(places, time.time())
     used = usage_lines.look(places)
     weaker = accepted_view.look(places)
+    proof = guard_proof.look(places)
     lines = [
         *_stopped(held),
+        *guard_lines.lines(proof),
         *_invalid(wrong),
         *accepted_view.lines(weaker, places),
         _installed(places, known),
@@ -54,9 +56,8 @@ def run(places: Places) -> Result:
         *_budgets(held, config),
         *usage_lines.lines(used),
     ]
-    if known is None:
-        lines.append(Line("next", "toolguard install"))
     data = {
+        "guard": asdict(proof),
         "installed": known is not None,
         "installation": _installation(known),
         "engines": [engines.describe(info) for info in running],

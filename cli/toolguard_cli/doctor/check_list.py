@@ -23,6 +23,7 @@ from toolguard_cli.doctor.checks import (
     entry_check,
     environment_check,
     files_check,
+    gateway_check,
     grants_check,
     health_check,
     hook_order_check,
@@ -72,6 +73,7 @@ class ListedCheck:
 
 
 TABLE = (
+    ListedCheck("gateway", "loaded", gateway_check.loaded, essential=True),
     ListedCheck("gateway", "openclaw", host_check.openclaw),
     ListedCheck("gateway", "node", node_check.recent),
     ListedCheck("gateway", "hooks", host_check.hooks, essential=True),

@@ -22,14 +22,15 @@ FIX_CONFIG = "fix the config first"
 RESTART = "openclaw gateway restart"
 
 Status = Literal["ok", "warn", "error"]
-Guards = Literal["yes", "partly", "observes", "no"]
-"""`observes`: calls are judged and logged, but none is held or blocked (mode `shadow`)."""
+Guards = Literal["yes", "installed", "unknown", "partly", "observes", "no"]
+"""`observes`: calls are judged and logged, but none is held or blocked (mode `shadow`). `installed`: no gateway is running.
+`unknown`: what the verdict needs could not be checked."""
 
 
 @dataclass(frozen=True)
 class Check:
     """`fix`: the next step for the user, if the status is not `ok`. `data`: the details for scripts; its `guards`, a value
-    of `Guards`, is what a warning means for the verdict."""
+    of `Guards`, is what the check means for the verdict."""
 
     id: str
     status: Status

@@ -55,9 +55,14 @@ def entry(places: Places) -> Any:
 
 def plugins(places: Places) -> dict[str, Any]:
     """The `plugins` section of the gateway's config; empty if there is none. Raises `UserError`."""
+    return sections(places, "plugins")[0]
+
+
+def sections(places: Places, *names: str) -> list[dict[str, Any]]:
+    """These sections of the gateway's config; a missing one is empty. Raises `UserError`."""
     value = _config(places)
-    found = value.get("plugins") if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else {}
+    found = [value.get(name) if isinstance(value, dict) else None for name in names]
+    return [each if isinstance(each, dict) else {} for each in found]
 
 
 def _config(places: Places) -> Any:

@@ -15,6 +15,7 @@ from toolguard_cli.hostconfig.finding import nearest
 from toolguard_cli.migrations.report import safe_line
 from toolguard_cli.operations import answer_lines
 from toolguard_cli.operations import setting_names as names
+from toolguard_cli.operations.guard_proof import RESTART
 from toolguard_cli.person import require_human
 from toolguard_cli.policy import accepted_view
 from toolguard_cli.setup.config_lock import locked
@@ -222,6 +223,8 @@ class SettingChange:
         return [*lines, Line("next", self._by_itself() if by_itself else "restart the gateway")]
 
     def _by_itself(self) -> str:
+        if self.draft.tree.get("gateway", "reload", "mode") == "off":
+            return f"{RESTART} (gateway.reload.mode is off)"
         with suppress(OSError):  # the setting is written
             return APPLIED_SOON if stores.engines(self.places.state_dir).running() else APPLIED_LATER
         return APPLIED_SOON

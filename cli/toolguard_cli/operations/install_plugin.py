@@ -159,11 +159,7 @@ def _lines(plan: _Plan, *, done: bool, backups: list[Path]) -> list[Line]:
     lines += [Line("warn", text) for text in _warnings(plan)]
     if not done:
         return [*lines, Line("info", "nothing was written (--dry-run)")]
-    return [
-        *lines,
-        *after,
-        Line("next", "restart the gateway (or `openclaw plugins reload toolguard`), then: toolguard doctor"),
-    ]
+    return [*lines, *after, Line("next", "toolguard doctor")]
 
 
 def _steps(plan: _Plan) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ toolguard replaces, `loopDetection` those of the gateway. `conflicts` checks set
 from __future__ import annotations
 
 from functools import cached_property
+from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -296,3 +297,12 @@ def metrics_of(raw: object) -> MetricsConfig:
 def parse(raw: object) -> Config:
     """Reads decoded JSON. Raises `msgspec.ValidationError`, whose text names the key (`at `$.mode``)."""
     return msgspec.convert({} if raw is None else raw, Config)
+
+
+def digests(config: Config) -> dict[str, str]:
+    """A digest of each setting that is not at its default, to compare what two processes have read."""
+    usual = msgspec.to_builtins(Config())
+    found = {name: value for name, value in msgspec.to_builtins(config).items() if usual.get(name) != value}
+    return {
+        name: sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()[:16] for name, value in found.items()
+    }

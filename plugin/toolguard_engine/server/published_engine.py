@@ -6,6 +6,7 @@ import math
 from contextlib import suppress
 
 from toolguard_engine import __version__
+from toolguard_engine.config import settings
 from toolguard_engine.server.clock import Every
 from toolguard_engine.server.engine_context import Context
 from toolguard_engine.server.install_paths import OWN_FILES, stamps
@@ -107,6 +108,8 @@ class Published:
             seams=self._session.seams,
             namespaces=engines.namespaces(),
             replaced=self._replaced,
+            published=self._context.clock.time(),
+            settings=settings.digests(config),
         )
 
     def retire(self) -> None:

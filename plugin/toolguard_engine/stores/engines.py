@@ -10,7 +10,8 @@ import msgspec
 
 class EngineInfo(msgspec.Struct, rename="camel"):
     """Times are seconds since 1970. `namespaces`: its user and PID namespaces; empty if the system has none.
-    `replaced`: that the package was replaced or removed since the engine started, and what to do."""
+    `replaced`: that the package was replaced or removed since the engine started, and what to do. `published`: when this was
+    written. `settings`: the digests of the settings in force that are not defaults (`settings.digests`)."""
 
     pid: int
     gateway_pid: int
@@ -34,6 +35,8 @@ class EngineInfo(msgspec.Struct, rename="camel"):
     seams: dict[str, str] = {}
     namespaces: list[str] = []
     replaced: str = ""
+    published: float = 0.0
+    settings: dict[str, str] = {}
 
 
 def describe(info: EngineInfo) -> dict[str, Any]:

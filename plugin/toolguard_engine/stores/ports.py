@@ -315,6 +315,9 @@ class EngineRegistry(Protocol):
 
     def running(self) -> list[EngineInfo]: ...
 
+    def unretired(self) -> list[EngineInfo]:
+        """Those that run, and those that were killed."""
+
     def noted(self) -> list[EngineInfo]:
         """All engines on record, whether or not they run."""
 

@@ -30,7 +30,7 @@ _LOG = f"{KEYS}.logPath"
 def fits(subject: DoctorSubject) -> Check:
     """Toolguard's settings against the schema, which the gateway enforces at its start, and against each other."""
     if subject.config is None:
-        return Check("settings", "warn", UNREAD, FIX_CONFIG)
+        return Check("settings", "warn", UNREAD, FIX_CONFIG, {"guards": "unknown"})
     own = [found for found in _findings(subject) if found.path.startswith(KEYS)]
     return _result("settings", own, f"{KEYS} is valid")
 
@@ -38,7 +38,7 @@ def fits(subject: DoctorSubject) -> Check:
 def whole(subject: DoctorSubject) -> Check:
     """The rest of the config, also validated by OpenClaw."""
     if subject.config is None or not subject.config.exists:
-        return Check("whole-config", "warn", UNREAD, FIX_CONFIG)
+        return Check("whole-config", "warn", UNREAD, FIX_CONFIG, {"guards": "unknown"})
     openclaw = () if subject.is_anothers else subject.openclaw
     others = [found for found in _findings(subject, openclaw) if not _is_reported_elsewhere(found)]
     return _result("whole-config", others, "OpenClaw accepts it" if openclaw else "no problem found in its plugins section")

@@ -31,7 +31,7 @@ MEANS: dict[Mode, str] = {
 
 def enabled(subject: DoctorSubject) -> Check:
     if subject.config is None:
-        return Check("enabled", "warn", UNREAD, FIX_CONFIG)
+        return Check("enabled", "warn", UNREAD, FIX_CONFIG, {"guards": "unknown"})
     if subject.get("plugins", "enabled") is False:
         text = "plugins.enabled is false: the gateway loads no plugins"
         return Check("enabled", "error", text, subject.command("config", "set", "plugins.enabled", "true"))
@@ -102,7 +102,7 @@ def _guards(own: Config) -> Guards:
 
 def allowed(subject: DoctorSubject) -> Check:
     if subject.config is None:
-        return Check("allowed", "warn", UNREAD, FIX_CONFIG)
+        return Check("allowed", "warn", UNREAD, FIX_CONFIG, {"guards": "unknown"})
     deny, allow = subject.get("plugins", "deny"), subject.get(*ALLOW)
     if isinstance(deny, list) and PLUGIN_ID in deny:
         fix = f'remove "{PLUGIN_ID}" from plugins.deny in {subject.places.config}'

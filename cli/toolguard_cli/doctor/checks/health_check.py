@@ -1,4 +1,4 @@
-"""The installed version, and what running engines report about themselves."""
+"""The installed version, and the complaints of running engines; `gateway_check` compares what they have loaded."""
 
 from __future__ import annotations
 
@@ -36,12 +36,5 @@ def running(subject: DoctorSubject) -> Check:
     complaints = [text for info in infos for text in (info.config_error, info.log_error) if text]
     if complaints:
         return Check("running", "error", printable.plain(complaints[0]), f"fix it, then {RESTART}", data)
-    if replaced := next((info.replaced for info in infos if info.replaced), ""):
-        return Check("running", "warn", printable.plain(replaced), RESTART, data)
-    old = [info for info in infos if info.version != __version__ or info.plugin != __version__]
-    if old:
-        version, plugin = printable.plain(old[0].version), printable.plain(old[0].plugin)
-        text = f"engine {old[0].pid} is toolguard {version}, its plugin {plugin}; this is {__version__}"
-        return Check("running", "warn", text, RESTART, data)
     names = ", ".join(f"{info.pid} of gateway {info.gateway_pid}" for info in infos)
     return Check("running", "ok", f"engine {names}" if infos else "no gateway is running with the plugin", data=data)

@@ -15,6 +15,7 @@ from toolguard_engine.wording import printable
 
 LIMIT_SECONDS = 120
 MOST_WORDS = 200
+UNKNOWN = {"guards": "unknown"}
 HOOK = "before_tool_call"
 ID = "hook-order"
 ASK = ("plugins", "inspect", "--all", "--runtime", "--json")
@@ -23,19 +24,18 @@ ASK = ("plugins", "inspect", "--all", "--runtime", "--json")
 def last(subject: DoctorSubject) -> Check:
     """Hooks run from the highest priority to the lowest, equal priorities in order of registration."""
     if subject.config is None or not subject.config.exists:
-        return Check(ID, "warn", "unknown: there is no config that OpenClaw could load", "fix `config` first")
+        return Check(ID, "warn", "unknown: there is no config that OpenClaw could load", "fix `config` first", UNKNOWN)
     if not subject.openclaw:
-        return Check(ID, "warn", "unknown: no openclaw on PATH", "run this where the gateway's openclaw is on PATH")
+        return Check(ID, "warn", "unknown: no openclaw on PATH", "run this where the gateway's openclaw is on PATH", UNKNOWN)
     if subject.is_anothers:
         owner = account(subject.user)
         text = f"not checked: OpenClaw would write files owned by you into the state directory of {owner}"
-        return Check(ID, "warn", text, f"sudo -u {shlex.quote(owner)} {subject.command('doctor')}")
+        return Check(ID, "warn", text, f"sudo -u {shlex.quote(owner)} {subject.command('doctor')}", UNKNOWN)
     try:
         hooks = _hooks(_ask(subject))
     except (OSError, ValueError, RecursionError, subprocess.TimeoutExpired) as error:
-        return Check(
-            ID, "warn", f"OpenClaw failed to list its hooks: {printable.plain(str(error))}", f"openclaw {' '.join(ASK[:-1])}"
-        )
+        text = f"OpenClaw failed to list its hooks: {printable.plain(str(error))}"
+        return Check(ID, "warn", text, f"openclaw {' '.join(ASK[:-1])}", UNKNOWN)
     data: dict[str, Any] = {"hooks": [{"plugin": plugin, "priority": priority} for plugin, priority in hooks]}
     order = ", then ".join(f"{plugin} ({priority})" for plugin, priority in hooks)
     ours = [index for index, (plugin, _) in enumerate(hooks) if plugin == PLUGIN_ID]

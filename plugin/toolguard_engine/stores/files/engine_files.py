@@ -50,8 +50,13 @@ def sweep(state_dir: Path) -> None:
 
 def running(state_dir: Path) -> list[EngineInfo]:
     """The engines that run now."""
+    return [info for info in unretired(state_dir) if alive(info.pid)]
+
+
+def unretired(state_dir: Path) -> list[EngineInfo]:
+    """Those that run, and those that were killed."""
     found = [read(path) for path in sorted(folder(state_dir).glob("*.json"))]
-    return [info for info in found if info and alive(info.pid)]
+    return [info for info in found if info]
 
 
 def noted(state_dir: Path) -> list[EngineInfo]:
@@ -121,6 +126,9 @@ class EngineFiles:
 
     def running(self) -> list[EngineInfo]:
         return running(self._state_dir)
+
+    def unretired(self) -> list[EngineInfo]:
+        return unretired(self._state_dir)
 
     def noted(self) -> list[EngineInfo]:
         return noted(self._state_dir)

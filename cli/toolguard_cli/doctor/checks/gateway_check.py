@@ -1,0 +1,31 @@
+"""Whether the gateway that runs now has loaded this toolguard with these settings."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from toolguard_cli.doctor.check_types import Check, DoctorSubject, Guards, Status
+from toolguard_cli.operations import guard_proof
+
+ID = "loaded"
+_MEANS: dict[guard_proof.State, tuple[Status, Guards]] = {
+    "guarded": ("ok", "yes"),
+    "observing": ("ok", "yes"),  # other checks report what a mode means
+    "disabled": ("ok", "yes"),
+    "old-version": ("error", "partly"),
+    "old-settings": ("error", "partly"),
+    "engine-away": ("error", "no"),
+    "not-loaded": ("error", "no"),
+    "other-state": ("error", "no"),
+    "unknown": ("warn", "unknown"),
+    "installed": ("ok", "installed"),
+    "port-taken": ("warn", "installed"),
+    "not-installed": ("ok", "no"),  # as above
+}
+
+
+def loaded(subject: DoctorSubject) -> Check:
+    proof = guard_proof.settled(subject.places)
+    status, guards = _MEANS[proof.state]
+    fix = "" if status == "ok" else proof.fix
+    return Check(ID, status, proof.text, fix, {"guards": guards, "proof": asdict(proof)})

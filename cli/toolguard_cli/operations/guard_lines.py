@@ -1,0 +1,44 @@
+"""Whether the running gateway is guarded, in words: for `status`, and after `install`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from datetime import datetime
+
+from toolguard_cli.operations import guard_proof
+from toolguard_cli.operations.guard_proof import GuardProof
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import progress
+from toolguard_cli.terminal.result import Kind, Line, Result
+
+KINDS: dict[guard_proof.State, tuple[Kind, str]] = {
+    "guarded": ("ok", "GUARDED"),
+    "observing": ("warn", "OBSERVING"),
+    "installed": ("info", "INSTALLED"),
+    "port-taken": ("warn", "INSTALLED"),
+    "not-installed": ("warn", "NOT INSTALLED"),
+    "unknown": ("warn", "not proved"),
+    "old-version": ("error", "partly guarded"),
+    "old-settings": ("error", "partly guarded"),
+}
+"""All other states are not guarded."""
+
+
+def lines(proof: GuardProof) -> list[Line]:
+    kind, word = KINDS.get(proof.state, ("error", "NOT guarded"))
+    since = f" since {datetime.fromtimestamp(proof.since).astimezone():%Y-%m-%d %H:%M}" if proof.guards else ""
+    return [Line(kind, f"{word}{since}: {proof.text}"), *([Line("next", proof.fix)] if proof.fix else [])]
+
+
+def after(result: Result, places: Places) -> Result:
+    """The result of a command that changed the installation, with what the running gateway has made of it."""
+    with progress.reporting() as report:
+        proof = guard_proof.settled(places, report)
+    known = tuple(line for line in result.lines if line.kind != "next" or line.text.startswith("toolguard migrate"))
+    then = Line("next", "toolguard doctor")
+    if proof.fix == guard_proof.START:
+        then = Line("next", f"start the gateway ({proof.fix}), then: toolguard doctor")
+    elif proof.fix:
+        then = Line("next", f"{proof.fix}, then: toolguard doctor")
+    shown = (*known, *lines(replace(proof, fix="")), then)
+    return replace(result, data={**result.data, "guard": asdict(proof)}, lines=shown)

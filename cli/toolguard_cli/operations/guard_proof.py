@@ -1,0 +1,269 @@
+"""Whether the running gateway of a state directory has loaded this toolguard with the settings in its config.
+
+Only running processes count: the gateway that listens and has the state directory open, and an engine that it started, which
+has reported its version and settings since. For `doctor`, `status`, `install` and the dashboard.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+
+from toolguard_cli.hostconfig import env_vars, gateway_stores
+from toolguard_cli.setup import install_record, plugin_folder
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.gateway_processes import GatewayProcess, MachineView, ThisMachine
+from toolguard_cli.system.paths import PLUGIN_ID, Places
+from toolguard_engine import __version__
+from toolguard_engine.config import settings
+from toolguard_engine.host import plugin_state
+from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.engines import EngineInfo
+from toolguard_engine.wording import printable
+
+DEFAULT_PORT, LAST_PORT = 18_789, 65_535
+RESTART = "openclaw gateway restart"
+START = "openclaw gateway run"
+SLACK_SECONDS = 60.0
+"""A process may seem to have started later than it did, because its start is counted back from the current time."""
+SETTLE_SECONDS = 5.0
+START_SECONDS = 15.0
+"""A gateway that started less long ago may still be loading its plugins."""
+POLL_SECONDS = 0.2
+
+State = Literal[
+    "guarded", "observing", "disabled", "old-version", "old-settings", "engine-away", "not-loaded", "other-state", "unknown",
+    "installed", "port-taken", "not-installed",
+]  # fmt: skip
+"""`guarded` is proven; so is `observing` (mode `shadow`). `installed`: no gateway runs; `port-taken`: nor can it start,
+because another program has its port. `other-state`: the gateway on the port of this config uses another state directory."""
+_WORST_FIRST: tuple[State, ...] = (
+    "not-loaded", "engine-away", "disabled", "old-version", "old-settings", "observing", "guarded",
+)  # fmt: skip
+Report = Callable[[str, float, float], None]
+"""What `settled` waits for, the seconds so far, and the longest."""
+
+
+@dataclass(frozen=True)
+class GuardProof:
+    """`text` and `fix`: for the user; `fix` is empty if nothing needs to be done. `since`: when the engine started that
+    guards, or the gateway that is not guarded, in seconds since 1970; 0 if no gateway runs. `gateway`: its process.
+    `reloads`: whether it applies changes of its config by itself."""
+
+    state: State
+    text: str
+    fix: str = ""
+    since: float = 0.0
+    gateway: int = 0
+    address: str = ""
+    reloads: bool = True
+
+    @property
+    def guards(self) -> bool:
+        """Whether calls are held and blocked by this version with these settings."""
+        return self.state == "guarded"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What should be in force. `off`: why the config keeps the gateway from loading the plugin. `settings`: their digests;
+    None if they are invalid. `varying`: those with variables of the gateway's environment. `copied`: when the plugin was
+    copied. `installed`: its version, empty if it is not installed."""
+
+    places: Places
+    installed: str = ""
+    off: str = ""
+    settings: dict[str, str] | None = None
+    varying: frozenset[str] = frozenset()
+    copied: float = 0.0
+    port: int = DEFAULT_PORT
+    tls: bool = False
+    reloads: bool = True
+    fail_mode: str = "closed"
+    engines: list[EngineInfo] = field(default_factory=list)
+
+    def command(self, *words: str) -> str:
+        return shlex.join(["toolguard", *words, *self.places.given])
+
+    @property
+    def load(self) -> str:
+        """The command that lets the config load the plugin."""
+        is_all = self.off.startswith("plugins.enabled")
+        return self.command("config", "set", "plugins.enabled", "true") if is_all else self.command("install")
+
+
+def look(places: Places, machine: MachineView | None = None) -> GuardProof:
+    """The state now; takes about 50 ms."""
+    try:
+        return judge(wanted(places), machine or ThisMachine())
+    except UserError as error:
+        return GuardProof("unknown", f"unknown: {printable.plain(error.message)}", error.fix)
+
+
+def _silent(what: str, done: float, whole: float) -> None:
+    del what, done, whole
+
+
+def settled(places: Places, report: Report = _silent, machine: MachineView | None = None) -> GuardProof:
+    """The same, after a running gateway had time to apply a change of its config, or to restart its engine."""
+    begun = time.monotonic()
+    while _may_settle(found := look(places, machine)) and (waited := time.monotonic() - begun) < SETTLE_SECONDS:
+        report("waiting for the gateway", waited, SETTLE_SECONDS)
+        time.sleep(POLL_SECONDS)
+    return found
+
+
+def _may_settle(found: GuardProof) -> bool:
+    """Whether this may change by itself within seconds."""
+    if not found.gateway or found.fix != RESTART:
+        return False
+    is_young = time.time() - found.since < START_SECONDS
+    return found.state == "engine-away" or (found.state in ("not-loaded", "old-settings") and (found.reloads or is_young))
+
+
+def wanted(places: Places, env: Mapping[str, str] = os.environ) -> Wanted:
+    """Raises `UserError` if the config or the record of the installation cannot be read."""
+    known = install_record.load(places.record)
+    plugins, gateway = gateway_stores.sections(places, "plugins", "gateway")
+    entry = _table(_table(plugins.get("entries")).get(PLUGIN_ID))
+    values, port = _table(entry.get("config")), env.get("OPENCLAW_GATEWAY_PORT") or str(gateway.get("port"))
+    own = _settings(values)
+    return Wanted(
+        places,
+        installed=known.version if known else __version__ if entry else "",
+        off=plugin_state.why_unloaded(plugins),
+        settings=None if own is None else settings.digests(own),
+        varying=frozenset(name for name, value in values.items() if env_vars.NAME.search(str(value))),
+        copied=_copied(places),
+        port=int(port) if port.isdecimal() and 0 < int(port[:6]) <= LAST_PORT else DEFAULT_PORT,
+        tls=_table(gateway.get("tls")).get("enabled") is True,
+        reloads=_table(gateway.get("reload")).get("mode") != "off",
+        fail_mode="closed" if own is None else own.fail_mode,
+        engines=stores.engines(places.state_dir).unretired(),
+    )
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _settings(value: Any) -> settings.Config | None:
+    try:
+        return settings.parse(env_vars.filled(value))
+    except msgspec.ValidationError:
+        return None  # `doctor` reports it
+
+
+def _copied(places: Places) -> float:
+    try:
+        return (places.extension / plugin_folder.MARKER).stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def judge(given: Wanted, machine: MachineView) -> GuardProof:
+    running = machine.gateways()
+    ours = [each for each in running if _is_ours(each, given, machine)]
+    if not ours:
+        return _without_gateway(given, machine, running)
+    found = [_of(each, given, machine) for each in ours]
+    return min(found, key=lambda proof: _WORST_FIRST.index(proof.state))
+
+
+def _is_ours(gateway: GatewayProcess, given: Wanted, machine: MachineView) -> bool:
+    if gateway.state_dir is not None:
+        return os.path.realpath(gateway.state_dir) == os.path.realpath(given.places.state_dir)
+    return any(_runs(info, gateway, machine) for info in given.engines)
+
+
+def _runs(info: EngineInfo, gateway: GatewayProcess, machine: MachineView) -> bool:
+    """Whether the engine runs, was started by this gateway, and has reported itself since it was started."""
+    process = machine.engine(info.pid) if info.gateway_pid == gateway.pid else None
+    return process is not None and process.works and gateway.pid in process.parents and _is_since(process.started, info)
+
+
+def _is_since(moment: float, info: EngineInfo) -> bool:
+    """Whether this was reported after that moment, and not by an earlier process with the same id."""
+    return max(info.published, info.started) >= moment - SLACK_SECONDS
+
+
+def _of(gateway: GatewayProcess, given: Wanted, machine: MachineView) -> GuardProof:
+    """What this gateway of the state directory has loaded."""
+    living = [info for info in given.engines if _runs(info, gateway, machine)]
+    state, text, fix = _of_engine(gateway, living[-1], given) if living else _without_engine(gateway, given)
+    since = living[-1].started if living else gateway.started
+    return GuardProof(state, printable.plain(text), fix, since, gateway.pid, gateway.address, given.reloads)
+
+
+def _without_engine(gateway: GatewayProcess, given: Wanted) -> tuple[State, str, str]:
+    name = f"a gateway answers {gateway} and" if gateway.address else f"the gateway {gateway}"
+    if not given.installed or given.off:
+        return "not-loaded", f"{name} has not loaded toolguard{given.off and ': '}{given.off}", given.load
+    if any(info.gateway_pid == gateway.pid and _is_since(gateway.started, info) for info in given.engines):
+        means = "every call is blocked" if given.fail_mode == "closed" else "calls run unjudged"
+        text = f"{name} has loaded toolguard, but its engine is not running: {means} (failMode {given.fail_mode})"
+        return "engine-away", text, RESTART
+    return "not-loaded", f"{name} has not loaded toolguard", RESTART
+
+
+def _of_engine(gateway: GatewayProcess, info: EngineInfo, given: Wanted) -> tuple[State, str, str]:
+    where = f"the gateway {gateway}"
+    first = "" if given.installed == __version__ else f"{given.command('install')}, then "
+    if info.version != __version__ or info.plugin != __version__:
+        version = info.version if info.version != __version__ else info.plugin
+        return "old-version", f"{where} runs toolguard {version or '?'}, not {__version__}", f"{first}{RESTART}"
+    if info.replaced or info.started < given.copied:
+        text = info.replaced or f"{where} has loaded an earlier copy of toolguard {__version__}"
+        return "old-version", text, f"{first}{RESTART}"
+    if given.settings is None:
+        return (
+            "old-settings",
+            f"{where} runs with earlier settings: those in its config are invalid",
+            given.command("config", "validate"),
+        )
+    if names := _differing(info.settings, given.settings, given.varying):
+        return "old-settings", f"{where} runs with other settings than its config has now: {', '.join(names)}", RESTART
+    text = f"{where} has loaded toolguard {__version__} with these settings"
+    match info.mode:
+        case "shadow":
+            return "observing", f"{text} (mode shadow: nothing is held or blocked)", ""
+        case "disabled":
+            return "disabled", f"{text}, which is switched off", given.command("config", "set", "mode", "enforce")
+    return "guarded", text, ""
+
+
+def _differing(one: dict[str, str], other: dict[str, str], varying: frozenset[str]) -> list[str]:
+    return sorted(name for name in {**one, **other}.keys() - varying if one.get(name) != other.get(name))
+
+
+def _without_gateway(given: Wanted, machine: MachineView, running: list[GatewayProcess]) -> GuardProof:
+    """Nothing is known to run on this state directory."""
+    where = f"127.0.0.1:{given.port}"
+    found = machine.answer(given.port, tls=given.tls)
+    if found == "gateway":
+        return _by_another(given, where, running)
+    if not given.installed:
+        return GuardProof("not-installed", "not installed, and no gateway is running", given.command("install"))
+    if given.off:
+        return GuardProof("not-loaded", f"no gateway is running, and none would load toolguard: {given.off}", given.load)
+    if found == "other":
+        text = f"no gateway is running, and none can start on {where}: {machine.owner(given.port)} uses this port"
+        return GuardProof("port-taken", printable.plain(text), "end that program, or change gateway.port")
+    return GuardProof("installed", "no gateway is running; it loads toolguard when it starts", START)
+
+
+def _by_another(given: Wanted, where: str, running: list[GatewayProcess]) -> GuardProof:
+    """A gateway has the port of this config, but is not known to use this state directory."""
+    there = next((each for each in running if each.address.endswith(f":{given.port}") and each.state_dir), None)
+    if there is None:
+        text = f"a gateway answers on {where}, and its process cannot be examined"
+        return GuardProof("unknown", text, "repeat this as the user, and in the container, that the gateway runs in")
+    text = f"the gateway on {where} uses {there.state_dir}, not {given.places.state_dir}"
+    fix = f"toolguard doctor --state-dir {shlex.quote(printable.plain(str(there.state_dir)))}"
+    return GuardProof("other-state", printable.plain(text), fix, there.started, there.pid, where)

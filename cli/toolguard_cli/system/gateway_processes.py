@@ -1,0 +1,151 @@
+"""The gateways that run on this machine: as processes, and as what answers on a port.
+
+Lock files are not read, because a dead gateway leaves them behind. What a gateway has open and who started an engine can
+only be true of processes that run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from toolguard_cli.system import paths, tcp_ports
+
+if TYPE_CHECKING:
+    import ssl
+
+    import psutil
+
+TITLE = "openclaw-gateway"
+"""What a gateway calls its process (its first argument)."""
+ENGINE = "toolguard_engine"
+DATABASE = Path("state", "openclaw.sqlite")
+HOST = "127.0.0.1"
+LIMIT_SECONDS = 2.0
+MAX_ANSWER = 4_096
+LIVE = "/healthz"
+
+PortAnswer = Literal["gateway", "other", "nothing"]
+
+
+@dataclass(frozen=True)
+class GatewayProcess:
+    """`address`: where it listens, such as `127.0.0.1:18789`; empty if it does not, or if the system does not reveal it.
+    `state_dir`: None likewise. `started`: seconds since 1970."""
+
+    pid: int
+    started: float
+    address: str = ""
+    state_dir: Path | None = None
+
+    def __str__(self) -> str:
+        return f"on {self.address}" if self.address else f"of process {self.pid}"
+
+
+@dataclass(frozen=True)
+class EngineProcess:
+    """`parents`: the processes that it descends from. `works`: it is an engine, neither stopped nor ended."""
+
+    parents: tuple[int, ...]
+    started: float
+    works: bool = True
+
+
+class MachineView(Protocol):
+    """What is known about this machine; tests give facts of their own."""
+
+    def gateways(self) -> list[GatewayProcess]: ...
+    def engine(self, pid: int) -> EngineProcess | None: ...
+    def answer(self, port: int, *, tls: bool) -> PortAnswer: ...
+    def owner(self, port: int) -> str: ...
+
+
+class ThisMachine:
+    def gateways(self) -> list[GatewayProcess]:
+        import psutil  # noqa: PLC0415 - takes 15 ms
+
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):  # it has ended
+                if _is_gateway(process.cmdline()):
+                    found.append(_described(process))
+        return found
+
+    def engine(self, pid: int) -> EngineProcess | None:
+        import psutil  # noqa: PLC0415 - as above
+
+        try:
+            found = psutil.Process(pid)
+            works = found.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD, psutil.STATUS_STOPPED)
+            parents = tuple(each.pid for each in found.parents())
+            return EngineProcess(parents, found.create_time(), works and ENGINE in " ".join(found.cmdline()))
+        except (psutil.Error, OSError, ValueError, OverflowError):
+            return None
+
+    def answer(self, port: int, *, tls: bool) -> PortAnswer:
+        if tls:  # whose certificate it is does not matter: nothing is sent
+            connection: HTTPConnection = HTTPSConnection(HOST, port, timeout=LIMIT_SECONDS, context=_unchecked())
+        else:
+            connection = HTTPConnection(HOST, port, timeout=LIMIT_SECONDS)
+        try:
+            connection.request("GET", LIVE)
+            found = json.loads(connection.getresponse().read(MAX_ANSWER))
+        except ConnectionRefusedError:
+            return "nothing"
+        except (OSError, HTTPException, ValueError, RecursionError):
+            return "other"
+        finally:
+            connection.close()
+        return "gateway" if isinstance(found, dict) and found.get("ok") is True and "status" in found else "other"
+
+    def owner(self, port: int) -> str:
+        return tcp_ports.owner(port)
+
+
+def _unchecked() -> ssl.SSLContext:
+    import ssl  # noqa: PLC0415 - takes 20 ms
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+def _is_gateway(command: Sequence[str]) -> bool:
+    return bool(command) and Path(command[0]).name.startswith(TITLE)
+
+
+def _described(process: psutil.Process) -> GatewayProcess:
+    return GatewayProcess(process.pid, process.create_time(), _address(process), _state_dir(process))
+
+
+def _address(process: psutil.Process) -> str:
+    """The address of its lowest port, which is the gateway's own; preferably on loopback."""
+    import psutil  # noqa: PLC0415 - as above
+
+    found: list[tuple[str, int]] = []
+    with suppress(psutil.Error, OSError):  # another user's process
+        opened = process.net_connections("tcp")
+        found = [(each.laddr.ip, each.laddr.port) for each in opened if each.status == psutil.CONN_LISTEN]
+    for ip, port in sorted(found, key=lambda each: (each[1], each[0] != HOST))[:1]:
+        host = {"0.0.0.0": HOST, "::": HOST, "::1": "[::1]"}.get(ip, ip)  # noqa: S104 - not bound here
+        return f"{host}:{port}"
+    return ""
+
+
+def _state_dir(process: psutil.Process) -> Path | None:
+    """Its folder: of the database that it has open, else (older releases) according to its environment."""
+    import psutil  # noqa: PLC0415 - as above
+
+    with suppress(psutil.Error, OSError):
+        opened = (Path(each.path) for each in process.open_files())
+        if database := next((path for path in opened if path.parts[-2:] == DATABASE.parts), None):
+            return database.parent.parent
+    with suppress(psutil.Error, OSError):
+        env = {name: value for name, value in process.environ().items() if not name.startswith("TOOLGUARD_")}
+        return paths.find(None, None, env).state_dir
+    return None
