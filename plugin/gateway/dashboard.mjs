@@ -32,7 +32,10 @@ const CHALLENGE = /^challenge ([0-9a-f]{64}) (\/.{1,1900})$/;
 const PURPOSE = "toolguard dashboard ";
 const KEY_BYTES = 32;
 
-const DEFAULTS = { dbPath: "~/.openclaw/metrics.db", bind: "127.0.0.1", port: 8080 };
+const MAX_HOSTS = 20;
+/** As the schema of the settings has it. */
+const HOST = /^(https?:\/\/)?[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(:[0-9]{1,5})?$/;
+const DEFAULTS = { dbPath: "~/.openclaw/metrics.db", bind: "127.0.0.1", port: 8080, hosts: [] };
 
 /** @typedef {import("./command.mjs").Command} Command */
 /** @typedef {import("./engine.mjs").Logger} Logger */
@@ -53,11 +56,11 @@ export function dashboardCommand(root, state, configPath, config) {
   const metrics = config?.metrics;
   if (metrics?.dashboard?.enabled !== true) return null;
   const { dbPath, dashboard } = { ...DEFAULTS, ...metrics };
-  const { bind, port } = { ...DEFAULTS, ...dashboard };
-  if (!isText(dbPath, 4_096) || !isText(bind, 255) || !isPort(port)) return null;
+  const { bind, port, hosts } = { ...DEFAULTS, ...dashboard };
+  if (!isText(dbPath, 4_096) || !isText(bind, 255) || !isPort(port) || !areHosts(hosts)) return null;
   const options = { db: dbPath, "state-dir": state, config: configPath, bind, port };
   const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
-  const all = ["-P", "-E", "-m", "toolguard_cli.dashboard", ...args, "--owned", "--vouched"];
+  const all = ["-P", "-E", "-m", "toolguard_cli.dashboard", ...args, ...hosts.map((host) => `--host=${host}`), "--owned", "--vouched"];
   return { ...engineCommand(root, state, config), args: all };
 }
 
@@ -67,6 +70,14 @@ export function dashboardCommand(root, state, configPath, config) {
  */
 function isText(value, most) {
   return typeof value === "string" && value.length > 0 && value.length <= most;
+}
+
+/**
+ * @param {unknown} value
+ * @returns {value is string[]}
+ */
+function areHosts(value) {
+  return Array.isArray(value) && value.length <= MAX_HOSTS && value.every((host) => typeof host === "string" && HOST.test(host));
 }
 
 /** @param {unknown} value */

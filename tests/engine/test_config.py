@@ -28,7 +28,14 @@ def test_defaults() -> None:
         "pendingTimeoutMs": 300_000,
         "approvalWindowMs": 30_000,
         "pinParams": "approved",
-        "approval": {"mode": "nonce", "prefix": "TOOLGUARD", "wake": True, "agentTool": False},
+        "approval": {
+            "mode": "nonce",
+            "prefix": "TOOLGUARD",
+            "wake": True,
+            "agentTool": False,
+            "answerLinks": False,
+            "answerLinkMs": 900_000,
+        },
         "loopDetection": {
             "historySize": 30,
             "warningThreshold": 10,
@@ -42,7 +49,7 @@ def test_defaults() -> None:
         "metrics": {
             "enabled": False,
             "dbPath": "~/.openclaw/metrics.db",
-            "dashboard": {"enabled": False, "port": 8080, "bind": "127.0.0.1"},
+            "dashboard": {"enabled": False, "port": 8080, "bind": "127.0.0.1", "hosts": []},
             "retention": {"rawDays": 30, "hourlyDays": 90, "dailyDays": 365},
             "prices": {},
         },

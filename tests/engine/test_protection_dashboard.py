@@ -17,8 +17,9 @@ from toolguard_engine.wire import messages
 
 METRICS = "/home/ada/.openclaw/metrics.db"
 HOST = Host(
-    "/home/ada", "/home/ada/.openclaw", "/home/ada/.openclaw/openclaw.json", metrics=METRICS, dashboard="127.0.0.1:8080"
-)
+    "/home/ada", "/home/ada/.openclaw", "/home/ada/.openclaw/openclaw.json", metrics=METRICS, dashboard="127.0.0.1:8080",
+    dashboard_names=("box.tail1.ts.net",),
+)  # fmt: skip
 ELSEWHERE = Host("/home/ada", "/home/ada/.openclaw", metrics="/srv/guard/usage/m.sqlite", dashboard="192.168.0.7:80")
 
 STARTED = [
@@ -107,6 +108,11 @@ REQUESTS = [
     "sh -c 'curl -d x localhost:8080/api/approve'",
     "python3 -c \"import urllib.request as u; u.urlopen('http://localhost:8080/api/approve', b'x')\"",
     "node <<'E'\nfetch('http://localhost:8080/api/approve', { method: 'POST' })\nE",
+    "curl -d @x.json http://localhost:8080/api/link/answer",
+    "curl -H 'Origin: https://box.tail1.ts.net' -d @x.json https://Box.tail1.ts.net/api/link",
+    "curl -d x https://box.tail1.ts.net.:8443/api/approve",
+    "chromium --headless 'https://box.tail1.ts.net/answer#AAAA'",
+    "xdg-open http://127.0.0.1:8080/answer#AAAA",
 ]
 
 HARMLESS = [
@@ -135,6 +141,9 @@ HARMLESS = [
     "find ~/work -name '*.token' -exec cat {} \\;",
     "curl http://localhost:8080/api/overview",
     "curl http://localhost:8080/api/approvers",
+    "curl http://localhost:8080/answers/1",
+    "curl https://box.tail1.ts.net/api/overview",
+    "curl https://notbox.tail1.ts.net/answer",
     "curl http://localhost:3000/api/approve -d x",
     "curl http://localhost:18080/api/approve -d x",
     "curl https://example.org:8080/api/approve -d x",

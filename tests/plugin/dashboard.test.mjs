@@ -53,6 +53,7 @@ describe("the command", () => {
     ...[7, "", null, "x".repeat(5_000)].map((dbPath) => ({ metrics: { ...ON, dbPath } })),
     ...["8080", 0, 65_536, 1.5, null].map((port) => ({ metrics: { dashboard: { enabled: true, port } } })),
     ...[7, "", null].map((bind) => ({ metrics: { dashboard: { enabled: true, bind } } })),
+    ...[7, "box", ["-x"], ["a b"], [1], Array(21).fill("box")].map((hosts) => ({ metrics: { dashboard: { enabled: true, hosts } } })),
   ];
   for (const config of NO)
     test(`is none with ${JSON.stringify(config)?.slice(0, 80)}`, () => {
@@ -67,6 +68,10 @@ describe("the command", () => {
     [
       "says what the settings say",
       { dbPath: "-m.db", dashboard: { enabled: true, bind: "::1", port: 9 } }, ["--db=-m.db", "--bind=::1", "--port=9"],
+    ],
+    [
+      "passes public names on", { dashboard: { enabled: true, hosts: ["box.ts.net", "http://box:9"] } },
+      ["--db=~/.openclaw/metrics.db", "--bind=127.0.0.1", "--port=8080", "--host=box.ts.net", "--host=http://box:9"],
     ],
   ];
   for (const [what, metrics, expected] of rows)

@@ -19,6 +19,7 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.system.tcp_ports import is_loopback
 from toolguard_cli.terminal.result import Line, Result, show
+from toolguard_engine.config import public_hosts
 from toolguard_engine.config.settings import MetricsConfig
 from toolguard_engine.host import metrics_path
 
@@ -62,13 +63,13 @@ def run(places: Places, request: DashboardRequest, *, as_json: bool) -> Result:
     metrics = cost_format.settings(places)
     db = metrics_path.resolve(metrics.db_path)
     if found := discovery.running(db):
-        return _shown(found, db, request)
+        return _shown(found, db, request, metrics.dashboard.hosts)
     if as_json:
         raise UserError("no dashboard is running", "toolguard dashboard starts one; --json only reports a running one")
     return _serve(places, metrics, db, request)
 
 
-def _shown(found: discovery.Running, db: Path, request: DashboardRequest) -> Result:
+def _shown(found: discovery.Running, db: Path, request: DashboardRequest, hosts: list[str]) -> Result:
     """The running dashboard, which has proven that it knows the token. Raises `UserError` if another is requested."""
     address = urlsplit(found.url)
     host, port = address.hostname or "", address.port or 0
@@ -78,11 +79,17 @@ def _shown(found: discovery.Running, db: Path, request: DashboardRequest) -> Res
             _moved(found, request),
         )
     url = open_browser.url(discovery.url(host, port), token.of(db))
-    lines = [_runs(found), Line("next", url), Line("warn", SECRET)]
+    lines = [_runs(found), Line("next", url), *_public_lines(url, hosts), Line("warn", SECRET)]
     if request.opens:
         lines.append(open_browser.in_browser(url, db))
     data = {"url": url, "pid": found.pid, "started": found.started, "version": found.version}
     return Result(COMMAND, data, tuple(lines))
+
+
+def _public_lines(url: str, hosts: list[str]) -> list[Line]:
+    """The same page under its public names."""
+    fragment = urlsplit(url).fragment
+    return [Line("next", f"{public_hosts.origin(host)}/#{fragment}") for host in hosts]
 
 
 def _runs(about: discovery.Running) -> Line:
@@ -110,11 +117,11 @@ def _serve(places: Places, metrics: MetricsConfig, db: Path, request: DashboardR
             open_browser.when_it_answers(url, db)
 
     try:
-        code = run_server.run(DashboardSettings(db, places, bind, port), announce)
+        code = run_server.run(DashboardSettings(db, places, bind, port, tuple(metrics.dashboard.hosts)), announce)
     finally:
         open_browser.forget(db)
     if code == run_server.RUNS_ALREADY and (found := discovery.running(db)):
-        return _shown(found, db, request)
+        return _shown(found, db, request, metrics.dashboard.hosts)
     return Result(COMMAND, {}, (Line("info", "the dashboard has stopped"),), code)
 
 
@@ -128,7 +135,7 @@ def _numeric(bind: str, port: int) -> str:
 
 def running_lines(about: discovery.Running, url: str, bind: str, metrics: MetricsConfig, switch: str) -> list[Line]:
     """`url`: with the token; `switch`: the command that enables metrics."""
-    lines = [_runs(about), Line("next", url), Line("warn", SECRET)]
+    lines = [_runs(about), Line("next", url), *_public_lines(url, metrics.dashboard.hosts), Line("warn", SECRET)]
     if not is_loopback(bind):
         lines.append(
             Line(

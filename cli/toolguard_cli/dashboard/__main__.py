@@ -24,6 +24,7 @@ def main(arguments: list[str], on_serving: Callable[[Running], None] | None = No
         parser.add_argument(name, type=Path, required=True)
     parser.add_argument("--bind", default=BIND)
     parser.add_argument("--port", type=int, default=PORT)
+    parser.add_argument("--host", action="append", default=[], help="a public name; see metrics.dashboard.hosts")
     parser.add_argument("--owned", action="store_true", help="end when standard input closes")
     parser.add_argument("--vouched", action="store_true", help="require the parent process to prove that it is the gateway")
     given = parser.parse_args(arguments)
@@ -33,7 +34,7 @@ def main(arguments: list[str], on_serving: Callable[[Running], None] | None = No
         if not (voucher and voucher.speaks_for(places)):
             require_human.refuse(places, "dashboard")
         settings = DashboardSettings(
-            metrics_path.resolve(str(given.db)), places, given.bind, given.port, given.owned, voucher
+            metrics_path.resolve(str(given.db)), places, given.bind, given.port, tuple(given.host), given.owned, voucher
         )
         return run_server.run(settings, on_serving, held)
     except UserError as error:

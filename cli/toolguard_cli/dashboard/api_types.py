@@ -204,6 +204,29 @@ class AllowRequest(Shape, frozen=True, forbid_unknown_fields=True):
     why: Text = ""
 
 
+class LinkRequest(Shape, frozen=True, forbid_unknown_fields=True):
+    """Shows the call of an answer link."""
+
+    link: Name
+
+
+class LinkedCall(Shape, frozen=True):
+    """The call of an answer link. `expires`: of the link; `page`: a secret that is valid for one answer."""
+
+    now: int
+    expires: int
+    page: str
+    call: HeldCallView
+
+
+class LinkAnswer(Shape, frozen=True, forbid_unknown_fields=True):
+    """The answer of the page that was opened with the link."""
+
+    link: Name
+    page: Name
+    answer: Literal["approve", "deny"]
+
+
 class Reported(Shape, frozen=True, forbid_unknown_fields=True):
     """An external decision (of the bridge of a plugin that toolguard replaces, of a script), for the log and the feed."""
 

@@ -22,10 +22,12 @@ from toolguard_cli.dashboard.problems import ApiError
 from toolguard_cli.dashboard.request_context import Site
 from toolguard_cli.dashboard.routes import ENDPOINTS
 from toolguard_cli.dashboard.security import Security
+from toolguard_cli.operations import answer_links
 
 STATIC = Path(__file__).parent / "static"
 _SCRIPT = "text/javascript"
 _KINDS = {".js": _SCRIPT, ".mjs": _SCRIPT, ".css": "text/css", ".svg": "image/svg+xml", ".json": problems.JSON}
+_KINDS[".webmanifest"] = "application/manifest+json"
 _WORDS = {404: ("path", "not found"), 405: ("method", "method not allowed")}
 
 
@@ -80,7 +82,15 @@ def _page() -> list[BaseRoute]:
         del request
         return FileResponse(STATIC / "index.html")
 
-    return [Route("/", index), Mount("/static", StaticFiles(directory=STATIC, check_dir=False))]
+    async def answer(request: Request) -> Response:
+        del request
+        return FileResponse(STATIC / "answer.html")
+
+    return [
+        Route("/", index),
+        Route(answer_links.PATH, answer),
+        Mount("/static", StaticFiles(directory=STATIC, check_dir=False)),
+    ]
 
 
 async def _refuse(request: Request, error: Exception) -> Response:

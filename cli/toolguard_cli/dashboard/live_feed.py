@@ -97,7 +97,7 @@ class LiveFeed:
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return MALFORMED
         trusted = bool(given) and self._site.door.opens(given.encode("utf-8", "replace"))
-        if not trusted and (given or not self._site.door.loopback):
+        if not trusted and (given or not self._site.door.local):
             return WRONG_TOKEN
         client.trusted = socket.scope["trusted"] = trusted
         async with self._joining:

@@ -28,6 +28,7 @@ _STATUS = {
     409: "Not possible in the current state.",
     413: "The body is too large.",
     415: "The body is not application/json.",
+    429: "Too many invalid links.",
 }
 _OF_BODY = (400, 413, 415)
 
@@ -58,7 +59,7 @@ def _operation(each: Endpoint, asks: dict[str, Any], body: dict[str, Any], answe
     refusals = {*_ALWAYS, *each.refusals, *(_OF_BODY if each.method == "POST" else ())}
     operation: dict[str, Any] = {
         "summary": each.summary,
-        "security": [{"token": []}] if each.method == "POST" else [{}, {"token": []}],
+        "security": [{"token": []}] if each.method == "POST" and not each.linked else [{}, {"token": []}],
         "responses": {
             "200": {"description": "Success.", "content": {each.kind: {"schema": answer}}},
             **{str(status): _refusal(status) for status in sorted(refusals)},

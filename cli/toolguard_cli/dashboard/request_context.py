@@ -12,6 +12,7 @@ from typing import Any, Literal, get_type_hints
 import msgspec
 
 from toolguard_cli.dashboard import metrics_file
+from toolguard_cli.dashboard.link_pages import LinkPages
 from toolguard_cli.dashboard.security import AccessPolicy
 from toolguard_cli.dashboard.server_settings import DashboardSettings
 from toolguard_engine.metrics.database import Connection
@@ -26,10 +27,11 @@ def now_ms() -> int:
 
 @dataclass
 class Memory:
-    """State kept while the server runs: the gateways that record or did, and the name of the own one."""
+    """State kept while the server runs: the gateways that record or did, the name of the own one, pages of answer links."""
 
     known: list[Known] = field(default_factory=list)
     own: str = ""
+    pages: LinkPages = field(default_factory=LinkPages)
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @dataclass(frozen=True)
 class Endpoint:
     """One path of the API. `work` runs in a thread; the types of its parameter `asked` and of its result are those of the
-    request and of the answer. `one_of`: members of the body of which exactly one is required."""
+    request and of the answer. `one_of`: members of the body of which exactly one is required. `linked`: an answer link takes
+    the place of the token."""
 
     method: Literal["GET", "POST"]
     path: str
@@ -78,6 +81,7 @@ class Endpoint:
     kind: str = JSON
     one_of: tuple[str, ...] = ()
     refusals: tuple[int, ...] = ()
+    linked: bool = False
 
     @cached_property
     def asks(self) -> type[msgspec.Struct]:

@@ -11,6 +11,7 @@ from toolguard_cli.dashboard.api import (
     decisions,
     gateway_changes,
     gateway_state,
+    link_answers,
     recorded,
     reported,
     settled_calls,
@@ -22,6 +23,7 @@ from toolguard_engine import __version__
 from toolguard_engine.metrics.result_types import Shape
 
 DECIDES = (404, 409)
+LINKED = (*DECIDES, 429)
 
 
 class Greeting(Query, frozen=True):
@@ -75,6 +77,8 @@ ENDPOINTS = (
         one_of=gateway_changes.CHANGES,
         refusals=DECIDES,
     ),
+    Endpoint("POST", "/api/link", link_answers.show, "Shows the call of an answer link.", refusals=LINKED, linked=True),
+    Endpoint("POST", "/api/link/answer", link_answers.answer, "Takes its answer.", refusals=LINKED, linked=True),
     Endpoint("POST", "/api/decision", reported.report, "Records an external decision.", refusals=DECIDES),
     Endpoint("GET", "/metrics", prometheus.scrape, "Metrics for Prometheus.", kind="text/plain"),
 )

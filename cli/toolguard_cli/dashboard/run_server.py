@@ -60,7 +60,9 @@ def run(settings: DashboardSettings, on_serving: Callable[[Running], None] | Non
     with closing(listener):
         token.of(settings.db)
         address, port = listener.getsockname()[:2]
-        site = Site(settings, AccessPolicy.at(address, port, token.StoredToken(settings.db).now, settings.bind))
+        site = Site(
+            settings, AccessPolicy.at(address, port, token.StoredToken(settings.db).now, settings.bind, settings.hosts)
+        )
         prometheus.begin(site)
         about = Running(os.getpid(), discovery.url(address, port), time.time_ns() // 1_000_000, __version__, settings.owned)
         try:

@@ -3,14 +3,16 @@
 A page of another site in the user's browser can send requests here, and can point its own host name at this machine (DNS
 rebinding). So the Host must be one of our addresses, an Origin must be ours, and a request that the browser marks as
 cross-site is refused. Changes need the token, which no other site knows and no browser adds by itself. If the server can be
-reached from other machines, everything except the page itself needs it.
+reached from other machines, also through a proxy (`metrics.dashboard.hosts`), everything except the page itself needs it.
+What proxies report about a request (`X-Forwarded-*`) is ignored. Instead of the token, the two paths of answer links take a
+link, and only from a page of ours.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -18,6 +20,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolguard_cli.dashboard import problems, token
 from toolguard_cli.dashboard.problems import UNAUTHORIZED, ApiError
+from toolguard_cli.operations import answer_links
+from toolguard_engine.config import public_hosts
 
 MAX_BODY = 64 * 1024
 MAX_DRAINED = 16 * MAX_BODY
@@ -25,7 +29,7 @@ BODY_SECONDS = 10.0
 DRAIN_SECONDS = 1.0
 CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "content-security-policy": CSP,
@@ -37,8 +41,11 @@ HEADERS = {
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 NOWHERE = {"", "0.0.0.0", "[::]"}  # noqa: S104 - addresses that are not valid hosts
 READS = ("GET", "HEAD")
-OPEN = ("/", "/api/hello", "/ws")
+OPEN = ("/", "/api/hello", "/ws", answer_links.PATH)
 """Paths that need no token; `/ws` checks it in its first message."""
+
+LINKED = ("/api/link", "/api/link/answer")
+"""Changes that need an answer link instead of the token."""
 
 STATIC = "/static/"
 _BEARER = b"bearer "
@@ -49,31 +56,43 @@ _HTTP_PORT = 80
 @dataclass(frozen=True)
 class AccessPolicy:
     """The hosts of this dashboard and its secret (empty if unusable). `names`: valid hosts, besides the address that a
-    request arrived at."""
+    request arrived at. `public`: the origins under which a proxy or a tunnel serves it. `local`: only programs of this
+    machine can reach it, so reading needs no token."""
 
     secret: Callable[[], str]
     port: int
     names: frozenset[str]
-    loopback: bool
+    local: bool
+    public: frozenset[str] = frozenset()
 
     @classmethod
-    def at(cls, address: str, port: int, secret: Callable[[], str], named: str = "") -> AccessPolicy:
-        """`address`: what the server is bound to; `named`: the same as the user wrote it."""
+    def at(
+        cls, address: str, port: int, secret: Callable[[], str], named: str = "", hosts: Iterable[str] = ()
+    ) -> AccessPolicy:
+        """`address`: what the server is bound to; `named`: the same as the user wrote it; `hosts`: the setting."""
         names = {*LOOPBACK, _bracketed(address), _bracketed(named)} - NOWHERE
-        return cls(
-            secret, port, frozenset(map(str.lower, names)), ipaddress.ip_address(address.partition("%")[0]).is_loopback
-        )
+        public = frozenset(map(public_hosts.origin, hosts))
+        local = ipaddress.ip_address(address.partition("%")[0]).is_loopback and not public
+        return cls(secret, port, frozenset(map(str.lower, names)), local, public)
 
-    def knows(self, host: str, reached: str) -> bool:
-        """`reached`: our address that the request arrived at. Loopback names may have any port: it may be a tunnel's."""
-        name, port = _split(host.lower())
+    def origins(self, host: str, reached: str) -> set[str]:
+        """The origins of pages that may send requests to this host; none if it is not ours. `reached`: our address that the
+        request arrived at."""
+        host = host.lower()
+        own = {f"http://{host}"} if self._is_own(host, reached) else set()
+        return own | (self.public & {f"http://{host}", f"https://{host}"})
+
+    def _is_own(self, host: str, reached: str) -> bool:
+        """Loopback names may have any port: it may be a tunnel's."""
+        name, port = _split(host)
         if name in LOOPBACK:
             return True
         return port == str(self.port) and name in {*self.names, _bracketed(_unmapped(reached)).lower()}
 
     @property
     def fix(self) -> str:
-        return f"open it as {', '.join(f'http://{name}:{self.port}' for name in sorted(self.names))} or by its number"
+        known = [*sorted(self.public), *(f"http://{name}:{self.port}" for name in sorted(self.names))]
+        return f"open it as {', '.join(known)} or by its number; metrics.dashboard.hosts allows other names"
 
     def opens(self, given: bytes) -> bool:
         own = self.secret()
@@ -118,17 +137,26 @@ class Security:
         scope["trusted"] = given is not None and self._door.opens(_bearer(given))
         if given is not None and not scope["trusted"]:
             raise ApiError(401, "token", "that is not the dashboard's token", problems.OPEN_PAGE)
-        if not scope["trusted"] and (not reading or not (self._door.loopback or _is_open(str(scope["path"])))):
+        if not scope["trusted"] and not self._is_permitted(str(scope["path"]), headers, reading=reading):
             raise UNAUTHORIZED
         if _brings(scope):
             _check_body(headers)
 
+    def _is_permitted(self, path: str, headers: Headers, *, reading: bool) -> bool:
+        """Without the token. Raises `ApiError`."""
+        if reading:
+            return self._door.local or _is_open(path)
+        if path in LINKED and not headers.getlist("origin"):  # checked by `_check_place`
+            raise ApiError(403, "origin", "an answer link is answered on its page only", "open the link in a browser")
+        return path in LINKED
+
     def _check_place(self, scope: Scope, headers: Headers, *, reading: bool) -> None:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         reached = (scope.get("server") or ("",))[0] or ""
-        if len(hosts) != 1 or not self._door.knows(hosts[0], reached):
+        own = self._door.origins(hosts[0], reached) if len(hosts) == 1 else set()
+        if not own:
             raise ApiError(403, "host", "this Host is not the dashboard's", self._door.fix)
-        if any(origin.lower() != f"http://{hosts[0].lower()}" for origin in origins):
+        if any(origin.lower() not in own for origin in origins):
             raise ApiError(403, "origin", "requests from other sites are refused", _FOREIGN)
         navigates = reading and scope["type"] == "http" and headers.get("sec-fetch-mode") == "navigate"
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not navigates:

@@ -15,6 +15,7 @@ PORT = 8080
 @dataclass(frozen=True)
 class DashboardSettings:
     """`db`: the metrics file, which need not exist. `places`: the gateway that is shown even if it records nothing.
+    `hosts`: see `metrics.dashboard.hosts`.
     `owned`: ends with its standard input, so that it never outlives its parent process.
     `voucher`: set if a gateway runs it; the gateway has to prove that it holds the key of each gateway that is changed."""
 
@@ -22,5 +23,6 @@ class DashboardSettings:
     places: Places
     bind: str = BIND
     port: int = PORT
+    hosts: tuple[str, ...] = ()
     owned: bool = False
     voucher: Voucher | None = None

@@ -84,7 +84,7 @@ class HeldCall(msgspec.Struct, frozen=True, gc=False):
 
 
 class Decision(msgspec.Struct, frozen=True):
-    """A person's yes or no: who, where (`cli`, `chat`, `native`, `tool`, `dashboard`), why."""
+    """A person's yes or no: who, where (`cli`, `chat`, `native`, `tool`, `dashboard`, `link`), why."""
 
     by: str
     where: str
@@ -194,10 +194,13 @@ class Ledger:
             raise RefusedError("unseen", entry)
         return self._decide(entry, "approved", decision, now, now + window)
 
-    def deny(self, prefix: str, decision: Decision, now: float, lasts: float) -> HeldCall:
-        """Refuses a call that waits, or takes a yes back that was not used yet, for `lasts` seconds. Raises `Refused`."""
+    def deny(self, prefix: str, decision: Decision, now: float, lasts: float, *, unanswered: bool = False) -> HeldCall:
+        """Refuses a call that waits, or takes a yes back that was not used yet, for `lasts` seconds. Raises `Refused`.
+
+        `unanswered`: only a call that nobody has answered yet.
+        """
         entry = self.find(prefix)
-        if entry.status not in OPEN:
+        if entry.status not in OPEN or (unanswered and entry.status != "pending"):
             raise RefusedError(entry.status, entry)
         return self._decide(entry, "denied", decision, now, now + min(lasts, MAX_DENIAL))
 

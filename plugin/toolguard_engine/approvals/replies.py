@@ -48,6 +48,11 @@ def explain(refused: RefusedError) -> Answer:
         return Answer(f"{entry.nonce} ({_name(entry)}) was revived at {_when(entry.decided)}", GO_ON)
     if entry.status == "expired" and entry.why == LAPSED:
         return Answer(f"{entry.nonce} ({_name(entry)}) has not been waiting since {_when(entry.decided)}: {LAPSED}", GO_ON)
+    if entry.status == "expired" and entry.by:
+        by = f" by {cut(entry.by, 60)}"
+        return Answer(
+            f"{entry.nonce} ({_name(entry)}) was approved{by}, but did not run before {_when(entry.decided)}", AGAIN
+        )
     if entry.status == "expired":
         return Answer(
             f"{entry.nonce} ({_name(entry)}) expired at {_when(entry.decided)}: nobody decided in time",

@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 import msgspec
 
+from toolguard_engine.config import public_hosts
 from toolguard_engine.config.settings import DEFAULT_LOG_PATH, HOME_STATE, Config, RiskLevel
 from toolguard_engine.host import file_names
 from toolguard_engine.host.tool_search import tool_name
@@ -127,6 +128,7 @@ def problems(config: Config) -> list[SettingConflict]:
     found += _levels_without_effect(general)
     found += _one_file_for_two(general)
     found += _reserved_files(general)
+    found += _links_without_address(config)
     for agent in config.agents:
         found += _of_agent(config, agent)
     return found
@@ -195,6 +197,13 @@ def _reserved_files(values: Any) -> Iterator[SettingConflict]:
             yield SettingConflict(
                 path, f"{'.'.join(path)} names a file that holds something else: each would corrupt the other"
             )
+
+
+def _links_without_address(config: Config) -> Iterator[SettingConflict]:
+    hosts = config.metrics.dashboard.hosts
+    if config.approval.answer_links and not any(map(public_hosts.is_private, hosts)):
+        text = "approval.answerLinks needs a name with TLS in metrics.dashboard.hosts: otherwise notifications have no link"
+        yield SettingConflict(("approval", "answerLinks"), text)
 
 
 def is_taken(path: str) -> bool:

@@ -52,6 +52,11 @@ LimitPeriod = Literal["session", "day", "month"]
 LimitUsd = Annotated[float, Meta(ge=0.01, le=1_000_000)]
 LimitTokens = Annotated[int, Meta(ge=1, le=1_000_000_000_000)]
 LimitName = Annotated[str, Meta(max_length=200)]
+PublicHost = Annotated[str, Meta(pattern=r"^(https?://)?[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(:[0-9]{1,5})?$")]
+"""`name`, `name:port`, or with `http://` in front if there is no TLS."""
+
+PublicHosts = Annotated[list[PublicHost], Meta(max_length=20)]
+AnswerLinkTime = Annotated[int, Meta(ge=60_000, le=3_600_000)]
 
 HOME_STATE = "~/.openclaw/"
 """How settings spell the state folder."""
@@ -67,6 +72,8 @@ class ApprovalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
     prefix: Prefix = "TOOLGUARD"
     wake: bool = True
     agent_tool: bool = False
+    answer_links: bool = False
+    answer_link_ms: AnswerLinkTime = 900_000
 
 
 class Detectors(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -105,6 +112,7 @@ class DashboardConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
     enabled: bool = False
     port: Port = 8080
     bind: BindAddress = "127.0.0.1"
+    hosts: PublicHosts = msgspec.field(default_factory=list)
 
 
 class Retention(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -272,6 +280,7 @@ class _Dashboard(msgspec.Struct, frozen=True, rename="camel"):
     enabled: bool = False
     port: Port = DashboardConfig().port
     bind: BindAddress = DashboardConfig().bind
+    hosts: PublicHosts = msgspec.field(default_factory=list)
 
 
 class _Metrics(msgspec.Struct, frozen=True, rename="camel"):
@@ -291,7 +300,7 @@ def metrics_of(raw: object) -> MetricsConfig:
     except (msgspec.ValidationError, RecursionError):
         return MetricsConfig()
     page = found.dashboard
-    return MetricsConfig(db_path=found.db_path, dashboard=DashboardConfig(page.enabled, page.port, page.bind))
+    return MetricsConfig(db_path=found.db_path, dashboard=DashboardConfig(page.enabled, page.port, page.bind, page.hosts))
 
 
 def parse(raw: object) -> Config:

@@ -228,6 +228,9 @@ ORDERS: Mapping[str, Order] = {
     "pendingTimeoutMs": _LESS_IS_WEAKER,  # how long a denial lasts
     "approvalWindowMs": _MORE_IS_WEAKER,
     "approval.agentTool": _OFF,
+    "approval.answerLinks": _OFF,
+    "approval.answerLinkMs": _MORE_IS_WEAKER,
+    "metrics.dashboard.hosts": Exempts(),  # names that the page accepts, and where links lead
     "pinParams": Listed("always", "approved"),
     "logLevel": Listed(("debug", "info", "warn"), "error"),  # the gateway's log lacks the guard's warnings
     "loopDetection.enabled": Listed(True, None, False),  # noqa: FBT003
@@ -260,7 +263,11 @@ ORDERS: Mapping[str, Order] = {
     "budget.drift.minutesAlone": _ZERO_IS_OFF,
 }
 
-NEUTRAL = ("approval.mode", "approval.prefix", "approval.wake", "storePath", "logPath", "python", "metrics")
+NEUTRAL = (
+    "approval.mode", "approval.prefix", "approval.wake", "storePath", "logPath", "python",
+    "metrics.enabled", "metrics.dbPath", "metrics.retention", "metrics.prices",
+    "metrics.dashboard.enabled", "metrics.dashboard.port", "metrics.dashboard.bind",
+)  # fmt: skip
 """Settings, and groups of them, whose values guard equally."""
 
 

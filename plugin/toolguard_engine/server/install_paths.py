@@ -10,6 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 import toolguard_engine
+from toolguard_engine.config import public_hosts
 from toolguard_engine.config.settings import MetricsConfig
 from toolguard_engine.host import metrics_path
 from toolguard_engine.stores import atomic, gateway_config
@@ -85,7 +86,13 @@ def package_of(script: str) -> tuple[str, ...]:
 def measured(config: MetricsConfig) -> tuple[str, str]:
     """The metrics file, and where the dashboard listens (empty where it is off), as `model.Host` has them."""
     page = config.dashboard
-    return str(metrics_path.resolve(config.db_path)), f"{page.bind}:{page.port}" if page.enabled else ""
+    is_on = page.enabled or page.hosts  # one with public names may be started by hand
+    return str(metrics_path.resolve(config.db_path)), f"{page.bind}:{page.port}" if is_on else ""
+
+
+def public_names(config: MetricsConfig) -> tuple[str, ...]:
+    """Host names under which a proxy serves the dashboard."""
+    return tuple(dict.fromkeys(map(public_hosts.name, config.dashboard.hosts)))
 
 
 def included(config_path: str) -> tuple[str, ...]:

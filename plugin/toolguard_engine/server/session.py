@@ -20,7 +20,7 @@ from toolguard_engine.metrics.measure import Measure
 from toolguard_engine.model.call import Call, Host, MalformedCall, Run, Stop, Verdict
 from toolguard_engine.rules.rulebook import Rule, Rulebook
 from toolguard_engine.server.file_watch import FileWatch
-from toolguard_engine.server.install_paths import measured
+from toolguard_engine.server.install_paths import measured, public_names
 from toolguard_engine.server.outbox import Outbox, fault
 from toolguard_engine.server.person import PersonDecisions
 from toolguard_engine.server.session_state import SessionState
@@ -150,10 +150,11 @@ class Session(SessionState):
             place for place in (hello.root, *self.setup.guarded, *own, *self.setup.included(hello.config_path)) if place
         )
         pids = frozenset(pid for pid in (self.setup.pid, hello.gateway_pid) if pid > 0)
+        metrics = metrics_of(hello.config)
         return Host(
-            self.setup.home, hello.state_dir, hello.config_path, guarded, pids, *measured(metrics_of(hello.config)),
+            self.setup.home, hello.state_dir, hello.config_path, guarded, pids, *measured(metrics),
             links=self.setup.links(self.setup.home, hello.state_dir), code=self.setup.package(hello.entry),
-            release=hello.host,
+            release=hello.host, dashboard_names=public_names(metrics),
         )  # fmt: skip
 
     def unreadable(self, leading: messages.Leading, reason: str) -> messages.Wire:

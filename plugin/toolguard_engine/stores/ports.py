@@ -51,7 +51,7 @@ class HeldCallStore(Protocol):
     def approve(self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False) -> HeldCall:
         """See `Ledger.approve`; also raises `ledger.RefusedError`."""
 
-    def deny(self, prefix: str, decision: Decision, now: float, lasts: float) -> HeldCall:
+    def deny(self, prefix: str, decision: Decision, now: float, lasts: float, *, unanswered: bool = False) -> HeldCall:
         """See `Ledger.deny`; also raises `ledger.RefusedError`."""
 
     def revive(self, prefix: str, decision: Decision, now: float) -> HeldCall:

@@ -17,7 +17,7 @@ from toolguard_engine.metrics.result_types import Shape
 STATIC = Path(dashboard.__file__).parent / "static"
 VENDOR = STATIC / "vendor"
 OURS = sorted(path for path in STATIC.rglob("*") if path.is_file() and VENDOR not in path.parents)
-TEXTS = {path.relative_to(STATIC).as_posix(): path.read_text("utf-8") for path in OURS}
+TEXTS = {path.relative_to(STATIC).as_posix(): path.read_text("utf-8") for path in OURS if path.suffix != ".png"}
 NAMESPACE = 'xmlns="http://www.w3.org/2000/svg"'
 
 PAGE_ONLY = {"Column"}
@@ -47,7 +47,7 @@ def _without_comments(text: str) -> str:
     return re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
 
 
-@pytest.mark.parametrize("name", ["index.html", "icon.svg"])
+@pytest.mark.parametrize("name", ["index.html", "answer.html", "icon.svg"])
 def test_nothing_is_inline(name: str) -> None:
     assert re.findall(INLINE, TEXTS[name], re.IGNORECASE) == []
 
@@ -56,7 +56,7 @@ def test_every_file_is_used() -> None:
     texts = "\n".join(TEXTS.values())
     types = {"shapes.js", "vendor/uPlot.esm.d.ts", "vendor/vendor.json", "vendor/uPlot.LICENSE"}
     every = {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.is_file()}
-    assert {name for name in every - types if f'{name.rsplit("/")[-1]}"' not in texts} == {"index.html"}
+    assert {name for name in every - types if f'{name.rsplit("/")[-1]}"' not in texts} == {"index.html", "answer.html"}
 
 
 def test_what_is_imported_is_there() -> None:

@@ -37,7 +37,7 @@ def listed(visit: RequestContext, known: list[WatchedGateway], problems: list[st
         try:
             with gateway_stores.user_errors():
                 trusted, others = read(each)
-            held += [_held(each, entry) for entry in replies.waiting(trusted, now)]
+            held += [view(each, entry) for entry in replies.waiting(trusted, now)]
             problems = [*problems, *([printable.plain(f"{each.id}: {len(others)} {UNSIGNED}")] if others else [])]
         except (UserError, OSError) as error:
             problems = [*problems, described(each, error)]
@@ -58,7 +58,8 @@ def described(watched: WatchedGateway, error: UserError | OSError) -> str:
     return printable.plain(f"{watched.id}: {error.message}{f'; {error.fix}' if error.fix else ''}")
 
 
-def _held(watched: WatchedGateway, entry: HeldCall) -> HeldCallView:
+def view(watched: WatchedGateway, entry: HeldCall) -> HeldCallView:
+    """A held call as pages show it."""
     same = {name: value for name, value in structs.asdict(entry).items() if name in HeldCallView.__struct_fields__}
     times = {"created": int(entry.created * 1_000), "expires": int(entry.expires * 1_000)}
     return HeldCallView(**{**same, **times, "gateway": watched.id, **_preview(entry)})

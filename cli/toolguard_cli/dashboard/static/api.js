@@ -1,5 +1,6 @@
 // Requests to the dashboard's API, and the token that permits changes.
 
+import { tokenStore } from "./phone.js";
 import { prove } from "./proof.js";
 
 const KEPT = "toolguard.token";
@@ -26,7 +27,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Moves `#token=...` from the address into the session storage. */
+/** Moves `#token=...` from the address into the storage. */
 export function takeToken() {
   const found = /(?:^#|[#&])token=([^&]*)/.exec(location.hash);
   if (!found) return;
@@ -38,12 +39,12 @@ export function takeToken() {
 export function setToken(text) {
   const token = text.trim().replace(/^.*#token=/, "");
   if (!FORM.test(token)) return false;
-  sessionStorage.setItem(KEPT, token);
+  tokenStore().setItem(KEPT, token);
   return true;
 }
 
-export const dropToken = () => sessionStorage.removeItem(KEPT);
-export const token = () => sessionStorage.getItem(KEPT) ?? "";
+export const dropToken = () => tokenStore().removeItem(KEPT);
+export const token = () => tokenStore().getItem(KEPT) ?? "";
 
 /**
  * @param {string} path
@@ -61,11 +62,12 @@ export function get(path, query = {}, signal) {
  * @param {string} path
  * @param {unknown} body
  * @param {number} [patience] ms
+ * @param {string} [given] the token
  * @returns {Promise<any>}
  */
-export function post(path, body, patience) {
+export function post(path, body, patience, given = token()) {
   const headers = { "content-type": "application/json" };
-  return request(`/api/${path}`, { method: "POST", headers, body: JSON.stringify(body) }, token(), undefined, patience);
+  return request(`/api/${path}`, { method: "POST", headers, body: JSON.stringify(body) }, given, undefined, patience);
 }
 
 /**

@@ -63,6 +63,7 @@ const PLACES = {
   dashboard: "on the dashboard",
   cli: "in a terminal",
   chat: "in a chat",
+  link: "through an answer link",
   native: "in the gateway's own prompt",
   tool: "through the gateway's agent tool",
 };

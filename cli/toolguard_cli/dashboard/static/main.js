@@ -8,6 +8,7 @@ import { button, coded, el, fill, quoted, visible } from "./dom.js";
 import { say } from "./dialogs.js";
 import * as format from "./format.js";
 import { acceptButton, switchButton } from "./controls.js";
+import { ordered } from "./phone.js";
 import { cannotProve } from "./proof.js";
 import { Socket } from "./socket.js";
 import { approvals } from "./tabs/approvals.js";
@@ -49,7 +50,8 @@ const socket = new Socket(onEvent, onConnection, onRefused);
 const made = new Map();
 /** @type {Map<string, { tab: HTMLButtonElement, panel: HTMLElement }>} */
 const places = new Map();
-let open = "Overview";
+const names = ordered(Object.keys(MAKERS));
+let open = names[0] ?? "Overview";
 let asked = 0;
 let askedHour = 0;
 let greeted = false;
@@ -87,7 +89,7 @@ function startRange() {
 }
 
 function startTabs() {
-  for (const name of Object.keys(MAKERS)) {
+  for (const name of names) {
     const slug = name.toLowerCase();
     const tab = button(name, () => go(name), { role: "tab", id: `tab-${slug}`, "aria-controls": slug });
     const panel = el("section", { role: "tabpanel", id: slug, "aria-labelledby": `tab-${slug}`, hidden: true });
@@ -137,7 +139,6 @@ function show(name) {
 
 /** @param {KeyboardEvent} event */
 function onTabKey(event) {
-  const names = [...places.keys()];
   const at = names.indexOf(open);
   const to = { ArrowRight: at + 1, ArrowLeft: at - 1 + names.length, Home: 0, End: names.length - 1 }[event.key];
   if (to === undefined) return;

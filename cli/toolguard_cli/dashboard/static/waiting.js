@@ -250,8 +250,8 @@ export function waitingCard(app, first) {
 }
 
 /** @param {string} label @param {string} text @param {string} [none] */
-const fact = (label, text, none) => el("div", null, el("dt", null, label), el("dd", null, quoted(text, none)));
+export const fact = (label, text, none) => el("div", null, el("dt", null, label), el("dd", null, quoted(text, none)));
 
 /** @param {string} label @param {string[]} texts */
-const points = (label, texts) =>
+export const points = (label, texts) =>
   texts.length ? el("div", { class: "points" }, el("p", null, label), el("ul", null, ...texts.map((text) => el("li", null, quoted(text))))) : null;

@@ -23,7 +23,7 @@ _ADDRESS = re.compile(
     r"(?<![\w.\]-])(?:(\[[0-9a-f:.%]{2,60}\]|[\w.-]{1,255}+)(?::(\d{1,10}))?|:(\d{1,10}))(?=[/\\])", re.IGNORECASE
 )
 _PATH = re.compile(r"[^\s'\"`?#<>|;]{0,500}")
-_ANSWER = re.compile(r"/api/(?:approve|deny|state)\b")
+_ANSWER = re.compile(r"/(?:api/(?:approve|deny|state|link)|answer)\b")
 _WEB = "80"
 """The port of an address that names none."""
 
@@ -33,8 +33,8 @@ _MAX_ADDRESS = 2_000
 
 def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     """For commands."""
-    listens = scene.host.dashboard
-    if listens and any(_answers(text, listens) for run in scene.runs for text in _given(run)):
+    host = scene.host
+    if host.dashboard and any(_answers(text, host) for run in scene.runs for text in _given(run)):
         yield ProtectionFinding(REASON)
 
 
@@ -42,13 +42,13 @@ def visits(text: str, host: Host) -> bool:
     """Whether a whole tool parameter is such an address."""
     if not host.dashboard or len(text) > _MAX_ADDRESS or " " in text.strip() or "\n" in text.strip():
         return False
-    return "://" in text and _answers(text, host.dashboard)
+    return "://" in text and _answers(text, host)
 
 
 def signs(host: Host) -> tuple[str, ...]:
-    """What every text with such an address contains."""
+    """Every text with such an address contains one of these."""
     port = host.dashboard.rpartition(":")[2]
-    return ("/api",) if port == _WEB else (port,) if port else ()
+    return (*(("/api", "/answer") if port == _WEB else (port,) if port else ()), *host.dashboard_names)
 
 
 def _given(run: ProgramRun) -> Iterator[str]:
@@ -57,16 +57,18 @@ def _given(run: ProgramRun) -> Iterator[str]:
         yield from texts(run)
 
 
-def _answers(text: str, listens: str) -> bool:
-    """Whether a text contains an address where the dashboard, listening on `listens` (address:port), accepts approvals."""
-    bind, _, port = listens.rpartition(":")
-    if port not in text and port != _WEB:
+def _answers(text: str, host: Host) -> bool:
+    """Whether a text contains an address where the dashboard accepts approvals."""
+    bind, _, port = host.dashboard.rpartition(":")
+    if port not in text and port != _WEB and not host.dashboard_names:
         return False
     text = unquote(text) if "%" in text else text
     return any(
-        (found[2] or found[3] or _WEB).lstrip("0") == port
+        (
+            (found[1] or "").lower().rstrip(".") in host.dashboard_names
+            or ((found[2] or found[3] or _WEB).lstrip("0") == port and _is_here(found[1] or "", bind))
+        )
         and _ANSWER.match(_path(_PATH.match(text, found.end())))
-        and _is_here(found[1] or "", bind)
         for found in _ADDRESS.finditer(text)
     )
 

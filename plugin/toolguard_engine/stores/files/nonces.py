@@ -104,8 +104,8 @@ class FileNonces:
     def approve(self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False) -> HeldCall:
         return self._change(lambda ledger: ledger.approve(prefix, decision, now, window, unseen=unseen), now)
 
-    def deny(self, prefix: str, decision: Decision, now: float, lasts: float) -> HeldCall:
-        return self._change(lambda ledger: ledger.deny(prefix, decision, now, lasts), now)
+    def deny(self, prefix: str, decision: Decision, now: float, lasts: float, *, unanswered: bool = False) -> HeldCall:
+        return self._change(lambda ledger: ledger.deny(prefix, decision, now, lasts, unanswered=unanswered), now)
 
     def revive(self, prefix: str, decision: Decision, now: float) -> HeldCall:
         return self._change(lambda ledger: ledger.revive(prefix, decision, now), now)
