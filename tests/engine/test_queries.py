@@ -387,7 +387,7 @@ def pages(db: sqlite3.Connection, limit: int, **wanted: str) -> list[DecisionRow
     found: list[DecisionRow] = []
     before: int | None = None
     while True:
-        page = queries.decisions(db, limit, before, queries.Wanted(**wanted))
+        page = queries.decisions(db, limit, before, queries.DecisionFilter(**wanted))
         found += page.decisions
         if (before := page.next) is None:
             return found
@@ -401,12 +401,12 @@ def test_decisions_page_by_page(db: sqlite3.Connection) -> None:
 
 
 def test_decisions_of_one_kind_and_one_gateway(db: sqlite3.Connection) -> None:
-    held = queries.decisions(db, 200, wanted=queries.Wanted(kind="hold", gateway="dev")).decisions
+    held = queries.decisions(db, 200, wanted=queries.DecisionFilter(kind="hold", gateway="dev")).decisions
     assert {(row.kind, row.gateway) for row in held} == {("hold", "dev")}
-    allowed = queries.decisions(db, 200, wanted=queries.Wanted(kind="allow")).decisions
+    allowed = queries.decisions(db, 200, wanted=queries.DecisionFilter(kind="allow")).decisions
     assert ({row.kind for row in allowed}, len(allowed)) == ({"allow"}, len(metrics_seed.AGES))
     assert all(row.kind != "allow" for row in queries.decisions(db, 200).decisions)
-    (attacked,) = queries.decisions(db, 200, wanted=queries.Wanted(kind="block", gateway=metrics_seed.SQL)).decisions
+    (attacked,) = queries.decisions(db, 200, wanted=queries.DecisionFilter(kind="block", gateway=metrics_seed.SQL)).decisions
     assert attacked.reason == attacked.tool == attacked.shown == metrics_seed.SQL
 
 
@@ -447,7 +447,7 @@ def test_a_hold_comes_with_what_became_of_it(path: Path) -> None:
     rows = [VerdictRecord(1, "dev", kind=kind, event=kind, nonce="aaaa0001") for kind in kinds]
     write(path, [], [*rows, rows[0]._replace(gateway="openclaw", kind="deny", event="other")])
     with read_database.asked(path) as db:
-        page = queries.decisions(db, 10, wanted=queries.Wanted(kind="hold", nonce="aaaa0001"))
+        page = queries.decisions(db, 10, wanted=queries.DecisionFilter(kind="hold", nonce="aaaa0001"))
     assert [(row.kind, row.gateway) for row in page.answers] == [("approve", "dev"), ("consume", "dev")]
 
 

@@ -123,9 +123,10 @@ class Weakened(Shape, frozen=True):
 
 class Protection(Shape, frozen=True):
     """Whether calls are judged, and since when (0: not known). `stopped`: all are blocked; `watching`: they are only
-    recorded; `off`: they run unchecked; `idle`: no gateway runs with the plugin. `fix`: what to do, if anything."""
+    recorded; `off`: the guard is not loaded, away or switched off; `partly`: by another version or other settings than those
+    of now; `idle`: no gateway runs. `fix`: what to do, if anything."""
 
-    state: Literal["guarded", "stopped", "watching", "off", "idle", "unproven"]
+    state: Literal["guarded", "stopped", "watching", "off", "partly", "idle", "unproven"]
     since: int
     text: str
     fix: str = ""

@@ -14,8 +14,10 @@ from toolguard_cli.dashboard.api_types import GatewayState, GatewayStatus, Stand
 from toolguard_cli.dashboard.known_gateways import WatchedGateway
 from toolguard_cli.dashboard.request_context import Query, RequestContext
 from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.operations import guard_proof
 from toolguard_cli.policy import accepted_view
 from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.gateway_processes import MachineView
 from toolguard_engine import __version__
 from toolguard_engine.approvals import standing
 from toolguard_engine.config.settings import Config
@@ -31,10 +33,11 @@ RECENT_SECONDS = 86_400.0
 def state(visit: RequestContext, asked: Query) -> GatewayStatus:
     del asked
     found, problems = known_gateways.watched(visit)
-    return GatewayStatus(visit.now, __version__, visit.trusted, [_gateway(each, problems) for each in found], [])
+    machine = protection.OneLook()
+    return GatewayStatus(visit.now, __version__, visit.trusted, [_gateway(each, problems, machine) for each in found], [])
 
 
-def _gateway(watched: WatchedGateway, problems: list[str]) -> GatewayState:
+def _gateway(watched: WatchedGateway, problems: list[str], machine: MachineView) -> GatewayState:
     config, wrong = budgets.settings(watched.places), budgets.invalid(watched.places)
     problems = [*problems, *([printable.plain(f"the settings are invalid: {wrong}")] if wrong else [])]
     if not os.path.isdir(watched.places.state_dir):  # noqa: PTH112 - this one never raises
@@ -50,7 +53,7 @@ def _gateway(watched: WatchedGateway, problems: list[str]) -> GatewayState:
     running, thrown = stores.engines(watched.places.state_dir).running(), _switch(watched)
     return GatewayState(
         id=watched.id,
-        protection=protection.look(config, thrown, running),
+        protection=protection.of(guard_proof.look(watched.places, machine), thrown),
         running=bool(running),
         recording=watched.known is not None and config.metrics.enabled,
         mode=config.active_mode,

@@ -88,7 +88,7 @@ def live(visit: RequestContext, asked: Newest) -> result_types.LiveEvents:
 def decisions(visit: RequestContext, asked: DecisionFeed) -> result_types.Decisions:
     before = asked.before if isinstance(asked.before, int) else None
     with visit.metrics() as db:
-        wanted = queries.Wanted(**{name: getattr(asked, name) for name in queries.Wanted._fields})
+        wanted = queries.DecisionFilter(**{name: getattr(asked, name) for name in queries.DecisionFilter._fields})
         return queries.decisions(db, asked.limit, before, wanted)
 
 

@@ -10,7 +10,7 @@ from toolguard_cli.approvals import held_calls
 from toolguard_cli.dashboard import known_gateways
 from toolguard_cli.dashboard.api import waiting_calls
 from toolguard_cli.dashboard.api.decisions import PLACE, refuse_gone
-from toolguard_cli.dashboard.api_types import ActionResult, NonceRequest, SettledCalls, SettledCall
+from toolguard_cli.dashboard.api_types import ActionResult, NonceRequest, SettledCall, SettledCalls
 from toolguard_cli.dashboard.known_gateways import WatchedGateway
 from toolguard_cli.dashboard.request_context import Query, RequestContext
 from toolguard_cli.hostconfig import gateway_stores

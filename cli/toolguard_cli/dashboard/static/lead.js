@@ -16,6 +16,7 @@ const LISTED = 5;
 const STATES = {
   off: { label: "Not guarded", tone: "red" },
   unproven: { label: "Not proven", tone: "red" },
+  partly: { label: "Partly guarded", tone: "red" },
   watching: { label: "Only recording", tone: "amber" },
   stopped: { label: "All calls blocked", tone: "red" },
   guarded: { label: "Guarded", tone: "green" },

@@ -55,7 +55,7 @@ def newest(connection: sqlite3.Connection) -> tuple[int, int]:
     return whole(call), whole(verdict)
 
 
-class Wanted(NamedTuple):
+class DecisionFilter(NamedTuple):
     """Which decisions are asked for; empty: all. `text`: anywhere in a decision, in capitals or not."""
 
     gateway: str = ""
@@ -72,11 +72,11 @@ class Wanted(NamedTuple):
 
 
 def decisions(
-    connection: sqlite3.Connection, limit: int = 50, before: int | None = None, wanted: Wanted | None = None
+    connection: sqlite3.Connection, limit: int = 50, before: int | None = None, wanted: DecisionFilter | None = None
 ) -> Decisions:
     """What was not simply allowed, or all of one kind; older than `before`, if given. What no index finds is looked for in
     `SEARCHED` decisions at most; `next` then continues, even if none was found."""
-    wanted = wanted or Wanted()
+    wanted = wanted or DecisionFilter()
     many, end = _bounded(limit), EXACT if before is None else _id(before)
     floor = _floor(connection, end, wanted.kind) if wanted.rare else None
     conditions, values = _conditions(wanted)
@@ -90,7 +90,7 @@ def decisions(
     return Decisions(shown, following, _answers(connection, shown))
 
 
-def _conditions(wanted: Wanted) -> tuple[list[str], list[str]]:
+def _conditions(wanted: DecisionFilter) -> tuple[list[str], list[str]]:
     exact = {name: value for name, value in wanted._asdict().items() if value and name != "text"}
     conditions = [*(f"{name} = ?" for name in exact), *([_NOT_ALLOWED] if wanted.kind != ALLOWED else [])]
     if not wanted.text:
