@@ -2,7 +2,7 @@
 
 import { button, coded, el, quoted } from "./dom.js";
 import * as format from "./format.js";
-import { badge, total, when } from "./parts.js";
+import { badge, command, total, when } from "./parts.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./shapes.js").GatewayState} GatewayState */
@@ -11,6 +11,7 @@ import { badge, total, when } from "./parts.js";
 /** @typedef {import("./shapes.js").SettledCalls} SettledCalls */
 
 const LISTED = 5;
+const COMMAND = /^(?:toolguard|openclaw) [^,]*$/;
 
 /** Worst first; a gateway that does not run is no danger. @type {Record<string, { label: string, tone: string }>} */
 const STATES = {
@@ -81,22 +82,23 @@ function state(app, { id, protection: { state, since, text, fix }, mode }, sever
     since ? el("span", null, " since ", when(since, app.now)) : null,
     el("span", { class: "quiet" }, state === "guarded" ? ` · mode ${mode}` : " · "),
     state !== "guarded" && quoted(text),
-    fix && el("span", null, " Run ", coded(`\`${fix}\``), "."),
+    fix && el("span", null, ". Next: ", COMMAND.test(fix) ? command(fix) : quoted(fix)),
   );
 }
 
 /** @param {App} app */
 function waiting(app) {
   const open = (app.pending?.pending ?? []).filter(({ status }) => status === "pending");
+  const unread = Boolean(app.pending?.unread.length);
   const next = open.length ? Math.min(...open.map(({ expires }) => expires)) : 0;
   const oldest = open.length ? Math.min(...open.map(({ created }) => created)) : 0;
   return total({
     name: "waiting",
     label: "Waiting for you",
     value: open.length,
-    text: app.pending ? format.count(open.length) : "…",
+    text: app.pending ? (open.length || !unread ? format.count(open.length) : "?") : "…",
     tone: open.length ? "amber" : "",
-    detail: open.length ? `the next one expires in ${format.span(next - app.now)}` : "no call is held",
+    detail: open.length ? `the next one expires in ${format.span(next - app.now)}` : unread ? "held calls cannot be read" : "no call is held",
     more: open.length ? ["held ", when(oldest, app.now), " ", toApprovals("Answer", "answer")] : null,
   });
 }
@@ -108,7 +110,7 @@ function missed(app, settled) {
     name: "missed",
     label: "Missed",
     value: settled?.missed ?? 0,
-    text: settled ? format.count(settled.missed) : "…",
+    text: settled ? (settled.missed || !settled.problems.length ? format.count(settled.missed) : "?") : "…",
     tone: settled?.missed ? "amber" : "",
     detail: "expired unanswered in the last 7 days",
     more: last ? [quoted(last.tool), " ", when(last.decided, app.now), " ", toApprovals("Show", "missed")] : null,
@@ -128,4 +130,4 @@ function loops(app, guard, savings) {
 
 /** @param {string} text @param {string} focus */
 const toApprovals = (text, focus) =>
-  button(text, () => (location.hash = "#approvals"), { class: "link", "data-focus": `lead ${focus}` });
+  button(text, () => (location.hash = "#approvals"), { class: "small", "data-focus": `lead ${focus}` });

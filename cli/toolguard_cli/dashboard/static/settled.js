@@ -20,6 +20,9 @@ const ENDS = {
   used: { label: "Approved, ran", tone: "green" },
 };
 
+const NOTHING = "Nothing was answered in the last 24 hours or missed in the last 7 days.";
+const UNREAD = "Some held calls cannot be read, so what was answered or missed is not known.";
+
 /** @param {App} app */
 export function history(app) {
   /** @type {SettledCalls | null} */ let known = null;
@@ -35,7 +38,7 @@ export function history(app) {
   const draw = () => {
     const all = known?.settled ?? [];
     const shown = all.filter(({ status }) => !only || status === only);
-    fill(hint, all.length ? "None with this outcome." : "Nothing was answered in the last 24 hours or missed in the last 7 days.");
+    fill(hint, all.length ? "None with this outcome." : known?.problems.length ? UNREAD : NOTHING);
     hint.hidden = shown.length > 0;
     fill(list, shown.map((one) => entry(app, one, () => void view.refresh())));
   };
@@ -44,7 +47,7 @@ export function history(app) {
     el("div", null, hint, list),
     (signal) => get("settled", {}, signal),
     (/** @type {SettledCalls} */ got) => {
-      const same = JSON.stringify(got.settled) === JSON.stringify(known?.settled);
+      const same = JSON.stringify({ ...got, now: 0 }) === JSON.stringify({ ...known, now: 0 });
       if (same && changeable === app.mayChange) return; // an open call stays open
       changeable = app.mayChange;
       known = got;

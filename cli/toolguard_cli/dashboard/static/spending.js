@@ -19,7 +19,7 @@ export function forecastCard({ forecast: { day, month } }) {
   const missing = month.partly ? "; calls without a known price are not included" : "";
   return total({
     name: "forecast",
-    label: "Forecast for this month",
+    label: "Forecast (month)",
     value: month.forecastUsd,
     text: `≈ ${format.money(month.forecastUsd)}`,
     detail: `at the pace of the last 7 days; ${format.money(month.usedUsd)} so far${missing}`,

@@ -62,7 +62,7 @@ export function waitingCard(app, first) {
     first.whole ? null : check,
     el("label", { class: "field" }, el("span", null, "Reason (optional)"), reason),
     el("div", { class: "actions" }, yes, no, first.allows ? always : null),
-    first.whyOnce && el("p", { class: "quiet once" }, "Can be approved only once: ", quoted(first.whyOnce), "."),
+    first.whyOnce && el("p", { class: "quiet once" }, "Cannot be allowed for longer: ", quoted(first.whyOnce), "."),
     moved,
   );
   const heading = el("h3", { id: `held-${nonce}` }, el("b", null, quoted(first.tool)), " ", el("code", null, nonce));
