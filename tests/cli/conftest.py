@@ -22,6 +22,12 @@ def patient_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"toolguard_cli.doctor.checks.{limit}", LIMIT)
 
 
+@pytest.fixture(autouse=True)
+def no_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gateway on the usual port of this machine is not asked: nothing listens on this one."""
+    monkeypatch.setenv("OPENCLAW_GATEWAY_PORT", "1")
+
+
 @pytest.fixture
 def standing_clock(monkeypatch: pytest.MonkeyPatch) -> float:
     """The time, which stands still in this process: what is left of a time does not depend on the machine."""

@@ -139,7 +139,7 @@ def test_a_fault_is_shown_with_its_command(places: Places) -> None:
 def test_every_group_is_named_once(places: Places) -> None:
     healthy(places)
     words = [line.text.split()[0] for line in doctor.run(places).lines if line.text[:1].strip()]
-    assert words == ["gateway", "plugin", "config", "engine", "state", "approvals", "all", "GUARDED,"]
+    assert words == ["gateway", "plugin", "config", "engine", "state", "approvals", "all", "INSTALLED:"]
 
 
 @pytest.mark.usefixtures("quick", "there")

@@ -55,7 +55,7 @@ def kinds(check: Check) -> list[str]:
 def test_a_healthy_config_has_nothing_to_be_named(places: Places, installed: Host) -> None:
     subject = look(places, installed, **HEALTHY)
     assert (agents_check.guarded(subject).status, ways_in_check.open_ways(subject).status) == ("ok", "ok")
-    assert guard_verdict.of([agents_check.guarded(subject), ways_in_check.open_ways(subject)]).guarded == "yes"
+    assert guard_verdict.of([agents_check.guarded(subject), ways_in_check.open_ways(subject)]).why == ()
 
 
 def test_each_agent_with_what_it_lacks(places: Places, installed: Host) -> None:
@@ -126,7 +126,7 @@ def test_automations_and_nodes_that_run_commands(places: Places, installed: Host
     check = ways_in_check.open_ways(look(places, installed, **HEALTHY))
     assert check.data["ways"] == [{"kind": "automations", "names": ["backup"]}, {"kind": "nodes", "names": ["laptop"]}]
     assert check.status == "warn"
-    assert guard_verdict.of([check]).guarded == "yes"  # a person set them up
+    assert guard_verdict.of([check]).why == ()  # a person set them up
 
 
 def test_looking_writes_nothing(places: Places, installed: Host) -> None:

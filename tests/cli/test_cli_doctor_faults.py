@@ -549,14 +549,6 @@ ENGINE = [
         "cannot write /log: No space left", "fix it, then openclaw gateway restart",
     ),
     Fault(
-        "older engine", lambda s: runs(s.places, version="0.0.1"), "running", "warn",
-        f"engine {LIVING} is toolguard 0.0.1, its plugin {__version__}; this is {__version__}", "openclaw gateway restart",
-    ),
-    Fault(
-        "older plugin in the gateway", lambda s: runs(s.places, plugin="0.0.1"), "running", "warn",
-        f"engine {LIVING} is toolguard {__version__}, its plugin 0.0.1; this is {__version__}", "openclaw gateway restart",
-    ),
-    Fault(
         "engine slower than it may be", lambda s: s.patch.setattr(engine_check, "_measured", lambda _p, _s: (51.0, 1.0)),
         "latency", "warn", "51.00 ms per call, 51.0 times as long as an echo through a pipe", "find out what slows ",
     ),

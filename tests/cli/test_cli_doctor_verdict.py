@@ -21,29 +21,43 @@ def check(name: str, status: Status, detail: str = "so", **data: Any) -> Check:
     return Check(name, status, detail, "" if status == "ok" else "fix it", data)
 
 
+def loaded(guards: str = "yes", status: Status = "ok") -> Check:
+    return check("loaded", status, "the gateway has it", guards=guards)
+
+
 @pytest.mark.parametrize(
     ("checks", "guarded", "words"),
     [
-        pytest.param([check("plugin", "ok")], "yes", "GUARDED, as far as static checks can show; ", id="all is well"),
-        pytest.param([check("live-stop", "ok")], "yes", "GUARDED, and proved on a temporary gateway", id="proved"),
-        pytest.param([check("latency", "warn")], "yes", "GUARDED, as far as ", id="a warning beside it"),
-        pytest.param([check("plugin", "error", "gone\nline")], "no", "NOT guarded: plugin: gone", id="not there"),
-        pytest.param([check("live-stop", "error")], "no", "NOT guarded: live-stop: so", id="proved that it is not"),
-        pytest.param([check("enforced", "warn", guards="no")], "no", "NOT guarded: enforced: so", id="exempt"),
+        pytest.param([loaded()], "yes", "GUARDED: the gateway has it", id="all is well"),
+        pytest.param([check("plugin", "ok")], "unknown", "not proved", id="no gateway was asked"),
+        pytest.param([loaded(), check("live-stop", "ok")], "yes", "GUARDED, and proved on a temporary gateway: ", id="live"),
+        pytest.param([loaded(), check("latency", "warn")], "yes", "GUARDED: ", id="a warning beside it"),
+        pytest.param([loaded("installed")], "installed", "INSTALLED: the gateway has it", id="no gateway runs"),
         pytest.param(
-            [check("enforced", "warn", guards="observes"), check("stores", "error")],
+            [loaded("installed"), check("live-stop", "ok"), check("stores", "error")], "installed",
+            "INSTALLED, and proved on a temporary gateway: the gateway has it; but stores: so", id="none, and an error",
+        ),
+        pytest.param([loaded("installed"), check("plugin", "error")], "no", "NOT guarded: plugin: so", id="none loads it"),
+        pytest.param([loaded("no", "error")], "no", "NOT guarded: loaded: the gateway has it", id="not loaded"),
+        pytest.param([loaded("partly", "error")], "partly", "partly guarded: loaded: ", id="another version"),
+        pytest.param([loaded("unknown", "warn")], "unknown", "not proved: loaded: ", id="unseen"),
+        pytest.param([loaded(), check("plugin", "error", "gone\nline")], "no", "NOT guarded: plugin: gone", id="gone"),
+        pytest.param([loaded(), check("live-stop", "error")], "no", "NOT guarded: live-stop: so", id="disproved"),
+        pytest.param([loaded(), check("enforced", "warn", guards="no")], "no", "NOT guarded: enforced: so", id="exempt"),
+        pytest.param(
+            [loaded(), check("enforced", "warn", guards="observes"), check("stores", "error")],
             "observes", "OBSERVING, nothing is held or blocked: enforced: so; stores: so", id="shadow",
         ),
         pytest.param(
             [check("enforced", "warn", guards="observes"), check("engine", "error")], "no", "NOT guarded: engine: so",
             id="shadow without an engine",
         ),
-        pytest.param([check("enforced", "warn", guards="partly")], "partly", "partly guarded: enforced: so", id="one agent"),
-        pytest.param([check("enabled", "warn", guards="no")], "no", "NOT guarded: enabled: so", id="off"),
-        pytest.param([check("stores", "error")], "partly", "partly guarded: stores: so", id="an error beside it"),
-        pytest.param([check("self-approval", "warn", guards="partly")], "partly", "partly guarded: self-", id="its own yes"),
-        pytest.param([check("hook-order", "warn", guards="partly")], "partly", "partly guarded: hook-order", id="changed"),
-        pytest.param([check("hook-order", "warn")], "yes", "GUARDED, as far as ", id="not asked"),
+        pytest.param(
+            [loaded(), check("enforced", "warn", guards="partly")], "partly", "partly guarded: enforced: so", id="one agent"
+        ),
+        pytest.param([loaded(), check("enabled", "warn", guards="no")], "no", "NOT guarded: enabled: so", id="off"),
+        pytest.param([loaded(), check("stores", "error")], "partly", "partly guarded: stores: so", id="an error beside it"),
+        pytest.param([loaded(), check("hook-order", "warn", guards="unknown")], "unknown", "not proved: ", id="not asked"),
         pytest.param(
             [check("stores", "error"), check("key", "error"), check("engine", "error"), check("log", "error")],
             "no", "NOT guarded: engine: so; stores: so; key: so (and 1 more)", id="the gravest first",
@@ -57,7 +71,7 @@ def test_what_the_checks_mean(checks: list[Check], guarded: str, words: str) -> 
 
 def test_what_the_guard_cannot_do_without() -> None:
     assert [name for name in IDS if name in guard_verdict.ESSENTIAL] == [
-        "hooks", "hook-order", "plugin", "plugin-files", "manifest", "enabled", "allowed", "config", "settings",
+        "loaded", "hooks", "hook-order", "plugin", "plugin-files", "manifest", "enabled", "allowed", "config", "settings",
         "whole-config", "python", "engine",
     ]  # fmt: skip
 
@@ -124,7 +138,7 @@ def test_it_is_the_last_line(places: Places, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(engine_check, "_measured", lambda _python, _scratch: (0.2, 0.1))
     result = doctor.run(places, openclaw=())
     last = result.lines[-1]
-    assert (last.kind, last.text[:24]) == ("error", "NOT guarded: plugin: the")
+    assert (last.kind, last.text[:24]) == ("error", "NOT guarded: loaded: not")
     assert result.data["verdict"]["guarded"] == "no"
-    assert result.data["verdict"]["why"][0] == "plugin"
+    assert result.data["verdict"]["why"][:2] == ["loaded", "plugin"]
     assert examined(places, openclaw=())["plugin"]["status"] == "error"

@@ -26,7 +26,7 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 
 CREATED = CASES[0].copied
-RESTART = "restart the gateway (or `openclaw plugins reload toolguard`), then: toolguard doctor"
+NEXT = "toolguard doctor"
 every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 both_ways = pytest.mark.parametrize("link", [False, True], ids=["copied", "linked"])
 
@@ -102,7 +102,7 @@ def test_told_to_people_and_scripts(places: Places) -> None:
         ("ok", f"set plugins.entries.toolguard.enabled: true in {places.config}"),
         ("ok", f'added "toolguard" to plugins.allow in {places.config}'),
         ("info", f"backup of the file: {backup}"),
-        ("next", RESTART),
+        ("next", NEXT),
     ]
     assert done.data == {
         "changed": True,
@@ -150,7 +150,7 @@ def test_record(places: Places) -> None:
 def test_another_python_is_recorded(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     put_in(places)
     monkeypatch.setattr(sys, "executable", "/other/python")
-    assert texts(put_in(places)) == ["recorded /other/python as the Python that runs the engine", RESTART]
+    assert texts(put_in(places)) == ["recorded /other/python as the Python that runs the engine", NEXT]
     known = install_record.load(places.record)
     assert known is not None
     assert known.python == "/other/python"
@@ -357,7 +357,7 @@ def test_an_old_copy_is_replaced(places: Places) -> None:
     put_in(places)
     (places.extension / "index.mjs").write_text("old")
     (places.extension / "gone.mjs").write_text("no longer part of it")
-    assert texts(put_in(places)) == [f"copied the plugin to {places.extension}", RESTART]
+    assert texts(put_in(places)) == [f"copied the plugin to {places.extension}", NEXT]
     assert whole_copy(places)
 
 

@@ -79,6 +79,10 @@ class Shared:
     def home(self) -> Reachable:
         return self._home
 
+    @property
+    def pid(self) -> int:
+        return self._gateway.pid
+
     def under(
         self,
         plugins: dict[str, Path] | None = None,

@@ -18,6 +18,7 @@ KINDS: dict[guard_proof.State, tuple[Kind, str]] = {
     "port-taken": ("warn", "INSTALLED"),
     "not-installed": ("warn", "NOT INSTALLED"),
     "unknown": ("warn", "not proved"),
+    "unreadable": ("warn", "not proved"),
     "old-version": ("error", "partly guarded"),
     "old-settings": ("error", "partly guarded"),
 }
@@ -26,8 +27,12 @@ KINDS: dict[guard_proof.State, tuple[Kind, str]] = {
 
 def lines(proof: GuardProof) -> list[Line]:
     kind, word = KINDS.get(proof.state, ("error", "NOT guarded"))
-    since = f" since {datetime.fromtimestamp(proof.since).astimezone():%Y-%m-%d %H:%M}" if proof.guards else ""
+    since = f" since {moment(proof.since)}" if proof.guards else ""
     return [Line(kind, f"{word}{since}: {proof.text}"), *([Line("next", proof.fix)] if proof.fix else [])]
+
+
+def moment(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M}"
 
 
 def after(result: Result, places: Places) -> Result:

@@ -10,6 +10,7 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ import msgspec
 
 from toolguard_cli.hostconfig import env_vars, gateway_stores
 from toolguard_cli.setup import install_record, plugin_folder
+from toolguard_cli.system import tcp_ports
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.gateway_processes import GatewayProcess, MachineView, ThisMachine
 from toolguard_cli.system.paths import PLUGIN_ID, Places
@@ -27,7 +29,6 @@ from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.engines import EngineInfo
 from toolguard_engine.wording import printable
 
-DEFAULT_PORT, LAST_PORT = 18_789, 65_535
 RESTART = "openclaw gateway restart"
 START = "openclaw gateway run"
 SLACK_SECONDS = 60.0
@@ -39,10 +40,11 @@ POLL_SECONDS = 0.2
 
 State = Literal[
     "guarded", "observing", "disabled", "old-version", "old-settings", "engine-away", "not-loaded", "other-state", "unknown",
-    "installed", "port-taken", "not-installed",
+    "installed", "port-taken", "not-installed", "unreadable",
 ]  # fmt: skip
 """`guarded` is proven; so is `observing` (mode `shadow`). `installed`: no gateway runs; `port-taken`: nor can it start,
-because another program has its port. `other-state`: the gateway on the port of this config uses another state directory."""
+because another program has its port. `other-state`: the gateway on the port of this config uses another state directory.
+`unreadable`: the config is."""
 _WORST_FIRST: tuple[State, ...] = (
     "not-loaded", "engine-away", "disabled", "old-version", "old-settings", "observing", "guarded",
 )  # fmt: skip
@@ -82,7 +84,7 @@ class Wanted:
     settings: dict[str, str] | None = None
     varying: frozenset[str] = frozenset()
     copied: float = 0.0
-    port: int = DEFAULT_PORT
+    port: int = tcp_ports.USUAL_GATEWAY
     tls: bool = False
     reloads: bool = True
     fail_mode: str = "closed"
@@ -103,7 +105,7 @@ def look(places: Places, machine: MachineView | None = None) -> GuardProof:
     try:
         return judge(wanted(places), machine or ThisMachine())
     except UserError as error:
-        return GuardProof("unknown", f"unknown: {printable.plain(error.message)}", error.fix)
+        return GuardProof("unreadable", f"unknown: {printable.plain(error.message)}", error.fix)
 
 
 def _silent(what: str, done: float, whole: float) -> None:
@@ -121,18 +123,20 @@ def settled(places: Places, report: Report = _silent, machine: MachineView | Non
 
 def _may_settle(found: GuardProof) -> bool:
     """Whether this may change by itself within seconds."""
-    if not found.gateway or found.fix != RESTART:
+    if not found.gateway or not found.fix.endswith(RESTART):
         return False
     is_young = time.time() - found.since < START_SECONDS
     return found.state == "engine-away" or (found.state in ("not-loaded", "old-settings") and (found.reloads or is_young))
 
 
 def wanted(places: Places, env: Mapping[str, str] = os.environ) -> Wanted:
-    """Raises `UserError` if the config or the record of the installation cannot be read."""
-    known = install_record.load(places.record)
+    """Raises `UserError` if the config cannot be read."""
+    known = None
+    with suppress(UserError):  # `doctor` reports a damaged record
+        known = install_record.load(places.record)
     plugins, gateway = gateway_stores.sections(places, "plugins", "gateway")
     entry = _table(_table(plugins.get("entries")).get(PLUGIN_ID))
-    values, port = _table(entry.get("config")), env.get("OPENCLAW_GATEWAY_PORT") or str(gateway.get("port"))
+    values = _table(entry.get("config"))
     own = _settings(values)
     return Wanted(
         places,
@@ -141,7 +145,7 @@ def wanted(places: Places, env: Mapping[str, str] = os.environ) -> Wanted:
         settings=None if own is None else settings.digests(own),
         varying=frozenset(name for name, value in values.items() if env_vars.NAME.search(str(value))),
         copied=_copied(places),
-        port=int(port) if port.isdecimal() and 0 < int(port[:6]) <= LAST_PORT else DEFAULT_PORT,
+        port=tcp_ports.of_gateway(gateway.get("port"), env),
         tls=_table(gateway.get("tls")).get("enabled") is True,
         reloads=_table(gateway.get("reload")).get("mode") != "off",
         fail_mode="closed" if own is None else own.fail_mode,
@@ -228,7 +232,8 @@ def _of_engine(gateway: GatewayProcess, info: EngineInfo, given: Wanted) -> tupl
             given.command("config", "validate"),
         )
     if names := _differing(info.settings, given.settings, given.varying):
-        return "old-settings", f"{where} runs with other settings than its config has now: {', '.join(names)}", RESTART
+        text = f"{where} runs with other settings than its config has now: {', '.join(names)}"
+        return "old-settings", text, f"wait 8 s; if it still does: {RESTART}" if given.reloads else RESTART
     text = f"{where} has loaded toolguard {__version__} with these settings"
     match info.mode:
         case "shadow":

@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from typing import TypeGuard
 
 from toolguard_engine.wording import printable
+
+GATEWAY_VARIABLE, USUAL_GATEWAY = "OPENCLAW_GATEWAY_PORT", 18_789
+MAX_PORT = 65_535
+
+
+def of_gateway(written: object, env: Mapping[str, str]) -> int:
+    """The gateway's port. `written`: its setting `gateway.port`."""
+    named = env.get(GATEWAY_VARIABLE, "")
+    found = int(named) if named.isdecimal() and len(named) <= len(str(MAX_PORT)) else written
+    return found if is_port(found) else USUAL_GATEWAY
+
+
+def is_port(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_PORT
 
 
 def owner(number: int) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from toolguard_cli.hostconfig.config_tree import Steps
 from toolguard_cli.hostconfig.finding import ConfigFinding, finding
+from toolguard_cli.system import tcp_ports
 from toolguard_cli.validation.subject import OWN, ConfigSubject
 from toolguard_engine.stores import call_log
 
@@ -26,9 +27,6 @@ FILES: tuple[tuple[Names, Names], ...] = (
 
 DASHBOARD: Names = ("metrics", "dashboard")
 GATEWAY_PORT = ("gateway", "port")
-USUAL_PORT = 18789
-PORT_VARIABLE = "OPENCLAW_GATEWAY_PORT"
-MAX_PORT = 65_535
 
 
 def can_be_written(subject: ConfigSubject) -> Iterator[ConfigFinding]:
@@ -86,23 +84,13 @@ def _no_program(named: str) -> str:
 def is_free(subject: ConfigSubject) -> Iterator[ConfigFinding]:
     """The port of the dashboard, if it is enabled."""
     port, bind = subject.setting(*DASHBOARD, "port"), subject.setting(*DASHBOARD, "bind")
-    if subject.setting(*DASHBOARD, "enabled") is not True or not isinstance(bind, str) or not _is_port(port):
+    if subject.setting(*DASHBOARD, "enabled") is not True or not isinstance(bind, str) or not tcp_ports.is_port(port):
         return
     steps: Steps = (*OWN, *DASHBOARD, "port")
-    if port == _gateway_port(subject):
+    if port == tcp_ports.of_gateway(subject.tree.get(*GATEWAY_PORT), subject.env):
         yield finding(subject.tree, steps, "error", f"{port} is the gateway's own port", "choose another one")
     elif problem := _taken(bind, port):
         yield finding(subject.tree, steps, "warn", problem, "choose another one, unless it is toolguard's own dashboard")
-
-
-def _is_port(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MAX_PORT
-
-
-def _gateway_port(subject: ConfigSubject) -> int:
-    named = subject.env.get(PORT_VARIABLE, "")
-    written = subject.tree.get(*GATEWAY_PORT)
-    return int(named) if named.isdecimal() else written if isinstance(written, int) else USUAL_PORT
 
 
 def _taken(bind: str, port: int) -> str:

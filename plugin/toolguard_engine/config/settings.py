@@ -310,8 +310,13 @@ def parse(raw: object) -> Config:
 
 def digests(config: Config) -> dict[str, str]:
     """A digest of each setting that is not at its default, to compare what two processes have read."""
-    usual = msgspec.to_builtins(Config())
-    found = {name: value for name, value in msgspec.to_builtins(config).items() if usual.get(name) != value}
-    return {
-        name: sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()[:16] for name, value in found.items()
-    }
+    usual, own = (_comparable(msgspec.to_builtins(each)) for each in (Config(), config))
+    texts = {name: msgspec.json.encode(own[name], order="deterministic") for name in own if usual.get(name) != own[name]}
+    return {name: sha256(text).hexdigest()[:16] for name, text in texts.items()}
+
+
+def _comparable(value: Any, name: str = "") -> Any:
+    """Paths without their folder, because the gateway replaces `~` in them, perhaps by a home other than ours."""
+    if isinstance(value, dict):
+        return {key: _comparable(each, key) for key, each in value.items()}
+    return value.rpartition("/")[2] if isinstance(value, str) and name.lower().endswith("path") else value
