@@ -12,7 +12,7 @@ from toolguard_cli.approvals import git_facts
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals import replies
-from toolguard_engine.approvals.ledger import HeldCall, Ledger, RefusedError
+from toolguard_engine.approvals.ledger import HeldCall, RefusedError
 from toolguard_engine.server import call_preview
 from toolguard_engine.wording import printable
 
@@ -53,16 +53,9 @@ def looked_up(places: Places) -> Iterator[None]:
         raise UserError(f"{answer.text} in {printable.plain(str(places.state_dir))}", answer.fix) from refused
 
 
-def now_known(entries: list[HeldCall], now: float) -> Ledger:
-    """The ledger with expired entries closed."""
-    ledger = Ledger(entries)
-    ledger.sweep(now)
-    return ledger
-
-
 def find(entries: list[HeldCall], prefix: str, now: float, *statuses: str) -> HeldCall:
     """The entry with this nonce prefix, in one of these states. Raises `RefusedError`."""
-    entry = now_known(entries, now).find(prefix)
+    entry = replies.now_known(entries, now).find(prefix)
     if entry.status not in statuses:
         raise RefusedError(entry.status, entry)
     return entry

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,23 +20,32 @@ from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import HeldCall, RefusedError
 from toolguard_engine.wording import printable
 
+if TYPE_CHECKING:
+    from toolguard_engine.approvals.grant_matching import Grant
+
 app = command_app()
 
 
-@command(app, "toolguard approve 3f9a", "toolguard approve 3f9a51c2 --yes --reason 'release day'")
+@command(
+    app, "toolguard approve 3f9a", "toolguard approve 3f9a --for 1d", "toolguard approve 3f9a51c2 --yes --reason 'release'"
+)
 def run(
     places: Places,
     nonce: Nonce,
     *,
     yes: Yes = False,
     unseen: Annotated[bool, typer.Option("--unseen", help="Approve even if not all of the call can be shown.")] = False,
+    lasts: Annotated[
+        str, typer.Option("--for", metavar="1h|1d|1w", help="Also allow exactly this call for that long, without asking.")
+    ] = "",
     reason: Reason = "",
     as_json: bool = False,
 ) -> Result:
     """Let a held call run once.
 
     Shows the call and asks. The agent may then repeat that exact call within the approval window (30 s by default; see
-    approvalWindowMs).
+    approvalWindowMs). With --for, exactly this call also runs for that long without asking, unless it could do something
+    else the next time.
     """
     caller = require_human.caller(places, "approve")
     with gateway_stores.user_errors(), held_calls.looked_up(places):
@@ -44,9 +54,13 @@ def run(
         shown = held_calls.find(ledger.entries(), nonce, time.time(), "pending")  # from here on, the whole nonce counts
         if not (shown.whole or unseen):
             raise RefusedError("unseen", shown)
-        if not _agreed(caller, shown, yes=yes, as_json=as_json):
+        always = _always(shown, lasts) if lasts else ""
+        if not _agreed(caller, shown, always, yes=yes, as_json=as_json):
             return Result("approve", {"nonce": shown.nonce}, _not_approved(ledger.entries(), shown.nonce, time.time()), 1)
-        entry, message = approve_call.approve(ledger, shown.nonce, gateway_stores.decision(reason), config, unseen=unseen)
+        decision = gateway_stores.decision(reason)
+        if lasts:
+            return _allowed(*_operation().always_allow(places, ledger, shown, lasts, decision, config))
+        entry, message = approve_call.approve(ledger, shown.nonce, decision, config, unseen=unseen)
     lines = (
         Line("ok", message),
         Line("info", printable.plain(entry.shown)),
@@ -55,10 +69,31 @@ def run(
     return Result("approve", held_calls.public(entry, time.time()), lines)
 
 
-def _agreed(caller: require_human.Caller, shown: HeldCall, *, yes: bool, as_json: bool) -> bool:
+def _operation() -> ModuleType:
+    """Imported where it is needed: `approve` must start quickly."""
+    from toolguard_cli.operations import always_allow  # noqa: PLC0415
+
+    return always_allow
+
+
+def _always(shown: HeldCall, lasts: str) -> str:
+    """What else would be allowed, in words. Raises `UserError`."""
+    return str(_operation().offered(shown, lasts))
+
+
+def _allowed(entry: HeldCall, grant: Grant, message: str) -> Result:
+    lines = (
+        Line("ok", message),
+        Line("info", printable.plain(entry.shown)),
+        Line("next", f"the agent is resumed; toolguard revoke {grant.id} ends the permission"),
+    )
+    return Result("approve", {**held_calls.public(entry, time.time()), "grant": grant.id, "until": grant.expires}, lines)
+
+
+def _agreed(caller: require_human.Caller, shown: HeldCall, always: str, *, yes: bool, as_json: bool) -> bool:
     if yes and not caller.doubt:
         return True  # without a look at what is on disk now, which takes time
-    details = held_calls.details(shown, time.time())
+    details = [*held_calls.details(shown, time.time()), *([f"  also     {always}"] if always else [])]
     return caller.confirm(details) if caller.doubt else asking.confirm(details, "Approve?", as_json=as_json)
 
 

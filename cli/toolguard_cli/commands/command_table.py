@@ -19,6 +19,7 @@ class RootGroup(LazyGroup):
         "approve": _listed("approve", "Let a held call run once."),
         "deny": _listed("deny", "Refuse a held call, or withdraw an unused approval."),
         "pending": _listed("pending", "List the calls that wait for approval."),
+        "revive": _listed("revive", "Ask the agent again whose call expired unanswered."),
         "watch": _listed("watch", "Watch held calls; approve or deny them with a key."),
         "usage": _listed("usage", "Show model calls, their tokens and their cost."),
         "dashboard": _listed("show_dashboard", "Open the dashboard of agent activity, cost and held calls."),

@@ -10,6 +10,7 @@ import typer
 from toolguard_cli.approvals import held_calls
 from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.operations import always_allow, missed_calls
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
 from toolguard_cli.terminal.result import Line, Result
@@ -18,15 +19,17 @@ from toolguard_engine.approvals.ledger import OPEN, HeldCall
 from toolguard_engine.wording import printable
 
 HEAD = ("NONCE", "STATE", "AGE", "TOOL", "AGENT", "CALL")
+MISSED_HEAD = ("NONCE", "EXPIRED", "WAITED", "TOOL", "AGENT", "CALL")
 
 app = command_app()
 
 
-@command(app, "toolguard pending", "toolguard pending --all --json")
+@command(app, "toolguard pending", "toolguard pending --missed", "toolguard pending --all --json")
 def run(
     places: Places,
     *,
     everything: Annotated[bool, typer.Option("--all", help="Include calls that are no longer waiting.")] = False,
+    missed: Annotated[bool, typer.Option("--missed", help="List what expired unanswered in the last 7 days.")] = False,
 ) -> Result:
     """List the calls that wait for approval."""
     if held_calls.never_been(places):
@@ -34,11 +37,28 @@ def run(
     with gateway_stores.user_errors():
         entries = gateway_stores.nonces(places).entries()
     now = time.time()
-    known = sorted(held_calls.now_known(entries, now).entries, key=lambda entry: entry.created)
+    if missed:
+        gone = missed_calls.missed(entries, now)
+        return Result("pending", {"missed": [held_calls.public(entry, now) for entry in gone]}, tuple(_missed(gone, now)))
+    known = sorted(replies.now_known(entries, now).entries, key=lambda entry: entry.created)
     found = [entry for entry in known if everything or entry.status in OPEN]
     return Result(
         "pending", {"pending": [held_calls.public(entry, now) for entry in found]}, tuple(_lines(found, now, everything))
     )
+
+
+def _missed(found: list[HeldCall], now: float) -> list[Line]:
+    if not found:
+        return [Line("info", "no call of the last 7 days expired unanswered")]
+    lines = tables.table(MISSED_HEAD, (_missed_row(entry, now) for entry in found))
+    which = found[0].nonce if len(found) == 1 else "NONCE"
+    return [*lines, Line("next", f"toolguard revive {which} asks the agent to make the call again, and it is held anew")]
+
+
+def _missed_row(entry: HeldCall, now: float) -> tuple[str, ...]:
+    waited = printable.duration(entry.decided - entry.created)
+    ago = f"{printable.duration(now - entry.decided)} ago"
+    return entry.nonce, ago, waited, entry.tool, entry.agent, entry.shown
 
 
 def _lines(found: list[HeldCall], now: float, everything: bool) -> list[Line]:
@@ -50,6 +70,9 @@ def _lines(found: list[HeldCall], now: float, everything: bool) -> list[Line]:
         only = next(entry for entry in found if entry.nonce == waiting[0])
         lines += [Line("info", f"would {line}") for line in held_calls.would_do(only, now)]
         lines.append(Line("next", f"toolguard approve {waiting[0]}, or toolguard deny {waiting[0]}"))
+        narrow = always_allow.narrow_grant(only)
+        if narrow.grant:
+            lines.append(Line("next", f"toolguard approve {waiting[0]} --for 1d also allows {narrow.scope} for a day"))
     elif waiting:
         lines.append(Line("next", "toolguard approve NONCE (shows it first)"))
     return lines

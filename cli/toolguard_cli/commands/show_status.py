@@ -47,6 +47,7 @@ def run(places: Places) -> Result:
     lines = [
         *_stopped(held),
         *guard_lines.lines(proof),
+        *overview.first_lines(held),
         *_invalid(wrong),
         *accepted_view.lines(weaker, places),
         _installed(places, known),

@@ -81,7 +81,7 @@ class WatchedCalls:
         return True
 
     def known(self, now: float) -> list[HeldCall]:
-        return held_calls.now_known(self._entries, now).entries
+        return replies.now_known(self._entries, now).entries
 
     def calls(self, now: float) -> list[HeldCall]:
         return replies.waiting(self._entries, now)[: replies.MAX_LINES]

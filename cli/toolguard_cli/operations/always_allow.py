@@ -25,6 +25,7 @@ from toolguard_engine.host.tool_search import short_name, tool_name
 from toolguard_engine.model.held_details import HeldDetails, HeldEffect
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.ports import HeldCallStore
+from toolguard_engine.wording import printable
 
 PERIODS = {"1h": 3_600, "1d": 86_400, "1w": 7 * 86_400}
 IN_WORDS = {"1h": "an hour", "1d": "a day", "1w": "a week"}
@@ -49,6 +50,17 @@ _SECRET_KINDS = frozenset({"leak", "exfiltrate", "stage", "secret-store", "searc
 _SECRET_FLAGS = frozenset({"credentials", "secret", "secrets", "personal", "personal-file", "reveals", "key", "remembered"})
 _RIGHTS_FLAGS = frozenset({"setuid", "to-root", "world-writable", "everyone", "forwards"})
 _VARYING_FLAGS = frozenset({"unknown", "variable", "fetched", "decoded", "glob", "runs", "agent-made", "through-link"})
+_NEVER = {
+    "users.": "rights", "databases.rights": "rights", "databases.users": "rights", "cloud.access": "rights",
+    "tools.let-in": "rights", "packages.registry-rights": "rights", "credentials.": "secrets", "secrets.": "secrets",
+    "cloud.secrets": "secrets", "cloud.passwords": "secrets", "tools.send-secret": "secrets",
+    "network.exfiltrate": "secrets", "openclaw.": "the gateway", "services.openclaw": "the gateway",
+    "agents.": "other agents", "persistence.": "what runs later by itself", "fetched.": "code that was fetched",
+    "disks.": "whole disks",
+    "provenance.": "what a text from outside asked for",
+}  # fmt: skip
+"""What rules are about that no call is always allowed for, by the beginnings of their ids."""
+
 _ANY_CONTENT = frozenset({"write", "edit", "message"})
 """Tools whose grants name a target, and cover any content."""
 
@@ -88,13 +100,9 @@ def always_allow(
 ) -> tuple[HeldCall, Grant, str]:
     """Approves the call and grants the same call for `period` (a key of `PERIODS`): the approved call, the grant, and the
     message for the user. Raises `UserError` where the grant is not narrow, `RefusedError` and `StoreError`."""
-    if period not in PERIODS:
-        raise UserError(f"a call can be allowed for {', '.join(PERIODS)}", "toolguard grant --for takes any time")
+    offered(entry, period)
     narrow = narrow_grant(entry)
-    if narrow.grant is None:
-        raise UserError(
-            f"{entry.nonce} can be approved only once: {narrow.why_not}", f"toolguard approve {entry.nonce} lets it run once"
-        )
+    assert narrow.grant is not None  # noqa: S101 - `offered` has seen it
     now = float(int(time.time()))
     reason = decision.why or f"allowed with {entry.nonce}"
     draft = msgspec.structs.replace(
@@ -109,11 +117,24 @@ def always_allow(
     return approved, grant, f"{message}; {grant.id} allows {narrow.scope} for {IN_WORDS[period]}"
 
 
+def offered(entry: HeldCall, period: str) -> str:
+    """What would be allowed and how long, in words. Raises `UserError` where nothing would."""
+    if period not in PERIODS:
+        raise UserError(
+            f"{printable.cut(period, 20)!r} is none of {', '.join(PERIODS)}", "toolguard grant --for takes any time"
+        )
+    narrow = narrow_grant(entry)
+    if narrow.grant is None:
+        fix = f"toolguard approve {entry.nonce} lets it run once"
+        raise UserError(f"{entry.nonce} can only be approved once: {narrow.why_not}", fix)
+    return f"for {IN_WORDS[period]}: {narrow.scope}"
+
+
 def _why_not(entry: HeldCall) -> str:
     if not entry.whole:
         return "not all of it can be shown"
     if not entry.code.startswith(_BY_RULES) or entry.code.startswith(_NOT_BY_RULES):
-        return "it was held for what happened before or because it concerns the guard, which a grant must not answer"
+        return f"it was held because of the guard or of earlier calls ({entry.code}), which is decided each time"
     if entry.details is None or entry.exact is None:
         return "it has no exact form that could be granted (too long, or it contains a secret or a wildcard)"
     return _of_words(entry) or _of_details(entry.details)
@@ -138,6 +159,9 @@ def _of_details(details: HeldDetails) -> str:
         return "it does too many things to be checked one by one"
     if details.files:
         return "it runs a file whose content may change"
+    for rule in details.rules:
+        if about := next((about for start, about in _NEVER.items() if rule.rule.startswith(start)), ""):
+            return f"it concerns {about} ({rule.rule}), which is decided each time"
     if any(_VARYING_FLAGS.intersection(effect.flags) for effect in details.effects):
         return "what it does depends on more than its words"
     return next((why for effect in details.effects if (why := _of_effect(effect))), "")

@@ -5,19 +5,15 @@ from __future__ import annotations
 import time
 
 from toolguard_engine.approvals import replies
-from toolguard_engine.approvals.ledger import Decision, HeldCall, Ledger
+from toolguard_engine.approvals.ledger import MISSED_REMEMBERED, Decision, HeldCall
 from toolguard_engine.config.settings import Config
 from toolguard_engine.stores.ports import HeldCallStore
 
-DAY = 86_400.0
 
-
-def missed(entries: list[HeldCall], now: float, seconds: float = 7 * DAY) -> list[HeldCall]:
+def missed(entries: list[HeldCall], now: float, seconds: float = MISSED_REMEMBERED) -> list[HeldCall]:
     """What expired unanswered in the last `seconds`, the latest first; without calls that were held again since, and revived
     ones. `entries`: as `HeldCallStore.entries` or `look` returns them."""
-    ledger = Ledger(entries)
-    ledger.sweep(now)
-    return replies.missed(ledger.entries, now, seconds)
+    return replies.missed(entries, now, seconds)
 
 
 def revive(ledger: HeldCallStore, nonce: str, decision: Decision) -> tuple[HeldCall, str]:

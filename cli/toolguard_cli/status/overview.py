@@ -24,6 +24,7 @@ from toolguard_engine.stores.values import KillSwitchState
 from toolguard_engine.wording import printable
 
 NEWEST_FILES = 2
+DAY = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class StatusOverview:
     """`damaged`: (message, fix) by store. `standings`: None if unknown."""
 
     waiting: list[HeldCall] = field(default_factory=list)
+    missed: list[HeldCall] = field(default_factory=list)
     grants: int = 0
     damaged: list[tuple[str, str]] = field(default_factory=list)
     today: dict[str, int] = field(default_factory=dict)
@@ -40,11 +42,12 @@ class StatusOverview:
 
 def look(places: Places, now: float) -> StatusOverview:
     damaged: list[tuple[str, str]] = []
-    waiting: list[HeldCall] = []
+    waiting, missed = list[HeldCall](), list[HeldCall]()
     grants = 0
     try:
         with gateway_stores.user_errors():
-            waiting = replies.waiting(gateway_stores.nonces(places).entries(), now)
+            entries = gateway_stores.nonces(places).entries()
+            waiting, missed = replies.waiting(entries, now), replies.missed(entries, now, DAY)
     except UserError as error:
         damaged.append((error.message, error.fix))
     try:
@@ -60,7 +63,7 @@ def look(places: Places, now: float) -> StatusOverview:
     except UserError as error:
         damaged.append((error.message, error.fix))
     return StatusOverview(
-        waiting, grants, damaged, _today(places, now), standings, stores.kill_switch(places.state_dir).thrown()
+        waiting, missed, grants, damaged, _today(places, now), standings, stores.kill_switch(places.state_dir).thrown()
     )
 
 
@@ -93,6 +96,7 @@ def data(found: StatusOverview) -> dict[str, Any]:
         "pending": len(pending),
         "approvedUnused": len(found.waiting) - len(pending),
         "oldest": pending[0].nonce if pending else None,
+        "missed": len(found.missed),
         "grants": found.grants,
         "damaged": [message for message, _ in found.damaged],
         "auditToday": found.today,
@@ -100,7 +104,7 @@ def data(found: StatusOverview) -> dict[str, Any]:
 
 
 def lines(found: StatusOverview) -> list[Line]:
-    shown = [_waiting(found)]
+    shown = []
     if found.grants:
         shown.append(Line("info", f"{found.grants} grant{'' if found.grants == 1 else 's'} in force (toolguard grants)"))
     if found.today:
@@ -109,6 +113,19 @@ def lines(found: StatusOverview) -> list[Line]:
     for message, fix in found.damaged:
         shown += [Line("error", message), Line("info", f"-> {fix}")]
     return shown
+
+
+def first_lines(found: StatusOverview) -> list[Line]:
+    """What waits for an answer, and what nobody answered in the last day."""
+    return [_waiting(found), *_missed(found)]
+
+
+def _missed(found: StatusOverview) -> list[Line]:
+    if not found.missed:
+        return []
+    many = f"{len(found.missed)} calls" if len(found.missed) > 1 else "1 call"
+    text = f"{many} expired unanswered in the last 24 hours, the latest is {found.missed[0].nonce}"
+    return [Line("warn", f"{text} (toolguard pending --missed)")]
 
 
 def _waiting(found: StatusOverview) -> Line:

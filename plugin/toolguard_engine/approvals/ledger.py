@@ -49,6 +49,9 @@ SKEW = 5.0
 LAPSED = "a checkpoint was made: the agent may try the call again"
 """Why an entry is over that `Ledger.lapse` closed."""
 
+NATIVE = "native"
+"""Where a decision was made in the gateway's own prompt."""
+
 REVIVED = "revived: the agent may make the call again"
 """Why an entry is over that `Ledger.revive` was called for."""
 

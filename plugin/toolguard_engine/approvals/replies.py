@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import ceil
 
-from toolguard_engine.approvals.ledger import LAPSED, MIN_PREFIX, OPEN, REVIVED, HeldCall, RefusedError, is_missed
+from toolguard_engine.approvals.ledger import LAPSED, MIN_PREFIX, OPEN, REVIVED, HeldCall, Ledger, RefusedError, is_missed
 from toolguard_engine.wording.printable import cut, duration, plain
 
 MAX_MATCHES = 5
@@ -128,10 +128,16 @@ def waiting(entries: Iterable[HeldCall], now: float) -> list[HeldCall]:
 
 def missed(entries: Iterable[HeldCall], now: float, seconds: float = math.inf) -> list[HeldCall]:
     """Those that nobody answered in the last `seconds` and whose call was not held again since; the latest first."""
-    known = sorted(entries, key=lambda e: (e.created, e.nonce))
-    latest = {entry.binding: entry for entry in known}
+    latest = {entry.binding: entry for entry in sorted(now_known(entries, now).entries, key=lambda e: (e.created, e.nonce))}
     found = [e for e in latest.values() if is_missed(e) and now < e.decided + seconds]
     return sorted(found, key=lambda e: (-e.decided, e.nonce))
+
+
+def now_known(entries: Iterable[HeldCall], now: float) -> Ledger:
+    """The ledger with expired entries closed."""
+    ledger = Ledger(entries)
+    ledger.sweep(now)
+    return ledger
 
 
 def revived(entry: HeldCall) -> str:

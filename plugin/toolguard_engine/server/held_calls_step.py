@@ -25,6 +25,7 @@ class HeldCalls:
         self._clock = clock
         self._queue = queue
         self._poll = Every(clock, poll)
+        self._slow_poll = Every(clock, 5 * poll)
         self._wakes: Wakes | None = None
         self.path = Path()
         """Where the store is."""
@@ -34,18 +35,26 @@ class HeldCalls:
         named = conflicts.store_path(config)
         nonces = stores.held_calls(state_dir, call_log.resolve(named, state_dir) if named else None, hello.gateway)
         self.path = nonces.path
-        self._wakes = Wakes(nonces, self._clock.time, self._queue, self._output.send_all, wake=config.approval.wake)
+        wake, native = config.approval.wake, config.approval.mode == "native"
+        self._wakes = Wakes(nonces, self._clock.time, self._queue, self._output.send_all, wake=wake, native=native)
         return Approvals(nonces, stores.grants(state_dir), self._clock.time)
 
     @property
     def next(self) -> float:
         """When to poll, by the monotonic clock."""
-        return self._poll.next if self._wakes and self._wakes.watching else math.inf
+        if self._wakes is None or not self._wakes.can_poll:
+            return math.inf
+        if self._wakes.watching:
+            return self._poll.next
+        return self._slow_poll.next if self._wakes.may_revive else math.inf
 
     def poll(self) -> None:
         """Where it is due."""
-        if self._wakes and self._wakes.watching and self._poll.due():
+        if self._wakes is None or not self._wakes.can_poll:
+            return
+        if (self._wakes.watching and self._poll.due()) or (self._wakes.may_revive and self._slow_poll.due()):
             self._poll.restart()
+            self._slow_poll.restart()
             self._wakes.poll()
 
     def report(self) -> None:

@@ -1,6 +1,6 @@
 """Watches the book of held calls for what other processes decide: an approval wakes the agent that waits for it.
 
-The file is looked at only while calls of this gateway wait, and read only when it has changed.
+The file is looked at only while calls wait, or expired unanswered and may be revived, and read only when it has changed.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
-from toolguard_engine.approvals.ledger import LAPSED, OPEN, HeldCall
+from toolguard_engine.approvals.ledger import LAPSED, NATIVE, OPEN, REVIVED, HeldCall, Status, is_missed
 from toolguard_engine.server.store_queue import StoreJob, StoreQueue
 from toolguard_engine.stores.locked import Busy, Damaged, StoreError
 from toolguard_engine.stores.ports import HeldCallStore
@@ -21,7 +22,13 @@ MAX_WOKEN = 5_000
 NEVER = (0, 0, 0)
 """The stamp of no file."""
 
-Say = Callable[[list[messages.Wake]], None]
+REVIVED_SECONDS = 600.0
+"""For how long an agent is woken for a call that was revived: its session may be busy, or the engine start only then."""
+
+Say = Callable[[list[messages.Wire]], None]
+
+
+_WORDS: dict[Status, Literal["approve", "deny"]] = {"approved": "approve", "denied": "deny"}
 
 
 @dataclass(frozen=True)
@@ -33,18 +40,25 @@ class _Look:
 
 
 class Wakes:
-    """`poll` looks beside the loop; the agents to wake go to `say`, if that is wanted. `clock`: seconds since 1970."""
+    """`poll` looks beside the loop; the agents to wake go to `say`, if that is wanted, and with `native` what was decided
+    about calls that the gateway may be asking about. `clock`: seconds since 1970."""
 
     def __init__(
-        self, nonces: HeldCallStore, clock: Callable[[], float], queue: StoreQueue, say: Say, *, wake: bool
-    ) -> None:
+        self, nonces: HeldCallStore, clock: Callable[[], float], queue: StoreQueue, say: Say, *, wake: bool,
+        native: bool = False,
+    ) -> None:  # fmt: skip
         self._nonces = nonces
         self._clock = clock
         self._queue = queue
         self._say = say
         self._wanted = wake
         self._seen: tuple[int, int, int] | None = None
+        self._native = native
         self._open: list[HeldCall] = []
+        self._revived: list[HeldCall] = []
+        self.may_revive = False
+        """Whether a call expired unanswered."""
+        self._passed_on: dict[str, None] = {}
         self._woken: dict[str, int] = {}  # how often; who does not use a yes is not woken for it for ever
         self._is_looking = False
         self.trouble = ""
@@ -52,7 +66,12 @@ class Wakes:
     @property
     def watching(self) -> bool:
         """Whether anything waits that a person may decide on, and it is not being looked at."""
-        return not self._is_looking and (bool(self._open) or self._seen is None or self._nonces.is_behind)
+        return self.can_poll and (bool(self._open) or self._seen is None or self._nonces.is_behind)
+
+    @property
+    def can_poll(self) -> bool:
+        """Whether it is not being looked at."""
+        return not self._is_looking
 
     def look(self) -> None:
         """A call was held just now: look again at the next poll."""
@@ -91,22 +110,35 @@ class Wakes:
         if look.entries is None:
             return
         waited = {entry.nonce for entry in self._open if entry.status == "pending"}
+        now = self._clock()
         self._open = [entry for entry in look.entries if entry.status in OPEN]
+        latest = {entry.binding: entry for entry in look.entries}.values()
+        self._revived = [each for each in latest if each.why == REVIVED and now < each.decided + REVIVED_SECONDS]
+        self.may_revive = any(map(is_missed, look.entries))
         self.trouble = ""
-        if self._wanted:
-            self._say(self._wakes(look.entries, waited))
+        decided = self._decided(look.entries) if self._native else []
+        self._say([*decided, *(self._wakes(look.entries, waited) if self._wanted else [])])
+
+    def _decided(self, entries: list[HeldCall]) -> list[messages.Decided]:
+        """What was decided elsewhere since the last time."""
+        found = [each for each in entries if each.status in _WORDS and each.where != NATIVE]
+        news = [each for each in found if f"{each.nonce} {each.status}" not in self._passed_on]
+        self._passed_on = {f"{each.nonce} {each.status}": None for each in found}
+        return [messages.Decided(each.nonce, _WORDS[each.status]) for each in news]
 
     def _wakes(self, entries: list[HeldCall], waited: set[str]) -> list[messages.Wake]:
         now = self._clock()
         approved = [entry for entry in self._open if entry.status == "approved" and not self._woken.get(entry.nonce)]
         lapsed = {entry.session: entry for entry in entries if entry.nonce in waited and entry.why == LAPSED}
+        approved += [entry for entry in self._revived if not self._woken.get(entry.nonce)]
         woken = {entry.session for entry in approved}
         wakes = [self._wake(entry, now) for entry in approved]
         return wakes + [_go_on(entry) for session, entry in lapsed.items() if session not in woken]
 
     def ended(self, session: str) -> None:
         """A run of this session is over: an agent that was busy at its approval is notified, if the call still waits."""
-        known = [entry for entry in self._open if entry.session == session and self._woken.get(entry.nonce) == 1]
+        waited_for = (entry for entry in [*self._open, *self._revived] if entry.session == session)
+        known = [entry for entry in waited_for if self._woken.get(entry.nonce) == 1]
         if not known:
             return
         for entry in known:
@@ -119,7 +151,10 @@ class Wakes:
         self._woken[entry.nonce] = 2 if entry.nonce in self._woken else 1
         while len(self._woken) > MAX_WOKEN:
             self._woken.pop(next(iter(self._woken)))
-        text = approval.approved(entry.nonce, max(1, int(entry.expires - now)), entry.shown)
+        if entry.why == REVIVED:
+            text = approval.revived(entry.nonce, entry.shown)
+        else:
+            text = approval.approved(entry.nonce, max(1, int(entry.expires - now)), entry.shown)
         return messages.Wake(entry.nonce, entry.agent, entry.session, text)
 
 

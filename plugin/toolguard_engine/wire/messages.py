@@ -87,19 +87,21 @@ class ParamsChanged(Place, frozen=True, tag="ran"):
 
 
 class PersonDecision(Wire, frozen=True, tag="decide"):
-    """A person's word, or the agent's where that is allowed: `where` is `chat` or `tool`. Answer: `Told`.
+    """A person's word, or the agent's where that is allowed: `where` is `chat` or `tool`. Answer: `Told`. `lasts`: approve
+    exactly this call for that long (`1h`, `1d`, `1w`).
 
     `checkpoint` is for `session`, for all where `nonce` is `all`; for `kill-switch` `nonce` is `on` or `off`; `accept` is
     for all settings that became weaker, with the mark of what was shown as `nonce`.
     """
 
     id: Id
-    action: Literal["approve", "deny", "pending", "checkpoint", "kill-switch", "accept"]
+    action: Literal["approve", "deny", "pending", "revive", "checkpoint", "kill-switch", "accept"]
     where: Literal["chat", "tool"]
     nonce: Name = ""
     by: Name = ""
     why: Name = ""
     session: Name = ""
+    lasts: Name = ""
 
 
 class Resolved(Wire, frozen=True, tag="resolved"):
@@ -357,6 +359,13 @@ class Wake(Wire, frozen=True, tag="wake"):
     agent: str
     session: str
     text: str
+
+
+class Decided(Wire, frozen=True, tag="decided"):
+    """Not asked for: a held call was approved or denied elsewhere; the gateway's own prompt for it is answered likewise."""
+
+    nonce: str
+    decision: Literal["approve", "deny"]
 
 
 class Pong(Wire, frozen=True, tag="pong"):

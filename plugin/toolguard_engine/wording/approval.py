@@ -135,6 +135,15 @@ def go_on(nonce: str, call_shown: str) -> str:
     )
 
 
+def revived(nonce: str, call_shown: str) -> str:
+    """Wakes the agent after a person has revived a call that nobody had answered."""
+    call = redact.cut(call_shown, MAX_REASON)
+    return (
+        f"[TOOLGUARD] The user is back. The call under {nonce} expired unanswered and did not run: {call}\n"
+        "If it is still needed, make it again now, with the same arguments; it is held again and the user can approve it."
+    )
+
+
 def line(text: str) -> str:
     """A reason as one printable line, redacted and bounded."""
     clean = redact.redact_text(text)

@@ -28,7 +28,7 @@ secrets of the gateway."""
 _BARE = frozenset({"kill-switch", "constraints", "rules"})
 """Those of them whose read-only sub-commands take no operands."""
 
-ANSWERS = frozenset({"approve", "deny", "grant", "revoke"})
+ANSWERS = frozenset({"approve", "deny", "grant", "revive", "revoke"})
 CHANGES = ANSWERS | frozenset(
     {
         "watch", "policy", "install", "uninstall", "migrate", "config", "doctor", "kill-switch", "checkpoint", "dashboard",

@@ -1,0 +1,68 @@
+"""`toolguard revive`: asks an agent again whose held call expired before anybody answered."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from toolguard_cli.approvals import held_calls
+from toolguard_cli.commands.command_options import Nonce, Reason, Yes, command, command_app
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.operations import missed_calls
+from toolguard_cli.person import require_human
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import confirm as asking
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.stores import open as stores
+from toolguard_engine.wording import printable
+
+app = command_app()
+
+
+@command(app, "toolguard revive 3f9a", "toolguard revive 3f9a --approve")
+def run(
+    places: Places,
+    nonce: Nonce,
+    *,
+    approve: Annotated[bool, typer.Option("--approve", help="Also approve exactly this call, once.")] = False,
+    yes: Yes = False,
+    unseen: Annotated[bool, typer.Option("--unseen", help="Approve even if not all of the call can be shown.")] = False,
+    reason: Reason = "",
+    as_json: bool = False,
+) -> Result:
+    """Ask the agent again whose call expired unanswered.
+
+    The call does not run by itself: the agent is woken and may make it again, and then it is held anew. With --approve it is
+    shown now, and the agent may repeat exactly this call within the approval window.
+    """
+    caller = require_human.caller(places, "revive", loosens=approve)
+    with gateway_stores.user_errors(), held_calls.looked_up(places):
+        config, decision = gateway_stores.settings(places), gateway_stores.decision(reason)
+        ledger = gateway_stores.nonces(places, config)
+        shown = held_calls.find(ledger.entries(), nonce, time.time(), "expired")
+        if not approve:
+            entry, message = missed_calls.revive(ledger, shown.nonce, decision)
+        elif _agreed(caller, shown, yes=yes, as_json=as_json):
+            entry, message = missed_calls.revive_approved(ledger, shown.nonce, decision, config, unseen=unseen)
+        else:
+            return Result("revive", {"nonce": shown.nonce}, (Line("info", f"{shown.nonce} was not revived"),), 1)
+    lines = (Line("ok", message), Line("info", printable.plain(entry.shown)), _woken(places))
+    return Result("revive", held_calls.public(entry, time.time()), lines)
+
+
+def _agreed(caller: require_human.Caller, shown: HeldCall, *, yes: bool, as_json: bool) -> bool:
+    if yes and not caller.doubt:
+        return True
+    details = held_calls.details(shown, time.time())
+    return caller.confirm(details) if caller.doubt else asking.confirm(details, "Revive and approve?", as_json=as_json)
+
+
+def _woken(places: Places) -> Line:
+    if stores.engines(places.state_dir).running():
+        return Line("next", "the agent is woken; if it does not go on by itself, tell it to make the call again")
+    return Line(
+        "warn", "no gateway runs here, so the agent is not woken; start the gateway, then tell it to make the call again"
+    )
