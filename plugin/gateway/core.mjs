@@ -150,7 +150,7 @@ function environmentOf(root, state, config) {
  * registered with: right after a reload `api.runtime.config.current()` is still the old config.
  * @param {any} api
  */
-function isGivenConversation(api) {
+export function isGivenConversation(api) {
   const entries = api.config?.plugins?.entries;
   return entries ? entries.toolguard?.hooks?.allowConversationAccess === true : null;
 }

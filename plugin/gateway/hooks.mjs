@@ -15,6 +15,7 @@ import { Reports } from "./reports.mjs";
 import { copy, same } from "./same.mjs";
 import { addNoteBlock, endRunInPlace, replaceResultText, resultText, toolCalls } from "./seams.mjs";
 import { bounded, faultOf, glimpse } from "./shape.mjs";
+import { agentOf } from "./usage.mjs";
 
 /** @typedef {Pick<import("./engine.mjs").Engine, "ask" | "askNow" | "note" | "start">} Engine */
 /** @typedef {import("./runs.mjs").Runs} Runs */
@@ -469,6 +470,42 @@ export class Hooks {
     run.unanswered += 1;
     if (run.unanswered < this.#most(run)) return { text: correction(tool, original), stop: "" };
     return { text: limit(run.unanswered), stop: limit(run.unanswered) };
+  }
+
+  /**
+   * A message that would begin a run, in chat. Commands always pass: they need no model.
+   * @param {any} event of `before_dispatch`
+   * @param {any} ctx
+   */
+  async messageArriving(event, ctx) {
+    if (String(event.content ?? event.body ?? "").trimStart().startsWith("/")) return undefined;
+    const text = await this.#mayBegin(event.sessionKey ?? ctx?.sessionKey, "", "");
+    return text ? { handled: true, text } : undefined;
+  }
+
+  /**
+   * A run before its first request to the model, however it began. A heartbeat ends in silence.
+   * @param {any} _event of `before_agent_reply`
+   * @param {any} ctx
+   */
+  async runBeginning(_event, ctx) {
+    const text = await this.#mayBegin(ctx?.sessionKey, ctx?.agentId, ctx?.runId);
+    if (!text) return undefined;
+    return ctx?.trigger === "heartbeat" ? { handled: true } : { handled: true, reply: { text } };
+  }
+
+  /**
+   * Why no run may begin here; empty if one may, or if the engine does not answer: then its calls meet the fail mode.
+   * @param {string | undefined} session
+   * @param {string | undefined} agent
+   * @param {string | undefined} run
+   */
+  async #mayBegin(session, agent, run) {
+    const known = session ?? "";
+    const answer = await this.#engine.ask({
+      type: "message", run: run ?? "", agent: agent || agentOf(known), session: known, calls: [],
+    });
+    return typeof answer?.stop === "string" ? answer.stop : "";
   }
 
   /**

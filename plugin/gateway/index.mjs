@@ -6,11 +6,11 @@ import { fileURLToPath } from "node:url";
 
 import { approveTool, chatCommand } from "./chat.mjs";
 import { configPath, stateDir } from "./command.mjs";
-import { Membership } from "./core.mjs";
+import { isGivenConversation, Membership } from "./core.mjs";
 import { verdictWithoutEngine } from "./failmode.mjs";
 import { TRACED } from "./messages.mjs";
 import { factsOf, Places } from "./places.mjs";
-import { isMeasured } from "./usage.mjs";
+import { isLimited, isMeasured } from "./usage.mjs";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const { version: VERSION } = JSON.parse(readFileSync(new URL("./package.json", import.meta.url), "utf8"));
@@ -60,6 +60,11 @@ function connectHooks(api, membership) {
   if (isMeasured(api.pluginConfig)) {
     on("model_call_ended", (event, ctx) => membership.core?.usage?.callEnded(event, ctx));
     on("message_received", (event, ctx) => membership.core?.usage?.messageReceived(event, ctx));
+  }
+  if (isLimited(api.pluginConfig)) {
+    on("before_dispatch", (event, ctx) => membership.core?.hooks.messageArriving(event, ctx));
+    // The gateway refuses this hook, and says so in its log, to a plugin that is not given conversations.
+    if (isGivenConversation(api)) on("before_agent_reply", (event, ctx) => membership.core?.hooks.runBeginning(event, ctx));
   }
   const to = (/** @type {string} */ text) => membership.core?.trace.outgoing(text) ?? text;
   api.registerTextTransforms?.({ input: [{ from: TRACED, to }] });

@@ -1,4 +1,4 @@
-// The usage and outcome of model calls, as notes to the engine, if metrics are enabled.
+// The usage and outcome of model calls, as notes to the engine, if metrics are enabled or usage is limited.
 //
 // Two events describe one call: `model_call_ended` its duration and outcome, the message after it its usage. The engine
 // combines them. Nothing waits for an answer, and nothing here may disturb the guard.
@@ -20,7 +20,12 @@ const ITS_OWN = "openclaw";
 
 /** @param {any} config the plugin's entry in the gateway's config */
 export function isMeasured(config) {
-  return config?.metrics?.enabled === true;
+  return config?.metrics?.enabled === true || isLimited(config);
+}
+
+/** @param {any} config */
+export function isLimited(config) {
+  return Array.isArray(config?.limits) && config.limits.length > 0;
 }
 
 export class Usage {
@@ -153,7 +158,7 @@ function name(value) {
  * The agent of a session: `agent:<id>:...`.
  * @param {string} session
  */
-function agentOf(session) {
+export function agentOf(session) {
   return /^agent:([^:]+):/.exec(session)?.[1] ?? "";
 }
 

@@ -30,6 +30,7 @@ from toolguard_engine.layers import (
     exemptions,
     malformed_loops,
     possible_harm,
+    reached_limits,
     repetition,
     rubric,
     store_unavailable,
@@ -41,6 +42,7 @@ from toolguard_engine.layers.autonomy.checkpoint_gate import Autonomy
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.layers.provenance.context import RunContexts
 from toolguard_engine.layers.repetition import Reaction
+from toolguard_engine.layers.spending_totals import SpendingTotals
 from toolguard_engine.model.call import Call, Correction, Host, MalformedCall, Run, Stop, Verdict
 from toolguard_engine.model.files import FileMemory, FileSource, NoFiles
 from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
@@ -79,6 +81,7 @@ class Layer(Protocol):
 
 LAYERS: tuple[Layer, ...] = (
     engaged_kill_switch,
+    reached_limits,
     exemptions,
     malformed_loops,
     repetition,
@@ -131,6 +134,8 @@ class Guard:
         """The programs that agents type into."""
         self.files = FileMemory()
         """The files that agents made."""
+        self.spending: SpendingTotals | None = None
+        """What is used of the limits; None without limits."""
 
     def use(self, book: Rulebook) -> None:
         """Other rules from here on."""
@@ -190,7 +195,7 @@ class Guard:
     def _input(self, reading: CallReading, run: Run | None) -> LayerInput:
         return LayerInput(
             reading, self.config_for(reading.call.agent), self._book, self.contexts, self.processes, run,
-            self.autonomy, self.killed, self.unread, self.lost, self._judge_typed,
+            self.autonomy, self.killed, self.unread, self.lost, self._judge_typed, spending=self.spending,
         )  # fmt: skip
 
     def _stateless(self, reading: CallReading, processes: Processes | None = None, *, is_typed: bool = False) -> LayerInput:
@@ -233,6 +238,8 @@ class Guard:
             run.stop = (
                 run.stop if run.stop and run.stop.code != engaged_kill_switch.CODE else Stop(verdict.code, verdict.text)
             )
+        elif verdict.code in (reached_limits.CODE, reached_limits.UNKNOWN) and run.stop is None:
+            run.stop = reached_limits.stop(verdict)
         if run.stop is not None:
             return verdict, run.stop
         if verdict.decision == "block" and verdict.code.startswith(VIOLATIONS):
@@ -241,6 +248,13 @@ class Guard:
         if nonce and count > 1:
             verdict = replace(verdict, text=approval_texts.still_held(config.approval.prefix, nonce))
         return verdict, run.stop
+
+    def may_begin(self, agent: str, session: str) -> Verdict | None:
+        """The block of a run that is about to begin; None where it may."""
+        config = self.config_for(agent)
+        if self.spending is None or config.active_mode == "shadow":
+            return None
+        return reached_limits.verdict(self.spending, agent, session, config)
 
     def would_refuse(self, call: Call) -> Verdict | None:
         """The verdict on something that ran without being judged; None where it would have been let through."""

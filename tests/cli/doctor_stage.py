@@ -26,7 +26,7 @@ IDS = [
     "config", "settings", "whole-config", "old-plugins", "environment",
     "python", "engine", "latency", "running",
     "user", "state-dir", "state-files", "stores", "standings", "key", "audit", "log", "disk", "clock",
-    "metrics", "dashboard",
+    "metrics", "limits", "dashboard",
     "kill-switch", "stale", "policy", "rules", "self-approval", "weakened",
 ]  # fmt: skip
 

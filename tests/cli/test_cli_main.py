@@ -22,9 +22,9 @@ from toolguard_cli.terminal.lazy_group import LazyGroup
 from toolguard_engine import __version__
 
 COMMANDS = [
-    "install", "uninstall", "migrate", "status", "doctor", "approve", "deny", "pending", "revive", "watch", "usage",
-    "dashboard", "grant", "grants", "revoke", "kill-switch", "checkpoint", "check", "replay", "tune", "demo", "rules",
-    "constraints", "audit", "config",
+    "install", "uninstall", "migrate", "status", "doctor", "approve", "deny", "pending", "revive", "watch", "limits",
+    "usage", "dashboard", "grant", "grants", "revoke", "kill-switch", "checkpoint", "check", "replay", "tune", "demo",
+    "rules", "constraints", "audit", "config",
 ]  # fmt: skip
 
 

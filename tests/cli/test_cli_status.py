@@ -70,6 +70,7 @@ def test_nothing_is_there(tmp_path: Path) -> None:
         "budgets": [],
         "usage": {"recording": False, "path": None, "today": None, "week": None, "problem": ""},
         "dashboard": None,
+        "limits": [],
     }
     assert result.exit_code == 0
     assert not places.state_dir.exists()

@@ -92,7 +92,10 @@ def test_table(places: Places) -> None:
             "used",
         ],
         ["?", "marks", "an", "unknown", "cost", "(metrics.prices", "sets", "prices)"],
+        lines[-1],
     ]
+    # 0.77 USD and 1,244 tokens in 23 hours, and 11 hours are left
+    assert " ".join(lines[-1]).startswith("at this pace: about ~$1.14 and 1,838 tokens today, ")
 
 
 GROUPED = {

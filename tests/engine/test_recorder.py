@@ -409,6 +409,9 @@ def test_between_two_pieces_a_verdict_gets_its_turn(tmp_path: Path, monkeypatch:
     class Ending(Event):
         def wait(self, timeout: float | None = None) -> bool:
             pauses.append(timeout)
+            return False
+
+        def is_set(self) -> bool:
             return len(pauses) > 3
 
     monkeypatch.setattr(recorder, "Event", Ending)

@@ -46,6 +46,23 @@ def loops(name: str, *path: str) -> tuple[str, ...]:
 
 CASES: list[tuple[str, Any, list[SettingConflict]]] = [
     ("defaults", {}, []),
+    ("limits", {"limits": [{"per": "day", "usd": 1}, {"per": "month", "tokens": 1, "model": "a/*"}]}, []),
+    (
+        "limits that do less than they say",
+        {
+            "limits": [{"per": "month"}, {"per": "session", "usd": 1, "model": "a"}, {"per": "month", "usd": 2}],
+            "metrics": {"retention": {"dailyDays": 30, "hourlyDays": 30, "rawDays": 30}},
+        },
+        [
+            SettingConflict(("limits",), "limits[0] has neither usd nor tokens: it limits nothing"),
+            SettingConflict(("limits",), "limits[1] names a model, which a limit per session cannot: it counts every model"),
+            SettingConflict(("limits",), "limits[2] is about the same as an earlier limit: the lower amount applies"),
+            SettingConflict(
+                ("metrics", "retention", "dailyDays"),
+                "metrics.retention.dailyDays is less than a month: limits per month forget what is removed",
+            ),
+        ],
+    ),
     ("thresholds one apart", {"loopDetection": thresholds(1, 2, 3)}, []),
     (
         "warning equals critical",

@@ -21,6 +21,7 @@ class RootGroup(LazyGroup):
         "pending": _listed("pending", "List the calls that wait for approval."),
         "revive": _listed("revive", "Ask the agent again whose call expired unanswered."),
         "watch": _listed("watch", "Watch held calls; approve or deny them with a key."),
+        "limits": _listed("show_limits", "Show and set limits on cost and tokens."),
         "usage": _listed("usage", "Show model calls, their tokens and their cost."),
         "dashboard": _listed("show_dashboard", "Open the dashboard of agent activity, cost and held calls."),
         "grant": _listed("grant", "Allow calls of one kind for a while, without asking."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.operations import guard_lines, guard_proof, set_kill_switch
 from toolguard_cli.policy import accepted_view
 from toolguard_cli.setup import install_record
-from toolguard_cli.status import overview, usage_lines
+from toolguard_cli.status import cost_format, limit_lines, overview, usage_lines
+from toolguard_cli.status.limit_lines import LimitsView
+from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.config import conflicts
@@ -41,7 +44,7 @@ def run(places: Places) -> Result:
     log = call_log.resolve(conflicts.log_path(config), places.state_dir)
     entries = tail(log)
     held = overview.look(places, time.time())
-    used = usage_lines.look(places)
+    used, limits = usage_lines.look(places), _limits_view(places)
     weaker = accepted_view.look(places)
     proof = guard_proof.look(places)
     lines = [
@@ -56,6 +59,7 @@ def run(places: Places) -> Result:
         *overview.lines(replace(held, damaged=[each for each in held.damaged if each[0] != wrong])),
         *_budgets(held, config),
         *usage_lines.lines(used),
+        *_limits(limits),
     ]
     data = {
         "guard": asdict(proof),
@@ -69,6 +73,7 @@ def run(places: Places) -> Result:
         "weakened": accepted_view.data(weaker),
         "budgets": [budgets.data(each, config) for each in budgets.worth_a_look(held.standings or [], config)],
         **usage_lines.data(used),
+        "limits": limit_lines.data(limits)["limits"],
     }
     return Result("status", data, tuple(lines))
 
@@ -107,6 +112,18 @@ def _budgets(held: overview.StatusOverview, config: Config) -> list[Line]:
     if any(urgent):
         lines.append(Line("info", "toolguard checkpoint refills them once you have reviewed what was done"))
     return lines
+
+
+def _limits_view(places: Places) -> LimitsView:
+    """Empty without limits; invalid settings are reported elsewhere."""
+    with suppress(UserError):
+        if cost_format.usage_settings(places)[1]:
+            return limit_lines.look(places)
+    return LimitsView()
+
+
+def _limits(view: LimitsView) -> list[Line]:
+    return limit_lines.lines(view) if view.uses else []
 
 
 def _installed(places: Places, known: install_record.Record | None) -> Line:

@@ -18,7 +18,7 @@ import typer
 from toolguard_cli.commands.audit import safe_cell
 from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.status import cost_format
+from toolguard_cli.status import cost_format, limit_lines
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
@@ -131,7 +131,13 @@ def _answer(
     }
     if request.form == "csv":
         return Result("usage", data, printed=_csv(shares))
-    lines = _lines(found, by, shares, total) if shares else _nothing(places, metrics, path, request.since)
+    view = limit_lines.look(places)
+    data["forecast"] = limit_lines.data(view)["forecast"]
+    lines = (
+        _lines(found, by, shares, total) + limit_lines.forecast_lines(view)
+        if shares
+        else _nothing(places, metrics, path, request.since)
+    )
     if shares and not metrics.enabled:
         lines += [Line("warn", cost_format.OFF_NOW), Line("next", cost_format.switch(places))]
     return Result("usage", data, tuple(lines))

@@ -9,7 +9,7 @@ import msgspec
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import PLUGIN_ID, Places
-from toolguard_engine.config.settings import MetricsConfig, parse
+from toolguard_engine.config.settings import MetricsConfig, SpendingLimit, parse
 from toolguard_engine.host import metrics_path
 from toolguard_engine.metrics.result_types import Totals
 
@@ -23,14 +23,20 @@ _SMALL_USD = 0.1
 
 def settings(places: Places) -> MetricsConfig:
     """Ignores errors elsewhere in the settings. Raises `UserError`."""
+    return usage_settings(places)[0]
+
+
+def usage_settings(places: Places) -> tuple[MetricsConfig, list[SpendingLimit]]:
+    """The same with the limits; `enabled` says whether usage is recorded."""
     value = gateway_stores.entry(places)
     known = value if isinstance(value, dict) else {}
     try:
-        return parse({name: known[name] for name in ("metrics",) if name in known}).metrics
+        found = parse({name: known[name] for name in ("metrics", "limits") if name in known})
     except msgspec.ValidationError as error:
         raise UserError(
             f"{'.'.join(gateway_stores.ENTRY)} in {places.config}: {error}", "fix that setting, then repeat"
         ) from error
+    return msgspec.structs.replace(found.metrics, enabled=found.is_measured), found.limits
 
 
 def switch(places: Places) -> str:

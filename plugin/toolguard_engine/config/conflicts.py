@@ -21,6 +21,7 @@ from toolguard_engine.host import file_names
 from toolguard_engine.host.tool_search import tool_name
 
 Path = tuple[str, ...]
+LONGEST_MONTH = 31
 MAX_NAMES = 5
 """Tools named in one message."""
 
@@ -126,6 +127,7 @@ def problems(config: Config) -> list[SettingConflict]:
     general = {**_DEFAULTS, **msgspec.to_builtins(config)}
     found = list(_in(general, lambda path: bool(_get(general, path) != _get(_DEFAULTS, path))))
     found += _levels_without_effect(general)
+    found += _idle_limits(config)
     found += _one_file_for_two(general)
     found += _reserved_files(general)
     found += _links_without_address(config)
@@ -175,6 +177,23 @@ def _levels_without_effect(values: Any) -> Iterator[SettingConflict]:
         levels.setdefault(tool_name(name), set()).add(level)
     if twice := sorted(name for name, several in levels.items() if len(several) > 1):
         yield SettingConflict(path, f"budget.toolRiskMap gives {_names(twice)} two levels: the higher one counts")
+
+
+def _idle_limits(config: Config) -> Iterator[SettingConflict]:
+    """Limits that do less than they say."""
+    path, seen = ("limits",), set()
+    for number, limit in enumerate(config.limits):
+        name, scope = f"limits[{number}]", (limit.per, limit.agent, limit.model)
+        if limit.usd is msgspec.UNSET and limit.tokens is msgspec.UNSET:
+            yield SettingConflict(path, f"{name} has neither usd nor tokens: it limits nothing")
+        if limit.per == "session" and limit.model:
+            yield SettingConflict(path, f"{name} names a model, which a limit per session cannot: it counts every model")
+        if scope in seen:
+            yield SettingConflict(path, f"{name} is about the same as an earlier limit: the lower amount applies")
+        seen.add(scope)
+    kept = ("metrics", "retention", "dailyDays")
+    if config.metrics.retention.daily_days < LONGEST_MONTH and any(limit.per == "month" for limit in config.limits):
+        yield SettingConflict(kept, f"{'.'.join(kept)} is less than a month: limits per month forget what is removed")
 
 
 def _names(tools: list[str]) -> str:

@@ -74,7 +74,8 @@ def caps(limits: Iterable[SpendingLimit]) -> tuple[SpendingCap, ...]:
     for limit in limits:
         for unit, amount in (("usd", limit.usd), ("tokens", limit.tokens)):
             if amount is not msgspec.UNSET:
-                cap = SpendingCap(limit.per, unit, float(amount), limit.agent, limit.model)  # type: ignore[arg-type]
+                model = "" if limit.per == "session" else limit.model  # sessions are not summed by model
+                cap = SpendingCap(limit.per, unit, float(amount), limit.agent, model)  # type: ignore[arg-type]
                 if cap.key not in found or cap.amount < found[cap.key].amount:
                     found[cap.key] = cap
     return tuple(found.values())

@@ -15,6 +15,7 @@ from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.terminal_input.running_programs import Processes, RunningProgram, TypedEntry
 from toolguard_engine.layers import self_protection
 from toolguard_engine.layers.provenance.context import RunContexts
+from toolguard_engine.layers.spending_totals import SpendingTotals
 from toolguard_engine.model.call import Call, Run, Verdict
 from toolguard_engine.model.lazy import Lazy
 from toolguard_engine.rules.rulebook import Rulebook
@@ -47,6 +48,8 @@ class LayerInput:
     """Judges a command that is typed into a running program."""
     is_typed: bool = False
     """Whether this is such a command."""
+    spending: SpendingTotals | None = None
+    """What is used of the limits; None without limits."""
 
     @property
     def call(self) -> Call:

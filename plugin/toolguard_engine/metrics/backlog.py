@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -20,14 +20,24 @@ class Backlog(Generic[T]):
         self._lock = Lock()
         self._taken = 0
         self._lost = 0
+        self._added = 0
 
     def __len__(self) -> int:
         return len(self._rows) + self._taken
 
-    def add(self, rows: Iterable[T]) -> None:
+    @property
+    def passed(self) -> int:
+        """How many rows were written or dropped so far."""
         with self._lock:
+            return self._added - len(self)
+
+    def add(self, rows: Sequence[T]) -> int:
+        """Returns how many were added before."""
+        with self._lock:
+            before, self._added = self._added, self._added + len(rows)
             self._rows.extend(rows)
             self._shorten()
+            return before
 
     def take(self, most: int) -> list[T]:
         """The oldest."""

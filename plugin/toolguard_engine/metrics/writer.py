@@ -5,6 +5,7 @@ Invariant: if the file cannot be used, rows are queued (bounded) and the write i
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 import time
@@ -17,6 +18,7 @@ from toolguard_engine.metrics import bounds, registry, retention
 from toolguard_engine.metrics.backlog import Backlog
 from toolguard_engine.metrics.database import LockedDatabase, MetricsError, connect, reported
 from toolguard_engine.metrics.follow import Follower
+from toolguard_engine.metrics.limit_sums import LimitSums
 from toolguard_engine.metrics.registry import GatewayFacts
 from toolguard_engine.metrics.row_writer import CallRecord, VerdictRecord, record, record_verdicts
 from toolguard_engine.metrics.steady_clock import SteadyClock
@@ -61,6 +63,9 @@ class Writer:
         self._price = price
         self._tell = tell
         self._ticks = ticks
+        self.sums: LimitSums | None = None
+        """Kept up to date, if there is one."""
+        self._summed = -math.inf
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
         self._name = ""
@@ -78,10 +83,13 @@ class Writer:
                 connection = self._opened(now)
                 self._write(connection, now)
                 self._held_since = 0
+                self._sum(connection, now)
                 more = self._follow(connection, now)
                 cleaning = self._clean(connection, now)
         except MetricsError as error:
             self._failed(error, now)
+            if self.sums:
+                self.sums.only_period(now, self._ticks() // NANOSECONDS, self._backlog.passed)
             return EVERY if isinstance(error, LockedDatabase) else AFTER_TROUBLE
         finally:
             self._count_lost()
@@ -132,6 +140,13 @@ class Writer:
             raise
         self._backlog.done()
         self._seen = now
+
+    def _sum(self, connection: sqlite3.Connection, now: int) -> None:
+        """What is used of the limits: while nothing waits to be written, and otherwise every half second."""
+        ticks = self._ticks() // NANOSECONDS
+        if self.sums and (not self._backlog or ticks - self._summed >= EVERY * 1000):
+            self.sums.read(connection, self._name, now, ticks, self._backlog.passed)
+            self._summed = ticks
 
     def _follow(self, connection: sqlite3.Connection, now: int) -> bool:
         if self._follower is None:

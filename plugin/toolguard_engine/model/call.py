@@ -107,7 +107,8 @@ ALLOW = Verdict("allow", "allow")
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The run ends now; `text` takes the place of the model's message. `waiting`: the nonces of the held calls it names."""
+    """The run ends now; `text` takes the place of the model's message. `waiting`: what the run's answer must name: the
+    nonces of held calls, or a command."""
 
     code: str
     text: str

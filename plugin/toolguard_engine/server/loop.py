@@ -131,7 +131,12 @@ class Engine:
 
     def _take(self, data: bytes) -> None:
         parts = self.parts
-        self._do(parts.policy.look_at_rules, parts.policy.look_at_switch, parts.policy.look_at_includes)
+        self._do(
+            parts.policy.look_at_rules,
+            parts.policy.look_at_switch,
+            parts.policy.look_at_includes,
+            parts.metrics.look_at_limits,
+        )
         for line, too_long in self._lines.feed(data):
             self._answer(line, too_long=too_long)
         self._write_records()

@@ -39,6 +39,9 @@ class Outbox:
         self._unmade: list[Callable[[], dict[str, Any]]] = []
         self._records: list[dict[str, Any]] = []
         self._events: list[Callable[[], audit_log.AuditEvent]] = []
+        self._calls: list[rows.CallRecord] = []
+        self.used: Callable[[list[rows.CallRecord]], list[rows.CallRecord]] = list
+        """Gets the model calls that are over, each once, and prices them."""
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -67,7 +70,14 @@ class Outbox:
 
     def take_calls(self, *, last: bool = False) -> list[rows.CallRecord]:
         """Model calls that are over, for the metrics, each once. `last`: no more notes of any will come."""
-        return self.measure.take_calls(math.inf if last else self._clock().timestamp()) if self.measure else []
+        self.count_calls(last=last)
+        taken, self._calls = self._calls, []
+        return taken
+
+    def count_calls(self, *, last: bool = False) -> None:
+        """What model calls that are over have used counts from here on."""
+        if self.measure and (over := self.measure.take_calls(math.inf if last else self._clock().timestamp())):
+            self._calls += self.used(over)
 
     def take_verdicts(self) -> list[rows.VerdictRecord]:
         """What was let through or corrected, for the metrics, each once; the rest is in the audit log."""

@@ -11,11 +11,13 @@ from pathlib import Path
 import msgspec
 
 from toolguard_engine import __version__
+from toolguard_engine.config import spending_limits
 from toolguard_engine.config.settings import Config, metrics_of, parse
 from toolguard_engine.effects.outcomes import Outcome, outcome
 from toolguard_engine.guard import Guard, inner_call
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.layers.malformed_loops import BLOCKED, HELD
+from toolguard_engine.layers.spending_totals import SpendingTotals
 from toolguard_engine.metrics.measure import Measure
 from toolguard_engine.model.call import Call, Host, MalformedCall, Run, Stop, Verdict
 from toolguard_engine.rules.rulebook import Rule, Rulebook
@@ -26,6 +28,7 @@ from toolguard_engine.server.person import PersonDecisions
 from toolguard_engine.server.session_state import SessionState
 from toolguard_engine.server.standings_sync import StandingsSync
 from toolguard_engine.server.verdicts import CODE_ERROR, CODE_UNREADABLE, NO_STOP, Verdicts
+from toolguard_engine.stores import audit_log
 from toolguard_engine.stores.call_log import resolve
 from toolguard_engine.wire import messages
 from toolguard_engine.wording import approval as approval_texts
@@ -98,6 +101,8 @@ class Session(SessionState):
                 self.seams.update(note.seams)
             case messages.ModelEnded() | messages.ModelAnswer():
                 self.outbox.measured(lambda measure: measure.note(note, self.now()))
+                if self.guard.spending:
+                    self.outbox.count_calls()
 
     def _hello(self, message: messages.Hello) -> messages.Wire:
         if message.v != messages.VERSION:
@@ -109,12 +114,14 @@ class Session(SessionState):
             self.config, self.config_error = Config(), f"plugins.entries.toolguard.config: {error}"
         self.hello = message
         self.outbox.gateway = message.gateway
-        self.outbox.measure = Measure() if self.config.metrics.enabled else None
+        self.outbox.measure = Measure() if self.config.is_measured else None
         before = self.guard
         self.guard = Guard(
             self.config, self.setup.hints, self._host(message), self._book(), self.setup.worked, self.setup.files
         )
         self.guard.processes, self.guard.files = before.processes, before.files
+        if limits := spending_limits.caps(self.config.limits):
+            self.guard.spending = SpendingTotals(limits, audit_log.plain)
         if self.setup.open_approvals:
             self.approvals = self.setup.open_approvals(message, self.config)
         return messages.Ready(message.id, messages.VERSION, self.setup.pid, __version__, self.config_error)
@@ -262,6 +269,8 @@ class Session(SessionState):
         return messages.Corrected(message.id, correction.text, watch=True, stop=stop.text, waiting=stop.waiting)
 
     def _message(self, message: messages.Message) -> messages.Wire:
+        if not message.calls:
+            return self._verdicts.begins(message)
         calls = [self.guard.processes.joined(_call(message, item)) for item in message.calls]
         decided = self.approvals.is_decided if self.approvals else lambda nonce: False  # noqa: ARG005
         refusals = self.guard.message(message.run, message.agent, calls, decided)

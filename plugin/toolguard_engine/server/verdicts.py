@@ -91,11 +91,15 @@ class Verdicts:
 
     def _allowed(self, question: int, call: Call, verdict: Verdict) -> messages.Wire:
         code, note = verdict.code, verdict.note
-        of_run = code.startswith("shadow.loop.")  # a run that would have been stopped goes on: that is said once
+        if self._state.guard.spending and (warning := self._state.guard.spending.take_note(call.agent, call.session)):
+            note = f"{note}\n\n{warning}" if note else warning
+        of_run = code.startswith(
+            ("shadow.loop.", "shadow.limit.")
+        )  # a run that would have been stopped goes on: that is said once
         if code.startswith("shadow.") and not (of_run and self._outbox.is_reported(call.run, code)):
             self._outbox.event("would-refuse", call, verdict)
-        if note:
-            self._outbox.event("note", call, replace(verdict, reason=note))
+        if verdict.note:
+            self._outbox.event("note", call, replace(verdict, reason=verdict.note))
         self._outbox.measured(lambda measure: measure.allowed(call, code))
         if not note and self._state.config.pin_params != "always":
             return self.let_run(question, call, code)
@@ -159,6 +163,16 @@ class Verdicts:
         if stop is not None:
             self.end_run(call, stop, verdict.reason)
         return _refusal(question, verdict, stop)
+
+    def begins(self, message: messages.Message) -> messages.Wire:
+        """Whether a run may begin. One that may not has no call that could be blocked, so the audit log says it here."""
+        verdict = self._state.guard.may_begin(message.agent, message.session)
+        if verdict is None:
+            return messages.Stopped(message.id)
+        call = Call("", None, agent=message.agent, session=message.session, run=message.run)
+        self._state.tally.stopped += 1
+        self._outbox.event("stop", call, replace(verdict, text=""))
+        return messages.Stopped(message.id, verdict.reason)
 
     def end_run(self, call: Call, stop: Stop, reason: str = "") -> None:
         """An answer ends the run of this call. Later answers may say so again: it is told and counted once."""

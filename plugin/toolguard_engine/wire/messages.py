@@ -158,7 +158,7 @@ class MessageCall(msgspec.Struct, frozen=True):
 
 
 class Message(Place, frozen=True, tag="message"):
-    """The model wants to make these calls: does the run end first? Answer: `Stopped`."""
+    """The model wants to make these calls: does the run end first? Without calls: may this run begin? Answer: `Stopped`."""
 
     id: Id
     calls: Annotated[list[MessageCall], Meta(max_length=10_000)]
@@ -300,7 +300,7 @@ class VerdictAnswer(Wire, frozen=True, tag="verdict", omit_defaults=True):
     """`pin`: exactly the judged params may run. `stop` ends the run. `prompt`: ask in the gateway's own way first.
 
     `outcome`: what is wanted when the call has run: nothing, a note (`tell`), or a question (`ask`). `note` goes behind its
-    result. `waiting`: the nonces of held calls, if those are why the run ends.
+    result. `waiting`: what the answer of a run that ends must name: the nonces of held calls, or a command.
     """
 
     id: Id
@@ -337,7 +337,8 @@ class Noted(Wire, frozen=True, tag="noted", omit_defaults=True):
 
 
 class Stopped(Wire, frozen=True, tag="stopped", omit_defaults=True):
-    """`stop` replaces the model's message and ends the run if it is not empty. `waiting`: see `VerdictAnswer`."""
+    """`stop` replaces the model's message, or is the answer in its place, and ends the run if it is not empty. `waiting`:
+    see `VerdictAnswer`."""
 
     id: Id
     stop: str = ""

@@ -55,7 +55,7 @@ def _gateway(watched: WatchedGateway, problems: list[str], machine: MachineView)
         id=watched.id,
         protection=protection.of(guard_proof.look(watched.places, machine), thrown),
         running=bool(running),
-        recording=watched.known is not None and config.metrics.enabled,
+        recording=watched.known is not None and config.is_measured,
         mode=config.active_mode,
         kill_switch=thrown,
         standings=[_standing(each, config) for each in _shown(known, config)],

@@ -21,7 +21,7 @@ DB = "metrics.dbPath"
 
 def recorded(subject: DoctorSubject) -> Check:
     path = metrics_path.resolve(subject.settings.metrics.db_path)
-    if not subject.settings.metrics.enabled:
+    if not subject.settings.is_measured:
         return Check(ID, "ok", "metrics are off")
     data = {"path": str(path)}
     try:

@@ -21,6 +21,7 @@ _SHOWING = {
     "config": frozenset({"show", "schema", "validate", "--help"}),
     "constraints": _RULES,
     "kill-switch": frozenset({"status", "--help"}),
+    "limits": frozenset({"", "--json", "--help"}),
     "rules": _RULES,
 }
 """The read-only sub-commands of commands that have some; empty stands for none. `config get` is not among them: it shows
@@ -32,7 +33,7 @@ ANSWERS = frozenset({"approve", "deny", "grant", "revive", "revoke"})
 CHANGES = ANSWERS | frozenset(
     {
         "watch", "policy", "install", "uninstall", "migrate", "config", "doctor", "kill-switch", "checkpoint", "dashboard",
-        "constraints", "rules", "tune", "demo", "replay",
+        "constraints", "rules", "tune", "demo", "replay", "limits",
     }
 )  # fmt: skip
 _LINKERS = program_catalogue.programs("program_linker")

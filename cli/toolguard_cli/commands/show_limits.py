@@ -1,0 +1,114 @@
+"""`toolguard limits`: limits on cost and tokens, what is used of them, and changing them."""
+
+from __future__ import annotations
+
+from typing import Annotated, get_args
+
+import typer
+
+from toolguard_cli.commands.command_options import (
+    ConfigPath,
+    DryRun,
+    Json,
+    Offline,
+    StateDir,
+    announce_openclaw,
+    command,
+    command_app,
+    examples,
+    finish,
+)
+from toolguard_cli.operations import set_limit
+from toolguard_cli.operations.change_setting import ChangeOptions
+from toolguard_cli.operations.set_limit import LimitScope
+from toolguard_cli.status import limit_lines
+from toolguard_cli.system import paths
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.config.settings import LimitPeriod
+from toolguard_engine.config.spending_limits import COMMAND
+
+PERIODS = get_args(LimitPeriod)
+FIRST = f"{COMMAND} set day --usd 5"
+
+Per = Annotated[str, typer.Argument(metavar="session|day|month", help="The period.", show_default=False)]
+Agent = Annotated[str, typer.Option("--agent", help="Only what this agent uses.", show_default=False)]
+Model = Annotated[
+    str, typer.Option("--model", help="Only this model: provider/model; * matches anything.", show_default=False)
+]
+
+app = command_app()
+
+
+@app.callback(
+    invoke_without_command=True,
+    epilog=examples(COMMAND, FIRST, f"{COMMAND} set session --tokens 2000000 --agent main", f"{COMMAND} remove day"),
+)
+def limits_root(
+    context: typer.Context, state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False
+) -> None:
+    """Show and set limits on cost and tokens. Without a command: show what is used.
+
+    All gateways of this machine that write to the same metrics file count. At 80 % there is a warning; at 100 % runs end,
+    until the period is over (UTC) or the limit is raised.
+    """
+    if context.invoked_subcommand is None:
+        finish(listing(paths.find(state_dir, config)), as_json=as_json)
+    elif state_dir or config or as_json:
+        raise typer.BadParameter(f"put the options after {context.invoked_subcommand}")
+
+
+def listing(places: Places) -> Result:
+    view = limit_lines.look(places)
+    lines = limit_lines.table(view) if view.uses else [Line("info", "there is no limit"), Line("next", f"{FIRST} sets one")]
+    if view.problem[0]:
+        lines = [Line("error", view.problem[0]), Line("next", view.problem[1])]
+    else:
+        lines += limit_lines.forecast_lines(view)
+    return Result("limits", {**limit_lines.data(view), "problem": view.problem[0]}, tuple(lines))
+
+
+@command(app, FIRST, f"{COMMAND} set month --tokens 50000000 --model 'anthropic/*'", name="set")
+def set_one(  # noqa: PLR0913 - options of a command
+    places: Places,
+    per: Per,
+    *,
+    usd: Annotated[float | None, typer.Option("--usd", help="At most so many USD.", show_default=False)] = None,
+    tokens: Annotated[int | None, typer.Option("--tokens", help="At most so many tokens.", show_default=False)] = None,
+    agent: Agent = "",
+    model: Model = "",
+    dry_run: DryRun = False,
+    offline: Offline = False,
+    as_json: bool = False,
+) -> Result:
+    """Set, raise or lower one limit.
+
+    A session is counted by the day. A limit that was there keeps its other amount.
+    """
+    amounts = {name: value for name, value in (("usd", usd), ("tokens", tokens)) if value is not None}
+    if not amounts:
+        raise typer.BadParameter("give an amount: --usd or --tokens")
+    announce_openclaw(offline=offline, as_json=as_json)
+    return set_limit.run(places, _scope(per, agent, model), amounts, ChangeOptions(dry_run=dry_run, offline=offline))
+
+
+@command(app, f"{COMMAND} remove day", f"{COMMAND} remove session --agent main", name="remove")
+def remove_one(
+    places: Places,
+    per: Per,
+    *,
+    agent: Agent = "",
+    model: Model = "",
+    dry_run: DryRun = False,
+    offline: Offline = False,
+    as_json: bool = False,
+) -> Result:
+    """Remove one limit."""
+    announce_openclaw(offline=offline, as_json=as_json)
+    return set_limit.remove(places, _scope(per, agent, model), ChangeOptions(dry_run=dry_run, offline=offline))
+
+
+def _scope(per: str, agent: str, model: str) -> LimitScope:
+    if per not in PERIODS:
+        raise typer.BadParameter(f"{per!r} is not a period; use {', '.join(PERIODS)}", param_hint="session|day|month")
+    return LimitScope(per, agent, model)

@@ -1,0 +1,79 @@
+"""Sets or removes one limit on cost or tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from toolguard_cli.hostconfig.draft import Draft
+from toolguard_cli.operations.change_setting import ChangeOptions, SettingChange
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Result
+
+SETTING = "limits"
+
+
+@dataclass(frozen=True)
+class LimitScope:
+    """What a limit is about. `agent`, `model`: empty for all."""
+
+    per: str
+    agent: str = ""
+    model: str = ""
+
+    @property
+    def written(self) -> dict[str, Any]:
+        named = {name: value for name, value in (("agent", self.agent), ("model", self.model)) if value}
+        return {"per": self.per, **named}
+
+    @property
+    def words(self) -> str:
+        return f"per {self.per}{''.join(f' of {name} {value}' for name, value in self.written.items() if name != 'per')}"
+
+    def is_about(self, limit: object) -> bool:
+        return isinstance(limit, dict) and all(limit.get(name, "") == value for name, value in self._members.items())
+
+    @property
+    def _members(self) -> dict[str, str]:
+        return {"per": self.per, "agent": self.agent, "model": self.model}
+
+
+def run(places: Places, scope: LimitScope, amounts: dict[str, float], options: ChangeOptions) -> Result:
+    """`amounts`: by unit; others of the same limit stay. Raises `UserError`; then nothing was written."""
+    change = SettingChange(places, "limits set", SETTING, options)
+    steps, amounts = change.named.steps, {unit: _plain(amount) for unit, amount in amounts.items()}
+
+    def edit(draft: Draft) -> None:
+        at = _places(draft, change, scope)
+        if not at:
+            draft.append(steps, {**scope.written, **amounts})
+        for index in at:
+            for unit, amount in amounts.items():
+                draft.set((*steps, index, unit), amount)
+
+    what = ", ".join(f"{unit} {amount:.12g}" for unit, amount in amounts.items())
+    return change.make(edit, f"set the limit {scope.words} to {what}", f"the limit {scope.words} is already {what}")
+
+
+def remove(places: Places, scope: LimitScope, options: ChangeOptions) -> Result:
+    """Raises `UserError` if there is none."""
+    change = SettingChange(places, "limits remove", SETTING, options)
+    if not _places(change.draft, change, scope):
+        raise UserError(f"there is no limit {scope.words}", "toolguard limits lists them")
+
+    def edit(draft: Draft) -> None:
+        for index in reversed(_places(draft, change, scope)):
+            draft.delete((*change.named.steps, index))
+
+    return change.make(edit, f"removed the limit {scope.words}", "")
+
+
+def _plain(amount: float) -> float:
+    """`5`, not `5.0`."""
+    return int(amount) if amount == int(amount) else amount
+
+
+def _places(draft: Draft, change: SettingChange, scope: LimitScope) -> list[int]:
+    found = draft.tree.get(*change.named.steps)
+    return [index for index, limit in enumerate(found if isinstance(found, list) else []) if scope.is_about(limit)]

@@ -1,0 +1,47 @@
+"""Limits on cost and tokens: at 100 % no call runs and the run ends, until the period is over or the limit is raised."""
+
+from __future__ import annotations
+
+from toolguard_engine.config.settings import Config
+from toolguard_engine.config.spending_limits import SpendingCap, shown
+from toolguard_engine.layers.layer_input import LayerInput
+from toolguard_engine.layers.spending_totals import SpendingTotals
+from toolguard_engine.model.call import Stop, Verdict
+from toolguard_engine.rules import judgement
+from toolguard_engine.rules.judgement import Judgement
+from toolguard_engine.wording import limit_texts
+
+CODE = "limit.reached"
+UNKNOWN = "limit.unknown"
+NEAR = "limit.near"
+
+
+def judge(given: LayerInput, _: Judgement) -> Judgement | None:
+    if given.spending is None:
+        return None
+    found = verdict(given.spending, given.call.agent, given.call.session, given.config)
+    return judgement.of(found, ends=True, free=True) if found else None
+
+
+def verdict(spending: SpendingTotals, agent: str, session: str, config: Config) -> Verdict | None:
+    """The block of whatever this session does next; None while it may go on."""
+    if config.active_mode == "disabled":
+        return None
+    if found := spending.reached(agent, session):
+        return _block(CODE, reason(*found), config)
+    if spending.unknown and config.fail_mode == "closed":
+        return _block(UNKNOWN, limit_texts.unknown(spending.unknown), config)
+    return None
+
+
+def reason(cap: SpendingCap, used: float) -> str:
+    return limit_texts.reached(cap.words, shown(used, cap.unit), cap.per, cap.raising())
+
+
+def stop(found: Verdict) -> Stop:
+    """The end of the run: its answer names the commands."""
+    return Stop(found.code, found.reason, (limit_texts.NAMED,))
+
+
+def _block(code: str, why: str, config: Config) -> Verdict:
+    return Verdict("block", code, limit_texts.blocked(config.approval.prefix, why), why)

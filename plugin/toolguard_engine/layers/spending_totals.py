@@ -1,0 +1,181 @@
+"""What is used of each limit in the running periods: what the metrics file says, and what this engine counted since.
+
+Invariants: within a period a total never becomes less, whatever becomes of the file; each of this engine's model calls
+counts from the moment it is reported, once, before and after it is in the file. The period is that of the file's sums: no
+clock is read here.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from toolguard_engine.config.spending_limits import WARN_SHARE, SpendingCap
+from toolguard_engine.model.counted_sums import CountedSums, UsedCall
+
+MAX_SESSIONS = 1_000
+MAX_KINDS = 1_000
+
+
+@dataclass(slots=True)
+class _Total:
+    """`lost`: what was counted and is not in the file any more."""
+
+    used: float = 0.0
+    lost: float = 0.0
+
+    def learn(self, counted: float) -> None:
+        if counted + self.lost < self.used:
+            self.lost = self.used - counted
+        self.used = counted + self.lost
+
+
+@dataclass(eq=False)
+class _Cap:
+    cap: SpendingCap
+    total: _Total = field(default_factory=_Total)
+    sessions: OrderedDict[str, _Total] = field(default_factory=OrderedDict)
+    """Of a limit per session."""
+
+    def of(self, session: str) -> _Total:
+        if self.cap.per != "session":
+            return self.total
+        total = self.sessions.setdefault(session, _Total())
+        self.sessions.move_to_end(session)
+        if len(self.sessions) > MAX_SESSIONS:
+            self.sessions.popitem(last=False)
+        return total
+
+    def used(self, session: str) -> float:
+        found = self.sessions.get(session) if self.cap.per == "session" else self.total
+        return found.used if found else 0.0
+
+    def restart(self) -> None:
+        self.total = _Total()
+        self.sessions.clear()
+
+
+class SpendingTotals:
+    """`name`: how the metrics spell a session."""
+
+    def __init__(self, caps: Sequence[SpendingCap], name: Callable[[str], str] = str) -> None:
+        self._caps = [_Cap(cap) for cap in caps]
+        self._name = name
+        self._begins: dict[str, int] = {}
+        self._pending: deque[tuple[int, UsedCall]] = deque()
+        self._unplaced: list[UsedCall] = []
+        self._models: OrderedDict[str, tuple[str, str]] = OrderedDict()
+        self._covering: dict[tuple[str, str, str], list[_Cap]] = {}
+        self._is_reached = False
+        self._notes: list[tuple[SpendingCap, str, str]] = []
+        self.unknown = ""
+        """Why the totals are not known any more; empty while they are."""
+
+    def use(self, calls: Sequence[UsedCall]) -> bool:
+        """Counts model calls of this engine; whether a limit is now close, or reached."""
+        close = False
+        for call in calls:
+            self._unplaced.append(call)
+            self._remember_model(call)
+            close |= self._count(call)
+        return close
+
+    def placed(self, before: int) -> None:
+        """What was counted since the last time is on its way to the file, behind `before` other rows."""
+        self._pending.extend((before + number, call) for number, call in enumerate(self._unplaced, 1))
+        self._unplaced.clear()
+
+    def learn(self, sums: CountedSums) -> None:
+        """Takes over the sums of the file."""
+        self._enter(sums.begins)
+        while self._pending and self._pending[0][0] <= sums.passed:
+            self._pending.popleft()
+        if not sums.is_read:
+            return
+        for each in self._caps:
+            mine = self._own(each)
+            if each.cap.per != "session":
+                each.total.learn(sums.amounts.get(each.cap.key, 0.0) + sum(_amount(each.cap, call) for call in mine))
+                continue
+            in_file = sums.sessions.get(each.cap.key, {})
+            for session in {*in_file, *each.sessions, *(call.session for call in mine)}:
+                pending = sum(_amount(each.cap, call) for call in mine if call.session == session)
+                each.of(session).learn(in_file.get(session, 0.0) + pending)
+        self._is_reached = any(map(_is_reached, self._caps))
+
+    def reached(self, agent: str, session: str) -> tuple[SpendingCap, float] | None:
+        """A limit that this session may not go beyond, and what is used of it."""
+        if not self._is_reached:
+            return None
+        session = self._name(session)
+        provider, model = self._models.get(session, ("", ""))
+        for each in self._caps:
+            cap = each.cap
+            if cap.agent in ("", agent) and (not cap.model or cap.covers(agent, provider, model)):
+                used = each.used(session)
+                if used >= cap.amount:
+                    return cap, used
+        return None
+
+    def warn(self, cap: SpendingCap, session: str, text: str) -> None:
+        """The next call that counts for this limit is to be given this note."""
+        self._notes.append((cap, session, text))
+
+    def take_note(self, agent: str, session: str) -> str:
+        if not self._notes:
+            return ""
+        session = self._name(session)
+        fitting = [each for each in self._notes if each[0].agent in ("", agent) and each[1] in ("", session)]
+        self._notes = [each for each in self._notes if each not in fitting]
+        return " ".join(text for _, _, text in fitting)
+
+    def used(self, key: str, session: str = "") -> float:
+        """Of the limit with this key."""
+        return next(each.used(session) for each in self._caps if each.cap.key == key)
+
+    def _enter(self, begins: Mapping[str, int]) -> None:
+        before, self._begins = self._begins, dict(begins)
+        for each in self._caps:
+            if before.get(each.cap.per) not in (None, begins[each.cap.per]):
+                each.restart()
+                for call in self._own(each):
+                    each.of(call.session).used += _amount(each.cap, call)
+
+    def _own(self, each: _Cap) -> list[UsedCall]:
+        """The calls of this engine that count and are not in the file."""
+        since = self._begins[each.cap.per]
+        calls = [*(call for _, call in self._pending), *self._unplaced]
+        return [call for call in calls if call.at >= since and each in self._covered(call)]
+
+    def _count(self, call: UsedCall) -> bool:
+        close = False
+        for each in self._covered(call):
+            total = each.of(call.session)
+            total.used += _amount(each.cap, call)
+            close |= total.used >= WARN_SHARE * each.cap.amount
+            self._is_reached |= total.used >= each.cap.amount
+        return close
+
+    def _covered(self, call: UsedCall) -> list[_Cap]:
+        kind = (call.agent, call.provider, call.model)
+        if kind not in self._covering:
+            if len(self._covering) >= MAX_KINDS:
+                self._covering.clear()
+            self._covering[kind] = [each for each in self._caps if each.cap.covers(*kind)]
+        return self._covering[kind]
+
+    def _remember_model(self, call: UsedCall) -> None:
+        self._models[call.session] = (call.provider, call.model)
+        self._models.move_to_end(call.session)
+        if len(self._models) > MAX_SESSIONS:
+            self._models.popitem(last=False)
+
+
+def _is_reached(each: _Cap) -> bool:
+    totals = each.sessions.values() if each.cap.per == "session" else (each.total,)
+    return any(total.used >= each.cap.amount for total in totals)
+
+
+def _amount(cap: SpendingCap, call: UsedCall) -> float:
+    return call.usd if cap.unit == "usd" else call.tokens

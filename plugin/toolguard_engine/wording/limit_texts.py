@@ -1,0 +1,42 @@
+"""Texts about limits on cost and tokens. The first line for the model follows the block-reason protocol (`approval`)."""
+
+from __future__ import annotations
+
+from toolguard_engine.wording import approval
+
+NAMED = "toolguard limits"
+"""What the answer of a run that ends for a limit must name."""
+
+UNTIL = {"session": "midnight UTC", "day": "midnight UTC", "month": "the end of the month (UTC)"}
+
+
+def reached(words: str, used: str, per: str, command: str) -> str:
+    """For a person. `words`: the limit; `command`: what raises it."""
+    return (
+        f"The limit of {words} is reached: {used} used. Agents do not go on before {UNTIL[per]}. "
+        f"`{NAMED}` shows what is used; `{command}` raises the limit."
+    )
+
+
+def near(words: str, used: str, command: str) -> str:
+    return f"More than 80 % of the limit of {words} is used ({used}). At 100 % runs end; `{command}` raises the limit."
+
+
+def unknown(why: str) -> str:
+    return (
+        f"How much of the limits is used is not known: {why}. Agents do not go on while that lasts (failMode closed). "
+        f"Run `toolguard doctor`; `{NAMED}` shows the limits."
+    )
+
+
+def blocked(prefix: str, reason: str) -> str:
+    """For the model, about a call."""
+    return (
+        f"{prefix}_BLOCK|{approval.line(reason)}\n"
+        "No tool call runs, and no approval changes that. End your turn now: tell the user this, with the commands."
+    )
+
+
+def note(reason: str) -> str:
+    """For the model, behind the result of a call."""
+    return f"[TOOLGUARD NOTE] {reason} Finish what matters most, and tell the user."

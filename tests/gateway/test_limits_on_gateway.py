@@ -1,0 +1,102 @@
+"""Limits on cost and tokens, on the real gateway: a warning, the end of the run, and an answer that says how to go on."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway_stage import NEW_HOST, NOTE, Stage, audit, configure, counting, put_in, toolguard
+from operator_client import Operator
+from shared_gateway import Shared
+from standings_seen import command
+from toolguard_cli.rig import scripted_model
+from toolguard_cli.rig.private_home import Home
+from toolguard_cli.rig.real_gateway import Gateway
+from toolguard_cli.rig.scripted_model import Reply, TokenUsage
+
+pytestmark = pytest.mark.skipif(not NEW_HOST, reason="seen on this release only")
+
+TENTH = TokenUsage(90_000, 5_000)
+"""A tenth of a dollar, by the prices of the gateway's config."""
+
+
+def burning(most: int = 40) -> scripted_model.Script:
+    """Ever new harmless calls, each of which costs a tenth of a dollar."""
+    return counting(lambda number: replace(command(f"echo {number}"), usage=TENTH), most=most)
+
+
+def under(shared: Shared, *limits: dict[str, Any], **more: Any) -> tuple[Stage, Path]:
+    file = shared.home.root / f"limits-{id(limits)}.db"
+    return shared.under(limits=list(limits), metrics={"dbPath": str(file)}, **more), file
+
+
+def test_a_run_is_warned_once_then_ended_and_the_person_learns_how_to_go_on(shared: Shared) -> None:
+    stage, file = under(shared, {"per": "day", "usd": 1})
+    played = stage.play(burning())
+    assert played.noted == [9]
+    assert "More than 80 % of the limit of $1.00 a day is used ($0.80)" in played.results[8]
+    assert played.results[9].startswith("TOOLGUARD_BLOCK|The limit of $1.00 a day is reached: $1.00 used.")
+    assert "toolguard limits set day --usd 2" in played.results[9]
+    assert len(played.requests) == 12
+    assert played.requests[-1].tools == []
+    assert stage.codes(played) == ["limit.reached", "limit.reached"]
+    assert [event["reason"][:14] for event in audit(stage.home) if event["code"] == "limit.near"] == ["More than 80 %"]
+
+    stage.server.play(burning(), "(by chat)")
+    with Operator(stage.home) as operator:
+        answer = operator.chat("agent:main:by-chat", "Hi (by chat)")
+        assert "toolguard limits set day --usd 2" in answer
+        assert stage.server.requests == []
+        assert "no call" in operator.chat("agent:main:by-chat", "/toolguard pending")
+    again = stage.play(burning())
+    assert (len(again.requests), again.noted) == (3, [])
+
+    assert toolguard(stage.home, "limits").stdout.count("reached") == 1
+    with closing(sqlite3.connect(file)) as connection:
+        (spent,) = connection.execute("SELECT total(cost_usd) FROM toolguard_calls").fetchone()
+    assert spent == pytest.approx(1.3, abs=0.01)
+
+
+def test_a_person_in_chat_gets_the_commands_when_their_run_ends(shared: Shared) -> None:
+    stage, _ = under(shared, {"per": "session", "tokens": 190_000, "agent": "main"})
+    stage.server.play(burning(), "(by chat)")
+    with Operator(stage.home) as operator:
+        answer = operator.chat("agent:main:ended", "Hi (by chat)")
+        assert "toolguard limits set session --tokens 380000 --agent main" in answer
+        assert len(stage.server.requests) == 4
+        stage.server.play(lambda _: Reply("Hello."), "(other)")
+        assert operator.chat("agent:main:another", "Hi (other)") == "Hello."
+
+
+def test_with_conversation_access_no_run_begins(shared: Shared) -> None:
+    host = {"plugins": {"entries": {"toolguard": {"hooks": {"allowConversationAccess": True}}}}}
+    stage, _ = under(shared, {"per": "day", "tokens": 1}, host=host)
+    first = stage.play(lambda _: Reply("Hello."))
+    assert first.turn.answer == "Hello."
+    second = stage.play(lambda _: Reply("Hello."))
+    assert "toolguard limits set day --tokens 2" in second.turn.answer
+    assert second.requests == []
+
+
+def test_two_gateways_share_a_limit(shared: Shared, server: scripted_model.ScriptedModel, wait) -> None:
+    stage, file = under(shared, {"per": "day", "usd": 1})
+    with Home(server.base_url) as home:
+        put_in(home)
+        configure(home, limits=[{"per": "day", "usd": 1}], metrics={"dbPath": str(file)})
+        with Gateway(stage.gateway.runtime, home) as gateway:
+            other = Stage(gateway, server)
+            first = other.play(burning(6))
+            assert len(first.requests) == 7
+            wait(lambda: json.loads(toolguard(stage.home, "limits", "--json").stdout)["limits"][0]["used"] > 0.59)
+            played = stage.play(burning())
+            assert len(played.requests) < 8
+            assert "The limit of $1.00 a day is reached" in played.results[-1]
+            noted = [event for each in (stage.home, home) for event in audit(each) if event["code"] == "limit.near"]
+            assert len(noted) == 1
+            assert sum(NOTE in text for text in played.results) <= 1
