@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sqlite3
@@ -68,13 +69,18 @@ CONFIG = """{
 """
 
 
-class Machine:
-    """Use it as a context manager. `root` is thrown away at the end."""
+RECORDS = "metrics: { enabled: true }"
+PUBLIC = "approval: {{ answerLinks: true }}, metrics: {{ enabled: true, dashboard: {{ hosts: {hosts} }} }}"
 
-    def __init__(self, *, metrics: bool = True) -> None:
+
+class Machine:
+    """Use it as a context manager. `root` is thrown away at the end. `public`: answer links lead to the page itself."""
+
+    def __init__(self, *, metrics: bool = True, public: bool = False) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="toolguard-dashboard-"))
         self.db = self.root / "metrics" / "metrics.db"
         self.port = free_port()
+        self.hosts = [self.url] if public else []
         self.log = self.root / "server.log"
         self.gateways = {name: self._gateway(name) for name in (HOME, LAB)}
         self.process: subprocess.Popen[str] | None = None
@@ -88,7 +94,9 @@ class Machine:
         state.mkdir(parents=True)
         places = Places(state, state / "openclaw.json")
         places.own.mkdir(mode=0o700)
-        places.config.write_text(CONFIG)
+        places.config.write_text(
+            CONFIG.replace(RECORDS, PUBLIC.format(hosts=json.dumps(self.hosts))) if self.hosts else CONFIG
+        )
         places.config.chmod(0o600)
         return places
 
@@ -156,6 +164,7 @@ class Machine:
         command = [sys.executable, "-m", "toolguard_cli.dashboard", "--db", str(self.db)]
         command += ["--state-dir", str(self.places.state_dir), "--config", str(self.places.config)]
         command += ["--bind", "127.0.0.1", "--port", str(self.port), "--owned", "--vouched"]
+        command += [f"--host={host}" for host in self.hosts]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 command,

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from toolguard_engine.config.settings import metrics_of
 from toolguard_engine.server import install_paths
+from toolguard_engine.server.install_paths import measured, public_names
 from toolguard_engine.stores import gateway_config
 
 MAIN = "openclaw.json"
@@ -103,3 +105,17 @@ def test_no_part_of_a_file_is_read_twice(piece: str, monkeypatch: pytest.MonkeyP
     text = piece * 20_000
     list(install_paths._names(text))
     assert looked <= len(text)
+
+
+@pytest.mark.parametrize(
+    ("page", "listens", "names"),
+    [
+        ({}, "", ()),
+        ({"enabled": True}, "127.0.0.1:8080", ()),
+        ({"hosts": ["Box.ts.net:8443", "http://box.ts.net", "lan"]}, "127.0.0.1:8080", ("box.ts.net", "lan")),
+        ({"enabled": True, "hosts": ["no host"]}, "", ()),
+    ],
+)
+def test_where_the_dashboard_is_reached(page: dict[str, object], listens: str, names: tuple[str, ...]) -> None:
+    found = metrics_of({"metrics": {"dashboard": page}})
+    assert (measured(found)[1], public_names(found)) == (listens, names)

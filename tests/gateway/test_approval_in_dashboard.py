@@ -18,6 +18,7 @@ from visitor import Visitor, approve, running_chromium, visit
 import browser
 from gateway_stage import NEW_HOST, Stage, audit, once
 from shared_gateway import Shared
+from toolguard_cli.operations import answer_links
 from toolguard_cli.rig import scripted_model
 from toolguard_cli.rig.private_home import free_port
 from toolguard_engine.host import metrics_path
@@ -120,3 +121,31 @@ def test_a_held_call_is_approved_with_a_click_and_runs_once(stage: Stage, visito
     visitor.show("live")
     expect(page.locator("tr[data-call]").first).to_contain_text(scripted_model.MODEL)
     expect(page.locator("tr[data-call]")).to_have_count(len(played.requests) + 2)
+
+
+@pytest.mark.thorough
+def test_a_held_call_is_answered_by_its_link_and_runs_once(shared: Shared, port: int) -> None:
+    page = {"enabled": True, "port": port, "hosts": [f"http://127.0.0.1:{port}"]}
+    stage = shared.under(metrics={"dbPath": "~/links.db", "dashboard": page}, approval={"answerLinks": True})
+    wait_until(lambda: answers(port))
+    ran = stage.home.root / "ran-by-link.txt"
+    folder = stage.home.root / "old"
+    folder.mkdir()
+    call = scripted_model.call("exec", {"command": f"rm -rf {folder} && echo ran >> {ran}"})
+    nonce = stage.play(once(call), SESSION).results[-1].split("|")[1]
+    link = answer_links.link_for(stage.home.state_dir, nonce, config=stage.home.config_path)
+    assert link
+
+    own = stage.play(once(scripted_model.call("exec", {"command": f"xdg-open '{link}'"})), f"{SESSION}:own").results[-1]
+    assert "at the guard's dashboard in place of the user" in own
+
+    stage.server.play(once(call))
+    with running_chromium() as chromium, visit(chromium, link, "", viewport={"width": 390, "height": 844}) as person:
+        person.page.goto(link)
+        approve(person.page.locator("article.held"))
+        expect(person.page.get_by_role("alert")).to_contain_text("repeats the call by itself")
+    wait_until(lambda: not folder.exists())
+    wait_until(lambda: len(stage.server.requests) == 2)
+    assert ran.read_text().split() == ["ran"]
+    events = [(each["event"], each.get("where", "")) for each in audit(stage.home) if each.get("nonce") == nonce]
+    assert events == [("hold", ""), ("approve", "link"), ("consume", "link")]

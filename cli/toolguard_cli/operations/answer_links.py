@@ -44,8 +44,8 @@ NONCE, END, DIGEST, MAC = 4, 4, 16, 32
 LENGTH = 4 * -(-(NONCE + END + DIGEST + MAC) // 3) - 1
 """Characters of a link."""
 
-SHOWN = ("nonce", "binding", "tool", "agent", "session", "code", "reason", "shown", "created", "whole", "cwd", "details")
-"""What a link is bound to, apart from its end."""
+UNBOUND = frozenset({"run", "expires", "status", "decided", "by", "where", "why", "mac"})
+"""What may change while a call waits. A link is bound to all other fields: what the call is, and what is shown of it."""
 
 _NEEDED = ("approval", "metrics")
 _OTHER_WAYS = "decide on the dashboard or with toolguard pending"
@@ -133,9 +133,9 @@ def settings(places: Places) -> Config:
 
 
 def digest(entry: HeldCall) -> bytes:
-    """Of everything that a link shows of a call."""
-    shown = {name: getattr(entry, name) for name in SHOWN}
-    return sha256(msgspec.json.encode(shown)).digest()[:DIGEST]
+    """Of everything that a link is bound to."""
+    bound = {name: getattr(entry, name) for name in entry.__struct_fields__ if name not in UNBOUND}
+    return sha256(msgspec.json.encode(bound)).digest()[:DIGEST]
 
 
 def opened(places: Places, ledger: HeldCallStore, link: AnswerLink, now: float) -> HeldCall:

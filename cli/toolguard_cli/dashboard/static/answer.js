@@ -3,7 +3,7 @@
 
 import { ApiError, post } from "./api.js";
 import { badge } from "./parts.js";
-import { button, coded, el, fill, quoted, visible } from "./dom.js";
+import { button, coded, el, fill, quoted, set, visible } from "./dom.js";
 import * as format from "./format.js";
 import { steady } from "./steady.js";
 import { twice } from "./twice.js";
@@ -20,9 +20,6 @@ const ENDED = "The time of this link is up. If the call still waits, decide on t
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 /** Ends what the call shown before has running. */
 let stop = new AbortController();
-
-addEventListener("hashchange", () => void open());
-void open();
 
 async function open() {
   const link = location.hash.slice(1);
@@ -45,8 +42,15 @@ function show(link, { now, expires, page, call }) {
   const note = el("p", { class: "quiet", role: "status" });
   const yes = el("button", { type: "button", class: "primary", on: { click: () => still && asking.press() && void decide("approve") } }, "Approve");
   const no = button("Deny", () => still && void decide("deny"), { class: "danger" });
-  const asking = twice(yes, "Approve", "Approve: runs once", (asks) => fill(note, asks ? AGAIN : null));
+  const asking = twice(yes, "Approve", "Approve: runs once", (asks) => {
+    fill(note, asks ? AGAIN : null);
+    allow();
+  });
   let still = false;
+  const allow = () => {
+    set(yes, "aria-disabled", still && !asking.early() ? null : "true");
+    set(no, "aria-disabled", still ? null : "true");
+  };
 
   /** @param {"approve" | "deny"} answer */
   const decide = async (answer) => {
@@ -66,7 +70,7 @@ function show(link, { now, expires, page, call }) {
   fill(main, card(call, left, el("div", { class: "choices" }, el("div", { class: "actions" }, call.whole ? yes : null, no), note)));
   const places = steady([yes, no], (now) => {
     still = now;
-    for (const one of [yes, no]) one.setAttribute("aria-disabled", String(!now));
+    allow();
   });
   const timers = [setInterval(beat, BEAT), setInterval(places.check, CHECK)];
   stop.signal.addEventListener("abort", () => timers.forEach(clearInterval));
@@ -119,3 +123,6 @@ function end(text, more = "", tone = "") {
 
 /** @param {string} text */
 const first = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+addEventListener("hashchange", () => void open());
+void open();

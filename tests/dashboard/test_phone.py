@@ -1,0 +1,148 @@
+"""Answering on a phone: held calls first, an answer link, the page as an app."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from held_stage import hold, status_of
+from machine import LAB, Machine
+from playwright.sync_api import Page, expect
+from visitor import Visitor, Visits, press
+
+from gate import sampled
+from toolguard_cli.operations import answer_links
+from toolguard_engine.approvals.ledger import HeldCall
+
+SMALL: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+LONG = '{ command: "rm -rf ' + " ".join(f"/srv/www/releases/{number:03}" for number in range(60)) + '" }'
+THUMB = 44
+"""Pixels that a thumb needs."""
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[Machine]:
+    with Machine(public=True) as running:
+        yield running
+
+
+def link(machine: Machine, held: HeldCall) -> str:
+    found = answer_links.link_for(machine.places.state_dir, held.nonce, config=machine.places.config)
+    assert found
+    return found
+
+
+def fits(page: Page, *names: str) -> None:
+    """Nothing is wider than the screen, and these buttons are in it, side by side, as large as a thumb."""
+    width = SMALL["viewport"]["width"]
+    assert page.evaluate("[document.documentElement.scrollWidth, innerWidth]") == [width, width]
+    boxes = [page.get_by_role("button", name=name, exact=True).first.bounding_box() for name in names]
+    for box in boxes:
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        assert min(box["width"], box["height"]) >= THUMB
+    assert len({box["y"] for box in boxes if box}) == 1
+
+
+def opened(visitor: Visitor, url: str) -> Page:
+    visitor.page.goto("about:blank")  # the same path with another fragment would load nothing
+    visitor.page.goto(url)
+    return visitor.page
+
+
+def tap(page: Page, name: str) -> None:
+    button = page.get_by_role("button", name=name, exact=True)
+    expect(button).not_to_have_attribute("aria-disabled", "true")
+    button.tap()
+
+
+@pytest.mark.parametrize("word", sampled(["Approve", "Deny"], {"Approve"}))
+def test_a_held_call_is_answered_by_its_link(machine: Machine, visits: Visits, word: str) -> None:
+    held, other = hold(machine.places, shown=LONG), hold(machine.places)
+    visitor, url = visits(machine, expected=["409"], **SMALL), link(machine, held)
+    page = opened(visitor, url)
+    expect(page.get_by_role("article")).to_contain_text("/srv/www/releases/059")
+    expect(page.locator("body")).not_to_contain_text(other.nonce)
+    assert page.url.endswith("/answer"), "the link does not stay in the address"
+    fits(page, "Approve", "Deny")
+    assert visitor.violations() == []
+    tap(page, word)
+    if word == "Approve":
+        assert status_of(machine.places, held.nonce) == "pending", "one press may be an accident"
+        tap(page, "Approve: runs once")
+        expect(page.get_by_role("alert")).to_contain_text("Approved")
+    expect(page.get_by_role("alert")).to_contain_text(held.nonce)
+    expect(page.get_by_role("button")).to_have_count(0)
+    assert status_of(machine.places, held.nonce) == {"Approve": "approved", "Deny": "denied"}[word]
+    expect(opened(visitor, url).get_by_role("alert")).to_contain_text("A link takes one answer, and this call has one")
+    assert {path for path in visitor.asked if path.startswith("/api")} == {"/api/link", "/api/link/answer"}
+
+
+def test_what_a_link_does_not_open(machine: Machine, visits: Visits) -> None:
+    visitor = visits(machine, expected=["409"], **SMALL)
+    held = hold(machine.places, whole=False)
+    url = link(machine, held)
+    texts = {f"{machine.url}/answer": "Open the link from the notification", f"{url[:-1]}_": "incomplete or was changed"}
+    for address, text in texts.items():
+        expect(opened(visitor, address).get_by_role("alert")).to_contain_text(text)
+    page = opened(visitor, url)
+    expect(page.get_by_role("article")).to_contain_text("cannot be approved here")
+    expect(page.get_by_role("button")).to_have_text(["Deny"])
+
+
+@pytest.mark.thorough
+def test_time_runs_out_on_the_page(machine: Machine, visits: Visits) -> None:
+    page = opened(visits(machine, **SMALL), link(machine, hold(machine.places, lasts=4)))
+    expect(page.get_by_role("alert")).to_contain_text("The time of this link is up")
+
+
+def test_approvals_on_a_phone(machine: Machine, visits: Visits) -> None:
+    held = hold(machine.gateways[LAB], shown=LONG)
+    visitor = visits(machine, expected=["401"], **SMALL)
+    page = visitor.page
+    page.goto(f"{machine.url}/#token={machine.token}")
+    card = page.locator(f"article[data-nonce='{held.nonce}']")
+    expect(card).to_contain_text("059")
+    tabs = page.get_by_role("tab")
+    expect(tabs.first).to_have_text(re.compile("Approvals"))
+    expect(tabs.first).to_have_attribute("aria-selected", "true")
+    boxes = [box for tab in tabs.all() if (box := tab.bounding_box())]
+    assert {(box["y"], box["height"]) for box in boxes} == {(boxes[0]["y"], boxes[0]["height"])}, "one row"
+    assert boxes[0]["height"] >= THUMB
+    assert boxes[-1]["x"] + boxes[-1]["width"] <= SMALL["viewport"]["width"]
+    fits(page, "Approve", "Deny")
+    press(card, "Deny")
+    expect(card).to_contain_text("denied")
+    assert status_of(machine.gateways[LAB], held.nonce) == "denied"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("installed", [True, False])
+def test_an_installed_page_keeps_the_token(machine: Machine, visits: Visits, *, installed: bool) -> None:
+    visitor = visits(machine, **SMALL, expected=["401"])
+    if installed:
+        standalone = "const real = matchMedia; window.matchMedia = q => q.includes('standalone') ? {matches: true} : real(q)"
+        visitor.page.context.add_init_script(standalone)
+    page = visitor.go("approvals")
+    expect(page.locator("#connection")).to_have_attribute("data-state", "live")
+    later = page.context.new_page()
+    later.goto(f"{machine.url}/#approvals")
+    unlock = later.get_by_role("dialog")
+    expect(later.locator("#connection")).to_have_attribute("data-state", "live") if installed else expect(
+        unlock
+    ).to_be_visible()
+    assert later.evaluate("localStorage.getItem('toolguard.token') !== null") is installed
+
+
+@pytest.mark.thorough
+def test_the_browser_takes_it_for_an_app(machine: Machine, visits: Visits) -> None:
+    page = visits(machine, expected=["401"], **SMALL).go()
+    client = page.context.new_cdp_session(page)
+    found = client.send("Page.getAppManifest")
+    assert found["errors"] == []
+    assert found["url"].endswith("/static/manifest.webmanifest")
+    errors = {each["errorId"] for each in client.send("Page.getInstallabilityErrors")["installabilityErrors"]}
+    assert errors <= {"in-incognito"}
