@@ -6,7 +6,6 @@ import time
 
 from msgspec import structs
 
-from toolguard_cli.approvals import held_calls
 from toolguard_cli.dashboard import known_gateways
 from toolguard_cli.dashboard.api import waiting_calls
 from toolguard_cli.dashboard.api.decisions import PLACE, refuse_gone
@@ -16,6 +15,7 @@ from toolguard_cli.dashboard.request_context import Query, RequestContext
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import missed_calls
 from toolguard_cli.system.errors import UserError
+from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import OPEN, REVIVED, HeldCall
 
 MAX_SETTLED = 200
@@ -47,7 +47,7 @@ def revive(visit: RequestContext, asked: NonceRequest) -> ActionResult:
 
 
 def _of(watched: WatchedGateway, now: float) -> list[SettledCall]:
-    entries = held_calls.now_known(waiting_calls.read(watched)[0], now).entries
+    entries = replies.now_known(waiting_calls.read(watched)[0], now).entries
     missed = {entry.nonce for entry in missed_calls.missed(entries, now)}
     return [_view(watched, entry, missed) for entry in entries if entry.status not in OPEN]
 
