@@ -203,12 +203,17 @@ class Machine:
                 self.process.stdin.close()
             self.process = None
 
+    def stop_gateway(self) -> None:
+        """As the gateway does with its engine."""
+        if self._gateway_process.poll() is None:
+            self._gateway_process.communicate()
+
     def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.kill()
-        self._gateway_process.communicate()
+        self.stop_gateway()
         shutil.rmtree(self.root, ignore_errors=True)
 
 

@@ -36,6 +36,7 @@ export function history(app) {
     draw();
   });
   const draw = () => {
+    changeable = app.mayChange;
     const all = known?.settled ?? [];
     const shown = all.filter(({ status }) => !only || status === only);
     fill(hint, all.length ? "None with this outcome." : known?.problems.length ? UNREAD : NOTHING);
@@ -48,8 +49,7 @@ export function history(app) {
     (signal) => get("settled", {}, signal),
     (/** @type {SettledCalls} */ got) => {
       const same = JSON.stringify({ ...got, now: 0 }) === JSON.stringify({ ...known, now: 0 });
-      if (same && changeable === app.mayChange) return; // an open call stays open
-      changeable = app.mayChange;
+      if (same) return; // an open call stays open
       known = got;
       draw();
     },
@@ -58,6 +58,10 @@ export function history(app) {
   return {
     root: el("section", { class: "card", "aria-label": "Answered and missed" }, head, view.root),
     refresh: () => view.refresh(),
+    /** Changes may be permitted now, or no longer. */
+    allow: () => {
+      if (changeable !== app.mayChange) draw();
+    },
   };
 }
 

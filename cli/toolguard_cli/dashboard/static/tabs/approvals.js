@@ -105,6 +105,7 @@ export function approvals(app) {
         draw();
         if (past.root.offsetParent) void past.refresh();
       } else note();
+      past.allow();
       for (const card of cards.values()) card.allow();
     },
   };

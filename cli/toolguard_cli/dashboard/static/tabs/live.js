@@ -154,7 +154,11 @@ export function live(app) {
     timeless: true,
     refresh: () => view.refresh(),
     event: (event) => (event.type === "call" ? take(event.call) : event.type === "beat" ? summary() : undefined),
-    changed: (what) => what === "state" && narrow(),
+    changed: (what) => {
+      if (what !== "state") return;
+      narrow();
+      if (!rows.size) draw(); // why it is empty may have changed
+    },
   };
 }
 
