@@ -15,12 +15,16 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from http.client import HTTPConnection
 from pathlib import Path
+from subprocess import PIPE
 from types import TracebackType
 from typing import Self
 
 from toolguard_cli.dashboard import vouched
+from toolguard_cli.operations import guard_proof
 from toolguard_cli.rig.private_home import free_port
+from toolguard_cli.system import gateway_processes
 from toolguard_cli.system.paths import Places
+from toolguard_engine import __version__
 from toolguard_engine.approvals.standing import Standing
 from toolguard_engine.host import metrics_path
 from toolguard_engine.metrics.database import connect
@@ -37,8 +41,15 @@ POLL_SECONDS = 0.05
 HOME, LAB = "home", "lab"
 """The gateways, by the ids under which they write. The server belongs to the first, and only that one runs."""
 
-ENGINE = [sys.executable, "-c", "import sys; sys.stdin.read()", "toolguard_engine"]
-"""It does nothing, but it is there."""
+GATEWAY = gateway_processes.TITLE
+ENGINE = """
+import subprocess, sys
+engine = subprocess.Popen([sys.argv[1], "-c", "import sys; sys.stdin.read()", "toolguard_engine"], stdin=subprocess.PIPE)
+print(engine.pid, flush=True)
+sys.stdin.read()
+engine.communicate()
+"""
+"""A process that is called like a gateway, and an engine that it started. Neither does anything, but they are there."""
 
 CONFIG = """{
   // what this gateway is for
@@ -73,7 +84,7 @@ class Machine:
         self.log = self.root / "server.log"
         self.gateways = {name: self._gateway(name) for name in (HOME, LAB)}
         self.process: subprocess.Popen[str] | None = None
-        self._engine = subprocess.Popen(ENGINE, stdin=subprocess.PIPE)
+        self._gateway_process = self._run_gateway()
         engines.publish(self.places.state_dir, self._info())
         if metrics:
             self._know_gateways()
@@ -89,9 +100,19 @@ class Machine:
         places.config.chmod(0o600)
         return places
 
+    def _run_gateway(self) -> subprocess.Popen[str]:
+        command, env = (
+            [GATEWAY, "-c", ENGINE, sys.executable],
+            {**os.environ, "OPENCLAW_STATE_DIR": str(self.places.state_dir)},
+        )
+        return subprocess.Popen(command, executable=sys.executable, env=env, stdin=PIPE, stdout=PIPE, text=True)
+
     def _info(self) -> EngineInfo:
-        log = str(self.places.state_dir / "tool-guard.log")
-        return EngineInfo(self._engine.pid, os.getpid(), HOME, "2026.9.6", "0.1.0", "", time.time(), "enforce", log)
+        assert self._gateway_process.stdout
+        pid, log = int(self._gateway_process.stdout.readline()), str(self.places.state_dir / "tool-guard.log")
+        now, own = time.time(), guard_proof.wanted(self.places).settings or {}
+        known = (HOME, "2026.9.6", __version__, __version__, now, "enforce", log)
+        return EngineInfo(pid, self._gateway_process.pid, *known, settings=own)
 
     def _know_gateways(self) -> None:
         with closing(connect(self.db)) as connection, transaction(connection):
@@ -182,12 +203,17 @@ class Machine:
                 self.process.stdin.close()
             self.process = None
 
+    def stop_gateway(self) -> None:
+        """As the gateway does with its engine."""
+        if self._gateway_process.poll() is None:
+            self._gateway_process.communicate()
+
     def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.kill()
-        self._engine.communicate()
+        self.stop_gateway()
         shutil.rmtree(self.root, ignore_errors=True)
 
 

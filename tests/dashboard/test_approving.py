@@ -362,7 +362,7 @@ def test_where_nothing_can_be_read_nobody_says_that_nothing_waits(quiet: Machine
     expect(page.get_by_text("No held calls")).to_be_visible()
     expect(page.locator("#connection")).to_have_attribute("data-state", "live")
     told.say([], HOME)
-    expect(page.get_by_text("Held calls unknown")).to_be_visible()
+    expect(page.get_by_text("Held calls unavailable")).to_be_visible()
     expect(page.get_by_text("No held calls")).to_have_count(0)
 
 

@@ -24,11 +24,12 @@ from toolguard_engine.config.settings import Retention
 from toolguard_engine.metrics import database, queries, read_database, retention
 from toolguard_engine.metrics.database import MetricsError, Missing, connect
 from toolguard_engine.metrics.queries import call_totals as calls_module
+from toolguard_engine.metrics.queries import feeds
 from toolguard_engine.metrics.queries import usage as usage_of
 from toolguard_engine.metrics.queries.row_values import EXACT, SUMS, added
 from toolguard_engine.metrics.queries.time_ranges import span
 from toolguard_engine.metrics.queries.usage_totals import Grouping
-from toolguard_engine.metrics.result_types import Range, Share, Split, Totals
+from toolguard_engine.metrics.result_types import DecisionRow, Range, Share, Split, Totals
 from toolguard_engine.metrics.row_writer import DAY_MS, HOUR_MS, CallRecord, VerdictRecord, record, record_verdicts
 from toolguard_engine.stores.transactions import transaction
 
@@ -180,7 +181,7 @@ def assert_detail(db: sqlite3.Connection, name: str, asked: Range, now: int) -> 
     assert near(found.gateway.totals) == near(added(one.totals for one in found.agents)) == whole
     days = near(of_raw(db, over.start - over.start % DAY_MS, over.end + -over.end % DAY_MS, name))
     assert near(added(one.totals for one in found.sessions)) == days
-    assert near(added(one.totals for one in found.channels)) == days
+    assert near(added(one.totals for one in found.channels)) == days == near(found.days)
     only = queries.timeseries(db, asked, now, gateway=name).series
     assert sum(sum(one.calls) for one in only) == found.gateway.totals.calls
 
@@ -381,27 +382,73 @@ def test_the_newest_calls(path: Path) -> None:
         assert queries.newest(db) == (6, 0)
 
 
-def test_decisions_page_by_page(db: sqlite3.Connection) -> None:
-    everything = db.execute("SELECT id FROM toolguard_verdicts WHERE kind <> 'allow' ORDER BY id DESC").fetchall()
-    seen: list[int] = []
+def pages(db: sqlite3.Connection, limit: int, **wanted: str) -> list[DecisionRow]:
+    """All decisions that are asked for, page by page."""
+    found: list[DecisionRow] = []
     before: int | None = None
     while True:
-        page = queries.decisions(db, 37, before)
-        seen += [row.id for row in page.decisions]
+        page = queries.decisions(db, limit, before, queries.DecisionFilter(**wanted))
+        found += page.decisions
         if (before := page.next) is None:
-            break
+            return found
+
+
+def test_decisions_page_by_page(db: sqlite3.Connection) -> None:
+    everything = db.execute("SELECT id FROM toolguard_verdicts WHERE kind <> 'allow' ORDER BY id DESC").fetchall()
+    seen = [row.id for row in pages(db, 37)]
     assert seen == [number for (number,) in everything]
     assert [row.id for row in queries.decisions_after(db, 0, 50)] == seen[::-1][:50]
 
 
 def test_decisions_of_one_kind_and_one_gateway(db: sqlite3.Connection) -> None:
-    held = queries.decisions(db, 200, kind="hold", gateway="dev").decisions
+    held = queries.decisions(db, 200, wanted=queries.DecisionFilter(kind="hold", gateway="dev")).decisions
     assert {(row.kind, row.gateway) for row in held} == {("hold", "dev")}
-    allowed = queries.decisions(db, 200, kind="allow").decisions
+    allowed = queries.decisions(db, 200, wanted=queries.DecisionFilter(kind="allow")).decisions
     assert ({row.kind for row in allowed}, len(allowed)) == ({"allow"}, len(metrics_seed.AGES))
     assert all(row.kind != "allow" for row in queries.decisions(db, 200).decisions)
-    (attacked,) = queries.decisions(db, 200, kind="block", gateway=metrics_seed.SQL).decisions
+    (attacked,) = queries.decisions(db, 200, wanted=queries.DecisionFilter(kind="block", gateway=metrics_seed.SQL)).decisions
     assert attacked.reason == attacked.tool == attacked.shown == metrics_seed.SQL
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"agent": "agent-0"},
+        {"code": "rubric"},
+        {"nonce": "00020003"},
+        {"text": "WHY DENY"},
+        {"text": "'); DROP"},
+        {"text": "%"},
+        {"text": "~_"},
+        {"kind": "hold", "gateway": "dev", "text": "build", "code": "rule.delete-important"},
+        {"kind": "allow", "text": "why"},
+    ],
+)
+def test_decisions_that_are_searched_for(
+    db: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, wanted: dict[str, str]
+) -> None:
+    """However few are searched at once, page by page they are those that have all of it."""
+    monkeypatch.setattr(feeds, "SEARCHED", 30)
+    every = [*pages(db, 200), *pages(db, 200, kind="allow")]
+    text, exact = wanted.get("text", "").lower(), {name: value for name, value in wanted.items() if name != "text"}
+    expected = [
+        row.id
+        for row in every
+        if all(getattr(row, name) == value for name, value in exact.items())
+        and any(text in getattr(row, name).lower() for name in feeds._TEXTS)
+        and (row.kind != "allow" or "kind" in wanted)
+    ]
+    assert [row.id for row in pages(db, 3, **wanted)] == expected
+    assert bool(expected) == (text not in ("%", "~_"))
+
+
+def test_a_hold_comes_with_what_became_of_it(path: Path) -> None:
+    kinds = ("hold", "approve", "consume", "note")
+    rows = [VerdictRecord(1, "dev", kind=kind, event=kind, nonce="aaaa0001") for kind in kinds]
+    write(path, [], [*rows, rows[0]._replace(gateway="openclaw", kind="deny", event="other")])
+    with read_database.asked(path) as db:
+        page = queries.decisions(db, 10, wanted=queries.DecisionFilter(kind="hold", nonce="aaaa0001"))
+    assert [(row.kind, row.gateway) for row in page.answers] == [("approve", "dev"), ("consume", "dev")]
 
 
 @pytest.mark.parametrize("limit", [-1, 0, 10**6, 2**70])

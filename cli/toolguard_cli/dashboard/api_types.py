@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from toolguard_engine.config.settings import Mode
-from toolguard_engine.metrics.result_types import CallRow, DecisionRow, Shape
+from toolguard_engine.metrics.result_types import CallRow, CapUse, DecisionRow, Range, Savings, Shape, SpendingForecast
 
 GatewayId = Annotated[str, Meta(min_length=1, max_length=200)]
 Nonce = Annotated[str, Meta(pattern="^[0-9a-f]{8}$")]
@@ -20,7 +20,8 @@ Text = Annotated[str, Meta(max_length=2_000)]
 
 class HeldCallView(Shape, frozen=True):
     """A call that waits for approval, or was approved and has not run. `whole`: `shown` is the complete call; `would`: its
-    effects, with what was there when the call was first listed; `rules`: all rules that matched."""
+    effects, with what was there when the call was first listed; `rules`: all rules that matched. `allows`: what a grant for
+    exactly this call covers, empty if there is none; `why_once`: why not."""
 
     gateway: str
     nonce: str
@@ -37,6 +38,8 @@ class HeldCallView(Shape, frozen=True):
     expires: int
     would: list[str]
     rules: list[str]
+    allows: str
+    why_once: str
 
 
 class Pending(Shape, frozen=True):
@@ -46,6 +49,45 @@ class Pending(Shape, frozen=True):
     pending: list[HeldCallView]
     problems: list[str]
     unread: list[str]
+
+
+class SettledCall(Shape, frozen=True):
+    """A held call that is over. `status`: `used`, `denied`, `expired`; `missed` if nobody answered it and it was not held
+    again since, `revived` if its agent was asked to make it again. `by`, `where`, `why`: who decided, if anybody did."""
+
+    gateway: str
+    nonce: str
+    status: str
+    tool: str
+    agent: str
+    session: str
+    code: str
+    reason: str
+    shown: str
+    created: int
+    decided: int
+    by: str
+    where: str
+    why: str
+
+
+class SettledCalls(Shape, frozen=True):
+    """The missed calls of the last 7 days, and the others of the last 24 hours. `missed`: how many, including those that are
+    not listed."""
+
+    now: int
+    settled: list[SettledCall]
+    missed: int
+    problems: list[str]
+
+
+class Spending(Shape, frozen=True):
+    """`savings`: of this range; `caps`: the limits of all gateways."""
+
+    range: Range
+    forecast: SpendingForecast
+    savings: Savings
+    caps: list[CapUse]
 
 
 class Switch(Shape, frozen=True):
@@ -79,11 +121,23 @@ class Weakened(Shape, frozen=True):
     since: int
 
 
+class Protection(Shape, frozen=True):
+    """Whether calls are judged, and since when (0: not known). `stopped`: all are blocked; `watching`: they are only
+    recorded; `off`: the guard is not loaded, away or switched off; `partly`: by another version or other settings than those
+    of now; `idle`: no gateway runs. `fix`: what to do, if anything."""
+
+    state: Literal["guarded", "stopped", "watching", "off", "partly", "idle", "unproven"]
+    since: int
+    text: str
+    fix: str = ""
+
+
 class GatewayState(Shape, frozen=True):
     """The state of a gateway. `recording`: it writes metrics. `mode`: from its settings. `weakened_mark`: identifies all of
     `weakened`, to accept exactly that."""
 
     id: str
+    protection: Protection
     running: bool
     recording: bool
     mode: str
@@ -132,6 +186,23 @@ class DecisionRequest(Shape, frozen=True, forbid_unknown_fields=True):
     nonce: Nonce
     why: Text = ""
     unseen: bool = False
+
+
+class NonceRequest(Shape, frozen=True, forbid_unknown_fields=True):
+    """Something about one held call."""
+
+    gateway: GatewayId
+    nonce: Nonce
+    why: Text = ""
+
+
+class AllowRequest(Shape, frozen=True, forbid_unknown_fields=True):
+    """Approves a held call, and allows exactly the same call for an hour, a day or a week."""
+
+    gateway: GatewayId
+    nonce: Nonce
+    period: Literal["1h", "1d", "1w"]
+    why: Text = ""
 
 
 class LinkRequest(Shape, frozen=True, forbid_unknown_fields=True):

@@ -14,6 +14,8 @@ from toolguard_cli.dashboard.api import (
     link_answers,
     recorded,
     reported,
+    settled_calls,
+    used_limits,
     waiting_calls,
 )
 from toolguard_cli.dashboard.request_context import Endpoint, Query, RequestContext
@@ -57,9 +59,15 @@ ENDPOINTS = (
     Endpoint("GET", "/api/live", recorded.live, "The newest model calls."),
     Endpoint("GET", "/api/decisions", recorded.decisions, "The decisions of the guard."),
     Endpoint("GET", "/api/guard", recorded.guard, "The decisions of the guard, over time."),
+    Endpoint("GET", "/api/spending", used_limits.used, "Forecasts, limits and savings."),
     Endpoint("GET", "/api/state", gateway_state.state, "The current state of the gateways."),
     Endpoint("GET", "/api/pending", waiting_calls.pending, "The held calls."),
+    Endpoint("GET", "/api/settled", settled_calls.settled, "The held calls that are over."),
     Endpoint("POST", "/api/approve", decisions.approve, "Lets a held call run once.", refusals=DECIDES),
+    Endpoint(
+        "POST", "/api/allow", decisions.allow, "Approves a held call and allows the same call for a while.", refusals=DECIDES
+    ),
+    Endpoint("POST", "/api/revive", settled_calls.revive, "Asks the agent to make a missed call again.", refusals=DECIDES),
     Endpoint("POST", "/api/deny", decisions.deny, "Refuses a held call.", refusals=DECIDES),
     Endpoint(
         "POST",

@@ -173,14 +173,17 @@ class DecisionRow(Shape, frozen=True):
 
 
 class Decisions(Shape, frozen=True):
-    """The newest first. `next`: the value of `before` for older ones; null if there are none."""
+    """The newest first. `next`: the value of `before` for older ones; null if there are none. `answers`: what became of the
+    held calls among them, the oldest first."""
 
     decisions: list[DecisionRow]
     next: int | None
+    answers: list[DecisionRow] = []
 
 
 class GuardOverview(Shape, frozen=True):
-    """`kinds`: how many of each kind in each bucket of `at`; `loops`: those of `stop` that were loops."""
+    """`kinds`: how many of each kind in each bucket of `at`; `loops`: those of `stop` that were loops. `words`: what the
+    codes mean, as far as that is known."""
 
     range: Range
     bucket_ms: int
@@ -190,6 +193,7 @@ class GuardOverview(Shape, frozen=True):
     totals: GuardTotals
     codes: dict[str, int]
     saved_per_loop: int
+    words: dict[str, str] = {}
 
 
 class GatewayRow(Shape, frozen=True):
@@ -209,13 +213,16 @@ class Gateways(Shape, frozen=True):
 
 
 class GatewayTotals(Shape, frozen=True):
-    """One gateway in detail."""
+    """One gateway in detail. `days`: the totals of the whole days (UTC), from `days_start` on, that sessions and channels
+    cover: they are parts of these, not of the range."""
 
     range: Range
     gateway: GatewayRow
     agents: list[Share]
     sessions: list[Share]
     channels: list[Share]
+    days: Totals
+    days_start: int
 
 
 class Known(Shape, frozen=True):

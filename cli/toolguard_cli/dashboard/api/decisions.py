@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 from toolguard_cli.approvals import held_calls
 from toolguard_cli.dashboard import known_gateways
-from toolguard_cli.dashboard.api_types import ActionResult, DecisionRequest
+from toolguard_cli.dashboard.api_types import ActionResult, AllowRequest, DecisionRequest
 from toolguard_cli.dashboard.problems import ApiError
 from toolguard_cli.dashboard.request_context import RequestContext
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.operations import approve_call, deny_call
+from toolguard_cli.operations import always_allow, approve_call, deny_call
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import RefusedError
@@ -22,6 +24,17 @@ def approve(visit: RequestContext, asked: DecisionRequest) -> ActionResult:
     config = gateway_stores.settings(watched.places)
     decision = gateway_stores.decision(asked.why, PLACE)
     _, message = approve_call.approve(watched.ledger(), asked.nonce, decision, config, unseen=asked.unseen)
+    return ActionResult(message)
+
+
+def allow(visit: RequestContext, asked: AllowRequest) -> ActionResult:
+    """Approves the call, and allows exactly this call for a while."""
+    watched = known_gateways.named(visit, asked.gateway)
+    refuse_gone(watched)
+    config, ledger = gateway_stores.settings(watched.places), watched.ledger()
+    entry = held_calls.find(ledger.entries(), asked.nonce, time.time(), "pending")
+    decision = gateway_stores.decision(asked.why, PLACE)
+    _, _, message = always_allow.always_allow(watched.places, ledger, entry, asked.period, decision, config)
     return ActionResult(message)
 
 

@@ -8,13 +8,16 @@ from contextlib import closing
 
 from toolguard_cli.approvals import budgets
 from toolguard_cli.dashboard import known_gateways
+from toolguard_cli.dashboard.api import protection
 from toolguard_cli.dashboard.api.waiting_calls import described
 from toolguard_cli.dashboard.api_types import GatewayState, GatewayStatus, StandingView, Switch, Weakened
 from toolguard_cli.dashboard.known_gateways import WatchedGateway
 from toolguard_cli.dashboard.request_context import Query, RequestContext
 from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.operations import guard_proof
 from toolguard_cli.policy import accepted_view
 from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.gateway_processes import MachineView
 from toolguard_engine import __version__
 from toolguard_engine.approvals import standing
 from toolguard_engine.config.settings import Config
@@ -25,17 +28,16 @@ from toolguard_engine.wording import printable
 MAX_STANDINGS = 200
 MAX_WEAKENED = 1_000
 RECENT_SECONDS = 86_400.0
-LATEST = 1e11
-"""Seconds since 1970; a later time is invalid."""
 
 
 def state(visit: RequestContext, asked: Query) -> GatewayStatus:
     del asked
     found, problems = known_gateways.watched(visit)
-    return GatewayStatus(visit.now, __version__, visit.trusted, [_gateway(each, problems) for each in found], [])
+    machine = protection.OneLook()
+    return GatewayStatus(visit.now, __version__, visit.trusted, [_gateway(each, problems, machine) for each in found], [])
 
 
-def _gateway(watched: WatchedGateway, problems: list[str]) -> GatewayState:
+def _gateway(watched: WatchedGateway, problems: list[str], machine: MachineView) -> GatewayState:
     config, wrong = budgets.settings(watched.places), budgets.invalid(watched.places)
     problems = [*problems, *([printable.plain(f"the settings are invalid: {wrong}")] if wrong else [])]
     if not os.path.isdir(watched.places.state_dir):  # noqa: PTH112 - this one never raises
@@ -48,12 +50,14 @@ def _gateway(watched: WatchedGateway, problems: list[str]) -> GatewayState:
         problems.append(described(watched, error))
     weaker = accepted_view.look(watched.places)
     problems += [f"cannot check for weaker settings: {weaker.problem}"] if weaker.problem else []
+    running, thrown = stores.engines(watched.places.state_dir).running(), _switch(watched)
     return GatewayState(
         id=watched.id,
-        running=bool(stores.engines(watched.places.state_dir).running()),
+        protection=protection.of(guard_proof.look(watched.places, machine), thrown),
+        running=bool(running),
         recording=watched.known is not None and config.is_measured,
         mode=config.active_mode,
-        kill_switch=_switch(watched),
+        kill_switch=thrown,
         standings=[_standing(each, config) for each in _shown(known, config)],
         weakened=[_weakened(each) for each in weaker.notices[:MAX_WEAKENED]],
         weakened_mark=mark(weaker.notices) if weaker.notices else "",
@@ -64,16 +68,14 @@ def _gateway(watched: WatchedGateway, problems: list[str]) -> GatewayState:
 
 
 def _weakened(notice: Notice) -> Weakened:
-    since = int(notice.since * 1_000) if 0 < notice.since < LATEST else 0
-    return Weakened(notice.setting, printable.plain(notice.text), since)
+    return Weakened(notice.setting, printable.plain(notice.text), protection.since(notice.since))
 
 
 def _switch(watched: WatchedGateway) -> Switch | None:
     thrown = stores.kill_switch(watched.places.state_dir).thrown()
     if thrown is None:
         return None
-    at = int(thrown.at * 1_000) if 0 < thrown.at < LATEST else 0
-    return Switch(at, printable.cut(thrown.by, 100), printable.cut(thrown.why, 300))
+    return Switch(protection.since(thrown.at), printable.cut(thrown.by, 100), printable.cut(thrown.why, 300))
 
 
 def _shown(known: list[standing.Standing], config: Config) -> list[standing.Standing]:

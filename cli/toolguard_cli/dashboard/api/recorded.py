@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType, structs
 
+from toolguard_cli.dashboard import code_words
 from toolguard_cli.dashboard.problems import ApiError
 from toolguard_cli.dashboard.request_context import Query, RequestContext
 from toolguard_engine.metrics import queries, result_types
@@ -39,9 +40,15 @@ class Newest(Query, frozen=True):
 
 
 class DecisionFeed(Newest, frozen=True):
+    """`text`: anywhere in a decision; the others are exact. Empty for all."""
+
     before: RowId | UnsetType = UNSET
     gateway: Name = ""
     kind: Name = ""
+    agent: Name = ""
+    code: Name = ""
+    nonce: Name = ""
+    text: Name = ""
 
 
 def overview(visit: RequestContext, asked: Ranged) -> result_types.MetricsOverview:
@@ -81,9 +88,11 @@ def live(visit: RequestContext, asked: Newest) -> result_types.LiveEvents:
 def decisions(visit: RequestContext, asked: DecisionFeed) -> result_types.Decisions:
     before = asked.before if isinstance(asked.before, int) else None
     with visit.metrics() as db:
-        return queries.decisions(db, asked.limit, before, asked.gateway, asked.kind)
+        wanted = queries.DecisionFilter(**{name: getattr(asked, name) for name in queries.DecisionFilter._fields})
+        return queries.decisions(db, asked.limit, before, wanted)
 
 
 def guard(visit: RequestContext, asked: Of) -> result_types.GuardOverview:
     with visit.metrics() as db:
-        return queries.guard(db, asked.range, visit.now, asked.gateway)
+        found = queries.guard(db, asked.range, visit.now, asked.gateway)
+    return structs.replace(found, words=code_words.known([*found.codes]))

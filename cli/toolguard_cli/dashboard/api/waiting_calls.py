@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from typing import Any
 
 from msgspec import structs
 
@@ -13,6 +14,7 @@ from toolguard_cli.dashboard.api_types import HeldCallView, Pending
 from toolguard_cli.dashboard.known_gateways import WatchedGateway
 from toolguard_cli.dashboard.request_context import Query, RequestContext
 from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.operations.always_allow import narrow_grant
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import HeldCall
@@ -34,7 +36,7 @@ def listed(visit: RequestContext, known: list[WatchedGateway], problems: list[st
     for each in known:
         try:
             with gateway_stores.user_errors():
-                trusted, others = _read(each)
+                trusted, others = read(each)
             held += [view(each, entry) for entry in replies.waiting(trusted, now)]
             problems = [*problems, *([printable.plain(f"{each.id}: {len(others)} {UNSIGNED}")] if others else [])]
         except (UserError, OSError) as error:
@@ -43,7 +45,7 @@ def listed(visit: RequestContext, known: list[WatchedGateway], problems: list[st
     return Pending(visit.now, sorted(held, key=lambda one: (one.created, one.nonce)), problems, unread)
 
 
-def _read(watched: WatchedGateway) -> tuple[list[HeldCall], list[HeldCall]]:
+def read(watched: WatchedGateway) -> tuple[list[HeldCall], list[HeldCall]]:
     """Signed and unsigned held calls. Read-only. Raises `UserError`."""
     if watched.known and not os.path.isdir(watched.places.state_dir):  # noqa: PTH112 - this one never raises
         raise UserError(f"{watched.places.state_dir} is gone")
@@ -63,11 +65,17 @@ def view(watched: WatchedGateway, entry: HeldCall) -> HeldCallView:
     return HeldCallView(**{**same, **times, "gateway": watched.id, **_preview(entry)})
 
 
-def _preview(entry: HeldCall) -> dict[str, list[str]]:
+def _preview(entry: HeldCall) -> dict[str, Any]:
     """Looked up once for each call: the page asks every few seconds."""
     known = _previews.get(entry.nonce)
     if known is None:
-        known = {"would": held_calls.would_do(entry, time.time()), "rules": call_preview.rules(entry.details)}
+        exact = narrow_grant(entry)
+        known = {
+            "would": held_calls.would_do(entry, time.time()),
+            "rules": call_preview.rules(entry.details),
+            "allows": exact.scope,
+            "why_once": exact.why_not,
+        }
         while len(_previews) >= MAX_PREVIEWS:
             _previews.pop(next(iter(_previews)))
         _previews[entry.nonce] = known
@@ -75,4 +83,4 @@ def _preview(entry: HeldCall) -> dict[str, list[str]]:
 
 
 MAX_PREVIEWS = 200
-_previews: dict[str, dict[str, list[str]]] = {}
+_previews: dict[str, dict[str, Any]] = {}

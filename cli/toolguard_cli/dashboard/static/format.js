@@ -102,3 +102,9 @@ export function left(ms) {
   const minutes = Math.floor(seconds / 60);
   return minutes ? `${minutes} min ${String(seconds % 60).padStart(2, "0")} s` : `${seconds} s`;
 }
+
+/** A length of time, roughly. @param {number} ms */
+export function span(ms) {
+  const [unit, size] = UNITS.find(([, one]) => ms >= one) ?? ["second", 1000];
+  return counted(Math.max(0, Math.round(ms / size)), unit);
+}

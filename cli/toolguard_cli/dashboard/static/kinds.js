@@ -59,7 +59,14 @@ export const CHOICES = {
 };
 
 /** @type {Record<string, string>} */
-const PLACES = { dashboard: "on the dashboard", cli: "in a terminal", chat: "in a chat", link: "through an answer link" };
+const PLACES = {
+  dashboard: "on the dashboard",
+  cli: "in a terminal",
+  chat: "in a chat",
+  link: "through an answer link",
+  native: "in the gateway's own prompt",
+  tool: "through the gateway's agent tool",
+};
 
 /** Where a decision was made, in words. @param {string} place */
 export const at = (place) => (Object.hasOwn(PLACES, place) ? PLACES[place] : place && `at ${place}`);

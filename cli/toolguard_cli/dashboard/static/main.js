@@ -2,6 +2,7 @@
 
 import { App } from "./app.js";
 import { dropToken, takeToken, token } from "./api.js";
+import { bell } from "./bell.js";
 import { recolor } from "./charts.js";
 import { button, coded, el, fill, quoted, visible } from "./dom.js";
 import { say } from "./dialogs.js";
@@ -63,6 +64,7 @@ let announced = null;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let soon;
 
+const notifier = bell(byId("bell"));
 startTheme(byId("theme"), recolor);
 startRange();
 startTabs();
@@ -217,6 +219,7 @@ function announce() {
   announced = new Set([...(announced ?? []), ...now.keys()]);
   const [first] = fresh;
   if (!first) return;
+  notifier.ring(fresh);
   const more = fresh.length > 1 ? `, and ${format.count(fresh.length - 1)} more` : "";
   fill(byId("announcement"), visible(`A call waits for approval: ${first.tool} (${first.nonce})${more}.`));
 }

@@ -38,7 +38,7 @@ export const command = (text) => el("code", { class: "command" }, text);
 
 /**
  * A card with a large number. `value`: the raw number.
- * @param {{ name: string, label: string, value: number, text: string, detail?: Child, more?: Child | Child[], tone?: string, title?: string }} props
+ * @param {{ name: string, label: string, value: number, text: string, detail?: Child | Child[], more?: Child | Child[], tone?: string, title?: string }} props
  */
 export function total({ name, label, value, text, detail, more, tone = "", title }) {
   return el(
@@ -134,17 +134,16 @@ export const num = (text) => el("th", { scope: "col", class: "num" }, text);
  */
 export const empty = (title, ...more) => el("div", { class: "empty" }, el("h3", null, title), el("p", null, ...more));
 
-/** Shown while nothing has been recorded. @param {import("./app.js").App} app */
-export const nothingYet = ({ state }) =>
-  empty(
-    "No model calls yet",
-    "They appear here as soon as an agent works. ",
-    ...(state?.gateways.some(({ recording }) => recording)
-      ? ["Recording is on. To find other causes, run "]
-      : ["To enable recording, run ", command("toolguard config set metrics.enabled true"), ". To find other causes, run "]),
-    command("toolguard doctor"),
-    ".",
-  );
+/** Shown while nothing has been recorded: why, and what to do. @param {import("./app.js").App} app */
+export function nothingYet({ state }) {
+  const recording = (state?.gateways ?? []).filter((one) => one.recording);
+  const why = !recording.length
+    ? ["Recording is off. To record from now on, run ", command("toolguard config set metrics.enabled true"), "."]
+    : recording.some(({ running }) => running)
+      ? ["Recording is on, and no agent has worked since. If one has, run ", command("toolguard doctor"), "."]
+      : ["Recording is on, but no gateway with toolguard is running. To find out why, run ", command("toolguard doctor"), "."];
+  return empty("No model calls yet", "Each call of a model appears here as soon as an agent works. ", ...why);
+}
 
 /** @param {number} lines */
 export const skeleton = (lines = 6) =>

@@ -13,17 +13,25 @@
 /** @typedef {{ id: number, at: number, gateway: string, agent: string, session: string, channel: string, provider: string, model: string, input: number, output: number, cacheRead: number, cacheWrite: number, total: number, costUsd: number | null, estimated: boolean, durationMs: number | null, outcome: string }} CallRow */
 /** @typedef {{ calls: CallRow[] }} LiveEvents */
 /** @typedef {{ id: number, at: number, gateway: string, agent: string, session: string, run: string, tool: string, kind: string, decision: string, code: string, reason: string, nonce: string, shown: string, person: string, place: string }} DecisionRow */
-/** @typedef {{ decisions: DecisionRow[], next: number | null }} Decisions */
-/** @typedef {{ range: Range, bucketMs: number, at: number[], kinds: Record<string, number[]>, loops: number[], totals: GuardTotals, codes: Record<string, number>, savedPerLoop: number }} GuardOverview */
+/** @typedef {{ decisions: DecisionRow[], next: number | null, answers: DecisionRow[] }} Decisions */
+/** @typedef {{ range: Range, bucketMs: number, at: number[], kinds: Record<string, number[]>, loops: number[], totals: GuardTotals, codes: Record<string, number>, savedPerLoop: number, words: Record<string, string> }} GuardOverview */
 /** @typedef {{ id: string, totals: Totals, models: Share[], host: string, version: string, seen: number | null }} GatewayRow */
 /** @typedef {{ range: Range, gateways: GatewayRow[] }} Gateways */
-/** @typedef {{ range: Range, gateway: GatewayRow, agents: Share[], sessions: Share[], channels: Share[] }} GatewayTotals */
-/** @typedef {{ gateway: string, nonce: string, status: string, tool: string, agent: string, session: string, code: string, reason: string, shown: string, whole: boolean, cwd: string, created: number, expires: number, would: string[], rules: string[] }} HeldCallView */
+/** @typedef {{ range: Range, gateway: GatewayRow, agents: Share[], sessions: Share[], channels: Share[], days: Totals, daysStart: number }} GatewayTotals */
+/** @typedef {{ gateway: string, nonce: string, status: string, tool: string, agent: string, session: string, code: string, reason: string, shown: string, whole: boolean, cwd: string, created: number, expires: number, would: string[], rules: string[], allows: string, whyOnce: string }} HeldCallView */
 /** @typedef {{ now: number, pending: HeldCallView[], problems: string[], unread: string[] }} Pending */
+/** @typedef {{ gateway: string, nonce: string, status: string, tool: string, agent: string, session: string, code: string, reason: string, shown: string, created: number, decided: number, by: string, where: string, why: string }} SettledCall */
+/** @typedef {{ now: number, settled: SettledCall[], missed: number, problems: string[] }} SettledCalls */
+/** @typedef {{ key: string, words: string, per: string, unit: string, amount: number, used: number, share: number, state: "free" | "near" | "reached", begins: number, ends: number, agent: string, model: string, forecast: number | null, due: number | null, session: string, gateway: string, unpriced: string[], raiseCommand: string }} CapUse */
+/** @typedef {{ begins: number, ends: number, usedUsd: number, usedTokens: number, forecastUsd: number, forecastTokens: number, estimated: boolean, partly: boolean }} PeriodForecast */
+/** @typedef {{ day: PeriodForecast, month: PeriodForecast }} SpendingForecast */
+/** @typedef {{ loops: number, requests: number, requestsPerLoop: number, usdPerRequest: number | null, usd: number | null }} Savings */
+/** @typedef {{ range: Range, forecast: SpendingForecast, savings: Savings, caps: CapUse[] }} Spending */
 /** @typedef {{ at: number, by: string, why: string }} Switch */
+/** @typedef {{ state: "guarded" | "stopped" | "watching" | "off" | "partly" | "idle" | "unproven", since: number, text: string, fix: string }} Protection */
 /** @typedef {{ agent: string, session: string, spent: number, left: number, size: number, trust: number, mode: string, signals: string[], waits: boolean, touched: number }} StandingView */
 /** @typedef {{ setting: string, text: string, since: number }} Weakened */
-/** @typedef {{ id: string, running: boolean, recording: boolean, mode: string, killSwitch: Switch | null, standings: StandingView[], weakened: Weakened[], weakenedMark: string, host: string, version: string, problems: string[] }} GatewayState */
+/** @typedef {{ id: string, protection: Protection, running: boolean, recording: boolean, mode: string, killSwitch: Switch | null, standings: StandingView[], weakened: Weakened[], weakenedMark: string, host: string, version: string, problems: string[] }} GatewayState */
 /** @typedef {{ now: number, version: string, mayChange: boolean, gateways: GatewayState[], notes: string[] }} GatewayStatus */
 
 export {};

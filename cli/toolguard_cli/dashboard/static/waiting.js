@@ -1,5 +1,6 @@
 // A card for one held call: the call, the reason, the time left, and the buttons to decide.
 
+import { ask } from "./dialogs.js";
 import { badge, bar } from "./parts.js";
 import { el, fill, quoted, set, visible } from "./dom.js";
 import * as format from "./format.js";
@@ -14,6 +15,8 @@ const URGENT = 30_000; // ms
 const MOVED = "This button has just appeared or moved, so nothing was done. Check the call, then press again.";
 const AGAIN = "Press again within 10 s to approve; Escape cancels.";
 const NOT_RUN = "It has not run yet: the agent is notified and repeats the call by itself.";
+/** @type {Record<string, string>} */
+const PERIODS = { "1h": "an hour", "1d": "a day", "1w": "a week" };
 /** @type {Record<string, string>} */
 const ENDS = { approve: "Approved", deny: "Denied", expire: "Expired", consume: "Approved" };
 
@@ -43,6 +46,11 @@ export function waitingCard(app, first) {
     { type: "button", class: "danger", "data-focus": `no ${nonce}`, on: { click: press("deny") } },
     "Deny",
   );
+  const always = el(
+    "button",
+    { type: "button", "data-focus": `always ${nonce}`, on: { click: press("allow") } },
+    "Always allow this …",
+  );
   const asking = twice(yes, "Approve", "Approve: runs once", (asks) => {
     fill(moved, asks ? AGAIN : null);
     allow();
@@ -53,7 +61,8 @@ export function waitingCard(app, first) {
     { class: "choices" },
     first.whole ? null : check,
     el("label", { class: "field" }, el("span", null, "Reason (optional)"), reason),
-    el("div", { class: "actions" }, yes, no),
+    el("div", { class: "actions" }, yes, no, first.allows ? always : null),
+    first.whyOnce && el("p", { class: "quiet once" }, "Cannot be allowed for longer: ", quoted(first.whyOnce), "."),
     moved,
   );
   const heading = el("h3", { id: `held-${nonce}` }, el("b", null, quoted(first.tool)), " ", el("code", null, nonce));
@@ -103,12 +112,14 @@ export function waitingCard(app, first) {
     yes.hidden = check.hidden = !ask;
     yes.disabled = !open || !(held.whole || seen.checked);
     no.disabled = !open;
+    always.hidden = !ask;
+    always.disabled = yes.disabled;
     const label = ask ? "Deny" : "Withdraw approval";
     if (no.textContent !== label) fill(no, label);
     reason.disabled = seen.disabled = !app.mayChange;
     if (yes.hidden || yes.disabled) asking.reset();
     set(yes, "aria-disabled", still && !asking.early() ? null : "true");
-    set(no, "aria-disabled", still ? null : "true");
+    for (const one of [no, always]) set(one, "aria-disabled", still ? null : "true");
     keepFocus(focused);
   };
   /** A button that can no longer be pressed passes the focus to the card. @param {Element | null} focused */
@@ -167,10 +178,29 @@ export function waitingCard(app, first) {
     allow();
     void app.loadPending().catch(() => undefined);
   };
-  /** @param {"approve" | "deny"} word @returns {(event: MouseEvent) => void} a key counts even while the button moves: it presses what is focused */
+  /** Approves the call and allows exactly the same one for a while, once the user has read what that covers. */
+  const allowAlways = async () => {
+    const period = el("select", null, Object.entries(PERIODS).map(([value, text]) => el("option", { value }, text)));
+    const body = [
+      el("p", null, "This call runs once now, and the same call is allowed without asking: ", quoted(held.allows), "."),
+      el("label", { class: "choice" }, el("span", null, "For"), period),
+      el("p", { class: "quiet" }, "It is listed by ", el("code", null, "toolguard grants"), " and can be revoked there."),
+    ];
+    const sure = await ask({ title: "Always allow this call?", body, action: "Approve and allow" });
+    if (sure === null || over || held.status !== "pending") return;
+    busy = true;
+    allow();
+    const done = await app.change("allow", { gateway, nonce, period: period.value, why: reason.value }, () => "");
+    busy = false;
+    if (done) report((answer = `${done.text}. ${NOT_RUN}`));
+    allow();
+    void app.loadPending().catch(() => undefined);
+  };
+  /** @param {"approve" | "deny" | "allow"} word @returns {(event: MouseEvent) => void} a key counts even while the button moves: it presses what is focused */
   function press(word) {
     return ({ detail }) => {
       if (!still && detail) fill(moved, MOVED);
+      else if (word === "allow") void allowAlways();
       else if (word === "deny" || asking.press()) void decide(word);
     };
   }
@@ -210,7 +240,7 @@ export function waitingCard(app, first) {
     else end(late ? "Expired without a decision." : "Decided elsewhere.", false);
   };
 
-  const places = steady([yes, no], (now) => {
+  const places = steady([yes, no, ...(first.allows ? [always] : [])], (now) => {
     still = now;
     allow();
   });

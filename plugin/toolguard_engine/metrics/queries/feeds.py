@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from typing import Any
+from typing import Any, NamedTuple
 
 from toolguard_engine.metrics.queries.row_values import EXACT, known_money, text, whole
 from toolguard_engine.metrics.queries.sums import MAX_NAME
@@ -17,6 +18,14 @@ _CALL = (
     " cost_usd, cost_estimated, duration_ms, outcome"
 )
 _DECISION = ", ".join(DecisionRow.__struct_fields__)
+_NOT_ALLOWED = "kind <> 'allow'"
+_TEXTS = ("tool", "code", "reason", "shown", "agent", "session", "nonce", "person")
+
+SEARCHED = 50_000
+HOLDS = frozenset({"hold", "hold-again"})
+ANSWERS = ("approve", "deny", "expire", "consume")
+MAX_ANSWERS = 5_000
+"""Answers of a kind that are read for one page of decisions."""
 
 
 def live(connection: sqlite3.Connection, limit: int = 50) -> LiveEvents:
@@ -46,19 +55,73 @@ def newest(connection: sqlite3.Connection) -> tuple[int, int]:
     return whole(call), whole(verdict)
 
 
+class DecisionFilter(NamedTuple):
+    """Which decisions are asked for; empty: all. `text`: anywhere in a decision, in capitals or not."""
+
+    gateway: str = ""
+    kind: str = ""
+    agent: str = ""
+    code: str = ""
+    nonce: str = ""
+    text: str = ""
+
+    @property
+    def rare(self) -> bool:
+        """Whether no index finds them."""
+        return bool(self.agent or self.code or self.nonce or self.text)
+
+
 def decisions(
-    connection: sqlite3.Connection, limit: int = 50, before: int | None = None, gateway: str = "", kind: str = ""
+    connection: sqlite3.Connection, limit: int = 50, before: int | None = None, wanted: DecisionFilter | None = None
 ) -> Decisions:
-    """What was not simply allowed, or all of one `kind`; older than `before`, if given."""
-    named = {words: value for words, value in (("kind = ?", kind), ("gateway = ?", gateway)) if value}
-    conditions = [*named, "id < ?", *(["kind <> 'allow'"] if kind != ALLOWED else [])]
-    wanted = _bounded(limit)
+    """What was not simply allowed, or all of one kind; older than `before`, if given. What no index finds is looked for in
+    `SEARCHED` decisions at most; `next` then continues, even if none was found."""
+    wanted = wanted or DecisionFilter()
+    many, end = _bounded(limit), EXACT if before is None else _id(before)
+    floor = _floor(connection, end, wanted.kind) if wanted.rare else None
+    conditions, values = _conditions(wanted)
+    within = ["id < ?", *(["id >= ?"] if floor is not None else [])]
     rows = connection.execute(
-        f"SELECT {_DECISION} FROM toolguard_verdicts WHERE {' AND '.join(conditions)} ORDER BY id DESC LIMIT ?",  # noqa: S608
-        (*named.values(), EXACT if before is None else _id(before), wanted + 1),
+        f"SELECT {_DECISION} FROM toolguard_verdicts WHERE {' AND '.join([*conditions, *within])} ORDER BY id DESC LIMIT ?",  # noqa: S608
+        (*values, end, *([floor] if floor is not None else []), many + 1),
     ).fetchall()
-    shown = [_decision(row) for row in rows[:wanted]]
-    return Decisions(shown, shown[-1].id if shown and len(rows) > wanted else None)
+    shown = [_decision(row) for row in rows[:many]]
+    following = shown[-1].id if shown and len(rows) > many else floor
+    return Decisions(shown, following, _answers(connection, shown))
+
+
+def _conditions(wanted: DecisionFilter) -> tuple[list[str], list[str]]:
+    exact = {name: value for name, value in wanted._asdict().items() if value and name != "text"}
+    conditions = [*(f"{name} = ?" for name in exact), *([_NOT_ALLOWED] if wanted.kind != ALLOWED else [])]
+    if not wanted.text:
+        return conditions, [*exact.values()]
+    pattern = "%" + re.sub(r"([%_~])", r"~\1", wanted.text) + "%"
+    some = " OR ".join(f"{name} LIKE ? ESCAPE '~'" for name in _TEXTS)
+    return [*conditions, f"({some})"], [*exact.values(), *[pattern] * len(_TEXTS)]
+
+
+def _floor(connection: sqlite3.Connection, end: int, kind: str) -> int | None:
+    """The oldest decision to search; None if there are not that many."""
+    among = f"AND {_NOT_ALLOWED}" if kind != ALLOWED else ""
+    found = connection.execute(
+        f"SELECT id FROM toolguard_verdicts WHERE id < ? {among} ORDER BY id DESC LIMIT 1 OFFSET {SEARCHED - 1}",  # noqa: S608
+        (end,),
+    ).fetchone()
+    return None if found is None else whole(found[0])
+
+
+def _answers(connection: sqlite3.Connection, shown: list[DecisionRow]) -> list[DecisionRow]:
+    """What was decided about the held calls among these, or became of them."""
+    held = {(row.gateway, row.nonce): row.id for row in shown if row.kind in HOLDS and row.nonce}
+    if not held:
+        return []
+    after = f"SELECT {_DECISION} FROM toolguard_verdicts WHERE kind = ? AND {_NOT_ALLOWED} AND id > ? ORDER BY id LIMIT ?"  # noqa: S608
+    rows = [
+        _decision(row)
+        for kind in ANSWERS
+        for row in connection.execute(after, (kind, min(held.values()), MAX_ANSWERS)).fetchall()
+    ]
+    return sorted((row for row in rows if (row.gateway, row.nonce) in held), key=lambda row: row.id)
 
 
 def decisions_after(connection: sqlite3.Connection, verdict_id: int, limit: int) -> list[DecisionRow]:

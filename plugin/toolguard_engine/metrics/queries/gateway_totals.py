@@ -65,6 +65,8 @@ def gateway(connection: sqlite3.Connection, gateway_id: str, asked: Range, now: 
         agents=most_expensive((Share(name, each) for (name,), each in agents.items()), TOP),
         sessions=_sessions(connection, gateway_id, days),
         channels=most_expensive((Share(name, each) for (name,), each in channels.items()), TOP),
+        days=added(channels.values()),
+        days_start=days.start,
     )
 
 

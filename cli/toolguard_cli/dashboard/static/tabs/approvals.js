@@ -1,9 +1,10 @@
-// The held calls, each with its content and the time left to decide.
+// The held calls, each with its content and the time left to decide; below them those that are over.
 
 import { get } from "../api.js";
 import { button, el, fill, visible } from "../dom.js";
 import * as format from "../format.js";
 import { command, empty } from "../parts.js";
+import { history } from "../settled.js";
 import { waitingCard } from "../waiting.js";
 import { View } from "../view.js";
 
@@ -24,6 +25,7 @@ export function approvals(app) {
   const hint = el("div");
   const list = el("div", { class: "waiting", tabindex: -1, role: "group", "aria-label": "Held calls" });
   const foot = el("div", { class: "actions" });
+  const past = history(app);
   const body = el("div", { class: "stack" }, lock, problems, hint, list, foot);
   let more = 0;
 
@@ -84,9 +86,9 @@ export function approvals(app) {
   list.addEventListener("pointerdown", checkMoved, true);
   setInterval(checkMoved, CHECK);
   return {
-    root: view.root,
+    root: el("div", { class: "stack" }, view.root, past.root),
     timeless: true,
-    refresh: () => view.refresh(),
+    refresh: () => Promise.all([view.refresh(), past.refresh()]),
     left: () => {
       drop(0);
       note();
@@ -99,8 +101,11 @@ export function approvals(app) {
       }
     },
     changed: (what) => {
-      if (what === "pending") draw();
-      else note();
+      if (what === "pending") {
+        draw();
+        if (past.root.offsetParent) void past.refresh();
+      } else note();
+      past.allow();
       for (const card of cards.values()) card.allow();
     },
   };

@@ -167,15 +167,15 @@ function detail(app, close) {
       get("timeseries", { range: app.range, gateway: id }, signal),
     ]);
   const view = new View(app, content, load, ([got, times]) => {
-    const { gateway, agents, sessions, channels } = /** @type {import("../shapes.js").GatewayTotals} */ (got);
+    const { gateway, agents, sessions, channels, days, daysStart } = /** @type {import("../shapes.js").GatewayTotals} */ (got);
     const drawn = columns(times);
     tokens.update(times.at, times.bucketMs, drawn.tokens);
     costs.update(times.at, times.bucketMs, drawn.costs);
     fill(
       lists,
       list("Agents", agents, gateway.totals.total),
-      list("Channels", channels, gateway.totals.total),
-      list("Sessions", sessions, gateway.totals.total),
+      list("Channels", channels, days.total, daysStart),
+      list("Sessions", sessions, days.total, daysStart),
     );
   });
   const root = el(
@@ -196,8 +196,14 @@ function detail(app, close) {
   return { root, show, refresh: () => view.refresh() };
 }
 
-/** @param {string} title @param {Share[]} shares @param {number} all */
-function list(title, shares, all) {
+/**
+ * @param {string} title
+ * @param {Share[]} shares
+ * @param {number} all tokens
+ * @param {number} [days] when the whole days began that these cover
+ */
+function list(title, shares, all, days) {
   const listed = shareTable(title, title.slice(0, -1), shares.slice(0, LISTED), all, "agent");
-  return el("section", { class: "card" }, el("h4", null, title), listed);
+  const note = days === undefined ? null : el("p", { class: "quiet" }, `Whole days (UTC) since ${format.bucket(days, format.DAY)}`);
+  return el("section", { class: "card" }, el("h4", null, title), note, listed);
 }

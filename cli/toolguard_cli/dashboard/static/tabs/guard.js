@@ -2,13 +2,12 @@
 
 import { get } from "../api.js";
 import { Stack } from "../charts.js";
-import { el, fill } from "../dom.js";
+import { button, el, fill, quoted } from "../dom.js";
 import * as format from "../format.js";
 import { feed } from "../feed.js";
 import { guardTotals } from "../guardtotals.js";
 import { GROUPS, STOP, UNCHARTED } from "../kinds.js";
 import { choice, num, table } from "../parts.js";
-import { quoted } from "../dom.js";
 import { standings } from "../standings.js";
 import { View } from "../view.js";
 
@@ -34,6 +33,12 @@ export function guard(app) {
   const codes = el("section", { class: "card" });
   const stands = el("section", { class: "stack", "aria-label": "Gateways and sessions" });
   const list = feed(app);
+  /** Shows the decisions with this code. @param {string} code */
+  const follow = (code) => {
+    list.follow(code);
+    list.root.scrollIntoView({ block: "start" });
+    list.root.focus({ preventScroll: true });
+  };
   const numbers = el("div", { class: "stack" }, totals, el("div", { class: "wide-narrow" }, charts, codes));
 
   const view = new View(
@@ -44,7 +49,8 @@ export function guard(app) {
       fill(totals, guardTotals(got.totals, got.savedPerLoop));
       chart.update(got.at, got.bucketMs, grouped(got));
       saved.update(got.at, got.bucketMs, [got.loops.map((loops) => loops * got.savedPerLoop)]);
-      fill(codes, el("h3", null, "Reasons"), why(got.codes));
+      fill(codes, el("h3", null, "Reasons"), why(got.codes, got.words, (code) => follow(code)));
+      list.codes(Object.keys(got.codes));
     },
   );
 
@@ -86,13 +92,23 @@ function grouped({ at, kinds, loops }) {
   return [...GROUPS.map((group) => column(group.kinds)), loops, stops, column(others)];
 }
 
-/** @param {Record<string, number>} codes */
-function why(codes) {
+/**
+ * The reasons in words, each with its code, which shows its decisions.
+ * @param {Record<string, number>} codes
+ * @param {Record<string, string>} words
+ * @param {(code: string) => void} follow
+ */
+function why(codes, words, follow) {
   const sorted = Object.entries(codes).sort((one, other) => other[1] - one[1]);
-  const rows = sorted
-    .slice(0, TOP_CODES)
-    .map(([code, times]) =>
-      el("tr", null, el("th", { scope: "row" }, quoted(code, "no code")), el("td", { class: "num" }, format.count(times))),
+  const rows = sorted.slice(0, TOP_CODES).map(([code, times]) => {
+    const own = Object.hasOwn(words, code) ? words[code] : "";
+    const link = button(quoted(code), () => follow(code), { class: "link", title: "Show these decisions", "data-focus": `code ${code}` });
+    return el(
+      "tr",
+      null,
+      el("th", { scope: "row", class: "long" }, ...(own ? [quoted(own), el("br", null)] : []), el("code", null, link)),
+      el("td", { class: "num" }, format.count(times)),
     );
-  return table("Reasons by code", ["Code", num("Times")], rows, "Nothing was held, stopped or blocked in this period.");
+  });
+  return table("Reasons", ["Reason", num("Times")], rows, "Nothing was held, stopped or blocked in this period.");
 }

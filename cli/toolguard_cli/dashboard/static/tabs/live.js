@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { button, el, fill, quoted } from "../dom.js";
 import * as format from "../format.js";
-import { badge, choice, nothingYet, when } from "../parts.js";
+import { badge, choice, empty, nothingYet, when } from "../parts.js";
 import { View } from "../view.js";
 
 /** @typedef {import("../app.js").App} App */
@@ -21,7 +21,7 @@ const COLUMNS = [
   { label: "When", cell: ({ at }, now) => when(at, now) },
   { label: "Gateway", cell: ({ gateway }) => quoted(gateway) },
   { label: "Agent", cell: ({ agent, channel }) => [quoted(agent), " ", el("small", null, channel && quoted(channel))] },
-  { label: "Model", cell: ({ model, provider }) => [quoted(model), " ", el("small", null, provider && quoted(provider))] },
+  { label: "Model", kind: "name", cell: ({ model, provider }) => [quoted(model), " ", el("small", null, provider && quoted(provider))] },
   { label: "In", kind: "num", cell: ({ input }) => format.count(input) },
   { label: "Out", kind: "num", cell: ({ output }) => format.count(output) },
   {
@@ -73,13 +73,14 @@ export function live(app) {
     list,
   );
   const scroll = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The latest model calls" }, grid);
+  const table = el("section", { class: "card" }, scroll);
   const body = el(
     "div",
     { class: "stack" },
     el("div", { class: "controls" }, pause, filter, waiting),
     announcement,
     hint,
-    el("section", { class: "card" }, scroll),
+    table,
   );
 
   const draw = () => {
@@ -93,8 +94,8 @@ export function live(app) {
       rows.set(call.id, row);
       if (list.children[i] !== row) list.insertBefore(row, list.children[i] ?? null);
     });
-    scroll.hidden = !shown.length;
-    fill(hint, shown.length ? null : nothingYet(app));
+    table.hidden = !shown.length;
+    fill(hint, shown.length ? null : calls.length ? noneOf(gateway) : nothingYet(app));
     fill(waiting, paused ? `Paused; ${format.count(late.length)}${late.length === KEPT ? " or more" : ""} new` : "");
   };
 
@@ -153,9 +154,17 @@ export function live(app) {
     timeless: true,
     refresh: () => view.refresh(),
     event: (event) => (event.type === "call" ? take(event.call) : event.type === "beat" ? summary() : undefined),
-    changed: (what) => what === "state" && narrow(),
+    changed: (what) => {
+      if (what !== "state") return;
+      narrow();
+      if (!rows.size) draw(); // why it is empty may have changed
+    },
   };
 }
+
+/** @param {string} gateway */
+const noneOf = (gateway) =>
+  empty("None of this gateway", "None of the latest model calls is of ", quoted(gateway), "; choose All to see the others.");
 
 /** Each call once, newest first, at most `KEPT`. @param {CallRow[]} fresh @param {CallRow[]} old */
 function merged(fresh, old) {

@@ -1,16 +1,19 @@
-// The usage and cost of all gateways, and what the guard did.
+// First the guard: is it on, what waits, what was missed. Then the usage and cost of all gateways, and what the guard did.
 
 import { get } from "../api.js";
 import { COSTS, Stack, TOKENS, columns } from "../charts.js";
 import { el, fill } from "../dom.js";
 import * as format from "../format.js";
 import { guardTotals } from "../guardtotals.js";
+import { lead } from "../lead.js";
 import { costNote, costOf, nothingYet, shareTable, total, trend, when } from "../parts.js";
+import { forecastCard, limits } from "../spending.js";
 import { View } from "../view.js";
 
 /** @typedef {import("../app.js").App} App */
 /** @typedef {import("../shapes.js").MetricsOverview} MetricsOverview */
 /** @typedef {import("../shapes.js").Share} Share */
+/** @typedef {import("../shapes.js").Spending} Spending */
 /** @typedef {import("../shapes.js").Timeseries} Timeseries */
 
 const TOP = 8;
@@ -20,8 +23,13 @@ const RUNNING = { "24h": "the current hour", "7d": "the current 6 hours", "30d":
 
 /** @param {App} app @returns {import("../main.js").Tab} */
 export function overview(app) {
+  /** @type {MetricsOverview | null} */ let newest = null;
+  /** @type {import("../shapes.js").SettledCalls | null} */ let settled = null;
+  /** @type {import("../shapes.js").Savings | null} */ let saved = null;
+  const first = el("div", { class: "totals lead" });
   const reach = el("p", { class: "quiet" });
   const totals = el("div", { class: "totals" });
+  const capped = el("div");
   const tokens = new Stack("Tokens", TOKENS, format.compact);
   const costs = new Stack("Cost", COSTS, format.money, false);
   const tops = el("div", { class: "halves" });
@@ -33,25 +41,46 @@ export function overview(app) {
     hint,
     reach,
     totals,
+    capped,
     el("div", { class: "halves" }, tokens.root, costs.root),
     tops,
     guard,
   );
 
-  /** @param {AbortSignal} signal @returns {Promise<[MetricsOverview, Timeseries]>} */
+  /** @param {AbortSignal} signal @returns {Promise<[MetricsOverview, Timeseries, Spending]>} */
   const load = (signal) =>
-    Promise.all([get("overview", { range: app.range }, signal), get("timeseries", { range: app.range }, signal)]);
-  const view = new View(app, body, load, ([now, times]) => {
+    Promise.all([
+      get("overview", { range: app.range }, signal),
+      get("timeseries", { range: app.range }, signal),
+      get("spending", { range: app.range }, signal),
+    ]);
+  const begin = () => fill(first, lead(app, newest && newest.guard, settled, saved));
+  /** What was missed does not depend on the metrics: it is shown even if they cannot be read. */
+  const loadSettled = async () => {
+    settled = await get("settled").catch(() => settled);
+    begin();
+  };
+  const view = new View(app, body, load, ([now, times, spending]) => {
+    newest = now;
+    saved = spending.savings;
+    begin();
     fill(hint, now.since === null ? nothingYet(app) : quiet(now));
     fill(reach, reaches(now, times.bucketMs));
-    fill(totals, usage(now, app.span));
+    fill(totals, usage(now, app.span, forecastCard(spending)));
+    fill(capped, limits(spending));
     const { tokens: used, costs: paid } = columns(times);
     tokens.update(times.at, times.bucketMs, used);
     costs.update(times.at, times.bucketMs, paid);
     fill(tops, top("Gateways", now.gateways, now.totals.total), top("Models", now.models, now.totals.total));
-    fill(guard, el("h3", null, "What the guard did"), el("div", { class: "totals" }, guardTotals(now.guard)));
+    fill(guard, el("h3", null, "What the guard did"), el("div", { class: "totals" }, guardTotals(now.guard).slice(1))); // loops are above
   });
-  return { root: view.root, refresh: () => view.refresh(), follows: ["call", "decision"] };
+  begin();
+  return {
+    root: el("div", { class: "stack" }, first, view.root),
+    refresh: () => Promise.all([view.refresh(), loadSettled()]),
+    changed: (what) => (what === "pending" ? void loadSettled() : begin()),
+    follows: ["call", "decision"],
+  };
 }
 
 /** Shown if this range is empty but older data exists. @param {MetricsOverview} now */
@@ -66,8 +95,8 @@ function reaches({ range, start, previous }, size) {
   return previous ? `${since}; comparisons exclude ${RUNNING[range]}.` : `${since}.`;
 }
 
-/** @param {MetricsOverview} overview @param {string} span */
-function usage({ totals, ended, previous }, span) {
+/** @param {MetricsOverview} overview @param {string} span @param {HTMLElement} forecast */
+function usage({ totals, ended, previous }, span, forecast) {
   const { input, output, cacheRead, cacheWrite } = totals;
   const exact = format.compact(totals.total) === format.count(totals.total) ? "" : `${format.count(totals.total)}: `;
   const parts =
@@ -92,6 +121,7 @@ function usage({ totals, ended, previous }, span) {
       detail: costNote(totals),
       more: trend(ended.costUsd, previous?.costUsd, span),
     }),
+    ...(totals.priced ? [forecast] : []),
     total({
       name: "calls",
       label: "Model calls",

@@ -1,0 +1,69 @@
+"""What the codes of decisions mean, in words."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+
+class _Rule(msgspec.Struct):
+    id: str
+    reason: str
+
+
+_WORDS = {
+    "approval.always-block": "The settings ask for approval of every such call (alwaysBlock).",
+    "approval.away": "The call could not be entered for approval in time.",
+    "approval.denied": "A person denied the same call.",
+    "approval.no-store": "Held calls cannot be stored, so the call was blocked.",
+    "approval.run-over": "The run that asked for approval is over.",
+    "approval.too-many": "Too many calls already wait for approval.",
+    "approval.unbindable": "An approval cannot be tied to exactly this call.",
+    "approval.waiting": "The run ended because one of its calls waits for approval.",
+    "budget.exhausted": "The agent has used up its budget; a checkpoint refills it.",
+    "budget.no-store": "What the agent has spent cannot be read, so every call that costs something is held.",
+    "budget.trust": "The agent's trust is too low for a call of this risk.",
+    "call.no-json": "The call contains values that cannot be judged.",
+    "call.too-deep": "The call is nested too deeply to be judged.",
+    "call.too-large": "The call is too large to be judged.",
+    "file.changed-after-judging": "A file that the call ran was changed after it was judged.",
+    "guard.error": "The guard failed while it judged the call, so the call was blocked.",
+    "guard.replaced": "The package was replaced while the guard was running; restart the gateway.",
+    "guard.unreadable": "The guard could not read the question, so the call was blocked.",
+    "kill-switch.on": "The kill switch is on.",
+    "rubric": "The risk of the call is above the threshold.",
+    "rule.self-protection": "The call would change or disable the guard.",
+    "rule.self-protection.possible": "The call might change or disable the guard.",
+    "rule.too-intricate": "The call is too intricate to be judged safely.",
+    "rule.too-long": "The call is too long to be judged safely.",
+    "security.hook-order": "Another plugin runs after the guard and may change what was judged.",
+    "security.rewritten": "The call that ran differs from the one that was judged.",
+}
+_GROUPS = {
+    "loop.": "The agent repeated calls without progress.",
+    "compaction_loop": "The agent repeated calls without progress after its history was shortened.",
+    "malformed.": "The call does not fit the tool: a parameter or the tool itself is wrong.",
+    "constraint.": "The call breaks a limit that the settings put on this tool.",
+    "drift.": "The agent behaves unlike before.",
+    "bridge.": "Another program reported this decision.",
+    "external.": "Another program reported this decision.",
+}
+
+
+def known(codes: list[str]) -> dict[str, str]:
+    """The words for those codes that are known."""
+    found = {code: _words(code) for code in codes}
+    return {code: words for code, words in found.items() if words}
+
+
+def _words(code: str) -> str:
+    exact = _WORDS.get(code) or _rules().get(code.removeprefix("rule."), "")
+    return exact or next((words for start, words in _GROUPS.items() if code.startswith(start)), "")
+
+
+@cache
+def _rules() -> dict[str, str]:
+    packed = files("toolguard_manifests").joinpath("rules.json").read_bytes()
+    return {rule.id: rule.reason for rule in msgspec.json.decode(packed, type=list[_Rule])}

@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { described } from "../../cli/toolguard_cli/dashboard/static/bell.js";
+import { span } from "../../cli/toolguard_cli/dashboard/static/format.js";
+import { summary } from "../../cli/toolguard_cli/dashboard/static/lead.js";
+
+/** @type {[string[], string, string][]} the states of the gateways, the statement, its colour */
+const STATEMENTS = [
+  [[], "No gateway", "amber"],
+  [["guarded"], "Guarded", "green"],
+  [["idle"], "Not running", "quiet"],
+  [["idle", "guarded", "guarded"], "Guarded", "green"],
+  [["guarded", "off"], "1 of 2 guarded", "red"],
+  [["guarded", "watching", "idle"], "1 of 2 guarded", "amber"],
+  [["off", "partly"], "Not guarded", "red"],
+  [["stopped", "stopped"], "All calls blocked", "red"],
+];
+
+for (const [states, text, tone] of STATEMENTS)
+  test(`gateways that are ${states.join(", ") || "none"}`, () => assert.deepEqual(summary(states), { text, tone }));
+
+/** @type {[number, string][]} */
+const SPANS = [
+  [-5, "0 seconds"],
+  [1_000, "1 second"],
+  [90_000, "2 minutes"],
+  [7_200_000, "2 hours"],
+  [3 * 86_400_000, "3 days"],
+];
+
+for (const [ms, text] of SPANS) test(`${ms} ms in words`, () => assert.equal(span(ms), text));
+
+test("a notification has the effects of a call and no hidden characters", () => {
+  const held = /** @type {any} */ ({
+    ...{ tool: "ex\u202eec", nonce: "0000abcd", agent: "main", gateway: "home", reason: "It deletes a folder." },
+    would: ["delete ~/photos (recursive)", "drop prod", "force-push main", "send a mail"],
+  });
+  const [title, text, tag] = described(held);
+  assert.equal(title, "A call waits: ex⟦202E⟧ec (0000abcd)");
+  assert.deepEqual(text.split("\n"), [
+    ...["It deletes a folder.", "• delete ~/photos (recursive)", "• drop prod", "• force-push main", "and 1 more", "main on home"],
+  ]);
+  assert.equal(tag, "home 0000abcd");
+});
