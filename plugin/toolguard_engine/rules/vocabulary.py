@@ -20,9 +20,10 @@ from toolguard_engine.rules.rule_form import InvalidRuleError, Rule
 KINDS = frozenset(
     """
     delete discard empty write device-write format move link read search disguise encrypt pack permissions owner elevate
-    flood load variable fetch send http copy-out copy-in transfer connect listen tunnel scan remote-shell code delete-
-    found method shell-out run-text sql nosql exfiltrate stage act message gateway plugin session secret-store skill
-    device schedule spawn expose mcp mcp-read mcp-write provenance kill-found lookalike record autostart leak run-unread
+    flood load variable fetch send http copy-out copy-in transfer connect listen tunnel scan remote-shell code
+    delete-found method shell-out run-text sql nosql exfiltrate stage act message gateway plugin session secret-store
+    skill device schedule spawn expose mcp mcp-read mcp-write provenance kill-found lookalike record autostart leak
+    run-unread
     """.split()  # noqa: SIM905 - a table of names
 )
 FLAGS = frozenset(
