@@ -155,6 +155,8 @@ def _lets_in(name: NameMeaning, keys: set[str], params: Params) -> bool:
         not keys.isdisjoint(_LOGIN) or ("email" in keys and not name.words.isdisjoint(_ACCOUNT))
     ):
         return True
+    if _opens_machine(params) or (not name.words.isdisjoint(("record", "dns", "zone")) and _moves_mail(params)):
+        return True
     if name.words <= _OWN_ADDRESS and not name.words.isdisjoint(("email", "phone")):
         return True
     short = [(key, value) for key, value in _members(params, 0) if isinstance(value, str | bool)]
@@ -169,6 +171,26 @@ def _lets_in(name: NameMeaning, keys: set[str], params: Params) -> bool:
         (key == "role" and isinstance(value, str) and _plain_key(value) in _HIGH_ROLES)
         or (key in ("isadmin", "admin", "superuser", "issuperuser") and value is True)
         for key, value in short
+    )
+
+
+def _opens_machine(params: Params) -> bool:
+    """A container that gets the whole machine."""
+    for key, value in _members(params, 0):
+        texts = value if isinstance(value, list) else [value]
+        if (key == "privileged" and value is True) or (
+            key in ("volumes", "binds", "mounts", "volume")
+            and any(isinstance(text, str) and text.startswith(("/:", "/var/run/docker.sock:")) for text in texts[:MAX_ITEMS])
+        ):
+            return True
+    return False
+
+
+def _moves_mail(params: Params) -> bool:
+    """A name service's record that decides who gets the mail of a domain, or who answers for it."""
+    return any(
+        key in ("type", "recordtype") and isinstance(value, str) and value.upper() in ("MX", "NS")
+        for key, value in _members(params, 0)
     )
 
 
@@ -235,6 +257,7 @@ def asks_database(name: NameMeaning, key: str) -> bool:
 def command_lines(name: NameMeaning, params: Params) -> Iterator[str]:
     """Arguments of the program that a tool is named after, and code for an interpreter, as command lines."""
     yield _request(params)
+    yield from _nested(params)
     arguments = next((_words(params[key]) for key in islice(params, MAX_ITEMS) if key in _COMMAND), "")
     for key in islice(params, MAX_ITEMS):
         if key in _PROGRAM and isinstance(params[key], str):
@@ -252,6 +275,15 @@ def command_lines(name: NameMeaning, params: Params) -> Iterator[str]:
     for key in islice(params, MAX_ITEMS):
         if key in _CODE and isinstance(code := params[key], str):
             yield from _code(code[:_MAX_CODE], name, params)
+
+
+def _nested(params: Params) -> Iterator[str]:
+    """Commands inside what a tool sets up: the steps of a workflow, the entry point of a container."""
+    for key in islice(params, MAX_ITEMS):
+        if isinstance(params[key], dict | list):
+            for inner, value in _members(params[key], 1):
+                if inner in ("command", "cmd", "shellcommand", "script", "entrypoint"):
+                    yield _words(value)[:_MAX_CODE]
 
 
 def _request(params: Params) -> str:
