@@ -148,7 +148,7 @@ RESTART, INSTALL = "openclaw gateway restart", "toolguard install"
 OTHER = "the gateway on 127.0.0.1:1 runs with other settings than its config has now: failMode, neverBlock"
 AWAY = "a gateway answers on 127.0.0.1:1 and has loaded toolguard, but its engine is not running: "
 STATES: list[tuple[str, Callable[[Machine], None], str, str, str, str]] = [
-    ("not installed", not_installed, "not-installed", "not installed, and no gateway is running", INSTALL, "NOT guarded"),
+    ("not installed", not_installed, "not-installed", "toolguard is not installed, and", INSTALL, "NOT guarded"),
     ("not installed, a gateway runs", not_installed_and_running, "not-loaded", ANSWERS, INSTALL, "NOT guarded"),
     ("installed", lambda _: None, "installed", "no gateway is running; it loads", "openclaw gateway run", "INSTALLED"),
     ("disabled", disabled, "not-loaded", f"{ANSWERS}: plugins.entries.toolguard.enabled is false", INSTALL, "NOT guarded"),

@@ -42,11 +42,10 @@ def run(places: Places) -> Result:
     entries = tail(log)
     held = overview.look(places, time.time())
     used = usage_lines.look(places)
-    weaker = accepted_view.look(places)
-    proof = guard_proof.look(places)
+    weaker, proof = accepted_view.look(places), guard_proof.look(places)
     lines = [
+        *guard_lines.lines(proof if known else replace(proof, fix="")),
         *_stopped(held),
-        *guard_lines.lines(proof),
         *_invalid(wrong),
         *accepted_view.lines(weaker, places),
         _installed(places, known),
@@ -56,6 +55,8 @@ def run(places: Places) -> Result:
         *_budgets(held, config),
         *usage_lines.lines(used),
     ]
+    if known is None:
+        lines.append(Line("next", "toolguard install"))
     data = {
         "guard": asdict(proof),
         "installed": known is not None,

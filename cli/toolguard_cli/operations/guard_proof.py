@@ -254,7 +254,7 @@ def _without_gateway(given: Wanted, machine: MachineView, running: list[GatewayP
     if found == "gateway":
         return _by_another(given, where, running)
     if not given.installed:
-        return GuardProof("not-installed", "not installed, and no gateway is running", given.command("install"))
+        return GuardProof("not-installed", "toolguard is not installed, and no gateway is running", given.command("install"))
     if given.off:
         return GuardProof("not-loaded", f"no gateway is running, and none would load toolguard: {given.off}", given.load)
     if found == "other":
