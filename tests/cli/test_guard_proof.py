@@ -163,6 +163,8 @@ STATES: list[tuple[str, Callable[[Machine], None], str, str, str, str]] = [
      "the gateway on 127.0.0.1:1 runs toolguard 0.0.8, not 0.1.0", RESTART, "partly guarded"),
     ("version before this report", lambda m: m.has_loaded(version="0.0.9", published=0.0), "old-version",
      "the gateway on 127.0.0.1:1 runs toolguard 0.0.9", RESTART, "partly guarded"),
+    ("no hooks are called", lambda m: m.has_loaded(seams={"hooks": "fails"}), "not-loaded",
+     "the gateway on 127.0.0.1:1 has loaded toolguard, but does not call its hooks", "toolguard doctor", "NOT guarded"),
     ("package replaced", lambda m: m.has_loaded(replaced="toolguard was replaced"), "old-version", "toolguard was replaced",
      RESTART, "partly guarded"),
     ("copied after it was loaded", lambda m: m.has_loaded(started=5.0), "old-version",
@@ -207,6 +209,15 @@ def test_each_state(
     (line,) = [each for each in shown.lines if each.text.endswith(proof.text)]
     assert line.text.startswith("GUARDED since ") is (state == "guarded")
     assert shown.data["guard"]["state"] == state
+
+
+def test_the_newest_engine_counts(machine: Machine) -> None:
+    machine.has_loaded(version="0.0.1", pid=72, started=NOW - 60)
+    machine.processes |= {72: EngineProcess((GATEWAY,), NOW - 60)}
+    assert guard_proof.look(machine.places).state == "old-version"
+    machine.has_loaded()
+    machine.processes |= {72: EngineProcess((GATEWAY,), NOW - 60)}
+    assert guard_proof.look(machine.places).guards
 
 
 def test_the_worst_gateway_counts(machine: Machine) -> None:
