@@ -34,7 +34,7 @@ app = command_app()
 @command(app, "toolguard status", "toolguard status --json")
 def run(places: Places) -> Result:
     """Show whether the guard is running and what it has done."""
-    known = install_record.load(places.record)
+    known, proof = install_record.load(places.record), guard_proof.look(places)
     running = stores.engines(places.state_dir).running()
     last = stores.engines(places.state_dir).last()
     config, wrong = budgets.settings(places), budgets.invalid(places)
@@ -42,12 +42,12 @@ def run(places: Places) -> Result:
     entries = tail(log)
     held = overview.look(places, time.time())
     used = usage_lines.look(places)
-    weaker, proof = accepted_view.look(places), guard_proof.look(places)
+    weaker = accepted_view.look(places)
     lines = [
-        *guard_lines.lines(proof if known else replace(proof, fix="")),
         *_stopped(held),
         *_invalid(wrong),
         *accepted_view.lines(weaker, places),
+        *guard_lines.lines(proof if known else replace(proof, fix="")),
         _installed(places, known),
         *_running(running, last),
         *_log(log, entries),
