@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ def run(places: Places) -> Result:
     if known is None:
         lines.append(Line("next", "toolguard install"))
     data = {
-        "guard": asdict(proof),
+        "guard": guard_lines.data(proof),
         "installed": known is not None,
         "installation": _installation(known),
         "engines": [engines.describe(info) for info in running],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from datetime import datetime
+from typing import Any
 
 from toolguard_cli.operations import guard_proof
 from toolguard_cli.operations.guard_proof import GuardProof
@@ -31,6 +32,10 @@ def lines(proof: GuardProof) -> list[Line]:
     return [Line(kind, f"{word}{since}: {proof.text}"), *([Line("next", proof.fix)] if proof.fix else [])]
 
 
+def data(proof: GuardProof) -> dict[str, Any]:
+    return asdict(proof)
+
+
 def moment(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds).astimezone():%Y-%m-%d %H:%M}"
 
@@ -46,4 +51,4 @@ def after(result: Result, places: Places) -> Result:
     elif proof.fix:
         then = Line("next", f"{proof.fix}, then: toolguard doctor")
     shown = (*known, *lines(replace(proof, fix="")), then)
-    return replace(result, data={**result.data, "guard": asdict(proof)}, lines=shown)
+    return replace(result, data={**result.data, "guard": data(proof)}, lines=shown)
