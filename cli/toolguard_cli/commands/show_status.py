@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ app = command_app()
 @command(app, "toolguard status", "toolguard status --json")
 def run(places: Places) -> Result:
     """Show whether the guard is running and what it has done."""
-    known = install_record.load(places.record)
+    known, proof = install_record.load(places.record), guard_proof.look(places)
     running = stores.engines(places.state_dir).running()
     last = stores.engines(places.state_dir).last()
     config, wrong = budgets.settings(places), budgets.invalid(places)
@@ -46,13 +46,12 @@ def run(places: Places) -> Result:
     held = overview.look(places, time.time())
     used, limits = usage_lines.look(places), _limits_view(places)
     weaker = accepted_view.look(places)
-    proof = guard_proof.look(places)
     lines = [
         *_stopped(held),
-        *guard_lines.lines(proof),
         *overview.first_lines(held),
         *_invalid(wrong),
         *accepted_view.lines(weaker, places),
+        *guard_lines.lines(proof if known else replace(proof, fix="")),
         _installed(places, known),
         *_running(running, last),
         *_log(log, entries),
@@ -61,8 +60,10 @@ def run(places: Places) -> Result:
         *usage_lines.lines(used),
         *_limits(limits),
     ]
+    if known is None:
+        lines.append(Line("next", "toolguard install"))
     data = {
-        "guard": asdict(proof),
+        "guard": guard_lines.data(proof),
         "installed": known is not None,
         "installation": _installation(known),
         "engines": [engines.describe(info) for info in running],

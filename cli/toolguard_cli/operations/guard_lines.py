@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from datetime import datetime
+from typing import Any
 
 from toolguard_cli.operations import guard_proof
 from toolguard_cli.operations.guard_proof import GuardProof
@@ -16,7 +17,7 @@ KINDS: dict[guard_proof.State, tuple[Kind, str]] = {
     "observing": ("warn", "OBSERVING"),
     "installed": ("info", "INSTALLED"),
     "port-taken": ("warn", "INSTALLED"),
-    "not-installed": ("warn", "NOT INSTALLED"),
+    "not-installed": ("warn", "NOT guarded"),
     "unknown": ("warn", "not proved"),
     "unreadable": ("warn", "not proved"),
     "old-version": ("error", "partly guarded"),
@@ -29,6 +30,10 @@ def lines(proof: GuardProof) -> list[Line]:
     kind, word = KINDS.get(proof.state, ("error", "NOT guarded"))
     since = f" since {moment(proof.since)}" if proof.guards else ""
     return [Line(kind, f"{word}{since}: {proof.text}"), *([Line("next", proof.fix)] if proof.fix else [])]
+
+
+def data(proof: GuardProof) -> dict[str, Any]:
+    return asdict(proof)
 
 
 def moment(seconds: float) -> str:
@@ -46,4 +51,4 @@ def after(result: Result, places: Places) -> Result:
     elif proof.fix:
         then = Line("next", f"{proof.fix}, then: toolguard doctor")
     shown = (*known, *lines(replace(proof, fix="")), then)
-    return replace(result, data={**result.data, "guard": asdict(proof)}, lines=shown)
+    return replace(result, data={**result.data, "guard": data(proof)}, lines=shown)
