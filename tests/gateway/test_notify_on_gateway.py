@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from gateway_stage import Stage, nonces, once
+from operator_client import Operator
 from shared_gateway import Shared
 from toolguard_cli.rig import scripted_model
+from toolguard_engine.stores import audit_log
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "cli"))
 
 from notify_stage import Receiver, serving
 
+CALL = scripted_model.call("write", {"path": "notes.txt", "content": "x"})
+LIMIT = 60.0
 Wait = Callable[[Callable[[], bool]], None]
 
 
@@ -66,13 +72,37 @@ def settings(hook: Receiver, path: str = "") -> dict[str, object]:
 
 
 def held(stage: Stage, session: str) -> str:
-    stage.play(once(scripted_model.call("write", {"path": "notes.txt", "content": "x"})), session)
+    stage.play(once(CALL), session)
     (entry,) = [each for each in nonces(stage.home).entries() if each.session == session]
     return entry.nonce
 
 
-def test_a_held_call_reaches_a_webhook_and_a_channel(shared: Shared, hook: Receiver, chat: Path, wait: Wait) -> None:
-    nonce = held(shared.under({"chatter": chat}, **settings(hook)), "agent:main:night")
+def at_night(stage: Stage) -> str:
+    """The call of an automation that runs now."""
+    marker = f"({secrets.token_hex(8)})"
+    stage.server.play(once(CALL), marker)
+    job = {
+        "name": "nightly",
+        "schedule": {"kind": "at", "at": audit_log.when(time.time() + 86_400)},
+        "sessionTarget": "isolated",
+        "wakeMode": "now",
+        "payload": {"kind": "agentTurn", "message": f"go {marker}"},
+        "delivery": {"mode": "none"},
+    }
+    with Operator(stage.home) as owner:
+        owner.call("cron.run", {"id": owner.call("cron.add", job)["id"], "mode": "force"})
+        until = time.monotonic() + LIMIT
+        while not (found := nonces(stage.home).entries()) and time.monotonic() < until:
+            time.sleep(0.05)
+    (entry,) = found
+    assert "cron" in entry.session
+    return entry.nonce
+
+
+def test_a_held_call_of_an_automation_reaches_a_webhook_and_a_channel(
+    shared: Shared, hook: Receiver, chat: Path, wait: Wait
+) -> None:
+    nonce = at_night(shared.under({"chatter": chat}, **settings(hook)))
     wait(lambda: len(hook.received) >= 1 and (chat / "sent").exists())
     assert [(body["event"], body["nonce"]) for body in hook.bodies] == [("held", nonce)]
     assert "notes.txt" in hook.bodies[0]["call"]

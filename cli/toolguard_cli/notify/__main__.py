@@ -7,6 +7,7 @@ import argparse
 import os
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,6 +19,9 @@ from toolguard_cli.notify.run_notifier import NotifierSettings
 from toolguard_engine.config.settings import Config, parse
 
 MAX_LINE = 4 * 1024 * 1024
+NICE = 5
+"""Verdicts come first."""
+
 NEEDED = ("notify", "storePath")
 
 
@@ -32,6 +36,8 @@ def main(arguments: list[str], given: BinaryIO) -> int:
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         print(f"the settings cannot be used: {error}", file=sys.stderr)  # noqa: T201 - for the gateway's log
         return 2
+    with suppress(OSError):
+        os.nice(NICE)
     line = GatewayLine(lambda text: print(text, flush=True))  # noqa: T201 - for the gateway part
     settings = NotifierSettings(
         options.state_dir.absolute(),
