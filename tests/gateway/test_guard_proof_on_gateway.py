@@ -64,7 +64,7 @@ def test_a_gateway_that_does_not_reload(real: downloads.Runtime, server: scripte
         assert "-> openclaw gateway restart\n" in doctor.stdout
         assert doctor.stdout.splitlines()[-1].startswith(f"error NOT guarded: loaded: {not_loaded}")
         with Home(server.base_url, extra={"gateway": {"port": home.port}}) as other:
-            assert reported(other, "status")[0] == "other-state"
+            assert state(other) == "other-state"
     with Home(server.base_url, extra={"gateway": {"port": home.port}}) as gone:
         put_in(gone)
         assert state(gone) == "installed"
