@@ -147,7 +147,7 @@ def test_another_period_begins_only_by_a_clock_that_runs_evenly(now: int, ticks:
     assert clock.at(NOW + now + STEADY_MS, ticks + STEADY_MS) == NOW + now + STEADY_MS
 
 
-@given(st.lists(st.tuples(st.integers(-DAY_MS, DAY_MS), st.integers(0, 10**6)), max_size=30))
+@given(st.lists(st.tuples(st.just(0) | st.integers(61_000, DAY_MS) | st.integers(-DAY_MS, -61_000), st.integers(0, 10**6))))
 def test_the_moment_in_force_was_seen_after_ten_even_minutes(steps: list[tuple[int, int]]) -> None:
     """Or before the first jump."""
     clock, now, ticks, since, jumped = PeriodClock(), NOW, 0, 0, False
@@ -155,7 +155,7 @@ def test_the_moment_in_force_was_seen_after_ten_even_minutes(steps: list[tuple[i
     before = now
     for jump, passed in steps:
         now, ticks = now + passed + jump, ticks + passed
-        if abs(jump) > 60_000:
+        if jump:
             since, jumped = ticks, True
         found = clock.at(now, ticks)
         if found != before:

@@ -124,7 +124,7 @@ def test_each_amount_has_a_name_and_a_command() -> None:
     (cap,) = limits({"per": "day", "usd": 5, "agent": "main", "model": "a b/*"})
     assert cap.key == "usd per day of agent main of model a b/*"
     assert cap.words == "$5.00 a day for agent main and model a b/*"
-    assert cap.raising() == "toolguard limits set day --usd 10 --agent main --model 'a b/*'"
+    assert cap.raising() == "toolguard limits set day --usd=10 --agent=main --model='a b/*'"
 
 
 @pytest.mark.parametrize(
@@ -136,3 +136,9 @@ def test_what_is_no_limit(limit: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError, match=r"limits\[0\]|limits\[\.\.\.\]"):
         parse({"limits": [limit]})
     assert SpendingLimit("day").usd is msgspec.UNSET
+
+
+def test_rounding_errors_do_not_keep_a_limit_open() -> None:
+    (cap,) = limits({"per": "day", "usd": 1})
+    assert 0.1 * 3 + 0.1 * 5 < 0.8 + 1e-9
+    assert [cap.state(sum([0.1] * many)) for many in (7, 8, 9, 10)] == ["free", "near", "near", "reached"]

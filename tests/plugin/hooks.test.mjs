@@ -1392,3 +1392,31 @@ describe("what a run hears", () => {
     assert.deepEqual(engine.asked, []);
   });
 });
+
+describe("before a run begins", () => {
+  const stop = { type: "stopped", stop: "The limit is reached." };
+  const asked = { type: "message", run: "", agent: "main", session: CTX.sessionKey, calls: [] };
+
+  test("a message in chat is answered without the model, a command is not", async () => {
+    const { engine, hooks } = gateway({ message: stop });
+    assert.deepEqual(await hooks.messageArriving({ content: "go on", sessionKey: CTX.sessionKey }, {}), {
+      handled: true, text: stop.stop,
+    });
+    assert.deepEqual(engine.asked, [asked]);
+    assert.equal(await hooks.messageArriving({ content: " /toolguard pending" }, CTX), undefined);
+    assert.equal(engine.asked.length, 1);
+  });
+
+  test("a run gets the text as its answer, a heartbeat none", async () => {
+    const { hooks } = gateway({ message: stop });
+    assert.deepEqual(await hooks.runBeginning({}, { ...CTX, trigger: "cron" }), { handled: true, reply: { text: stop.stop } });
+    assert.deepEqual(await hooks.runBeginning({}, { ...CTX, trigger: "heartbeat" }), { handled: true });
+  });
+
+  for (const [name, answer] of Object.entries({ "may begin": { type: "stopped" }, away: null, fails: { type: "error", error: "x" } }))
+    test(`it begins where the engine says or is: ${name}`, async () => {
+      const { hooks } = gateway(answer ? { message: answer } : {});
+      assert.equal(await hooks.messageArriving({ content: "go on" }, CTX), undefined);
+      assert.equal(await hooks.runBeginning({}, CTX), undefined);
+    });
+});

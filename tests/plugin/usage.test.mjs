@@ -39,6 +39,7 @@ describe("where metrics are wanted", () => {
   /** @type {[any, boolean][]} */
   const cases = [
     [undefined, false], [{}, false], [{ metrics: true }, false], [{ metrics: { enabled: "true" } }, false],
+    [{ limits: [] }, false], [{ limits: {} }, false], [{ limits: [{ per: "day", usd: 1 }] }, true],
     [{ metrics: { enabled: true } }, true], [{ metrics: { enabled: false } }, false],
   ];
   for (const [config, wanted] of cases) test(JSON.stringify(config) ?? "none", () => assert.equal(isMeasured(config), wanted));

@@ -20,7 +20,9 @@ from toolguard_engine.config.settings import LimitPeriod, SpendingLimit
 
 Unit = Literal["usd", "tokens"]
 DAY_MS = 24 * 3_600_000
+LimitState = Literal["free", "near", "reached"]
 WARN_SHARE = 0.8
+ROUNDING = 1e-9
 SMALL_USD = 0.1
 """Below it, a hundredth of a cent is shown."""
 
@@ -49,10 +51,15 @@ class SpendingCap(msgspec.Struct, frozen=True, dict=True):
         return f"{shown(self.amount, self.unit)} a {self.per}{f' for {of}' if of else ''}"
 
     def raising(self, amount: float | None = None) -> str:
-        """The command that sets another amount, by default the double."""
+        """The command that sets another amount, by default the double. `=`: redaction hides a word behind `--tokens`."""
         wanted = f"{2 * self.amount if amount is None else amount:.12g}"
-        named = [f"--{kind} {shlex.quote(name)}" for kind, name in (("agent", self.agent), ("model", self.model)) if name]
-        return " ".join([COMMAND, "set", self.per, f"--{self.unit} {wanted}", *named])
+        named = [f"--{kind}={shlex.quote(name)}" for kind, name in (("agent", self.agent), ("model", self.model)) if name]
+        return " ".join([COMMAND, "set", self.per, f"--{self.unit}={wanted}", *named])
+
+    def state(self, used: float) -> LimitState:
+        """Sums of money are compared up to rounding errors."""
+        share = used / self.amount + ROUNDING
+        return "reached" if share >= 1 else "near" if share >= WARN_SHARE else "free"
 
     def covers(self, agent: str, provider: str, model: str) -> bool:
         """Whether a model call counts."""

@@ -11,7 +11,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from toolguard_engine.config.spending_limits import WARN_SHARE, SpendingCap
+from toolguard_engine.config.spending_limits import SpendingCap
 from toolguard_engine.model.counted_sums import CountedSums, UsedCall
 
 MAX_SESSIONS = 1_000
@@ -114,7 +114,7 @@ class SpendingTotals:
             cap = each.cap
             if cap.agent in ("", agent) and (not cap.model or cap.covers(agent, provider, model)):
                 used = each.used(session)
-                if used >= cap.amount:
+                if cap.state(used) == "reached":
                     return cap, used
         return None
 
@@ -153,8 +153,9 @@ class SpendingTotals:
         for each in self._covered(call):
             total = each.of(call.session)
             total.used += _amount(each.cap, call)
-            close |= total.used >= WARN_SHARE * each.cap.amount
-            self._is_reached |= total.used >= each.cap.amount
+            state = each.cap.state(total.used)
+            close |= state != "free"
+            self._is_reached |= state == "reached"
         return close
 
     def _covered(self, call: UsedCall) -> list[_Cap]:
@@ -174,7 +175,7 @@ class SpendingTotals:
 
 def _is_reached(each: _Cap) -> bool:
     totals = each.sessions.values() if each.cap.per == "session" else (each.total,)
-    return any(total.used >= each.cap.amount for total in totals)
+    return any(each.cap.state(total.used) == "reached" for total in totals)
 
 
 def _amount(cap: SpendingCap, call: UsedCall) -> float:

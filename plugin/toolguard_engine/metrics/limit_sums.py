@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from toolguard_engine.config.settings import LimitPeriod
-from toolguard_engine.config.spending_limits import WARN_SHARE, SpendingCap, period
+from toolguard_engine.config.spending_limits import SpendingCap, period
 from toolguard_engine.metrics.queries import spending
 from toolguard_engine.metrics.steady_clock import JUMP_MS, STEADY_MS
 from toolguard_engine.model.counted_sums import CountedSums
@@ -110,7 +110,7 @@ class LimitSums:
         for cap in self.caps:
             of_sessions = sums.sessions.get(cap.key, {})
             used = of_sessions.items() if cap.per == "session" else [("", sums.amounts[cap.key])]
-            found += [NearLimit(cap, each, name) for name, each in used if WARN_SHARE <= each / cap.amount < 1]
+            found += [NearLimit(cap, each, name) for name, each in used if cap.state(each) == "near"]
         return found
 
     @staticmethod

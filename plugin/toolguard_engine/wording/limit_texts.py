@@ -1,4 +1,7 @@
-"""Texts about limits on cost and tokens. The first line for the model follows the block-reason protocol (`approval`)."""
+"""Texts about limits on cost and tokens. The first line for the model follows the block-reason protocol (`approval`).
+
+Commands stand at the end: redaction hides `--tokens=5` before most other characters.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,12 @@ def reached(words: str, used: str, per: str, command: str) -> str:
     """For a person. `words`: the limit; `command`: what raises it."""
     return (
         f"The limit of {words} is reached: {used} used. Agents do not go on before {UNTIL[per]}. "
-        f"`{NAMED}` shows what is used; `{command}` raises the limit."
+        f"`{NAMED}` shows what is used. To raise the limit, run: {command}"
     )
 
 
 def near(words: str, used: str, command: str) -> str:
-    return f"More than 80 % of the limit of {words} is used ({used}). At 100 % runs end; `{command}` raises the limit."
+    return f"More than 80 % of the limit of {words} is used ({used}). At 100 % runs end. To raise it, run: {command}"
 
 
 def unknown(why: str) -> str:
@@ -39,4 +42,4 @@ def blocked(prefix: str, reason: str) -> str:
 
 def note(reason: str) -> str:
     """For the model, behind the result of a call."""
-    return f"[TOOLGUARD NOTE] {reason} Finish what matters most, and tell the user."
+    return f"[TOOLGUARD NOTE] Finish what matters most, and tell the user: {reason}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from toolguard_engine.config.settings import LimitPeriod
-from toolguard_engine.config.spending_limits import DAY_MS, WARN_SHARE, SpendingCap, period
+from toolguard_engine.config.spending_limits import DAY_MS, SpendingCap, period
 from toolguard_engine.metrics.queries.decision_totals import SAVED_PER_LOOP
 from toolguard_engine.metrics.queries.row_values import money, text, whole
 from toolguard_engine.metrics.queries.sums import MAX_NAME
@@ -128,7 +128,7 @@ def _use(  # noqa: PLR0913 - the members of a result
         amount=cap.amount,
         used=money(used),
         share=used / cap.amount,
-        state="reached" if used >= cap.amount else "near" if used >= WARN_SHARE * cap.amount else "free",
+        state=cap.state(used),
         begins=begins,
         ends=ends,
         agent=cap.agent,
