@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
 import msgspec
@@ -26,6 +27,7 @@ from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.files.nonces import FileNonces
 
 KEY = bytes(range(32))
+LETTERS = ascii_uppercase + ascii_lowercase + digits + "-_"
 
 
 @pytest.fixture
@@ -191,6 +193,8 @@ def test_a_link_is_what_was_signed_and_nothing_else(entry: HeldCall, until: floa
     assert not link.is_signed(bytes(32))
     at, char = data.draw(st.integers(0, len(text) - 1)), data.draw(st.characters())
     other = text[:at] + char + text[at + 1 :]
+    with pytest.raises(LinkRefusedError, match="was changed"):
+        answer_links.read(text[:-1] + LETTERS[LETTERS.index(text[-1]) ^ 1])
     with suppress(LinkRefusedError):
         assert other == text or not answer_links.read(other).is_signed(KEY)
 
