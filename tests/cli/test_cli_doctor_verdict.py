@@ -138,7 +138,7 @@ def test_it_is_the_last_line(places: Places, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(engine_check, "_measured", lambda _python, _scratch: (0.2, 0.1))
     result = doctor.run(places, openclaw=())
     last = result.lines[-1]
-    assert (last.kind, last.text[:24]) == ("error", "NOT guarded: loaded: not")
+    assert (last.kind, last.text[:24]) == ("error", "NOT guarded: loaded: too")
     assert result.data["verdict"]["guarded"] == "no"
     assert result.data["verdict"]["why"][:2] == ["loaded", "plugin"]
     assert examined(places, openclaw=())["plugin"]["status"] == "error"

@@ -49,13 +49,13 @@ def test_nothing_is_there(tmp_path: Path) -> None:
     result = status.run(places)
     log = places.state_dir / "tool-guard.log"
     assert texts(result) == [
-        "NOT INSTALLED: not installed, and no gateway is running",
-        "toolguard install",
+        "NOT guarded: toolguard is not installed, and no gateway is running",
         f"not installed in {places.state_dir}",
         NO_ENGINE,
         f"no malformed call has been logged ({log})",
         "no call is waiting for approval",
         "budgets: shadow, 1.00 each, none used yet",
+        "toolguard install",
     ]
     assert result.data.pop("guard")["state"] == "not-installed"
     assert result.data == {
@@ -103,7 +103,7 @@ def test_installed(places: Places, link: bool) -> None:  # noqa: FBT001 - of a t
 def test_running(places: Places) -> None:
     engines.publish(places.state_dir, info())
     result = status.run(places)
-    assert texts(result)[3] == f"engine {LIVING} of gateway 7 (2026.9.6): {DONE}"
+    assert texts(result)[2] == f"engine {LIVING} of gateway 7 (2026.9.6): {DONE}"
     assert [engine["pid"] for engine in result.data["engines"]] == [LIVING]
     assert result.data["lastEngine"] is None
 
@@ -112,7 +112,7 @@ def test_ended(places: Places) -> None:
     engines.publish(places.state_dir, info(pid=3))
     engines.retire(places.state_dir, 3)
     result = status.run(places)
-    assert texts(result)[3] == f"no engine is running; the last one: {DONE}"
+    assert texts(result)[2] == f"no engine is running; the last one: {DONE}"
     assert result.data["engines"] == []
     assert result.data["lastEngine"]["gatewayPid"] == 7
 
@@ -132,7 +132,7 @@ def test_newest_lines_of_the_log(places: Places, log_path: str, place: str) -> N
     log.parent.mkdir(exist_ok=True)
     log.write_text("not JSON\n[1]\n" + "".join(json.dumps(entry(at)) + "\n" for at in range(7)))
     result = status.run(places)
-    assert texts(result)[4:10] == [
+    assert texts(result)[3:9] == [
         f"last malformed calls, from {log}:",
         *(f"  t{at}  m  read  corrected" for at in range(2, 7)),
     ]
@@ -210,7 +210,7 @@ def record_calls(path: Path, *calls: CallRecord) -> None:
 
 def test_nothing_was_recorded_yet(places: Places, metrics: Path) -> None:
     result = status.run(places)
-    assert texts(result)[-2:] == [
+    assert texts(result)[-3:-1] == [
         "usage: no model call has been recorded yet",
         "no dashboard is running; toolguard dashboard --open starts one",
     ]
@@ -226,7 +226,7 @@ def test_what_was_used(places: Places, metrics: Path) -> None:
     )
     result = status.run(places)
     today = "2 model calls, 7 tokens, ~$0.50 + ?"
-    assert texts(result)[-2] == f"usage today: {today}; in 7 days: 4 model calls, 2,007 tokens, ~$1.00 + ? (toolguard usage)"
+    assert texts(result)[-3] == f"usage today: {today}; in 7 days: 4 model calls, 2,007 tokens, ~$1.00 + ? (toolguard usage)"
     assert (result.data["usage"]["today"]["total"], result.data["usage"]["week"]["costUsd"]) == (7, 1.0)
 
 
@@ -242,7 +242,7 @@ def test_today_where_midnight_is_within_an_hour(
     with monkeypatch.context() as there:
         there.setenv("TZ", zone)
         time.tzset()
-        said = texts(status.run(places))[-2]
+        said = texts(status.run(places))[-3]
     time.tzset()
     assert said.startswith(words)
 
@@ -250,13 +250,13 @@ def test_today_where_midnight_is_within_an_hour(
 def test_metrics_that_were_on(places: Places, metrics: Path) -> None:
     record_calls(metrics, CallRecord(time.time_ns() // 1_000_000, "home", total=5))
     places.config.unlink()
-    assert texts(status.run(places))[-1] == "metrics are disabled: nothing new is recorded (metrics.enabled)"
+    assert texts(status.run(places))[-2] == "metrics are disabled: nothing new is recorded (metrics.enabled)"
 
 
 def test_a_metrics_file_that_is_none(places: Places, metrics: Path) -> None:
     metrics.write_text("Dear diary, " * 100)
     result = status.run(places)
-    assert [(line.kind, line.text) for line in result.lines[-2:]] == [
+    assert [(line.kind, line.text) for line in result.lines[-3:-1]] == [
         ("error", f"'{metrics}' is not a SQLite database"),
         ("info", "-> move it away, or name another file in metrics.dbPath"),
     ]

@@ -148,7 +148,7 @@ RESTART, INSTALL = "openclaw gateway restart", "toolguard install"
 OTHER = "the gateway on 127.0.0.1:1 runs with other settings than its config has now: failMode, neverBlock"
 AWAY = "a gateway answers on 127.0.0.1:1 and has loaded toolguard, but its engine is not running: "
 STATES: list[tuple[str, Callable[[Machine], None], str, str, str, str]] = [
-    ("not installed", not_installed, "not-installed", "not installed, and no gateway is running", INSTALL, "NOT guarded"),
+    ("not installed", not_installed, "not-installed", "toolguard is not installed, and", INSTALL, "NOT guarded"),
     ("not installed, a gateway runs", not_installed_and_running, "not-loaded", ANSWERS, INSTALL, "NOT guarded"),
     ("installed", lambda _: None, "installed", "no gateway is running; it loads", "openclaw gateway run", "INSTALLED"),
     ("disabled", disabled, "not-loaded", f"{ANSWERS}: plugins.entries.toolguard.enabled is false", INSTALL, "NOT guarded"),
@@ -163,6 +163,8 @@ STATES: list[tuple[str, Callable[[Machine], None], str, str, str, str]] = [
      "the gateway on 127.0.0.1:1 runs toolguard 0.0.8, not 0.1.0", RESTART, "partly guarded"),
     ("version before this report", lambda m: m.has_loaded(version="0.0.9", published=0.0), "old-version",
      "the gateway on 127.0.0.1:1 runs toolguard 0.0.9", RESTART, "partly guarded"),
+    ("no hooks are called", lambda m: m.has_loaded(seams={"hooks": "fails"}), "not-loaded",
+     "the gateway on 127.0.0.1:1 has loaded toolguard, but does not call its hooks", "toolguard doctor", "NOT guarded"),
     ("package replaced", lambda m: m.has_loaded(replaced="toolguard was replaced"), "old-version", "toolguard was replaced",
      RESTART, "partly guarded"),
     ("copied after it was loaded", lambda m: m.has_loaded(started=5.0), "old-version",
@@ -207,6 +209,15 @@ def test_each_state(
     (line,) = [each for each in shown.lines if each.text.endswith(proof.text)]
     assert line.text.startswith("GUARDED since ") is (state == "guarded")
     assert shown.data["guard"]["state"] == state
+
+
+def test_the_newest_engine_counts(machine: Machine) -> None:
+    machine.has_loaded(version="0.0.1", pid=72, started=NOW - 60)
+    machine.processes |= {72: EngineProcess((GATEWAY,), NOW - 60)}
+    assert guard_proof.look(machine.places).state == "old-version"
+    machine.has_loaded()
+    machine.processes |= {72: EngineProcess((GATEWAY,), NOW - 60)}
+    assert guard_proof.look(machine.places).guards
 
 
 def test_the_worst_gateway_counts(machine: Machine) -> None:

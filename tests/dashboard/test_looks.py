@@ -305,6 +305,7 @@ def test_pictures(machine: Machine, visits: Visits, tmp_path: Path, tab: str, re
         page.get_by_text(reach, exact=True).click()
     expect(page.locator("#connection")).to_have_attribute("data-state", "live")
     expect(page.locator("[role=tabpanel]:not([hidden]) [aria-busy]")).to_have_count(0)
+    expect(page.locator("#foot")).to_contain_text("toolguard")  # the gateways are known
     page.mouse.move(0, 0)
     target = (Path(PICTURES) if PICTURES else tmp_path) / f"dashboard-{tab}.png"
     page.screenshot(path=target)

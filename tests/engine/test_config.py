@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from toolguard_engine.config import plugin_manifest
-from toolguard_engine.config.settings import AgentConfig, Config, MetricsConfig, metrics_of, parse
+from toolguard_engine.config.settings import AgentConfig, Config, MetricsConfig, digests, metrics_of, parse
 
 SEED_EXAMPLE = {"maxIdenticalFailures": 2, "maxFailuresPerTurn": 5, "logPath": "~/.openclaw/tool-guard.log"}
 
@@ -257,3 +257,20 @@ def test_what_an_agent_has_of_its_own_is_laid_over_field_by_field() -> None:
         "detectors": {"genericRepeat": False, "knownPollNoProgress": True, "pingPong": False},
         "postCompactionGuard": {"windowSize": 3},
     }
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differing"),
+    [
+        ({}, {"mode": "enforce", "budget": {"size": 1}, "logPath": "~/.openclaw/tool-guard.log"}, set()),
+        ({"storePath": "~/x/calls.json"}, {"storePath": "/home/me/x/calls.json"}, set()),
+        ({"budget": {"size": 2, "mode": "soft"}}, {"budget": {"mode": "soft", "size": 2.0}}, set()),
+        ({"metrics": {"dbPath": "~/a.db"}}, {"metrics": {"dbPath": "/home/me/b.db"}}, {"metrics"}),
+        ({"neverBlock": ["a"]}, {"neverBlock": ["b"], "mode": "soft"}, {"neverBlock", "mode"}),
+        ({"failMode": "open"}, {}, {"failMode"}),
+    ],
+)
+def test_digests_tell_settings_apart(one: dict[str, Any], other: dict[str, Any], differing: set[str]) -> None:
+    """Not how they are written: with defaults filled in, and with the home in the place of `~`."""
+    found = [digests(parse(each)) for each in (one, other)]
+    assert {name for name in {**found[0], **found[1]} if found[0].get(name) != found[1].get(name)} == differing

@@ -60,11 +60,12 @@ def doctor(
 ) -> Result:
     """Check that the guard really guards.
 
-    Each problem is shown with its fix. The last line says GUARDED, INSTALLED, partly guarded, OBSERVING or NOT guarded.
-    GUARDED means that the running gateway has loaded this version with these settings; INSTALLED means that no gateway is
-    running; OBSERVING means mode shadow: calls are judged and logged, but never held or blocked. The exit code is 1 if any
-    check fails or the last line says NOT guarded, and 0 otherwise, even if there are warnings. Asking OpenClaw for its hooks
-    takes a few seconds.
+    Each problem is shown with its fix. The last line says GUARDED, partly guarded, OBSERVING or NOT guarded. OBSERVING means
+    mode shadow: calls are judged and logged, but never held or blocked. The exit code is 1 if any check fails or the last
+    line says NOT guarded, and 0 otherwise, even if there are warnings. Asking OpenClaw for its hooks takes a few seconds.
+
+    GUARDED means that the running gateway has loaded this version with these settings. If no gateway is running, the last
+    line says INSTALLED, and if something could not be checked, not proved.
 
     --fix shows what it would repair and asks, then checks again. --live starts your OpenClaw in a temporary folder, without
     your settings and with a scripted model only; it takes up to a minute.

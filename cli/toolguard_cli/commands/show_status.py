@@ -45,11 +45,10 @@ def run(places: Places) -> Result:
     entries = tail(log)
     held = overview.look(places, time.time())
     used, limits = usage_lines.look(places), _limits_view(places)
-    weaker = accepted_view.look(places)
-    proof = guard_proof.look(places)
+    weaker, proof = accepted_view.look(places), guard_proof.look(places)
     lines = [
+        *guard_lines.lines(proof if known else replace(proof, fix="")),
         *_stopped(held),
-        *guard_lines.lines(proof),
         *overview.first_lines(held),
         *_invalid(wrong),
         *accepted_view.lines(weaker, places),
@@ -61,6 +60,8 @@ def run(places: Places) -> Result:
         *usage_lines.lines(used),
         *_limits(limits),
     ]
+    if known is None:
+        lines.append(Line("next", "toolguard install"))
     data = {
         "guard": asdict(proof),
         "installed": known is not None,

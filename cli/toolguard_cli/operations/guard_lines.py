@@ -16,7 +16,7 @@ KINDS: dict[guard_proof.State, tuple[Kind, str]] = {
     "observing": ("warn", "OBSERVING"),
     "installed": ("info", "INSTALLED"),
     "port-taken": ("warn", "INSTALLED"),
-    "not-installed": ("warn", "NOT INSTALLED"),
+    "not-installed": ("warn", "NOT guarded"),
     "unknown": ("warn", "not proved"),
     "unreadable": ("warn", "not proved"),
     "old-version": ("error", "partly guarded"),

@@ -200,8 +200,9 @@ def _is_since(moment: float, info: EngineInfo) -> bool:
 def _of(gateway: GatewayProcess, given: Wanted, machine: MachineView) -> GuardProof:
     """What this gateway of the state directory has loaded."""
     living = [info for info in given.engines if _runs(info, gateway, machine)]
-    state, text, fix = _of_engine(gateway, living[-1], given) if living else _without_engine(gateway, given)
-    since = living[-1].started if living else gateway.started
+    newest = max(living, key=lambda info: info.started, default=None)  # another one is about to end after a reload
+    state, text, fix = _of_engine(gateway, newest, given) if newest else _without_engine(gateway, given)
+    since = newest.started if newest else gateway.started
     return GuardProof(state, printable.plain(text), fix, since, gateway.pid, gateway.address, given.reloads)
 
 
@@ -225,12 +226,11 @@ def _of_engine(gateway: GatewayProcess, info: EngineInfo, given: Wanted) -> tupl
     if info.replaced or info.started < given.copied:
         text = info.replaced or f"{where} has loaded an earlier copy of toolguard {__version__}"
         return "old-version", text, f"{first}{RESTART}"
+    if info.seams.get("hooks") == "fails":
+        return "not-loaded", f"{where} has loaded toolguard, but does not call its hooks", given.command("doctor")
     if given.settings is None:
-        return (
-            "old-settings",
-            f"{where} runs with earlier settings: those in its config are invalid",
-            given.command("config", "validate"),
-        )
+        text = f"{where} runs with earlier settings: those in its config are invalid"
+        return "old-settings", text, given.command("config", "validate")
     if names := _differing(info.settings, given.settings, given.varying):
         text = f"{where} runs with other settings than its config has now: {', '.join(names)}"
         return "old-settings", text, f"wait 8 s; if it still does: {RESTART}" if given.reloads else RESTART
@@ -254,7 +254,7 @@ def _without_gateway(given: Wanted, machine: MachineView, running: list[GatewayP
     if found == "gateway":
         return _by_another(given, where, running)
     if not given.installed:
-        return GuardProof("not-installed", "not installed, and no gateway is running", given.command("install"))
+        return GuardProof("not-installed", "toolguard is not installed, and no gateway is running", given.command("install"))
     if given.off:
         return GuardProof("not-loaded", f"no gateway is running, and none would load toolguard: {given.off}", given.load)
     if found == "other":
