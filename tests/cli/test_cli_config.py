@@ -49,6 +49,16 @@ TEXT = """\
   },
 }
 """
+APPROVAL = {
+    "mode": "nonce",
+    "prefix": "TOOLGUARD",
+    "wake": True,
+    "agentTool": False,
+    "answerLinks": False,
+    "answerLinkMs": 900_000,
+}
+"""The defaults."""
+
 OFFLINE = ChangeOptions(offline=True)
 OTHER_AGENTS = "agents means toolguard's settings here; use --root for OpenClaw's"
 LATER = "no gateway with toolguard is running; it applies this when it starts"
@@ -794,7 +804,7 @@ def test_control_characters_do_not_reach_the_terminal(places: Places) -> None:
         ("mode", False, "soft", "file", 10),
         ("alwaysBlock[0]", False, "gateway", "file", 12),
         ("failMode", False, "closed", "default", 0),
-        ("approval", False, {"mode": "nonce", "prefix": "TOOLGUARD", "wake": True, "agentTool": False}, "default", 0),
+        ("approval", False, APPROVAL, "default", 0),
         ("agents.main.mode", False, "soft", "general", 10),
         ("agents.main.escalationThreshold", False, 36, "general", 0),
         ("agents", False, {}, "default", 0),
@@ -813,12 +823,7 @@ def test_get(places: Places, path: str, root: bool, value: object, source: str, 
 
 def test_get_of_our_settings_has_defaults_for_what_is_not_written(places: Places) -> None:
     write(places, TEXT.replace("mode: 'soft'", "mode: 'soft', approval: { wake: false }"))
-    assert get.run(places, "approval", root=False).data["value"] == {
-        "mode": "nonce",
-        "prefix": "TOOLGUARD",
-        "wake": False,
-        "agentTool": False,
-    }
+    assert get.run(places, "approval", root=False).data["value"] == APPROVAL | {"wake": False}
 
 
 @pytest.mark.parametrize(

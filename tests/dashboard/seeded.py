@@ -65,9 +65,9 @@ BLOCKED = (
     ),
 )
 FAULTY = (
-    ("read", "malformed.missing", "path is missing", "{}"),
-    ("edit", "malformed.missing", "newText is missing", '{ path: "notes.md" }'),
-    ("exec", "malformed.type", "command is no text", '{ command: ["ls"] }'),
+    ("read", "malformed.missing-parameter", "path is missing", "{}"),
+    ("edit", "malformed.missing-parameter", "newText is missing", '{ path: "notes.md" }'),
+    ("exec", "malformed.validation", "command is no text", '{ command: ["ls"] }'),
 )
 
 

@@ -18,6 +18,7 @@ from visitor import PHONE, TABS, Visits
 
 from gate import sampled
 from toolguard_engine.approvals.standing import Standing
+from toolguard_engine.model.held_details import HeldDetails, HeldEffect, HeldRule
 
 PICTURES = os.environ.get("TOOLGUARD_DASHBOARD_PICTURES")
 """The folder for the README's pictures, where they are wanted."""
@@ -26,6 +27,8 @@ PICTURES = os.environ.get("TOOLGUARD_DASHBOARD_PICTURES")
 @pytest.fixture(scope="module")
 def machine() -> Iterator[Machine]:
     with Machine() as running:
+        lab = running.gateways[LAB].config
+        lab.write_text(lab.read_text().replace('mode: "enforce"', 'limits: [{ per: "day", usd: 5 }], mode: "enforce"'))
         now = time.time_ns() // 1_000_000
         running.record(seeded.calls(now), seeded.verdicts(now))
         running.stand(
@@ -33,6 +36,7 @@ def machine() -> Iterator[Machine]:
             Standing("research", "agent:research:daily", trust=0.7, spent=0.2, touched=time.time() - 900),
             Standing("family", "agent:family:main", trust=0.81, spent=0.45, touched=time.time() - 4_000),
         )
+        hold(running.places, now=time.time() - 9_000, lasts=600, reason=seeded.HELD[0][1], binding="missed")
         for number, (code, reason, shown) in enumerate(seeded.HELD):
             agent = ("main", "builder")[number % 2]
             hold(
@@ -43,11 +47,29 @@ def machine() -> Iterator[Machine]:
                 session=f"agent:{agent}:inbox",
                 code=code,
                 reason=reason,
-                shown=shown,
                 whole=number < 3,
+                **(dangers(running) if number == 0 else {"shown": shown}),
                 cwd="/srv/www",
             )
         yield running
+
+
+def dangers(machine: Machine) -> dict[str, Any]:
+    """A call that would do several things."""
+    releases = machine.root / "releases"
+    releases.mkdir()
+    for name in range(12):
+        (releases / f"{name}.tar").write_bytes(b"x" * 30_000)
+    effects = (
+        HeldEffect("delete", "/srv/www/releases", str(releases), ("recursive",), "in-workspace"),
+        HeldEffect("drop", "the database shop"),
+    )
+    reasons = {
+        "filesystem.delete-recursive": "It permanently deletes a folder with everything in it.",
+        "databases.drop": "It drops a database.",
+    }
+    rules = tuple(HeldRule(rule, reason) for rule, reason in reasons.items())
+    return {"details": HeldDetails(effects, rules), "shown": '{ command: "rm -rf releases && dropdb shop" }'}
 
 
 def is_dark(page: Page) -> bool:
@@ -283,6 +305,7 @@ def test_pictures(machine: Machine, visits: Visits, tmp_path: Path, tab: str, re
         page.get_by_text(reach, exact=True).click()
     expect(page.locator("#connection")).to_have_attribute("data-state", "live")
     expect(page.locator("[role=tabpanel]:not([hidden]) [aria-busy]")).to_have_count(0)
+    expect(page.locator("#foot")).to_contain_text("toolguard")  # the gateways are known
     page.mouse.move(0, 0)
     target = (Path(PICTURES) if PICTURES else tmp_path) / f"dashboard-{tab}.png"
     page.screenshot(path=target)

@@ -24,7 +24,7 @@ from toolguard_engine.stores.sqlite.standings import FileStandings
 
 GETS = (
     "/api/overview", "/api/timeseries", "/api/gateways", f"/api/gateway/{NAMES[0]}", "/api/models", "/api/live",
-    "/api/decisions", "/api/guard", "/api/state", "/api/pending",
+    "/api/decisions", "/api/guard", "/api/state", "/api/pending", "/api/settled", "/api/spending",
 )  # fmt: skip
 
 

@@ -122,9 +122,9 @@ export class App {
     say(this.mayChange ? "Changes are enabled." : "The token is wrong.", this.mayChange ? "good" : "bad");
   }
 
-  /** Explains why controls are disabled; null if they are not. */
+  /** Explains why controls are disabled; null if they are not, or if that is not known yet. */
   lockNote() {
-    if (this.mayChange) return null;
+    if (this.mayChange || !this.state) return null;
     return el(
       "p",
       { class: "notice", id: "lock-note" },
