@@ -1,4 +1,4 @@
-// The chat command `/toolguard approve|deny|pending|checkpoint|kill-switch|accept`, answered without the model, and the
+// The chat command `/toolguard approve|deny|revive|pending|checkpoint|kill-switch|accept`, answered without the model, and the
 // agent's approval tool, if the settings allow it.
 
 /** @typedef {Pick<import("./engine.mjs").Engine, "ask">} Engine */
@@ -8,13 +8,14 @@ const USAGE = [
   "Usage: /toolguard pending - list the held calls",
   "/toolguard approve <nonce> - let the call run once",
   "/toolguard deny <nonce> [reason] - refuse the call",
+  "/toolguard revive <nonce> - ask the agent to make a call again that expired unanswered; it is held anew",
   "/toolguard checkpoint - confirm that you reviewed the work: refill the budget of this chat's agent; checkpoint all - of every chat",
   "/toolguard kill-switch on|off [reason] - block every call of every agent, or let them run again",
   "/toolguard accept <mark> - accept weaker settings (/toolguard pending shows them and the mark)",
 ].join("\n");
 const OWNER_ONLY = "Only the owner of this gateway may use this command.";
 const ALONE = new Set(["pending", "accept"]);
-const WITH_NONCE = new Set(["approve", "deny"]);
+const WITH_NONCE = new Set(["approve", "deny", "revive"]);
 const SWITCHED = new Set(["on", "off"]);
 const NO_ANSWER = "The guard is not answering. Run `toolguard doctor` in a terminal.";
 

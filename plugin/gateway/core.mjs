@@ -18,6 +18,7 @@ import { waitingFor } from "./reports.mjs";
 import { Runs } from "./runs.mjs";
 import { Seams, Trace } from "./seams.mjs";
 import { isMeasured, Usage } from "./usage.mjs";
+import { Answerer } from "./answerer.mjs";
 import { Waker } from "./waker.mjs";
 
 /** @typedef {{ engine: Engine, hooks: Hooks, trace: Trace, waker: Waker, order: OrderWatch, dashboard: Dashboard, notifier: Notifier, usage: Usage | null }} Core */
@@ -101,11 +102,13 @@ function makeCore(api, root, version, logger) {
     engine.note({ type: "seams", seams: seams.evidence });
     hooks.engineReady();
   };
+  const told = (/** @type {any} */ message) =>
+    message.type === "decided" ? hooks.decided(message) : void waker.wake(message);
   const engine = new Engine(engineCommand(root, state, api.pluginConfig), {
     stateDir: state, config: api.pluginConfig ?? {}, gateway: gatewayName(state), gatewayPid: process.pid,
     host: String(api.runtime?.version ?? ""), plugin: version, configPath: configPath(state), root,
     conversation: isGivenConversation(api), entry: process.argv[1] ?? "",
-  }, logger, announce, (message) => void waker.wake(message), { configStamp: () => stampOf(configPath(state)) });
+  }, logger, announce, told, { configStamp: () => stampOf(configPath(state)) });
   const seams = new Seams((name, evidence) => {
     logSeam(logger, name, evidence);
     announce();
@@ -118,7 +121,8 @@ function makeCore(api, root, version, logger) {
     engine.note({ type: "warned", text });
   });
   const places = placesOf(root, state, api.pluginConfig);
-  const hooks = new Hooks(engine, api.pluginConfig, runs, seams, trace, order, workspaces(api), state, places, waitingFor(state));
+  const hooks = new Hooks(engine, api.pluginConfig, runs, seams, trace, order, workspaces(api), state, places, waitingFor(state),
+    new Answerer(logger, () => api.runtime?.config?.current?.() ?? api.config));
   const dashboard = new Dashboard(dashboardCommand(root, state, configPath(state), api.pluginConfig), logger, version);
   const notifier = new Notifier(notifierCommand(root, state, configPath(state), api.pluginConfig), api.pluginConfig, logger, version);
   const usage = isMeasured(api.pluginConfig) ? new Usage(engine, runs) : null;

@@ -52,19 +52,25 @@ export class Hooks {
    * @param {string} state the gateway's state directory
    * @param {() => Places} [places] the protected places
    * @param {import("./reports.mjs").Waiting} [waiting] reports for the engine
+   * @param {Pick<import("./answerer.mjs").Answerer, "answer">} [answerer] of the gateway's own prompts
    */
-  constructor(engine, config, runs, seams, trace, order, workspace, state, places, waiting) {
+  constructor(engine, config, runs, seams, trace, order, workspace, state, places, waiting, answerer) {
     this.#engine = engine;
     this.#config = config ?? {};
     this.#runs = runs;
     this.#seams = seams;
     this.#trace = trace;
     this.#order = order;
-    this.#prompts = new Prompts(engine, runs);
+    this.#prompts = new Prompts(engine, runs, answerer);
     this.#workspace = workspace;
     this.#state = state;
     this.#places = places ?? (() => new Places(factsOf(state, "", config)));
     this.#reports = new Reports(engine, waiting);
+  }
+
+  /** @param {any} message of the engine: a held call was decided on elsewhere */
+  decided({ nonce, decision }) {
+    this.#prompts.decided(nonce, decision);
   }
 
   /** The engine is ready, perhaps again: sends the reports that it missed. */

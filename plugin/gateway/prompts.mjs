@@ -1,5 +1,6 @@
 // The gateway's own approval prompt (`approval.mode: "native"`). If it cannot be shown, the call is held under its nonce: the
-// gateway does not report in advance whether anyone can be asked, it cancels the prompt at once.
+// gateway does not report in advance whether anyone can be asked, it cancels the prompt at once. The same holds if the prompt
+// ends before the call has waited long enough: the gateway asks for at most ten minutes.
 
 import { part } from "./runs.mjs";
 
@@ -20,14 +21,30 @@ export class Prompts {
   #runs;
   /** @type {WeakSet<Run>} runs in which nobody can be asked */
   #alone = new WeakSet();
+  #answerer;
+  /** @type {Map<string, { session: string, id: string }[]>} the calls that are asked about, by nonce */
+  #open = new Map();
 
   /**
    * @param {Pick<import("./engine.mjs").Engine, "ask">} engine
    * @param {Runs} runs
+   * @param {Pick<import("./answerer.mjs").Answerer, "answer">} [answerer]
    */
-  constructor(engine, runs) {
+  constructor(engine, runs, answerer) {
     this.#engine = engine;
     this.#runs = runs;
+    this.#answerer = answerer;
+  }
+
+  /**
+   * A person has decided elsewhere: a yes is for one call, a no for all that wait under this nonce.
+   * @param {string} nonce
+   * @param {"approve" | "deny"} decision
+   */
+  decided(nonce, decision) {
+    const open = this.#open.get(nonce) ?? [];
+    for (const prompt of decision === "approve" ? open.slice(0, 1) : [...open])
+      void this.#answerer?.answer(nonce, decision, prompt, () => this.#open.get(nonce)?.includes(prompt) === true);
   }
 
   /**
@@ -49,8 +66,12 @@ export class Prompts {
   ask(answer, params, run, session, id) {
     const { nonce, title, description, severity, timeoutMs } = answer.prompt;
     this.#runs.call(session, id, { ran: NOTHING });
+    const prompt = { session, id };
+    this.#open.set(nonce, [...(this.#open.get(nonce) ?? []), prompt]);
     const onResolution = (/** @type {string} */ decision) => {
-      const outcome = OUTCOMES[decision] ?? "denied";
+      this.#closed(nonce, prompt);
+      const goesOn = decision === "timeout" && timeoutMs > LONGEST_MS;
+      const outcome = goesOn ? "unavailable" : OUTCOMES[decision] ?? "denied";
       void this.#engine.ask({ type: "resolved", nonce, outcome }); // a question, not a note: it waits for an engine that is restarting
       this.#runs.call(session, id, { ran: outcome === "used" ? params : null });
       if (outcome !== "unavailable") return;
@@ -63,6 +84,16 @@ export class Prompts {
       allowedDecisions: ["allow-once", "deny"], onResolution,
     };
     return { params, requireApproval };
+  }
+
+  /**
+   * @param {string} nonce
+   * @param {{ session: string, id: string }} prompt
+   */
+  #closed(nonce, prompt) {
+    const left = (this.#open.get(nonce) ?? []).filter((one) => one !== prompt);
+    if (left.length) this.#open.set(nonce, left);
+    else this.#open.delete(nonce);
   }
 
   /**

@@ -20,6 +20,7 @@ from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config, parse
 from toolguard_engine.model.call import Call, Verdict
+from toolguard_engine.model.held_details import ExactCall
 from toolguard_engine.server.held_call_decisions import MAX_DESCRIPTION, MAX_TITLE, Approvals, Settled, prompt_for
 from toolguard_engine.server.session import Session
 from toolguard_engine.server.session_state import Setup
@@ -100,7 +101,7 @@ def test_held(desk: Desk) -> None:
         HeldCall(
             nonce=nonce, binding=settled.entry.binding, tool="exec", agent="main", session="agent:main:main", run="r",
             code="rule.recursive-delete", reason="It deletes whole folders.", shown='exec({ command: "rm -rf build" })',
-            created=NOW, expires=NOW + 300, cwd=CALL.cwd,
+            created=NOW, expires=NOW + 300, cwd=CALL.cwd, exact=ExactCall("rm -rf build", cwd=CALL.cwd),
         ),
         fresh=True,
     )  # fmt: skip

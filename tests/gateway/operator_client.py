@@ -123,13 +123,14 @@ class Operator:
     @contextmanager
     def deciding(self, decision: str) -> Iterator[list[dict[str, Any]]]:
         """Answers every prompt at once like this; the list is filled with the prompts."""
+        with self.watching(lambda _: decision) as asked:
+            yield asked
+
+    @contextmanager
+    def watching(self, decide: Callable[[dict[str, Any]], str]) -> Iterator[list[dict[str, Any]]]:
+        """Answers every prompt with what this returns, if that is not empty."""
         asked: list[dict[str, Any]] = []
-
-        def decide(prompt: dict[str, Any]) -> str:
-            asked.append(prompt)
-            return decision
-
-        self._decide = decide
+        self._decide = lambda prompt: asked.append(prompt) or decide(prompt)
         try:
             yield asked
         finally:
@@ -162,11 +163,10 @@ class Operator:
             with self._news:
                 self.events.append(frame)
                 self._news.notify_all()
-            if frame["event"] == "plugin.approval.requested" and self._decide:
-                decision = self._decide(frame["payload"])
-                self._send(
-                    str(uuid.uuid4()), "plugin.approval.resolve", {"id": frame["payload"]["id"], "decision": decision}
-                )
+            asks = frame["event"] == "plugin.approval.requested" and self._decide
+            if asks and (decision := asks(frame["payload"])):
+                answer = {"id": frame["payload"]["id"], "decision": decision}
+                self._send(str(uuid.uuid4()), "plugin.approval.resolve", answer)
 
     def __enter__(self) -> Self:
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from gateway_stage import NEW_HOST, Played, Stage, audit, nonces, once
 from operator_client import CAN_BE_ASKED, OWNER, Operator
 from shared_gateway import Shared
 from toolguard_cli.rig import scripted_model
-from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.approvals.ledger import Decision, HeldCall
 
 ESCALATE = "TOOLGUARD_ESCALATE|"
 GATEWAY_REFUSES = "Plugin approval unavailable"
@@ -232,3 +233,23 @@ def test_a_call_inside_tool_search_waits_under_its_nonce(stage) -> None:
         assert owner.chat("agent:main:room", f"/toolguard approve {entry.nonce}").startswith("approved ")
     assert '\\"sessions\\"' in play(stage, session, listing(5)).results[-1]
     assert [entry.status for entry in book(stage, session)] == ["used"]
+
+
+@pytest.mark.parametrize(("command", "answers"), [("approve", "Successfully wrote"), ("deny", "Denied by user")])
+def test_a_decision_elsewhere_answers_the_prompt(stage, person, command: str, answers: str) -> None:
+    """The terminal and the prompt are one book: the run goes on at once, and nothing is left open in either."""
+    session, name = f"agent:main:elsewhere-{command}", f"elsewhere-{command}.txt"
+
+    def decide(prompt: dict[str, Any]) -> str:
+        (entry,) = book(stage, session)
+        getattr(nonces(stage.home), command)(entry.nonce, Decision("anna", "cli"), time.time(), 30)
+        return ""
+
+    with person.watching(decide) as asked:
+        played = play(stage, session, writing(name))
+    assert len(asked) == 1
+    assert answers in played.results[0]
+    assert (content(stage, name) == "judged\n") == (command == "approve")
+    (entry,) = book(stage, session)
+    assert (entry.status, entry.where) == ("used" if command == "approve" else "denied", "cli")
+    assert person.call("plugin.approval.list", {}) in ([], {"approvals": []})

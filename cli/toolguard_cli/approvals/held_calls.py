@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -81,6 +82,19 @@ def details(entry: HeldCall, now: float) -> list[str]:
     ]
     head = f"{entry.nonce} waits for approval, {replies.state(entry, now)}"
     return [head, *(f"  {name:<8} {printable.plain(value) or '-'}" for name, value in rows)]
+
+
+@dataclass(frozen=True)
+class Dangers:
+    """All that is known of what a held call would do: one line for each effect, and for each rule with its severity."""
+
+    effects: list[str]
+    rules: list[str]
+
+
+def dangers(entry: HeldCall) -> Dangers:
+    """Pure, for notifications: without what is on disk now. Printable, redacted and bounded."""
+    return Dangers(call_preview.effects(entry.details), call_preview.rules(entry.details) or [printable.plain(entry.reason)])
 
 
 def would_do(entry: HeldCall, now: float) -> list[str]:

@@ -12,6 +12,7 @@ from toolguard_engine.wording.printable import cut, duration, moment, plain
 
 MAX_MATCHES = 5
 MAX_LINES = 50
+DAY = 86_400.0
 WIDTH = 120
 """Characters of a line about one call."""
 
@@ -130,6 +131,14 @@ def missed(entries: Iterable[HeldCall], now: float, seconds: float = math.inf) -
     latest = {entry.binding: entry for entry in sorted(now_known(entries, now).entries, key=lambda e: (e.created, e.nonce))}
     found = [e for e in latest.values() if is_missed(e) and now < e.decided + seconds]
     return sorted(found, key=lambda e: (-e.decided, e.nonce))
+
+
+def missed_lines(entries: Iterable[HeldCall], now: float) -> list[str]:
+    """For chat: the calls that nobody answered in the last day, and how to revive one."""
+    found = missed(entries, now, DAY)
+    lines = [f"expired unanswered: {cut(f'{e.nonce}  {_name(e)}  {plain(e.shown)}', WIDTH)}" for e in found[:MAX_MATCHES]]
+    more = [f"... and {len(found) - MAX_MATCHES} more"] if len(found) > MAX_MATCHES else []
+    return [*lines, *more, *(["/toolguard revive <nonce> asks the agent to make the call again"] if found else [])]
 
 
 def now_known(entries: Iterable[HeldCall], now: float) -> Ledger:

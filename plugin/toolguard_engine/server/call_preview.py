@@ -35,9 +35,15 @@ def lines(details: HeldDetails | None, now: float, more: Facts | None = None) ->
 
 
 def rules(details: HeldDetails | None) -> list[str]:
-    """One line for each rule, the strongest first."""
-    found = sorted(details.rules, key=lambda rule: -rule.strength) if details else []
-    return [printable.plain(f"{rule.rule}: {rule.reason}") for rule in found]
+    """One line for each rule, those with a severity first, then the strongest."""
+    found = sorted(details.rules, key=lambda rule: (not rule.severity, -rule.strength)) if details else []
+    return [printable.plain(f"{rule.rule}{f' ({rule.severity})' * bool(rule.severity)}: {rule.reason}") for rule in found]
+
+
+def effects(details: HeldDetails | None) -> list[str]:
+    """As `lines`, without a look at the disk."""
+    found = [_line(effect) for effect in details.effects] if details else []
+    return [*found, *([f"and {details.more} more"] if details and details.more else [])]
 
 
 def _line(effect: HeldEffect, *facts: str) -> str:

@@ -27,7 +27,7 @@ from toolguard_engine.wording.redact import cut
 
 MAX_TITLE, MAX_DESCRIPTION = 80, 512
 """What the gateway's own prompt takes."""
-MAX_PROMPT_REASON, MAX_PROMPT_CALL = 120, 360
+MAX_PROMPT_REASON, MAX_PROMPT_REASONS, MIN_PROMPT_CALL = 120, 250, 200
 
 
 @dataclass(frozen=True)
@@ -126,6 +126,8 @@ class Approvals:
             elif message.action == "approve":
                 window = config.approval_window_ms / 1000
                 text = replies.approved(self._nonces.approve(message.nonce, decision, now, window), int(window))
+            elif message.action == "revive":
+                text = replies.revived(self._nonces.revive(message.nonce, decision, now))
             else:
                 lasts = config.pending_timeout_ms / 1000
                 text = replies.denied(self._nonces.deny(message.nonce, decision, now, lasts))
@@ -161,7 +163,7 @@ class Approvals:
 
 def _pending_lines(entries: list[HeldCall], now: float) -> list[str]:
     """For chat: the calls that wait and, if it is one, what it would do."""
-    lines = replies.pending_lines(entries, now)
+    lines = [*replies.pending_lines(entries, now), *replies.missed_lines(entries, now)]
     found = replies.waiting(entries, now)
     if len(found) != 1:
         return lines
@@ -170,12 +172,27 @@ def _pending_lines(entries: list[HeldCall], now: float) -> list[str]:
 
 def prompt_for(entry: HeldCall, now: float) -> messages.Prompt:
     """The same call for the gateway's own prompt, within what that can show, for as long as it waits."""
+    reasons = _reasons(entry)
+    call = approval_texts.ends(entry.shown, max(MIN_PROMPT_CALL, MAX_DESCRIPTION - 32 - len(reasons)))
     return messages.Prompt(
         nonce=entry.nonce,
         title=cut(f"{entry.tool} waits for your approval", MAX_TITLE - 20),
-        description=f"{cut(entry.reason, MAX_PROMPT_REASON)} {approval_texts.ends(entry.shown, MAX_PROMPT_CALL)}",
+        description=f"{reasons} {call}",
         timeout_ms=max(1_000, int((entry.expires - now) * 1000)),
     )
+
+
+def _reasons(entry: HeldCall) -> str:
+    """Why it was held, and what else its rules say; how many of them there was no room for."""
+    rules = sorted(entry.details.rules, key=lambda rule: -rule.strength) if entry.details else []
+    others = [text for text in dict.fromkeys(rule.reason for rule in rules) if text not in entry.reason]
+    shown = [cut(entry.reason, MAX_PROMPT_REASON)]
+    for text in others:
+        if sum(map(len, shown)) + len(text) > MAX_PROMPT_REASONS:
+            break
+        shown.append(text)
+    left = len(others) + 1 - len(shown)
+    return " ".join([*shown, *([f"And {left} more, see toolguard pending."] if left else [])])
 
 
 def _request(verdict: Verdict, call: Call, config: Config, now: float) -> HeldCall:

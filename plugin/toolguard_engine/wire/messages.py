@@ -87,8 +87,7 @@ class ParamsChanged(Place, frozen=True, tag="ran"):
 
 
 class PersonDecision(Wire, frozen=True, tag="decide"):
-    """A person's word, or the agent's where that is allowed: `where` is `chat` or `tool`. Answer: `Told`. `lasts`: approve
-    exactly this call for that long (`1h`, `1d`, `1w`).
+    """A person's word, or the agent's where that is allowed: `where` is `chat` or `tool`. Answer: `Told`.
 
     `checkpoint` is for `session`, for all where `nonce` is `all`; for `kill-switch` `nonce` is `on` or `off`; `accept` is
     for all settings that became weaker, with the mark of what was shown as `nonce`.
@@ -101,7 +100,6 @@ class PersonDecision(Wire, frozen=True, tag="decide"):
     by: Name = ""
     why: Name = ""
     session: Name = ""
-    lasts: Name = ""
 
 
 class Resolved(Wire, frozen=True, tag="resolved"):
