@@ -68,8 +68,8 @@ class LimitSums:
         self._state = ()
 
     def read(self, connection: sqlite3.Connection, gateway: str, now: int, ticks: int, passed: int, *, warns: bool) -> None:
-        """`gateway`: the name of ours; `passed`: how many of our rows left the queue before this was called. `warns`: we added
-        model calls, so warnings are ours to give: an engine that is idle would give them late."""
+        """`gateway`: the name of ours; `passed`: how many of our rows left the queue before this was called. `warns`: we
+        added model calls, so warnings are ours to give: an engine that is idle would give them late."""
         at = self._clock.at(now, ticks)
         begins = _begins(at)
         state = (*connection.execute("PRAGMA data_version").fetchone(), connection.total_changes, *begins.values())
