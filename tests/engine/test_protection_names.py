@@ -54,6 +54,9 @@ def test_searches_whose_finds_are_changed(command: str, name: str) -> None:
         "grep -rl toolguard ~ | while read f; do : > $f; done",
         "python3 -c \"import os;[os.remove(r+x) for r,_,f in os.walk(os.environ['HOME']) for x in f if x=='kill-switch']\"",
         "toolguard kill-switch status off",
+        "toolguard limits set day --usd=9",
+        "toolguard limits --json remove day",
+        "openclaw config set plugins.entries.toolguard.config.limits []",
         "toolguard config accept --yes",
         "toolguard --state-dir ~/.openclaw config accept -y",
         "python3 -m toolguard_cli config accept --yes",
@@ -73,6 +76,8 @@ def test_other_ways(command: str) -> None:
     [
         "toolguard kill-switch status",
         "toolguard kill-switch status --json --state-dir /x",
+        "toolguard limits",
+        "toolguard limits --json",
         "toolguard constraints",
         "toolguard constraints list --json",
         "fd -H -e png . ~ -x rm",

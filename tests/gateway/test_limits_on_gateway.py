@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -32,7 +33,7 @@ def burning(most: int = 40) -> scripted_model.Script:
 
 
 def under(shared: Shared, *limits: dict[str, Any], **more: Any) -> tuple[Stage, Path]:
-    file = shared.home.root / f"limits-{id(limits)}.db"
+    file = shared.home.root / f"limits-{secrets.token_hex(4)}.db"
     return shared.under(limits=list(limits), metrics={"dbPath": str(file)}, **more), file
 
 

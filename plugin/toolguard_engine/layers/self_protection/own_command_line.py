@@ -26,7 +26,7 @@ _SHOWING = {
 }
 """The read-only sub-commands of commands that have some; empty stands for none. `config get` is not among them: it shows
 secrets of the gateway."""
-_BARE = frozenset({"kill-switch", "constraints", "rules"})
+_BARE = frozenset({"kill-switch", "constraints", "limits", "rules"})
 """Those of them whose read-only sub-commands take no operands."""
 
 ANSWERS = frozenset({"approve", "deny", "grant", "revoke"})
