@@ -56,6 +56,9 @@ def test_searches_whose_finds_are_changed(command: str, name: str) -> None:
         "toolguard kill-switch status off",
         "toolguard notify test",
         "python3 -m toolguard_cli.notify --state-dir /x",
+        "toolguard limits set day --usd=9",
+        "toolguard limits --json remove day",
+        "openclaw config set plugins.entries.toolguard.config.limits []",
         "toolguard config accept --yes",
         "toolguard --state-dir ~/.openclaw config accept -y",
         "python3 -m toolguard_cli config accept --yes",
@@ -75,6 +78,8 @@ def test_other_ways(command: str) -> None:
     [
         "toolguard kill-switch status",
         "toolguard kill-switch status --json --state-dir /x",
+        "toolguard limits",
+        "toolguard limits --json",
         "toolguard constraints",
         "toolguard constraints list --json",
         "fd -H -e png . ~ -x rm",

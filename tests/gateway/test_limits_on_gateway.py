@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -32,7 +33,7 @@ def burning(most: int = 40) -> scripted_model.Script:
 
 
 def under(shared: Shared, *limits: dict[str, Any], **more: Any) -> tuple[Stage, Path]:
-    file = shared.home.root / f"limits-{id(limits)}.db"
+    file = shared.home.root / f"limits-{secrets.token_hex(4)}.db"
     return shared.under(limits=list(limits), metrics={"dbPath": str(file)}, **more), file
 
 
@@ -40,7 +41,7 @@ def test_a_run_is_warned_once_then_ended_and_the_person_learns_how_to_go_on(shar
     stage, file = under(shared, {"per": "day", "usd": 1})
     played = stage.play(burning())
     (noted,) = played.noted
-    assert 16 < noted < 20
+    assert 16 <= noted < 20
     assert "More than 80 % of the limit of $1.00 a day is used ($0." in played.results[noted - 1]
     assert played.results[19].startswith("TOOLGUARD_BLOCK|The limit of $1.00 a day is reached: $1.00 used.")
     assert "toolguard limits set day --usd=2" in played.results[19]
@@ -64,6 +65,7 @@ def test_a_run_is_warned_once_then_ended_and_the_person_learns_how_to_go_on(shar
     assert spent == pytest.approx(1.15, abs=0.01)
 
 
+@pytest.mark.thorough
 def test_a_person_in_chat_gets_the_commands_when_their_run_ends(shared: Shared) -> None:
     stage, _ = under(shared, {"per": "session", "tokens": 90_000, "agent": "main"})
     stage.server.play(burning(), "(by chat)")
@@ -90,6 +92,7 @@ def used(home: Home) -> float:
     return float(found["data"]["limits"][0]["used"])
 
 
+@pytest.mark.thorough
 def test_two_gateways_share_a_limit(shared: Shared, server: scripted_model.ScriptedModel, wait) -> None:
     stage, file = under(shared, {"per": "day", "usd": 1})
     with Home(server.base_url) as home:

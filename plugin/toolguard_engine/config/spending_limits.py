@@ -108,5 +108,5 @@ def _month(year: int, month: int) -> int:
 def shown(amount: float, unit: Unit) -> str:
     """`$4.02`, `1,200 tokens`."""
     if unit == "tokens":
-        return f"{amount:,.0f} tokens"
+        return f"{amount:,.0f} token{'' if amount == 1 else 's'}"
     return f"${amount:,.{4 if 0 < amount < SMALL_USD else 2}f}"

@@ -67,8 +67,9 @@ class LimitSums:
         self.latest = CountedSums(_begins(at), passed=passed, is_read=False)
         self._state = ()
 
-    def read(self, connection: sqlite3.Connection, gateway: str, now: int, ticks: int, passed: int) -> None:
-        """`gateway`: the name of ours; `passed`: how many of our rows left the queue before this was called."""
+    def read(self, connection: sqlite3.Connection, gateway: str, now: int, ticks: int, passed: int, *, warns: bool) -> None:
+        """`gateway`: the name of ours; `passed`: how many of our rows left the queue before this was called. `warns`: we
+        added model calls, so warnings are ours to give: an engine that is idle would give them late."""
         at = self._clock.at(now, ticks)
         begins = _begins(at)
         state = (*connection.execute("PRAGMA data_version").fetchone(), connection.total_changes, *begins.values())
@@ -76,7 +77,8 @@ class LimitSums:
             self.latest = self.latest._replace(passed=passed)
             return
         self.latest = self._summed(connection, gateway, at)._replace(begins=begins, passed=passed)
-        self._claim(connection, self.latest)
+        if warns:
+            self._claim(connection, self.latest)
         self._state = state
 
     def _summed(self, connection: sqlite3.Connection, gateway: str, at: int) -> CountedSums:

@@ -66,6 +66,8 @@ class Writer:
         self.sums: LimitSums | None = None
         """Kept up to date, if there is one."""
         self._summed = -math.inf
+        self._has_calls = False
+        """Whether model calls were written since then."""
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
         self._name = ""
@@ -140,13 +142,14 @@ class Writer:
             raise
         self._backlog.done()
         self._seen = now
+        self._has_calls |= bool(calls)
 
     def _sum(self, connection: sqlite3.Connection, now: int) -> None:
         """What is used of the limits: while nothing waits to be written, and otherwise every half second."""
         ticks = self._ticks() // NANOSECONDS
         if self.sums and (not self._backlog or ticks - self._summed >= EVERY * 1000):
-            self.sums.read(connection, self._name, now, ticks, self._backlog.passed)
-            self._summed = ticks
+            self.sums.read(connection, self._name, now, ticks, self._backlog.passed, warns=self._has_calls)
+            self._summed, self._has_calls = ticks, False
 
     def _follow(self, connection: sqlite3.Connection, now: int) -> bool:
         if self._follower is None:

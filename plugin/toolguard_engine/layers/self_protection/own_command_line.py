@@ -33,7 +33,7 @@ _SHOWING = {
 secrets of the gateway."""
 _WRITES = "--inst"
 """The option that writes into the files that a person's shell reads at its start."""
-_BARE = frozenset({"kill-switch", "constraints", "rules"})
+_BARE = frozenset({"kill-switch", "constraints", "limits", "rules"})
 """Those of them whose read-only sub-commands take no operands."""
 
 ANSWERS = frozenset({"approve", "deny", "grant", "revive", "revoke"})

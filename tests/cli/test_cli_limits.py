@@ -1,0 +1,134 @@
+"""`toolguard limits`, and what `status` and `doctor` say about limits."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import closing
+from typing import Any
+
+import pytest
+from cli_stage import toolguard
+
+from toolguard_cli.commands import run_doctor as doctor
+from toolguard_cli.commands import show_limits, show_status
+from toolguard_cli.doctor.checks import limits_check
+from toolguard_cli.system.paths import Places
+from toolguard_engine.metrics.database import connect
+from toolguard_engine.metrics.row_writer import CallRecord, record
+from toolguard_engine.stores.transactions import transaction
+
+
+@pytest.fixture
+def places(places: Places, monkeypatch: pytest.MonkeyPatch) -> Places:
+    monkeypatch.setenv("HOME", str(places.state_dir.parent))
+    monkeypatch.delenv("OPENCLAW_HOME", raising=False)
+    write(places)
+    return places
+
+
+def write(places: Places, *limits: dict[str, Any]) -> None:
+    entry = {"enabled": True, "config": {"limits": list(limits)} if limits else {}}
+    config = {"gateway": {"mode": "local"}, "plugins": {"entries": {"toolguard": entry}}}
+    places.config.write_text(json.dumps(config))
+
+
+def limits(places: Places) -> Any:
+    return json.loads(places.config.read_text())["plugins"]["entries"]["toolguard"]["config"].get("limits")
+
+
+def used(places: Places, usd: float | None, model: str = "m") -> None:
+    call = CallRecord(time.time_ns() // 1_000_000, "gw", "main", "s", provider="p", model=model, total=500, cost_usd=usd)
+    with closing(connect(places.state_dir / "metrics.db")) as connection, transaction(connection):
+        record(connection, [call])
+
+
+def run(places: Places, *words: str) -> tuple[int, str]:
+    where = [] if not words else ["--offline"]
+    done = toolguard("limits", *words, *where, "--state-dir", places.state_dir)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_set_raise_and_remove(places: Places) -> None:
+    steps: list[tuple[list[str], str, Any]] = [
+        (["set", "day", "--usd=5"], "set the limit per day to usd 5 (", [{"per": "day", "usd": 5}]),
+        (["set", "day", "--tokens=90"], "to tokens 90 (", [{"per": "day", "usd": 5, "tokens": 90}]),
+        (["set", "day", "--usd=5"], "is already usd 5; nothing changes", [{"per": "day", "usd": 5, "tokens": 90}]),
+        (["set", "day", "--usd=7.5"], "usd per day from 5 to 7.5", [{"per": "day", "usd": 7.5, "tokens": 90}]),
+        (
+            ["set", "month", "--tokens=9", "--agent=main", "--model=a/*"],
+            "per month of agent main of model a/*",
+            [{"per": "day", "usd": 7.5, "tokens": 90}, {"per": "month", "agent": "main", "model": "a/*", "tokens": 9}],
+        ),
+        (
+            ["remove", "day"],
+            "tokens per day from 90 to no limit",
+            [{"per": "month", "agent": "main", "model": "a/*", "tokens": 9}],
+        ),
+        (["remove", "month", "--agent=main", "--model=a/*"], "removed the limit", []),
+    ]
+    for words, said, after in steps:
+        code, output = run(places, *words)
+        assert (code, said in output, limits(places)) == (0, True, after), output
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["set", "day", "--usd=0"], 1, "must be a number from 0.01 to 1000000, not 0"),
+        (["set", "week", "--usd=1"], 2, "'week' is not a period; use session, day, month"),
+        (["set", "day"], 2, "give an amount: --usd or --tokens"),
+        (["remove", "day"], 1, "there is no limit per day"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_set(places: Places, words: list[str], code: int, said: str) -> None:
+    assert run(places, *words)[0] == code
+    assert said in run(places, *words)[1]
+    assert limits(places) is None
+
+
+def test_what_is_used(places: Places) -> None:
+    assert "there is no limit" in run(places)[1]
+    write(places, {"per": "day", "usd": 5}, {"per": "session", "tokens": 600})
+    assert "below 80 %" in run(places)[1]
+    used(places, 5.0)
+    output = run(places)[1]
+    assert "REACHED" in output
+    assert "toolguard limits set day --usd=10 raises the limit of $5.00 a day" in output
+    assert "500 tokens in s" in output
+    assert "at this pace: about $" in output
+    data = show_limits.listing(places).data
+    assert [(each["key"], each["used"], each["state"]) for each in data["limits"]] == [
+        ("usd per day", 5.0, "reached"),
+        ("tokens per session", 500.0, "near"),
+    ]
+    texts = [line.text for line in show_status.run(places).lines]
+    assert [text for text in texts if text.startswith("limit of")] == [
+        "limit of $5.00 a day: $5.00 used, REACHED: agents that it covers do not go on (toolguard limits)",
+        "limit of 600 tokens a session: 500 tokens in s used, above 80 % (toolguard limits)",
+    ]
+
+
+def test_an_unreadable_file_is_named(places: Places) -> None:
+    write(places, {"per": "day", "usd": 5})
+    (places.state_dir / "metrics.db").write_text("no database")
+    assert "is not a SQLite database" in run(places)[1]
+
+
+def test_doctor(places: Places) -> None:
+    def check(*given: dict[str, Any]) -> tuple[str, str, str]:
+        write(places, *given)
+        found = limits_check.effective(doctor.look(places))
+        return found.status, found.detail, found.fix
+
+    day = {"per": "day", "usd": 5}
+    assert check() == ("ok", "there is no limit on cost and tokens", "")
+    assert check(day)[1].startswith("1 limit on cost and tokens, none reached; outside of chat a run begins")
+    used(places, None, "own")
+    status, detail, fix = check(day)
+    assert (status, detail) == ("warn", "the cost of p/own is unknown, so its calls do not count for limits in USD")
+    assert 'metrics.prices["p/own"]' in fix
+    assert check({"per": "day", "tokens": 500})[:2] == (
+        "warn", "the limit of 500 tokens a day is reached: agents that it covers do not go on",
+    )  # fmt: skip
