@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 
@@ -29,7 +30,7 @@ def choose(places: Places, entries: list[HeldCall], command: str, *, as_json: bo
         count = "1 call is waiting" if len(waiting) == 1 else f"{len(waiting)} calls are waiting"
         raise UserError(
             f"without a terminal, {command} needs the nonce of a call; {count}",
-            f"toolguard {command} {nonce}; toolguard pending shows what it is",
+            f"{shlex.join(['toolguard', command, nonce, *places.given])}; toolguard pending shows what it is",
         )
     return waiting[0].nonce if len(waiting) == 1 else _chosen(waiting, command, as_json=as_json)
 
