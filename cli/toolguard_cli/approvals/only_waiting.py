@@ -14,6 +14,8 @@ from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.wording import printable
 
 MAX_CHOICES = 20
+WHOLE = 1_000_000
+"""Characters of a line: nothing of a call is cut."""
 
 
 def choose(places: Places, entries: list[HeldCall], command: str, *, as_json: bool) -> str:
@@ -37,7 +39,7 @@ def choose(places: Places, entries: list[HeldCall], command: str, *, as_json: bo
 
 def _chosen(waiting: list[HeldCall], command: str, *, as_json: bool) -> str:
     shown = waiting[:MAX_CHOICES]
-    lines = [f"{number:>2}  {replies.line(entry, time.time())}" for number, entry in enumerate(shown, 1)]
+    lines = [f"{at:>2}  {line}" for at, line in enumerate(replies.pending_lines(shown, time.time(), WHOLE), 1)]
     if more := len(waiting) - len(shown):
         lines.append(f"... and {more} more (toolguard pending)")
     typed = confirm.typed(lines, f"Which call? [1-{len(shown)}, Enter for none]", as_json=as_json)
