@@ -33,7 +33,7 @@ WrongUsage: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__nam
 PROGRAM = "toolguard"
 BEHIND = ("--state-dir", "--config", "--json", "--yes", "-y")
 _FORMAL = re.compile(r"^Invalid value(?: for '?(.*?)'?)?: ")
-GROUPS = ("audit", "config", "rules", "constraints")
+GROUPS = ("audit", "config", "rules", "constraints", "notify")
 
 INSTALLS = "Complete commands, options and nonces on Tab: bash, zsh or fish; your login shell by default."
 SHOWS = "Print the completion script instead of installing it."

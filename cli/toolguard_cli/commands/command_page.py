@@ -21,13 +21,15 @@ def _sections() -> Iterator[str]:
     known = {name for names in RootGroup.sections.values() for name in names}
     rest = tuple(name for name in RootGroup.table if name not in known)
     for title, names in {**RootGroup.sections, "More": rest}.items():
-        rows = "".join(f"| `toolguard {name}` | {summary} |\n" for name in names for name, summary in _rows(name))
+        rows = "".join(f"| `toolguard {name}` | {summary} |\n" for each in names for name, summary in _rows(each))
         yield f"\n### {title}\n\n| command | what it does |\n| --- | --- |\n{rows}"
     yield "\n"
 
 
 def _rows(name: str) -> Iterator[tuple[str, str]]:
-    """The command, and if it is a group, its commands."""
+    """The command, and if it is a group, its commands; empty for one that does not exist."""
+    if name not in RootGroup.table:
+        return
     yield name, RootGroup.table[name].summary
     if not RootGroup.table[name].new_name:
         group = RootGroup().commands[name]

@@ -11,9 +11,9 @@ def _listed(module: str, summary: str, new_name: str = "") -> LazyCommand:
 
 class RootGroup(LazyGroup):
     sections = {  # noqa: RUF012 - as `table`
-        "Held calls": ("pending", "approve", "deny", "watch", "grant", "grants", "revoke"),
+        "Held calls": ("pending", "approve", "deny", "revive", "watch", "grant", "grants", "revoke"),
         "What the guard does": ("status", "check", "rules", "replay", "tune", "audit", "usage", "dashboard", "demo"),
-        "Control": ("kill-switch", "checkpoint", "config"),
+        "Control": ("kill-switch", "checkpoint", "limits", "notify", "config"),
         "Installation": ("install", "doctor", "migrate", "uninstall"),
     }
     table = {  # noqa: RUF012 - a ClassVar, declared in the base class
