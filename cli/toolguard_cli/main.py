@@ -27,13 +27,13 @@ HELP = """Guards the tool calls of an OpenClaw gateway.
 
 TOOLGUARD_STATE_DIR and TOOLGUARD_CONFIG select another gateway for all commands; OpenClaw's own variables are respected.
 """
-EXIT_USER, EXIT_USAGE, EXIT_BUG = 1, 2, 3
+EXIT_USER, EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 130
 WrongUsage: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 """What the option parser raises. It has no public name of its own."""
 PROGRAM = "toolguard"
 BEHIND = ("--state-dir", "--config", "--json", "--yes", "-y")
 _FORMAL = re.compile(r"^Invalid value(?: for '?(.*?)'?)?: ")
-GROUPS = ("audit", "config", "rules", "constraints")
+GROUPS = ("audit", "config", "rules", "constraints", "notify")
 
 INSTALLS = "Complete commands, options and nonces on Tab: bash, zsh or fish; your login shell by default."
 SHOWS = "Print the completion script instead of installing it."
@@ -65,11 +65,13 @@ def root(
 
 
 def run() -> None:
-    """The console script. The only place that turns errors into exit codes: 1 for what the user can fix, 3 for a bug."""
+    """The console script. The only place that turns errors into exit codes; docs/cli.md lists them."""
     try:
         _run(sys.argv[1:])
     except UserError as error:
         _fail(error.exit_code, error.message, error.fix)
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)
     except BrokenPipeError:
         discard_output()
         sys.exit(EXIT_USER)

@@ -357,8 +357,16 @@ def test_without_a_nonce(places: Places, command: str, waiting: int, typed: str,
     ("waiting", "message", "fix"),
     [
         (0, "no call is waiting in {state}", "toolguard pending --all shows those of the last 24 hours"),
-        (1, "without a terminal, {command} needs the nonce of a call; 1 call is waiting", "toolguard {command} {nonce}; "),
-        (2, "without a terminal, {command} needs the nonce of a call; 2 calls are waiting", "toolguard {command} NONCE; "),
+        (
+            1,
+            "without a terminal, {command} needs the nonce of a call; 1 call is waiting",
+            "toolguard {command} {nonce} --state-dir {state}; ",
+        ),
+        (
+            2,
+            "without a terminal, {command} needs the nonce of a call; 2 calls are waiting",
+            "toolguard {command} NONCE --state-dir {state}; ",
+        ),
     ],
 )
 def test_without_a_nonce_and_a_terminal(

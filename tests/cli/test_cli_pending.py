@@ -73,7 +73,12 @@ def test_for_scripts(places: Places) -> None:
     held = hold(places)
     reported = envelope(toolguard("pending", "--state-dir", places.state_dir, "--json"))
     (call,) = reported["data"]["pending"]
-    assert set(call) == (set(HeldCall.__struct_fields__) - {"mac", "binding"}) | {"left"}
+    assert set(call) == (set(HeldCall.__struct_fields__) - {"mac", "binding"}) | {
+        "left",
+        "createdAt",
+        "expiresAt",
+        "decidedAt",
+    }
     assert (call["nonce"], call["shown"], call["status"]) == (held.nonce, held.shown, "pending")
     assert 0 < call["left"] <= 300
 

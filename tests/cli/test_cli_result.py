@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from toolguard_cli.terminal.result import Line, Result, show
+from toolguard_cli.terminal.result import Line, Result, dated, show
 
 LINES = (
     Line("ok", "did it"),
@@ -55,6 +55,15 @@ def test_lines_for_people_have_no_colour_where_nobody_looks(capsys: pytest.Captu
     assert capsys.readouterr() == (PLAIN, "")
     show(Result("x", {}, LINES), as_json=False, failed=True)
     assert capsys.readouterr() == ("", PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(1_700_000_000, "2023-11-14T22:13:20Z"), (0, None), (1e300, None), (float("nan"), None), (float("inf"), None)],
+)
+def test_times_for_scripts(seconds: float, text: str | None) -> None:
+    found = dated({"created": seconds, "other": 1}, "created")
+    assert (found["createdAt"], found["created"] is seconds, found["other"]) == (text, True, 1)
 
 
 def test_text_outside_ascii(capsys: pytest.CaptureFixture[str]) -> None:

@@ -131,14 +131,26 @@ GOOD = '[[grant]]\nid = "a"\ntool = "exec"\npattern = "x"\n'
         pytest.param(
             "# fine\n" + GOOD.replace("grant", "grants"),
             2,
-            "there is no table grants; known names: grant, rule, constraint, pack, settings",
+            "there is no table grants; did you mean [[grant]]? known names: grant, rule, constraint, pack, settings",
             id="unknown table",
         ),
         pytest.param(GOOD + "\n['grant s'.x]\ny = 1\n", 6, "there is no table grant s; ", id="unknown table behind"),
         pytest.param("grants = [{id = 'a'}]\n", 1, "there is no table grants; ", id="unknown table inline"),
         pytest.param("# fine\nx = \n", 2, "it is not valid TOML: ", id="no TOML"),
         pytest.param("x = 1\ny = ", 2, "it is not valid TOML: ", id="cut off"),
-        pytest.param("x = 1\nx = 2\n", 2, "it is not valid TOML: ", id="key twice"),
+        pytest.param(
+            "x = 1\nx = 2\n", 2, "it is not valid TOML: this key stands twice in its table; remove one", id="key twice"
+        ),
+        pytest.param(
+            "x = [1\ny = 2\n", 2, "it is not valid TOML: a list above this line has no closing ]; close", id="list"
+        ),
+        pytest.param(
+            "x = ['a'\n", 2, "it is not valid TOML: a list above this line has no closing ]; close", id="list, end"
+        ),
+        pytest.param('x = "a\n', 1, "it is not valid TOML: a text has no closing quote on this line; close", id="quote"),
+        pytest.param("x 1\n", 1, "it is not valid TOML: a name is not followed by =; write", id="no ="),
+        pytest.param("x = a\n", 1, "it is not valid TOML: what follows the =", id="no quotes"),
+        pytest.param("x = 1 y = 2\n", 1, "it is not valid TOML: more follows on the line; write", id="two on a line"),
         pytest.param("a = " + "[" * 5_000, 0, "it is not valid TOML", id="deep"),
     ],
 )

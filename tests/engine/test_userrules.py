@@ -150,7 +150,7 @@ def test_it_is_read_again_only_when_it_changed(own: UserRules, monkeypatch: pyte
 @pytest.mark.parametrize(
     ("text", "at", "said", "mend"),
     [
-        pytest.param("x = 1\ny = [1,,2]\n", (2, 8), "it is not valid TOML", "fix that line", id="no TOML"),
+        pytest.param("x = 1\ny = [1,,2]\n", (2, 8), "it is not valid TOML", "put text in quotes", id="no TOML"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 3\nstake = 3\n", (6, 1), "unknown key 'stake'", "stakes", id="unknown key"),
         pytest.param(f"[[rule]]\n{BASE}  stakes =  12\n", (5, 13), "stakes must be", "stakes = 3", id="number"),
         pytest.param(f"[[rule]]\n{BASE}clarity = true\n", (5, 11), "clarity must be a whole number", "", id="no number"),

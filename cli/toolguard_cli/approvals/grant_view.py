@@ -10,6 +10,7 @@ import msgspec
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import dated
 from toolguard_engine.approvals.grant_matching import Grant, is_expired, meaning
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
@@ -19,7 +20,7 @@ from toolguard_engine.wording import printable
 def public(grant: Grant, now: float) -> dict[str, Any]:
     """For scripts: all fields but the signature, and whether it has expired."""
     fields = {name: value for name, value in msgspec.to_builtins(grant).items() if name != "mac"}
-    return {**fields, "expired": is_expired(grant, now)}
+    return {**dated(fields, "created", "expires"), "expired": is_expired(grant, now)}
 
 
 def details(grant: Grant, now: float) -> list[str]:

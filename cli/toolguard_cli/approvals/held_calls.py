@@ -12,6 +12,7 @@ import msgspec
 from toolguard_cli.approvals import git_facts
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import dated
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import HeldCall, RefusedError
 from toolguard_engine.server import call_preview
@@ -65,6 +66,7 @@ def find(entries: list[HeldCall], prefix: str, now: float, *statuses: str) -> He
 def public(entry: HeldCall, now: float) -> dict[str, Any]:
     """For scripts: all fields but the secret ones, and the seconds `left`."""
     fields = {name: value for name, value in msgspec.to_builtins(entry).items() if name not in SECRET}
+    fields = dated(fields, "created", "expires", "decided")
     return {**fields, "left": round(max(0.0, entry.expires - now), 1) if entry.status in ("pending", "approved") else 0}
 
 

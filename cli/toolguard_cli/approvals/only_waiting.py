@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 
@@ -13,6 +14,8 @@ from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.wording import printable
 
 MAX_CHOICES = 20
+WHOLE = 1_000_000
+"""Characters of a line: nothing of a call is cut."""
 
 
 def choose(places: Places, entries: list[HeldCall], command: str, *, as_json: bool) -> str:
@@ -29,14 +32,14 @@ def choose(places: Places, entries: list[HeldCall], command: str, *, as_json: bo
         count = "1 call is waiting" if len(waiting) == 1 else f"{len(waiting)} calls are waiting"
         raise UserError(
             f"without a terminal, {command} needs the nonce of a call; {count}",
-            f"toolguard {command} {nonce}; toolguard pending shows what it is",
+            f"{shlex.join(['toolguard', command, nonce, *places.given])}; toolguard pending shows what it is",
         )
     return waiting[0].nonce if len(waiting) == 1 else _chosen(waiting, command, as_json=as_json)
 
 
 def _chosen(waiting: list[HeldCall], command: str, *, as_json: bool) -> str:
     shown = waiting[:MAX_CHOICES]
-    lines = [f"{number:>2}  {replies.line(entry, time.time())}" for number, entry in enumerate(shown, 1)]
+    lines = [f"{at:>2}  {line}" for at, line in enumerate(replies.pending_lines(shown, time.time(), WHOLE), 1)]
     if more := len(waiting) - len(shown):
         lines.append(f"... and {more} more (toolguard pending)")
     typed = confirm.typed(lines, f"Which call? [1-{len(shown)}, Enter for none]", as_json=as_json)

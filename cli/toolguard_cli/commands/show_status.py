@@ -20,7 +20,7 @@ from toolguard_cli.status import cost_format, limit_lines, overview, usage_lines
 from toolguard_cli.status.limit_lines import LimitsView
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_cli.terminal.result import Line, Result
+from toolguard_cli.terminal.result import Line, Result, dated
 from toolguard_engine.config import conflicts
 from toolguard_engine.config.settings import Config
 from toolguard_engine.stores import atomic, call_log, engines
@@ -66,8 +66,8 @@ def run(places: Places) -> Result:
         "guard": guard_lines.data(proof),
         "installed": known is not None,
         "installation": _installation(known),
-        "engines": [engines.describe(info) for info in running],
-        "lastEngine": engines.describe(last) if last else None,
+        "engines": [dated(engines.describe(info), "started") for info in running],
+        "lastEngine": dated(engines.describe(last), "started") if last else None,
         "log": {"path": str(log), "recent": entries[-5:]},
         "held": overview.data(held),
         "killSwitch": set_kill_switch.public(held.thrown),

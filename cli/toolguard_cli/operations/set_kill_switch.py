@@ -10,7 +10,7 @@ from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.person import require_human
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_cli.terminal.result import Line, Result
+from toolguard_cli.terminal.result import Line, Result, dated
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
@@ -151,7 +151,7 @@ def _running(places: Places) -> list[Line]:
 def public(thrown: KillSwitchState | None) -> dict[str, Any]:
     if thrown is None:
         return {"on": False}
-    return {"on": True, "by": thrown.by, "why": thrown.why, "at": thrown.at}
+    return dated({"on": True, "by": thrown.by, "why": thrown.why, "at": thrown.at}, "at")
 
 
 def _result(places: Places, thrown: KillSwitchState | None, lines: list[Line]) -> Result:

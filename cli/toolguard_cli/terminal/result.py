@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 import typer
@@ -59,6 +60,22 @@ class Result:
             "messages": [line.text for line in self.lines if line.kind != "error"],
             "errors": [line.text for line in self.lines if line.kind == "error"],
         }
+
+
+def dated(fields: dict[str, Any], *names: str) -> dict[str, Any]:
+    """The fields, and those of them that count seconds since 1970 also as ISO 8601 in UTC, as `<name>At`; None: never."""
+    return fields | {f"{name}At": _iso(fields[name]) for name in names}
+
+
+def _iso(seconds: float) -> str | None:
+    try:
+        return (
+            datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+            if seconds > 0
+            else None
+        )
+    except (OverflowError, ValueError, OSError):
+        return None
 
 
 def show(result: Result, *, as_json: bool, failed: bool = False) -> None:

@@ -45,31 +45,31 @@ def explain(refused: RefusedError) -> Answer:
         state = "waits again" if entry.status == "pending" else f"is {entry.status}"
         return Answer(f"the same call {state} under {entry.nonce}", LOOK)
     if entry.status == "expired" and entry.why == REVIVED:
-        return Answer(f"{entry.nonce} ({_name(entry)}) was revived at {moment(entry.decided)}", GO_ON)
+        return Answer(f"{entry.nonce} ({_name(entry)}) was revived at {_when(entry.decided)}", GO_ON)
     if entry.status == "expired" and entry.why == LAPSED:
-        return Answer(f"{entry.nonce} ({_name(entry)}) has not been waiting since {moment(entry.decided)}: {LAPSED}", GO_ON)
+        return Answer(f"{entry.nonce} ({_name(entry)}) has not been waiting since {_when(entry.decided)}: {LAPSED}", GO_ON)
     if entry.status == "expired" and entry.by:
         by = f" by {cut(entry.by, 60)}"
         return Answer(
-            f"{entry.nonce} ({_name(entry)}) was approved{by}, but did not run before {moment(entry.decided)}", AGAIN
+            f"{entry.nonce} ({_name(entry)}) was approved{by}, but did not run before {_when(entry.decided)}", AGAIN
         )
     if entry.status == "expired":
         return Answer(
-            f"{entry.nonce} ({_name(entry)}) expired at {moment(entry.decided)}: nobody decided in time",
+            f"{entry.nonce} ({_name(entry)}) expired at {_when(entry.decided)}: nobody decided in time",
             f"toolguard revive {entry.nonce} asks the agent to make the call again, under a new nonce",
         )
     if entry.status == "used":
         return Answer(
-            f"{entry.nonce} ({_name(entry)}) was used at {moment(entry.decided)}: an approval covers one call", AGAIN
+            f"{entry.nonce} ({_name(entry)}) was used at {_when(entry.decided)}: an approval covers one call", AGAIN
         )
     if entry.status == "denied":
         return Answer(
             f"{entry.nonce} ({_name(entry)}) was denied{_by_whom(entry)}",
-            f"a denial cannot be changed; after {moment(entry.expires)} the agent may ask again, under a new nonce",
+            f"a denial cannot be changed; after {_when(entry.expires)} the agent may ask again, under a new nonce",
         )
     return Answer(
         f"{entry.nonce} ({_name(entry)}) is already approved{_by_whom(entry)}",
-        f"tell the agent to repeat the call before {moment(entry.expires)}; toolguard deny {entry.nonce} withdraws it",
+        f"tell the agent to repeat the call before {_when(entry.expires)}; toolguard deny {entry.nonce} withdraws it",
     )
 
 
@@ -118,7 +118,7 @@ def refused(entry: HeldCall, *, taken_back: bool) -> str:
 
 def too_late(entry: HeldCall) -> Answer:
     """A no to a call that ran already."""
-    return Answer(f"too late: {entry.nonce} ran at {moment(entry.decided)}", f"toolguard audit show --nonce {entry.nonce}")
+    return Answer(f"too late: {entry.nonce} ran at {_when(entry.decided)}", f"toolguard audit show --nonce {entry.nonce}")
 
 
 def waiting(entries: Iterable[HeldCall], now: float) -> list[HeldCall]:
@@ -159,11 +159,10 @@ def pending_lines(entries: Iterable[HeldCall], now: float, width: int = WIDTH) -
     if not found:
         return ["no call is waiting"]
     more = [f"... and {len(found) - MAX_LINES} more"] if len(found) > MAX_LINES else []
-    return [*(cut(line(entry, now), width) for entry in found[:MAX_LINES]), *more]
+    return [*(cut(_line(entry, now), width) for entry in found[:MAX_LINES]), *more]
 
 
-def line(entry: HeldCall, now: float) -> str:
-    """Nonce, tool, time left, agent, the call."""
+def _line(entry: HeldCall, now: float) -> str:
     return f"{entry.nonce}  {_name(entry)}  {state(entry, now)}  {cut(entry.agent, 30) or '-'}  {plain(entry.shown)}"
 
 
@@ -187,7 +186,11 @@ def _by_whom(entry: HeldCall) -> str:
     by = f" by {cut(entry.by, 60)}" if entry.by else ""
     where = f" ({cut(entry.where, 20)})" if entry.where else ""
     why = f": {cut(entry.why, WIDTH)}" if entry.why else ""
-    return f"{by}{where} at {moment(entry.decided)}{why}"
+    return f"{by}{where} at {_when(entry.decided)}{why}"
+
+
+def _when(seconds: float) -> str:
+    return moment(seconds)
 
 
 def _seconds(seconds: float) -> str:

@@ -48,7 +48,8 @@ def fix_of(bad: InvalidRuleError, table: Mapping[str, Any]) -> str:
     if bad.message == NO_EFFECT:
         return _ADDS
     if bad.message.startswith("unknown key"):
-        return _meant(bad.key, KEYS, _KEYS)
+        near = vocabulary.nearest(bad.key, KEYS)
+        return f"did you mean {near}?" if near else _KEYS
     if bad.key == "id":
         return _CONDITION if table.get("id") else 'add an id, a name of your own: id = "no-deploy"'
     if bad.key == "severity" and isinstance(table.get("severity"), str):

@@ -30,6 +30,21 @@ _PATH = rf"{_NAME}(?>(?:[ \t]*+\.[ \t]*+{_NAME})*)"
 _HEADER = re.compile(rf"(\[\[?)[ \t]*+({_PATH})[ \t]*+\]")
 _KEY = re.compile(rf"({_PATH})[ \t]*+=[ \t]*+")
 _STEP = re.compile(_NAME)
+_PLAIN = {
+    "Cannot overwrite a value": ("this key stands twice in its table", "remove one of the two lines"),
+    "Unclosed array": ("a list above this line has no closing ]", "close it with ]"),
+    "Unterminated string": ("a text has no closing quote", "close it with a quote"),
+    "Illegal character '\\n'": ("a text has no closing quote on this line", "close it with a quote"),
+    "Expected '=' after a key": ("a name is not followed by =", 'write it like severity = "required"'),
+    "Expected newline or end": ("more follows on the line", "write each key with its value on a line of its own"),
+    "Invalid value": (
+        "what follows the = or stands in the list is no value",
+        'put text in quotes, like severity = "required"',
+    ),
+    "Invalid initial character": ("this is no name of a key", 'write it like severity = "required"'),
+    "Invalid statement": ("this is neither a [[table]] nor a key with its value", 'write it like severity = "required"'),
+}
+"""What Python says of a text, in words for whoever wrote it, and what to do."""
 _AT = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
 
 
@@ -98,7 +113,9 @@ def load(text: str) -> dict[str, Any]:
         found = _AT.search(str(error))
         line = int(found[1]) if found and found[1] else text.count("\n") + 1 if found else 0
         column = int(found[2]) if found and found[2] else 0
-        raise InvalidTomlError(f"it is not valid TOML: {_AT.sub('', str(error))}", "fix that line", line, column) from error
+        formal = _AT.sub("", str(error))
+        words, fix = next((known for start, known in _PLAIN.items() if formal.startswith(start)), (formal, "fix that line"))
+        raise InvalidTomlError(f"it is not valid TOML: {words}", fix, line, column) from error
 
 
 class TomlPositions:

@@ -246,7 +246,11 @@ def _refuse_unknown(found: dict[str, Any], text: str, path: Path) -> None:
     for name, value in found.items():
         is_table = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(part, dict) for part in value))
         if is_table and name not in TABLES:
-            _bad(path, _line_of_table(text, name), f"there is no table {name}", f"known names: {', '.join(TABLES)}")
+            from difflib import get_close_matches  # noqa: PLC0415 - only where a name is wrong
+
+            near = get_close_matches(name, TABLES, 1)
+            meant = f"did you mean [[{near[0]}]]? " if near else ""
+            _bad(path, _line_of_table(text, name), f"there is no table {name}", f"{meant}known names: {', '.join(TABLES)}")
 
 
 def _line_of_table(text: str, name: str) -> int:
