@@ -18,6 +18,8 @@ from types import ModuleType
 import pytest
 import yaml
 
+from toolguard_cli.setup import plugin_folder
+from toolguard_cli.system.errors import UserError
 from toolguard_engine import __version__
 
 ROOT = Path(__file__).parent.parent
@@ -117,6 +119,18 @@ def test_the_npm_package_has_all_that_the_gateway_loads(tmp_path: Path) -> None:
     kept = [path for path in place.iterdir() if path.suffix in (".mjs", ".json") or path.name in ("README.md", "LICENSE")]
     assert sorted(kept) == sorted(place.iterdir())
     assert all((place / entry).is_file() for entry in about["openclaw"]["extensions"])
+
+
+def test_a_package_that_openclaw_installed_is_known_and_kept(tmp_path: Path) -> None:
+    place = script("npm_package").staged(tmp_path)
+    assert plugin_folder.is_package(place)
+    assert not plugin_folder.is_package(ROOT / "plugin" / "gateway")
+    (tmp_path / "link").symlink_to(place)
+    assert not plugin_folder.is_package(tmp_path / "link")
+    before = sorted(place.iterdir())
+    with pytest.raises(UserError, match="installed by `openclaw plugins install`"):
+        plugin_folder.copy(ROOT / "plugin" / "gateway", place, __version__)
+    assert sorted(place.iterdir()) == before
 
 
 def test_the_workflow_is_valid_and_runs_the_suite_on_both_systems() -> None:

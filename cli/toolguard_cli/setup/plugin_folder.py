@@ -17,6 +17,8 @@ from pathlib import Path
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.stores import atomic
 
+PACKAGE = "openclaw-toolguard"
+"""The name of the npm package, and of the Python package."""
 MARKER = ".toolguard.json"
 BESIDE = ".toolguard-"
 FILE_MODE = 0o644
@@ -108,7 +110,23 @@ def sweep(state_dir: Path) -> None:
             shutil.rmtree(left, ignore_errors=True)
 
 
+def is_package(folder: Path) -> bool:
+    """Whether it is toolguard's npm package, which `openclaw plugins install` put there; only a checkout is private."""
+    if folder.is_symlink() or is_ours(folder):
+        return False
+    try:
+        about = json.loads((folder / "package.json").read_bytes()[:MAX_MANIFEST_BYTES])
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(about, dict) and about.get("name") == PACKAGE and not about.get("private")
+
+
 def refuse_foreign(target: Path) -> None:
+    if is_package(target):
+        raise UserError(
+            f"{target} was installed by `openclaw plugins install`",
+            "openclaw plugins uninstall toolguard, then try again; or keep it: it finds a toolguard of uv or pipx by itself",
+        )
     if target.is_symlink() or (target.exists() and not is_ours(target)):
         raise UserError(f"{target} was not created by toolguard", "move it away, then try again")
 

@@ -68,6 +68,8 @@ def current(subject: DoctorSubject) -> Check:
     extension = subject.places.extension
     if not extension.exists() or plugin_folder.same(plugin_source(), extension):
         return Check("plugin-copy", "ok", f"it belongs to toolguard {__version__}")
+    if plugin_folder.is_package(extension) and json_object(extension / MANIFEST).get("version") == __version__:
+        return Check("plugin-copy", "ok", f"it is the npm package of toolguard {__version__}")
     copied = printable.plain(str(json_object(extension / plugin_folder.MARKER).get("version", "")))
     if copied and copied != __version__:
         text = f"{extension} is the copy of toolguard {copied}; this is {__version__}"
