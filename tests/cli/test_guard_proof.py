@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -311,6 +313,37 @@ def test_what_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         port = silent.getsockname()[1]
         assert [ThisMachine().answer(port, tls=tls) for tls in (False, True)] == ["other", "other"]
     assert ThisMachine().answer(port, tls=False) == "nothing"
+
+
+SERVES = """
+import http.server, pathlib, sys
+class Health(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"ok":true,"status":"live"}')
+database = [path.open() for path in map(pathlib.Path, sys.argv[1:])]
+with http.server.HTTPServer(("127.0.0.1", 0), Health) as server:
+    print(server.server_port, flush=True)
+    server.serve_forever()
+"""
+
+
+@pytest.mark.parametrize("title", ["openclaw-gateway", "openclaw"])
+@pytest.mark.parametrize("has_database", [True, False])
+def test_a_gateway_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, title: str, has_database: bool) -> None:  # noqa: FBT001
+    """By its title, address, and state directory: the one that it has open, else the one of its environment."""
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "named"))
+    database = tmp_path / "own" / "state" / "openclaw.sqlite"
+    database.parent.mkdir(parents=True)
+    database.touch()
+    command = [title, "-I", "-S", "-c", SERVES, *([str(database)] if has_database else [])]
+    with subprocess.Popen(command, executable=sys.executable, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        port = process.stdout.readline().strip()
+        (found,) = [each for each in ThisMachine().gateways() if each.pid == process.pid]
+        process.kill()
+    assert (found.address, found.state_dir) == (f"127.0.0.1:{port}", tmp_path / ("own" if has_database else "named"))
 
 
 def test_a_process_that_is_no_engine(places: Places) -> None:

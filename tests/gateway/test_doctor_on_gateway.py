@@ -61,6 +61,7 @@ def test_after_a_first_run_nothing_is_wrong(
         while_running = examined(home)
     assert faulty(while_running) == {}
     assert while_running.lines[-2].text == f"all {len(while_running.data['checks'])} checks passed"
+    assert while_running.lines[-1].text.startswith("GUARDED: the gateway on 127.0.0.1:")
     found = {check["id"]: check for check in while_running.data["checks"]}
     assert found["openclaw"]["detail"] == f"OpenClaw {real.version}"
     assert found["hooks"]["detail"].startswith(f"proved on OpenClaw {real.version}: hooks")
@@ -68,7 +69,9 @@ def test_after_a_first_run_nothing_is_wrong(
     ended = [event["reason"] for event in audit(home) if event["event"] == "ended"]
     assert ended == ["the guard ended with its gateway, which was stopped"]
     before = own(home)
-    assert faulty(examined(home)) == {}
+    afterwards = examined(home)
+    assert faulty(afterwards) == {}
+    assert afterwards.lines[-1].text.startswith("INSTALLED: no gateway is running")
     assert own(home) == before
 
 

@@ -7,7 +7,6 @@ only be true of processes that run.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
 
     import psutil
 
-TITLE = "openclaw-gateway"
-"""What a gateway calls its process (its first argument)."""
+TITLE, SHORT_TITLE = "openclaw-gateway", "openclaw"
+"""What a gateway calls its process (its first argument). Some releases use the second one for all their commands."""
 ENGINE = "toolguard_engine"
 DATABASE = Path("state", "openclaw.sqlite")
 HOST = "127.0.0.1"
@@ -72,9 +71,13 @@ class ThisMachine:
         found = []
         for process in psutil.process_iter():
             with suppress(psutil.Error, OSError):  # it has ended
-                if _is_gateway(process.cmdline()):
+                title = Path((process.cmdline() or [""])[0]).name
+                if title.startswith(TITLE) or (title == SHORT_TITLE and self._answers(_address(process))):
                     found.append(_described(process))
         return found
+
+    def _answers(self, address: str) -> bool:
+        return bool(address) and self.answer(int(address.rpartition(":")[2]), tls=False) == "gateway"
 
     def engine(self, pid: int) -> EngineProcess | None:
         import psutil  # noqa: PLC0415 - as above
@@ -113,10 +116,6 @@ def _unchecked() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context
-
-
-def _is_gateway(command: Sequence[str]) -> bool:
-    return bool(command) and Path(command[0]).name.startswith(TITLE)
 
 
 def _described(process: psutil.Process) -> GatewayProcess:
