@@ -29,6 +29,7 @@ from toolguard_cli.system.paths import Places
 from toolguard_engine.config.settings import parse
 from toolguard_engine.metrics.database import connect
 
+HOSTS = ["Box.ts.net", "http://lan:9000"]
 LIMIT = 120
 """Seconds after which something counts as never coming."""
 
@@ -241,6 +242,16 @@ def test_what_a_person_is_told_first(metrics: dict[str, Any], bind: str, *, warn
     assert any("ssh -L" in text for text in told) is warned
     assert any("metrics are disabled" in text for text in told) is off
     assert any("-> toolguard install" in text for text in told) is off
+
+
+def test_the_public_names_are_shown_with_the_token() -> None:
+    about, metrics = (
+        discovery.Running(1, "http://127.0.0.1:8080", 0, "0"),
+        parse({"metrics": {"dashboard": {"hosts": HOSTS}}}),
+    )
+    lines = show_dashboard.running_lines(about, f"{about.url}/#token=x", "127.0.0.1", metrics.metrics, "switch")
+    found = [line.text for line in lines if line.kind == "next"]
+    assert found == [f"{about.url}/#token=x", "https://box.ts.net/#token=x", "http://lan:9000/#token=x"]
 
 
 def test_a_setting_that_is_wrong(places: Places) -> None:

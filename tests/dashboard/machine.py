@@ -74,13 +74,15 @@ PUBLIC = "approval: {{ answerLinks: true }}, metrics: {{ enabled: true, dashboar
 
 
 class Machine:
-    """Use it as a context manager. `root` is thrown away at the end. `public`: answer links lead to the page itself."""
+    """Use it as a context manager. `root` is thrown away at the end. `public`: answer links lead to the page itself,
+    which is also known as `tunnel`."""
 
     def __init__(self, *, metrics: bool = True, public: bool = False) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="toolguard-dashboard-"))
         self.db = self.root / "metrics" / "metrics.db"
         self.port = free_port()
-        self.hosts = [self.url] if public else []
+        self.tunnel = f"http://guard.localhost:{free_port()}"
+        self.hosts = [self.url, self.tunnel] if public else []
         self.log = self.root / "server.log"
         self.gateways = {name: self._gateway(name) for name in (HOME, LAB)}
         self.process: subprocess.Popen[str] | None = None

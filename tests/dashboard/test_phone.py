@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from held_stage import hold, status_of
 from machine import LAB, Machine
 from playwright.sync_api import Page, expect
-from visitor import Visitor, Visits, press
+from visitor import Visitor, Visits, approve, press
 
 from gate import sampled
 from toolguard_cli.operations import answer_links
@@ -135,6 +139,59 @@ def test_an_installed_page_keeps_the_token(machine: Machine, visits: Visits, *, 
         unlock
     ).to_be_visible()
     assert later.evaluate("localStorage.getItem('toolguard.token') !== null") is installed
+
+
+@contextmanager
+def piped(port: int, to: int) -> Iterator[None]:
+    """What listens at `port` and passes every byte on, as a tunnel does."""
+    threads, sockets = list[threading.Thread](), list[socket.socket]()
+
+    def run(work: Callable[..., None], *given: socket.socket) -> None:
+        threads.append(threading.Thread(target=work, args=given))
+        threads[-1].start()
+
+    def copy(source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65_536):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                near, far = sockets[0].accept()[0], socket.create_connection(("127.0.0.1", to))
+                sockets.extend((near, far))
+                run(copy, near, far)
+                run(copy, far, near)
+
+    sockets.append(socket.create_server(("127.0.0.1", port)))
+    run(serve)
+    try:
+        yield
+    finally:
+        for each in [*sockets]:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+        for thread in [*threads]:
+            thread.join()
+        for each in sockets:
+            each.close()
+
+
+@pytest.mark.thorough
+def test_through_a_tunnel_under_its_own_name_only(machine: Machine, visits: Visits) -> None:
+    held, port = hold(machine.places), int(machine.tunnel.rpartition(":")[2])
+    other = f"http://evil.localhost:{port}"
+    with piped(port, machine.port):
+        page = visits(SimpleNamespace(url=machine.tunnel, token=machine.token), **SMALL).go("approvals")
+        expect(page.locator("#connection")).to_have_attribute("data-state", "live")
+        card = page.locator(f"article[data-nonce='{held.nonce}']")
+        approve(card)
+        expect(card).to_contain_text("approved")
+        refused = visits(SimpleNamespace(url=other, token=machine.token), expected=["403"], **SMALL).page
+        refused.goto(other)
+        expect(refused.locator("body")).to_contain_text("this Host is not the dashboard's")
+    assert status_of(machine.places, held.nonce) == "approved"
 
 
 @pytest.mark.thorough

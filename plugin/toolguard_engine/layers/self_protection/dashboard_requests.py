@@ -65,8 +65,8 @@ def _answers(text: str, host: Host) -> bool:
     text = unquote(text) if "%" in text else text
     return any(
         (
-            (found[1] or "").lower().rstrip(".") in host.dashboard_names
-            or ((found[2] or found[3] or _WEB).lstrip("0") == port and _is_here(found[1] or "", bind))
+            ((found[2] or found[3] or _WEB).lstrip("0") == port and _is_here(found[1] or "", bind))
+            or (found[1] or "").lower().rstrip(".") in host.dashboard_names
         )
         and _ANSWER.match(_path(_PATH.match(text, found.end())))
         for found in _ADDRESS.finditer(text)
