@@ -99,7 +99,7 @@ export function feed(app) {
     offer();
     for (const row of top ? [...rows].reverse() : rows) {
       if (items.has(row.id)) continue;
-      const outcome = el("p", { class: "outcome" });
+      const outcome = el("p", { class: "became" });
       const item = entry(row, app.now, outcome, set);
       items.set(row.id, item);
       if (HOLDS.includes(row.kind) && row.nonce) {
