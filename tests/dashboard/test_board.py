@@ -89,7 +89,7 @@ def test_decisions_are_looked_for_and_a_hold_leads_to_its_answer(machine: Machin
     until(page, lambda: feed(page) == [str(row["id"]) for row in found])
     entry = page.locator(f"[data-decision='{held['id']}']")
     outcome = {"approve": "Approved by ana", "deny": "Denied by ana", "expire": "Expired"}
-    expect(entry.locator(".outcome")).to_contain_text(next(outcome[row["kind"]] for row in same if row["kind"] in outcome))
+    expect(entry.locator(".became")).to_contain_text(next(outcome[row["kind"]] for row in same if row["kind"] in outcome))
     page.get_by_role("button", name="Show all").click()
     page.get_by_role("textbox", name="Text").fill(held["nonce"])
     entry.get_by_role("button", name=held["nonce"]).click()

@@ -29,6 +29,7 @@ Object.assign(globalThis, {
   matchMedia: () => ({ matches: false }),
   fetch: async (/** @type {string} */ url) => answer(url),
   addEventListener: () => {},
+  matchMedia: () => ({ matches: false }), // no installed page
 });
 mock.method(Math, "random", () => 0.5); // no jitter
 const { Socket } = await import("../../cli/toolguard_cli/dashboard/static/socket.js");

@@ -99,12 +99,12 @@ export function feed(app) {
     offer();
     for (const row of top ? [...rows].reverse() : rows) {
       if (items.has(row.id)) continue;
-      const outcome = el("p", { class: "outcome" });
+      const outcome = el("p", { class: "became" });
       const item = entry(row, app.now, outcome, set);
       items.set(row.id, item);
       if (HOLDS.includes(row.kind) && row.nonce) {
         answered.set(key(row), [...(answered.get(key(row)) ?? []), outcome]);
-        tell(row);
+        tell(key(row));
       }
       if (top) list.prepend(item);
       else list.append(item);
@@ -117,18 +117,18 @@ export function feed(app) {
     const reach = next === null ? "" : "None of the newest decisions matches; “Show older” continues the search. ";
     return empty("No decision matches", reach, button("Show all", () => clears.click(), { class: "link", "data-focus": "all" }));
   };
-  /** Shows below a hold what became of it. @param {DecisionRow} row */
-  const tell = (row) => {
-    const found = [...(answers.get(key(row))?.values() ?? [])].sort((one, other) => one.id - other.id);
-    const waits = !found.length && (app.pending?.pending ?? []).some(({ nonce, gateway }) => nonce === row.nonce && gateway === row.gateway);
-    for (const place of answered.get(key(row)) ?? []) fill(place, found.length ? became(found) : waits ? toApprovals() : null);
+  /** Shows below a held call what became of it. @param {string} held */
+  const tell = (held) => {
+    const found = [...(answers.get(held)?.values() ?? [])].sort((one, other) => one.id - other.id);
+    const waits = (app.pending?.pending ?? []).some((one) => one.status === "pending" && key(one) === held);
+    for (const place of answered.get(held) ?? []) fill(place, found.length ? became(found) : waits ? toApprovals() : null);
   };
   /** @param {DecisionRow} row */
   const answer = (row) => {
     if (!ANSWERS.includes(row.kind) || !row.nonce) return;
     const known = answers.get(key(row)) ?? new Map();
     answers.set(key(row), known.set(row.kind, row));
-    tell(row);
+    tell(key(row));
   };
   /** @param {number} id */
   const drop = (id) => {
@@ -192,6 +192,8 @@ export function feed(app) {
     },
     /** @param {string} id */
     narrow: (id) => set({ gateway: id }),
+    /** The held calls have changed. */
+    pending: () => [...answered.keys()].forEach(tell),
     /** @param {string} code */
     follow: (code) => set({ code }),
     /** @param {string[]} codes */

@@ -1,6 +1,6 @@
 // Totals of the guard, as cards.
 
-import { count, counted, compact } from "./format.js";
+import { count, counted, compact, money } from "./format.js";
 import { total } from "./parts.js";
 
 const SOURCE = "from recorded runs without a guard";
@@ -8,8 +8,9 @@ const SOURCE = "from recorded runs without a guard";
 /**
  * @param {import("./shapes.js").GuardTotals} guard
  * @param {number} [each] requests saved per broken loop
+ * @param {import("./shapes.js").Savings} [savings]
  */
-export function guardTotals(guard, each = guard.loops ? guard.requestsSaved / guard.loops : 0) {
+export function guardTotals(guard, each = guard.loops ? guard.requestsSaved / guard.loops : 0, savings) {
   const how = each ? `${count(each)} per broken loop, ${SOURCE}` : "by broken loops";
   return [
     card(
@@ -24,6 +25,7 @@ export function guardTotals(guard, each = guard.loops ? guard.requestsSaved / gu
       value: guard.requestsSaved,
       text: `${guard.requestsSaved ? "≈ " : ""}${compact(guard.requestsSaved)}`,
       detail: `estimate: ${how}`,
+      more: savings?.usd && savings.usdPerRequest ? `worth ${money(savings.usd)}, each at the mean cost of ${money(savings.usdPerRequest)}` : null,
     }),
     card("held", "Held", guard.held, `of ${counted(guard.judged, "call")} that were judged (malformed calls are not)`),
     card("approved", "Approved", guard.approved, `${count(guard.denied)} denied, ${count(guard.expired)} expired`),

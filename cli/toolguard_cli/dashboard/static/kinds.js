@@ -75,6 +75,9 @@ export const at = (place) => (Object.hasOwn(PLACES, place) ? PLACES[place] : pla
 export const named = (kind) =>
   (Object.hasOwn(KINDS, kind) ? KINDS[kind] : null) ?? { label: kind || "Other", tone: "quiet" };
 
+/** The id of the list of held calls that are over. */
+export const SETTLED = "settled";
+
 export const MODES = /** @type {const} */ (["enforce", "soft", "shadow", "disabled"]);
 
 /** @type {Record<string, string>} */

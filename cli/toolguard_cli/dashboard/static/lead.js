@@ -2,6 +2,7 @@
 
 import { button, coded, el, quoted } from "./dom.js";
 import * as format from "./format.js";
+import { SETTLED } from "./kinds.js";
 import { badge, command, total, when } from "./parts.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -113,7 +114,7 @@ function missed(app, settled) {
     text: settled ? (settled.missed || !settled.problems.length ? format.count(settled.missed) : "?") : "…",
     tone: settled?.missed ? "amber" : "",
     detail: "expired unanswered in the last 7 days",
-    more: last ? [quoted(last.tool), " ", when(last.decided, app.now), " ", toApprovals("Show", "missed")] : null,
+    more: last ? [quoted(last.tool), " ", when(last.decided, app.now), " ", toApprovals("Show", "missed", SETTLED)] : null,
   });
 }
 
@@ -128,6 +129,12 @@ function loops(app, guard, savings) {
   return total({ name: "loops", label: "Loops broken", value: guard?.loops ?? 0, text, detail, more });
 }
 
-/** @param {string} text @param {string} focus */
-const toApprovals = (text, focus) =>
-  button(text, () => (location.hash = "#approvals"), { class: "small", "data-focus": `lead ${focus}` });
+/** Opens the held calls; `part` of them, if it is given. @param {string} text @param {string} focus @param {string} [part] */
+function toApprovals(text, focus, part) {
+  const scroll = () => part && document.getElementById(part)?.scrollIntoView({ block: "start" });
+  const click = () => {
+    addEventListener("hashchange", scroll, { once: true }); // after the tab was opened
+    location.hash = "#approvals";
+  };
+  return button(text, click, { class: "small", "data-focus": `lead ${focus}` });
+}

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { button, el, fill, quoted, visible } from "./dom.js";
 import * as format from "./format.js";
-import { at } from "./kinds.js";
+import { SETTLED, at } from "./kinds.js";
 import { badge, choice, when } from "./parts.js";
 import { View } from "./view.js";
 
@@ -56,7 +56,7 @@ export function history(app) {
   );
   const head = el("header", { class: "row" }, el("h3", null, "Answered and missed"), filter);
   return {
-    root: el("section", { class: "card", "aria-label": "Answered and missed" }, head, view.root),
+    root: el("section", { class: "card", id: SETTLED, "aria-label": "Answered and missed" }, head, view.root),
     refresh: () => view.refresh(),
     /** Changes may be permitted now, or no longer. */
     allow: () => {

@@ -21,7 +21,7 @@ _DECISION = ", ".join(DecisionRow.__struct_fields__)
 _NOT_ALLOWED = "kind <> 'allow'"
 _TEXTS = ("tool", "code", "reason", "shown", "agent", "session", "nonce", "person")
 
-SEARCHED = 50_000
+SEARCHED = 20_000
 HOLDS = frozenset({"hold", "hold-again"})
 ANSWERS = ("approve", "deny", "expire", "consume")
 MAX_ANSWERS = 5_000

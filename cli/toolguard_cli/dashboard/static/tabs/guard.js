@@ -77,7 +77,7 @@ export function guard(app) {
     root: el("div", { class: "stack" }, filter, view.root, stands, list.root),
     refresh: () => Promise.all([view.refresh(), list.refresh()]),
     event: (event) => event.type === "decision" && list.take(event.decision),
-    changed: (what) => what === "state" && changed(),
+    changed: (what) => (what === "state" ? changed() : list.pending()),
     follows: ["decision"],
   };
 }

@@ -72,7 +72,7 @@ export function overview(app) {
     tokens.update(times.at, times.bucketMs, used);
     costs.update(times.at, times.bucketMs, paid);
     fill(tops, top("Gateways", now.gateways, now.totals.total), top("Models", now.models, now.totals.total));
-    fill(guard, el("h3", null, "What the guard did"), el("div", { class: "totals" }, guardTotals(now.guard).slice(1))); // loops are above
+    fill(guard, el("h3", null, "What the guard did"), el("div", { class: "totals" }, guardTotals(now.guard, undefined, spending.savings).slice(1))); // loops are above
   });
   begin();
   return {
