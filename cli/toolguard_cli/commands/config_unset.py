@@ -38,11 +38,11 @@ def unset(
 
 def run(places: Places, path: str, options: ChangeOptions) -> Result:
     """Raises `UserError`; then nothing was written."""
-    change = SettingChange(places, "config unset", [path], options)
-    (named,) = change.named
+    change = SettingChange(places, "config unset", path, options)
+    named = change.named
     if change.draft.tree.part(named.steps) is None:
         named, _ = setting_names.as_the_gateway_calls_it(named)
-        change.named = [named]
+        change.all = [named]
     _refuse_no_name(named, change, root=options.root)
     default = value_at(DEFAULTS, named.setting) if named.is_ours else None
     counts = f"; its default applies: {setting_names.shown(default)}" if default is not None else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,9 +65,9 @@ class Judged:
 
 
 class SettingChange:
-    """One change of one or more paths. Raises `UserError` if it cannot be made; then nothing was written."""
+    """One change of one or more paths (`all`). Raises `UserError` if it cannot be made; then nothing was written."""
 
-    def __init__(self, places: Places, command: str, paths: Sequence[str], options: ChangeOptions) -> None:
+    def __init__(self, places: Places, command: str, path: str, options: ChangeOptions, *more: str) -> None:
         self._caller = None if options.vouched else require_human.caller(places, command, loosens=not options.dry_run)
         self.places = places
         self.command = command
@@ -75,14 +75,19 @@ class SettingChange:
         self.openclaw = options.asked
         self.notes: list[Line] = []
         self.draft = Draft(config_tree.read(places.config))
-        self.named = [names.resolve(path, self.draft.tree, root=options.root) for path in paths]
-        for named, path in zip(self.named, paths, strict=True):
-            names.refuse_other_agents(named, path, self.draft.tree, f"toolguard {command}")
+        self.all = [names.resolve(each, self.draft.tree, root=options.root) for each in (path, *more)]
+        for named, text in zip(self.all, (path, *more), strict=True):
+            names.refuse_other_agents(named, text, self.draft.tree, f"toolguard {command}")
             names.refuse_missing_entry(named, self.draft.tree, self._command("install"))
 
     @property
+    def named(self) -> names.NamedSetting:
+        """The only path, or the first."""
+        return self.all[0]
+
+    @property
     def whole(self) -> str:
-        return ", ".join(named.whole for named in self.named)
+        return ", ".join(named.whole for named in self.all)
 
     def note(self, text: str) -> None:
         self.notes.append(Line("info", printable.plain(text)))
@@ -115,7 +120,7 @@ class SettingChange:
         """What the user confirms: each setting, its current and its new value, and what becomes weaker."""
         made, before, after = self._made(), self.draft.before, self.draft.tree
         return [
-            *(f"{each.whole}: {_value(before, each.steps)} -> {_value(after, each.steps)}" for each in self.named),
+            *(f"{each.whole}: {_value(before, each.steps)} -> {_value(after, each.steps)}" for each in self.all),
             *made.by_hand,
             *(f"this guards less: {each.text}" for each in made.weaker),
         ]
@@ -161,9 +166,9 @@ class SettingChange:
     def _is_certain(self) -> bool:
         """Whether OpenClaw could add nothing: these are settings of toolguard without variables, and the gateway validates
         them against the schema of the installed plugin, which is the one that was used here."""
-        if self.options.openclaw is not None or not all(named.is_ours for named in self.named):
+        if self.options.openclaw is not None or not all(named.is_ours for named in self.all):
             return False
-        values = [self.draft.tree.get(*named.steps) for named in self.named]
+        values = [self.draft.tree.get(*named.steps) for named in self.all]
         return not any("${" in names.shown(value, 10_000) for value in values) and _has_our_schema(self.places)
 
     def _refuse(self, wrong: list[ConfigFinding]) -> None:
@@ -174,9 +179,7 @@ class SettingChange:
 
     def _fix(self, wrong: ConfigFinding) -> str:
         """The next step. The fixes of findings about the new value do not apply, because it was not written."""
-        touched = [
-            named for named in self.named if _is_below(wrong, named) and self.draft.tree.part(named.steps) is not None
-        ]
+        touched = [named for named in self.all if _is_below(wrong, named) and self.draft.tree.part(named.steps) is not None]
         for named in touched:
             if written := names.as_list(named, self.draft.tree.get(*named.steps)):
                 return f"write it as a list: {written}"
@@ -186,11 +189,11 @@ class SettingChange:
         return [each for each in validation.errors(found) if _identity(each) not in known or self._touches(each)]
 
     def _touches(self, each: ConfigFinding) -> bool:
-        return any(_is_below(each, named) for named in self.named)
+        return any(_is_below(each, named) for named in self.all)
 
     def _refuse_unchecked(self, why: str) -> None:
         """Raises `UserError` outside of toolguard's settings, where only OpenClaw knows what the gateway accepts."""
-        known = all(entry_settings.is_known(each.steps, self.draft.tree.get(*each.steps)) for each in self.named)
+        known = all(entry_settings.is_known(each.steps, self.draft.tree.get(*each.steps)) for each in self.all)
         if not known and not self.options.offline and validation.can_be_asked(self.draft.tree):
             raise UserError(
                 f"only OpenClaw knows whether the gateway accepts {printable.cut(self.whole, 200)}, and {why}",
@@ -201,7 +204,7 @@ class SettingChange:
         self, action: str, diff: list[str], judged: Judged, backups: list[Path], made: accepted_view.Made | None = None
     ) -> Result:
         """`made`: computed before writing, because it is accepted then."""
-        dry_run, file = self.options.dry_run, str(nearest(self.draft.tree, self.named[0].steps).file.path)
+        dry_run, file = self.options.dry_run, str(nearest(self.draft.tree, self.named.steps).file.path)
         made = made or self._made()
         weaker = [printable.plain(each.text) for each in made.weaker]
         lines = [Line("ok", printable.plain(f"{action} ({file})")), *self.notes]
@@ -216,8 +219,8 @@ class SettingChange:
         if diff:
             lines += self._next(judged)
         data = {
-            "path": self.named[0].whole,
-            "paths": [named.whole for named in self.named],
+            "path": self.named.whole,
+            "paths": [named.whole for named in self.all],
             "file": file,
             "changed": bool(diff),
             "dryRun": dry_run,
@@ -236,11 +239,11 @@ class SettingChange:
 
     def _next(self, judged: Judged) -> list[Line]:
         lines = []
-        if not judged.asked and not all(named.is_ours for named in self.named):
+        if not judged.asked and not all(named.is_ours for named in self.all):
             lines.append(Line("warn", "OpenClaw was not asked whether the gateway accepts this"))
         if self.options.dry_run:
             return [*lines, Line("info", "nothing was written (--dry-run)")]
-        by_itself = all(named.steps[: len(PLUGINS)] == PLUGINS for named in self.named)
+        by_itself = all(named.steps[: len(PLUGINS)] == PLUGINS for named in self.all)
         return [*lines, Line("next", self._by_itself() if by_itself else "restart the gateway")]
 
     def _by_itself(self) -> str:

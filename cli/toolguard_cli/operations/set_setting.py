@@ -20,14 +20,15 @@ def run(places: Places, path: str, text: str, options: ChangeOptions) -> Result:
 
 def run_all(places: Places, pairs: Sequence[tuple[str, str]], options: ChangeOptions) -> Result:
     """All of them or none, in one write. Raises `UserError`; then nothing was written."""
-    change = SettingChange(places, "config set", [path for path, _ in pairs], options)
+    first, *more = (path for path, _ in pairs)
+    change = SettingChange(places, "config set", first, options, *more)
     values = [_value(change, at, text) for at, (_, text) in enumerate(pairs)]
-    wholes = [named.whole for named in change.named]
+    wholes = [named.whole for named in change.all]
     if twice := next((whole for whole in wholes if wholes.count(whole) > 1), ""):
         raise UserError(f"{twice} is given twice", "nothing was written; give it once")
 
     def edit(draft: Draft) -> None:
-        for named, value in zip(change.named, values, strict=True):
+        for named, value in zip(change.all, values, strict=True):
             draft.set(named.steps, value)
 
     shown = [setting_names.shown(value) for value in values]
@@ -37,10 +38,10 @@ def run_all(places: Places, pairs: Sequence[tuple[str, str]], options: ChangeOpt
 
 
 def _value(change: SettingChange, at: int, text: str) -> Any:
-    change.named[at], agent = setting_names.as_the_gateway_calls_it(change.named[at])
+    change.all[at], agent = setting_names.as_the_gateway_calls_it(change.all[at])
     if agent:
         change.note(f"OpenClaw runs this agent as {agent}; settings under another spelling have no effect")
-    value = setting_names.value_for(change.named[at], text)
+    value = setting_names.value_for(change.all[at], text)
     if setting_names.is_meant_otherwise(text, value):
         change.note(f"this setting takes a string, so {text} was read as one")
     return value

@@ -40,19 +40,19 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], most: int = MAX_CE
     return [Line("info", text) for text in lines]
 
 
-def wrapped(text: str, room: int) -> list[str]:
+def folded(text: str, room: int) -> list[str]:
     """The lines of this text; words that are longer than a line are broken."""
     return textwrap.wrap(text, max(1, room), break_on_hyphens=False) or [""]
 
 
 def _side_by_side(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
-    cells = [wrapped(cell, size) for cell, size in zip(row, widths, strict=True)]
+    cells = [folded(cell, size) for cell, size in zip(row, widths, strict=True)]
     for texts in zip_longest(*cells, fillvalue=""):
         yield GAP.join(map(str.ljust, texts, widths)).rstrip()
 
 
 def _below(cell: str, room: int) -> list[str]:
-    return [" " * BELOW + text for text in wrapped(cell, room - BELOW)]
+    return [" " * BELOW + text for text in folded(cell, room - BELOW)]
 
 
 def _flowing(row: Sequence[str], room: int) -> Iterator[str]:
@@ -62,10 +62,10 @@ def _flowing(row: Sequence[str], room: int) -> Iterator[str]:
         if len(line) + len(GAP) + len(cell) <= room:
             line += GAP + cell
         else:
-            yield from wrapped(line, room)
+            yield from folded(line, room)
             *whole, line = _below(cell, room)
             yield from whole
-    yield from wrapped(line, room) if len(line) > room else [line.rstrip()]
+    yield from folded(line, room) if len(line) > room else [line.rstrip()]
 
 
 def width() -> int:
