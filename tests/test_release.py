@@ -18,8 +18,11 @@ from types import ModuleType
 import pytest
 import yaml
 
+from toolguard_cli.commands import run_doctor as doctor
+from toolguard_cli.doctor.checks import discovery_check, health_check, plugin_check
 from toolguard_cli.setup import plugin_folder
 from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
 from toolguard_engine import __version__
 
 ROOT = Path(__file__).parent.parent
@@ -131,6 +134,21 @@ def test_a_package_that_openclaw_installed_is_known_and_kept(tmp_path: Path) -> 
     with pytest.raises(UserError, match="installed by `openclaw plugins install`"):
         plugin_folder.copy(ROOT / "plugin" / "gateway", place, __version__)
     assert sorted(place.iterdir()) == before
+
+
+@pytest.mark.parametrize("where", ["extensions/toolguard", discovery_check.NPM_PROJECT])
+@pytest.mark.parametrize("number", [__version__, "0.0.9"])
+def test_doctor_knows_the_package(tmp_path: Path, where: str | Path, number: str) -> None:
+    folder = tmp_path / "state" / where
+    folder.parent.mkdir(parents=True)
+    script("npm_package").staged(tmp_path).rename(folder)
+    manifest = folder / "openclaw.plugin.json"
+    manifest.write_text(manifest.read_text().replace(f'"version": "{__version__}"', f'"version": "{number}"'))
+    (tmp_path / "state" / "openclaw.json").write_text("{}")
+    subject = doctor.look(Places(tmp_path / "state", tmp_path / "state" / "openclaw.json"))
+    found = [check(subject) for check in (discovery_check.found, health_check.ours, plugin_check.current)]
+    assert [check.status for check in found] == ["ok", "ok", "ok" if number == __version__ else "warn"]
+    assert found[2].fix == ("" if number == __version__ else "openclaw plugins update toolguard")
 
 
 def test_the_workflow_is_valid_and_runs_the_suite_on_both_systems() -> None:

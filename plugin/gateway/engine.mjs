@@ -569,7 +569,7 @@ function explained(text) {
 
 const UNJUDGED =
   "No call is judged, and failMode decides. Install the Python part (`uv tool install --force openclaw-toolguard`), " +
-  "then run `toolguard install` again";
+  "then run `toolguard doctor`, which names the next command";
 
 /** What an environment says whose Python was upgraded or removed, as Homebrew does. */
 const BROKEN = /^dyld\[\d+\]: Library not loaded|No module named '?encodings|error while loading shared libraries/;

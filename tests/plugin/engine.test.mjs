@@ -567,7 +567,7 @@ describe("an engine that cannot start", () => {
     await until(() => readFileSync(starts, "utf8").length >= 4, "four starts");
     await until(() => log.warnings.length >= 3, "three complaints");
     eachOnce(log.warnings);
-    assert.equal(log.warnings.filter((text) => text.includes("run `toolguard install` again")).length, 1);
+    assert.equal(log.warnings.filter((text) => text.includes("run `toolguard doctor`")).length, 1);
   });
 
   /** @type {[string, string, string[], RegExp][]} */

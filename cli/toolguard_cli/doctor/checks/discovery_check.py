@@ -14,13 +14,21 @@ from toolguard_cli.setup.plugin_entry import LOAD_PATHS
 from toolguard_cli.system.paths import PLUGIN_ID
 
 EXTENSIONS = "extensions"
+NPM_PROJECT = Path("npm", "projects", plugin_folder.PACKAGE, "node_modules", plugin_folder.PACKAGE)
+"""Where `openclaw plugins install npm:...` puts the package, in the state directory."""
 
 
 def locations(subject: DoctorSubject) -> list[Path]:
     """Every folder from which the gateway could load the plugin, without duplicates; it loads the first."""
     copies = [path for root in _searched(subject) for path in _inside(root) if _is_plugin(path)]
+    copies += [path for path in [subject.places.state_dir / NPM_PROJECT] if _is_plugin(path)]
     own = subject.places.extension
     return list(dict.fromkeys([*(p for p in linked(subject) if _is_plugin(p)), *([own] if own.exists() else []), *copies]))
+
+
+def package(subject: DoctorSubject) -> Path | None:
+    """The npm package, if `openclaw plugins` manages the plugin."""
+    return next((place for place in locations(subject) if plugin_folder.is_package(place)), None)
 
 
 def linked(subject: DoctorSubject) -> list[Path]:
@@ -65,6 +73,8 @@ def found(subject: DoctorSubject) -> Check:
 def _one_of(subject: DoctorSubject, places: list[Path]) -> str:
     if _was_linked(subject) and plugin_folder.is_ours(subject.places.extension):
         return f"{subject.command('install', '--link')} (it removes the copy)"
+    if package(subject):
+        return f"openclaw plugins uninstall {PLUGIN_ID}, then {subject.command('install')}"
     if stray := next(_strays(subject), None):
         return f"rm -r {shown(stray)}"
     foreign = next((path for path in places if path != subject.places.extension and path not in linked(subject)), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolguard_cli.doctor.check_types import RESTART, Check, DoctorSubject, shown, unused
+from toolguard_cli.doctor.checks.discovery_check import package
 from toolguard_cli.setup import install_record
 from toolguard_engine import __version__
 from toolguard_engine.stores import engines
@@ -13,6 +14,8 @@ from toolguard_engine.wording import printable
 def ours(subject: DoctorSubject) -> Check:
     """Compares the installed version with this one. Raises `UserError` if the install record is damaged."""
     known = subject.record or install_record.load(subject.places.record)
+    if known is None and package(subject):
+        return Check("toolguard", "ok", f"toolguard {__version__}; `openclaw plugins` manages the gateway part")
     if known is None:
         return Check("toolguard", "warn", f"toolguard {__version__}, not installed here", subject.command("install"))
     if known.version != __version__:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from toolguard_cli.doctor import fixes
 from toolguard_cli.doctor.check_types import RESTART, Check, DoctorSubject, Fix, shown
-from toolguard_cli.doctor.checks.discovery_check import locations
+from toolguard_cli.doctor.checks.discovery_check import locations, package
 from toolguard_cli.doctor.read_once import json_object
 from toolguard_cli.setup import plugin_folder
 from toolguard_cli.setup.config_lock import locked
@@ -66,10 +66,14 @@ def _is_file_inside(place: Path, entry: str) -> bool:
 
 def current(subject: DoctorSubject) -> Check:
     extension = subject.places.extension
+    if npm := package(subject):
+        found = printable.plain(str(json_object(npm / MANIFEST).get("version", "")))
+        if found == __version__:
+            return Check("plugin-copy", "ok", f"it is the npm package of toolguard {__version__}")
+        text = f"{npm} is the npm package of toolguard {found}; this is {__version__}"
+        return Check("plugin-copy", "warn", text, f"openclaw plugins update {PLUGIN_ID}")
     if not extension.exists() or plugin_folder.same(plugin_source(), extension):
         return Check("plugin-copy", "ok", f"it belongs to toolguard {__version__}")
-    if plugin_folder.is_package(extension) and json_object(extension / MANIFEST).get("version") == __version__:
-        return Check("plugin-copy", "ok", f"it is the npm package of toolguard {__version__}")
     copied = printable.plain(str(json_object(extension / plugin_folder.MARKER).get("version", "")))
     if copied and copied != __version__:
         text = f"{extension} is the copy of toolguard {copied}; this is {__version__}"
