@@ -332,6 +332,7 @@ PROBLEMS = [
     ("x", {"webhook": "https://h/a\r\nX: y"}, "begins with http"),
     ("x", {"webhook": "https://h:99999/"}, "begins with http"),
     ("x", {"channel": "telegram"}, "set to"),
+    ("x", {"command": []}, "names no program"),
     ("x", {"command": ["a"], "to": "1"}, "belong to a channel"),
     ("x", {"url": "ntfy://h/t", "secret": "s"}, "belong to a webhook"),
 ]

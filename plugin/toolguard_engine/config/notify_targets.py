@@ -44,6 +44,8 @@ def problem(name: str, target: NotifyTarget) -> str:
         return "set exactly one of url, urlFile, webhook, command and channel"
     if is_set(target.url) and is_set(target.url_file):
         return "set url or urlFile, not both"
+    if own == "command" and not target.command:
+        return "command names no program"
     if own == "channel" and not is_set(target.to):
         return "set to, the recipient on the channel"
     if own != "channel" and (is_set(target.to) or is_set(target.account)):
