@@ -286,6 +286,7 @@ def test_one_press_approves_nothing(quiet: Machine, visits: Visits, back: Callab
 
 def stand_still(page: Page) -> None:
     """No time passes on the page any more, from a few seconds on: what is on its way there may take long."""
+    expect(page.locator("#foot")).to_contain_text("toolguard")  # what may be changed is known
     page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 5)
 
 

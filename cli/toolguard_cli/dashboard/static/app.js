@@ -16,6 +16,7 @@ export class App {
   /** @type {GatewayStatus | null} */ state = null;
   /** @type {Pending | null} */ pending = null;
   #skew = 0;
+  #greeted = false;
   #changed;
   #reconnect;
 
@@ -34,7 +35,13 @@ export class App {
   }
 
   get mayChange() {
-    return this.state?.mayChange ?? false;
+    return this.state?.mayChange ?? this.#greeted;
+  }
+
+  /** What the server said when the page connected counts until the state is known. @param {boolean} mayChange */
+  greet(mayChange) {
+    this.#greeted = mayChange;
+    if (!this.state) this.#changed("state");
   }
 
   /** The range in words. */

@@ -166,6 +166,7 @@ function soonAgain() {
 function onEvent(event) {
   if (event.type === "hello") {
     app.clock(event.now);
+    app.greet(event.mayChange === true);
     if (greeted) reload();
     else void app.loadState().catch(() => undefined); // may have changed before the server began to watch for this page
     greeted = true;
