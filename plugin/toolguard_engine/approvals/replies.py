@@ -49,6 +49,8 @@ def explain(refused: RefusedError) -> Answer:
         return Answer(f"{entry.nonce} ({_name(entry)}) was revived at {_when(entry.decided)}", GO_ON)
     if entry.status == "expired" and entry.why == LAPSED:
         return Answer(f"{entry.nonce} ({_name(entry)}) has not been waiting since {_when(entry.decided)}: {LAPSED}", GO_ON)
+    if entry.status == "expired" and not is_missed(entry):
+        return Answer(f"{entry.nonce} ({_name(entry)}) was approved, but not used by {_when(entry.decided)}", AGAIN)
     if entry.status == "expired":
         return Answer(
             f"{entry.nonce} ({_name(entry)}) expired at {_when(entry.decided)}: nobody decided in time",
@@ -125,8 +127,8 @@ def waiting(entries: Iterable[HeldCall], now: float) -> list[HeldCall]:
 def missed(entries: Iterable[HeldCall], now: float, seconds: float = math.inf) -> list[HeldCall]:
     """Those that nobody answered in the last `seconds` and whose call was not held again since; the latest first."""
     latest = {entry.binding: entry for entry in sorted(now_known(entries, now).entries, key=lambda e: (e.created, e.nonce))}
-    found = [e for e in latest.values() if is_missed(e) and now < e.decided + seconds]
-    return sorted(found, key=lambda e: (-e.decided, e.nonce))
+    found = [e for e in latest.values() if is_missed(e) and now < e.expires + seconds]
+    return sorted(found, key=lambda e: (-e.expires, e.nonce))
 
 
 def missed_lines(entries: Iterable[HeldCall], now: float) -> list[str]:
