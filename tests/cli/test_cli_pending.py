@@ -107,11 +107,9 @@ def test_status(places: Places, standing_clock: float) -> None:
         "auditToday": {"approve": 1, "grant": 1, "hold": 3},
     }  # fmt: skip
     assert second.nonce
-    assert texts(result)[3:6] == [
-        f"2 calls wait for approval, the oldest is {first.nonce}, 2h00m left (toolguard pending)",
-        "1 grant in force (toolguard grants)",
-        "audit log today: 1 approve, 1 grant, 3 hold",
-    ]
+    first_line, *others = texts(result)
+    assert first_line == f"2 calls wait for approval, the oldest is {first.nonce}, 2h00m left (toolguard pending)"
+    assert others[3:5] == ["1 grant in force (toolguard grants)", "audit log today: 1 approve, 1 grant, 3 hold"]
 
 
 def test_status_of_damaged_stores(places: Places) -> None:
