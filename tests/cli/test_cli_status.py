@@ -68,6 +68,7 @@ def test_nothing_is_there(tmp_path: Path) -> None:
             "pending": 0,
             "approvedUnused": 0,
             "oldest": None,
+            "missed": 0,
             "grants": 0,
             "damaged": [],
             "auditToday": {},

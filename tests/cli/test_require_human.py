@@ -35,6 +35,8 @@ COMMANDS = [
     ["approve", "NONCE", "--yes"],
     ["approve", "NONCE", "--yes", "--json"],
     ["deny", "NONCE"],
+    ["revive", "NONCE"],
+    ["revive", "NONCE", "--approve", "--yes"],
     ["grant", "git push", "--tool", "exec"],
     ["revoke", "g-0000"],
     ["watch"],
@@ -57,6 +59,8 @@ COMMANDS = [
 ]
 LOOSENING = [
     ["approve", "NONCE", "--yes"],
+    ["approve", "NONCE", "--for", "1d", "--yes"],
+    ["revive", "NONCE", "--approve", "--yes"],
     ["config", "set", "mode", "disabled"],
     ["kill-switch", "off"],
     ["grant", "make", "--tool", "exec"],

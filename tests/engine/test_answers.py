@@ -58,7 +58,11 @@ def refusal(kind: str) -> RefusedError:
         ("malformed", "that is not a nonce", "a nonce has 8 characters, 0-9 and a-f"),
         ("unknown", "no call has that nonce", "toolguard pending"),
         ("ambiguous", "2 calls start with that: 3f9a0000, 3f9a51c2", "give more characters"),
-        ("expired", "aaaa0000 (read) expired at 2023-11-14 22:20:00+00:00: nobody decided in time", "tell the agent to try"),
+        (
+            "expired",
+            "aaaa0000 (read) expired at 2023-11-14 22:20:00+00:00: nobody decided in time",
+            "toolguard revive aaaa0000",
+        ),
         ("used", "aaaa0000 (read) was used at 2023-11-14 22:13:31+00:00", "tell the agent to try"),
         ("denied", "aaaa0000 (read) was denied by ana (cli) at 2023-11-14 22:13:30+00:00: release day", "22:18:30+00:00"),
         (

@@ -541,7 +541,10 @@ IS_APPROVED = (
     "{nonce} (exec) is already approved (chat) at 1970-01-12 13:46:40+00:00\n"
     "tell the agent to repeat the call before 1970-01-12 13:47:10+00:00; toolguard deny {nonce} withdraws it"
 )
-IS_EXPIRED = f"{{nonce}} (exec) expired at 1970-01-12 13:51:40+00:00: nobody decided in time\n{AGAIN}"
+IS_EXPIRED = (
+    "{nonce} (exec) expired at 1970-01-12 13:51:40+00:00: nobody decided in time\n"
+    "toolguard revive {nonce} asks the agent to make the call again, under a new nonce"
+)
 
 REFUSALS: list[tuple[str, Callable[[Desk], str], str]] = [
     ("malformed", lambda _: "abc", NO_NONCE),

@@ -403,3 +403,55 @@ class LedgerLaw(RuleBasedStateMachine):
 
 TestLedgerLaw = LedgerLaw.TestCase
 TestLedgerLaw.settings = settings(max_examples=examples(150), stateful_step_count=40)
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        ({}, ""),
+        ({"where": "native"}, ""),  # nobody answered the gateway's prompt
+        ({"status": "pending"}, "pending"),
+        ({"status": "used"}, "used"),
+        ({"status": "denied"}, "denied"),
+        ({"by": "anna", "where": "cli"}, "expired"),  # approved, and not used
+        ({"why": book.LAPSED}, "expired"),
+        ({"why": book.REVIVED}, "expired"),
+    ],
+)
+def test_what_can_be_revived(change: dict[str, object], cause: str) -> None:
+    before = entry(**{"status": "expired", "shown": "rm", **change})
+    for revive in (
+        lambda ledger: ledger.revive(before.nonce, ANNA, 1_400),
+        lambda ledger: ledger.revive_approved(before.nonce, "0000000a", ANNA, 1_400, 30),
+    ):
+        ledger = Ledger([before])
+        if cause:
+            with pytest.raises(RefusedError) as refused:
+                revive(ledger)
+            assert (refused.value.cause, ledger.changed) == (cause, [])
+            continue
+        revived = revive(ledger)
+        assert [found.why for found in ledger.entries if found.nonce == before.nonce] == [book.REVIVED]
+        assert (revived.status, revived.binding) == (
+            "expired" if revived.nonce == before.nonce else "approved",
+            before.binding,
+        )
+        with pytest.raises(RefusedError):
+            revive(ledger)
+
+
+def test_a_call_that_waits_again_is_not_revived_nor_one_that_cannot_be_shown_approved() -> None:
+    gone, again = entry("0000000a", "expired", binding="c"), entry("0000000b", binding="c")
+    with pytest.raises(RefusedError, match="again"):
+        Ledger([gone, again]).revive(gone.nonce, ANNA, 1_100)
+    for cut in ({"whole": False}, {"shown": "x" * book.MAX_CLOSED_SHOWN}):  # by this version, and by earlier ones
+        with pytest.raises(RefusedError, match="unseen"):
+            Ledger([entry("0000000a", "expired", **cut)]).revive_approved("0000000a", "0000000c", ANNA, 1_400, 30)
+
+
+def test_a_denial_never_lasts_for_hours() -> None:
+    long = entry(expires=1_000 + 80_000)
+    assert Ledger([long]).deny(long.nonce, ANNA, 1_100, 80_000).expires == 1_100 + book.MAX_DENIAL
+    settled = Ledger([long]).settle(long.nonce, "denied", ANNA, 1_100)
+    assert settled is not None
+    assert settled.expires == 1_100 + book.MAX_DENIAL

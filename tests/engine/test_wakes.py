@@ -28,13 +28,13 @@ ANNA = Decision("anna", "cli")
 class Watch:
     """Wakes over a store below `state`, with the clock in hand; other processes have a store of their own."""
 
-    def __init__(self, state: Path, *, wake: bool = True, path: Path | None = None) -> None:
+    def __init__(self, state: Path, *, wake: bool = True, native: bool = False, path: Path | None = None) -> None:
         self.state = state
         self.now = NOW
         self.store = FileNonces(state, path)
-        self.said: list[messages.Wake] = []
+        self.said: list[Any] = []
         self.queue = store_queue.at_once()
-        self.wakes = Wakes(self.store, lambda: self.now, self.queue, self.said.extend, wake=wake)
+        self.wakes = Wakes(self.store, lambda: self.now, self.queue, self.said.extend, wake=wake, native=native)
 
     def held(self, call: str = "call", session: str = "agent:main:main") -> str:
         """A call is held, as the engine does it."""
@@ -53,16 +53,16 @@ class Watch:
     def use(self, call: str = "call") -> None:
         self.held(call)
 
-    def poll(self) -> list[messages.Wake]:
+    def poll(self) -> list[Any]:
         self.wakes.poll()
         return self.take()
 
-    def take(self) -> list[messages.Wake]:
+    def take(self) -> list[Any]:
         self.queue.settle()
         said, self.said[:] = list(self.said), []
         return said
 
-    def ended(self, session: str) -> list[messages.Wake]:
+    def ended(self, session: str) -> list[Any]:
         self.wakes.ended(session)
         return self.take()
 
@@ -333,3 +333,58 @@ def test_a_lock_that_is_held_meanwhile_makes_it_miss_nothing(watch: Watch, monke
     assert watch.wakes.watching
     watch.elsewhere("approve", nonce)
     assert watch.woken() == [nonce]
+
+
+def missed(watch: Watch) -> str:
+    """A call that nobody answered, as the engine knows it."""
+    nonce = watch.held()
+    assert watch.woken() == []
+    watch.now += 301
+    assert watch.woken() == []
+    assert watch.wakes.may_revive
+    return nonce
+
+
+def test_a_revived_call_wakes_its_agent_once_also_after_a_busy_run(watch: Watch) -> None:
+    nonce = missed(watch)
+    FileNonces(watch.state).revive(nonce, ANNA, watch.now)
+    (wake,) = watch.poll()
+    assert (wake.nonce, wake.session, wake.text.startswith("[TOOLGUARD] The user is back.")) == (
+        nonce,
+        "agent:main:main",
+        True,
+    )
+    assert (watch.woken(), watch.wakes.may_revive) == ([], False)
+    assert [each.nonce for each in watch.ended("agent:main:main")] == [nonce]
+    assert [each.nonce for each in watch.ended("agent:main:main")] == []
+
+
+def test_who_made_the_revived_call_again_is_not_woken_for_it(watch: Watch) -> None:
+    nonce = missed(watch)
+    FileNonces(watch.state).revive(nonce, ANNA, watch.now)
+    watch.held()
+    assert watch.woken() == []
+
+
+def test_a_revived_and_approved_call_wakes_once_under_its_new_nonce(watch: Watch) -> None:
+    nonce = missed(watch)
+    approved = FileNonces(watch.state).revive_approved(nonce, ANNA, watch.now, 30)
+    assert approved.nonce != nonce
+    assert watch.woken() == [approved.nonce]
+    presented = watch.store.present(approved, watch.now + 1)
+    assert (presented.outcome, presented.entry.nonce) == ("used", approved.nonce)
+
+
+@pytest.mark.parametrize(
+    ("native", "action", "decision"), [(True, "approve", "approve"), (True, "deny", "deny"), (False, "deny", "")]
+)
+def test_what_is_decided_elsewhere_is_passed_on_once_in_native_mode(
+    tmp_path: Path, action: str, decision: str, *, native: bool
+) -> None:
+    watch = Watch(tmp_path, wake=False, native=native)
+    nonce = watch.held()
+    assert watch.poll() == []
+    watch.elsewhere(action, nonce)
+    assert watch.poll() == ([messages.Decided(nonce, decision)] if decision else [])
+    watch.wakes.look()
+    assert watch.poll() == []

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
+import { Answerer } from "../../plugin/gateway/answerer.mjs";
 import { NOTHING, Prompts } from "../../plugin/gateway/prompts.mjs";
 import { Runs } from "../../plugin/gateway/runs.mjs";
 
@@ -109,5 +110,80 @@ describe("where nobody could be asked, the call around it is told, too", () => {
     const { call, decide } = asked({ id: "tool_search_code:c1:exec:1", ids: ["c1"] });
     decide("deny");
     assert.equal(call("c1")?.text, undefined);
+  });
+});
+
+describe("a call that may wait longer than the gateway asks", () => {
+  /** @type {[number, string, string][]} how long it may wait, how the prompt ends, the outcome */
+  const rows = [[600_001, "timeout", "unavailable"], [600_000, "timeout", "expired"], [28_800_000, "deny", "denied"]];
+  for (const [timeoutMs, decision, outcome] of rows)
+    test(`${timeoutMs} ms, ${decision}`, () => {
+      const { noted, call, decide } = asked({ prompt: { timeoutMs } });
+      decide(decision);
+      assert.equal(noted[0].outcome, outcome);
+      assert.equal(call()?.text, outcome === "unavailable" ? ANSWER.text : undefined, "it goes on waiting under its nonce");
+    });
+});
+
+describe("what a person decides elsewhere", () => {
+  /** Prompts for these calls under one nonce, and what is answered. @param {string[]} ids */
+  function open(ids) {
+    /** @type {any[]} */
+    const answered = [];
+    const runs = new Runs();
+    const answerer = { answer: async (/** @type {any[]} */ ...all) => void answered.push(all) };
+    const prompts = new Prompts({ ask: async () => null }, runs, answerer);
+    const shown = ids.map((id) => prompts.ask(ANSWER, PARAMS, runs.get("r1", SESSION, "main"), SESSION, id).requireApproval);
+    return { prompts, shown, answered };
+  }
+
+  test("a yes is for one of the prompts, a no for all", () => {
+    /** @type {["approve" | "deny", string[]][]} */
+    const rows = [["approve", ["c1"]], ["deny", ["c1", "c2"]]];
+    for (const [decision, expected] of rows) {
+      const { prompts, answered } = open(["c1", "c2"]);
+      prompts.decided(PROMPT.nonce, decision);
+      assert.deepEqual(answered.map(([nonce, word, { id }, isOpen]) => [nonce, word, id, isOpen()]), expected.map((id) => [PROMPT.nonce, decision, id, true]));
+    }
+  });
+
+  test("nothing is answered for a prompt that has ended, or for another nonce", () => {
+    const { prompts, shown, answered } = open(["c1"]);
+    prompts.decided("ffffffff", "approve");
+    shown[0]?.onResolution("deny");
+    prompts.decided(PROMPT.nonce, "approve");
+    assert.deepEqual(answered, []);
+  });
+});
+
+describe("answering the gateway's prompt", () => {
+  const LISTED = [
+    { id: "plugin:1", request: { toolCallId: "c1", sessionKey: "agent:main:other" } },
+    { id: "plugin:2", request: { toolCallId: "c1", sessionKey: SESSION } },
+  ];
+
+  /** @param {{ listed?: any, connect?: any, isOpen?: () => boolean }} [given] */
+  async function answered({ listed = LISTED, connect, isOpen = () => true } = {}) {
+    /** @type {any[]} */
+    const requests = [];
+    /** @type {string[]} */
+    const warned = [];
+    const request = async (/** @type {string} */ method, /** @type {any} */ params) => (requests.push([method, params]), listed);
+    const logger = { debug() {}, info() {}, error() {}, warn: (/** @type {string} */ text) => void warned.push(text) };
+    const answerer = new Answerer(logger, () => ({}), connect ?? (async () => ({ request, end: () => requests.push(["end"]) })));
+    await answerer.answer(PROMPT.nonce, "approve", { session: SESSION, id: "c1" }, isOpen);
+    return { requests, warned };
+  }
+
+  test("it is that of this call in this session", async () => {
+    const { requests, warned } = await answered();
+    assert.deepEqual(requests, [["plugin.approval.list", {}], ["plugin.approval.resolve", { id: "plugin:2", decision: "allow-once" }], ["end"]]);
+    assert.deepEqual(warned, []);
+  });
+
+  test("what fails is said, unless the prompt has ended meanwhile", async () => {
+    const connect = async () => { throw new Error("no such module"); };
+    assert.match(String((await answered({ connect })).warned[0]), /approve of 0a1b2c3d could not be passed on .*no such module.*answer it there/);
+    assert.deepEqual((await answered({ connect, isOpen: () => false })).warned, []);
   });
 });

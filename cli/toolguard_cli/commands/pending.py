@@ -56,8 +56,8 @@ def _missed(found: list[HeldCall], now: float) -> list[Line]:
 
 
 def _missed_row(entry: HeldCall, now: float) -> tuple[str, ...]:
-    waited = printable.duration(entry.decided - entry.created)
-    ago = f"{printable.duration(now - entry.decided)} ago"
+    waited = printable.duration(entry.expires - entry.created)
+    ago = f"{printable.duration(now - entry.expires)} ago"
     return entry.nonce, ago, waited, entry.tool, entry.agent, entry.shown
 
 

@@ -41,8 +41,8 @@ class LimitScope:
 
 def run(places: Places, scope: LimitScope, amounts: dict[str, float], options: ChangeOptions) -> Result:
     """`amounts`: by unit; others of the same limit stay. Raises `UserError`; then nothing was written."""
-    change = SettingChange(places, "limits set", [SETTING], options)
-    steps, amounts = change.named[0].steps, {unit: _plain(amount) for unit, amount in amounts.items()}
+    change = SettingChange(places, "limits set", SETTING, options)
+    steps, amounts = change.named.steps, {unit: _plain(amount) for unit, amount in amounts.items()}
 
     def edit(draft: Draft) -> None:
         at = _places(draft, change, scope)
@@ -58,13 +58,13 @@ def run(places: Places, scope: LimitScope, amounts: dict[str, float], options: C
 
 def remove(places: Places, scope: LimitScope, options: ChangeOptions) -> Result:
     """Raises `UserError` if there is none."""
-    change = SettingChange(places, "limits remove", [SETTING], options)
+    change = SettingChange(places, "limits remove", SETTING, options)
     if not _places(change.draft, change, scope):
         raise UserError(f"there is no limit {scope.words}", "toolguard limits lists them")
 
     def edit(draft: Draft) -> None:
         for index in reversed(_places(draft, change, scope)):
-            draft.delete((*change.named[0].steps, index))
+            draft.delete((*change.named.steps, index))
 
     return change.make(edit, f"removed the limit {scope.words}", "")
 
@@ -75,5 +75,5 @@ def _plain(amount: float) -> float:
 
 
 def _places(draft: Draft, change: SettingChange, scope: LimitScope) -> list[int]:
-    found = draft.tree.get(*change.named[0].steps)
+    found = draft.tree.get(*change.named.steps)
     return [index for index, limit in enumerate(found if isinstance(found, list) else []) if scope.is_about(limit)]

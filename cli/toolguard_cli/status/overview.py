@@ -120,7 +120,7 @@ def data(found: StatusOverview) -> dict[str, Any]:
 
 
 def lines(found: StatusOverview) -> list[Line]:
-    shown = []
+    shown = [] if _waiting(found) else [Line("info", "no call is waiting for approval")]
     if found.grants:
         shown.append(Line("info", f"{found.grants} grant{'' if found.grants == 1 else 's'} in force (toolguard grants)"))
     if found.today:
@@ -136,7 +136,7 @@ def lines(found: StatusOverview) -> list[Line]:
 
 def first_lines(found: StatusOverview) -> list[Line]:
     """What waits for an answer, and what nobody answered in the last day."""
-    return [_waiting(found), *_missed(found)]
+    return [*_waiting(found), *_missed(found)]
 
 
 def _missed(found: StatusOverview) -> list[Line]:
@@ -147,10 +147,10 @@ def _missed(found: StatusOverview) -> list[Line]:
     return [Line("warn", f"{text} (toolguard pending --missed)")]
 
 
-def _waiting(found: StatusOverview) -> Line:
+def _waiting(found: StatusOverview) -> list[Line]:
     pending = [entry for entry in found.waiting if entry.status == "pending"]
     if not pending:
-        return Line("info", "no call is waiting for approval")
+        return []
     many = f"{len(pending)} calls wait" if len(pending) > 1 else "1 call waits"
     left = replies.state(pending[0], time.time())
-    return Line("warn", f"{many} for approval, the oldest is {pending[0].nonce}, {left} (toolguard pending)")
+    return [Line("warn", f"{many} for approval, the oldest is {pending[0].nonce}, {left} (toolguard pending)")]

@@ -269,7 +269,7 @@ class Ledger:
 
 def is_missed(entry: HeldCall) -> bool:
     """Whether its time was over before anybody answered, and nobody has revived it since."""
-    return entry.status == "expired" and not (entry.by or entry.why)
+    return entry.status == "expired" and entry.where in ("", NATIVE) and not (entry.by or entry.why)
 
 
 def _remembered(closed: list[HeldCall], now: float) -> list[HeldCall]:

@@ -48,8 +48,8 @@ def explain(refused: RefusedError) -> Answer:
         return Answer(f"{entry.nonce} ({_name(entry)}) was revived at {_when(entry.decided)}", GO_ON)
     if entry.status == "expired" and entry.why == LAPSED:
         return Answer(f"{entry.nonce} ({_name(entry)}) has not been waiting since {_when(entry.decided)}: {LAPSED}", GO_ON)
-    if entry.status == "expired" and entry.by:
-        by = f" by {cut(entry.by, 60)}"
+    if entry.status == "expired" and not is_missed(entry):
+        by = f" by {cut(entry.by, 60)}" if entry.by else ""
         return Answer(
             f"{entry.nonce} ({_name(entry)}) was approved{by}, but did not run before {_when(entry.decided)}", AGAIN
         )
@@ -129,8 +129,8 @@ def waiting(entries: Iterable[HeldCall], now: float) -> list[HeldCall]:
 def missed(entries: Iterable[HeldCall], now: float, seconds: float = math.inf) -> list[HeldCall]:
     """Those that nobody answered in the last `seconds` and whose call was not held again since; the latest first."""
     latest = {entry.binding: entry for entry in sorted(now_known(entries, now).entries, key=lambda e: (e.created, e.nonce))}
-    found = [e for e in latest.values() if is_missed(e) and now < e.decided + seconds]
-    return sorted(found, key=lambda e: (-e.decided, e.nonce))
+    found = [e for e in latest.values() if is_missed(e) and now < e.expires + seconds]
+    return sorted(found, key=lambda e: (-e.expires, e.nonce))
 
 
 def missed_lines(entries: Iterable[HeldCall], now: float) -> list[str]:
