@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import seeded
 from held_stage import hold, status_of
 from machine import LAB, Machine
 from playwright.sync_api import Page, expect
@@ -20,6 +23,7 @@ from gate import sampled
 from toolguard_cli.operations import answer_links
 from toolguard_engine.approvals.ledger import HeldCall
 
+PICTURES = os.environ.get("TOOLGUARD_DASHBOARD_PICTURES")
 SMALL: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 LONG = '{ command: "rm -rf ' + " ".join(f"/srv/www/releases/{number:03}" for number in range(60)) + '" }'
 THUMB = 44
@@ -30,6 +34,22 @@ THUMB = 44
 def machine() -> Iterator[Machine]:
     with Machine(public=True) as running:
         yield running
+
+
+@pytest.mark.thorough
+def test_pictures(machine: Machine, visits: Visits, tmp_path: Path) -> None:
+    """For the page of the documentation."""
+    code, reason, shown = seeded.HELD[0]
+    held = hold(machine.places, code=code, reason=reason, shown=shown, cwd="/srv/www", lasts=3_600)
+    visitor = visits(
+        machine, expected=["401"], reduced_motion="reduce", **SMALL | {"viewport": {"width": 390, "height": 480}}
+    )
+    for name, url in {"link": link(machine, held), "approvals": f"{machine.url}/#token={machine.token}"}.items():
+        page = opened(visitor, url)
+        expect(page.locator(f"[data-nonce='{held.nonce}']").get_by_role("button", name="Deny")).to_be_enabled()
+        target = (Path(PICTURES) if PICTURES else tmp_path) / f"phone-{name}.png"
+        page.screenshot(path=target)
+        assert target.stat().st_size < 100_000
 
 
 def link(machine: Machine, held: HeldCall) -> str:

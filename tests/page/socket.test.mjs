@@ -26,6 +26,7 @@ Object.assign(globalThis, {
   WebSocket: FakeSocket,
   location: { protocol: "http:", host: "127.0.0.1:1", hostname: "127.0.0.1", port: "1" },
   sessionStorage: { getItem: (/** @type {string} */ key) => kept.get(key) ?? null },
+  matchMedia: () => ({ matches: false }),
   fetch: async (/** @type {string} */ url) => answer(url),
   addEventListener: () => {},
   matchMedia: () => ({ matches: false }), // no installed page
