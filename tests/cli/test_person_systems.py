@@ -15,9 +15,11 @@ from pathlib import PurePath
 import pytest
 from held_stage import Terminal
 
-from toolguard_cli.person import linux, macos, program_roles
+from toolguard_cli.dashboard import open_browser
+from toolguard_cli.person import linux, macos, namespaces, program_roles, require_human
 from toolguard_cli.person.linux import Linux, orphans_go_to
 from toolguard_cli.person.system_facts import ProcessInfo, is_local
+from toolguard_cli.system import operating_system
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
 
@@ -314,3 +316,23 @@ def test_in_the_background() -> None:
 def test_without_a_terminal() -> None:
     done = subprocess.run([sys.executable, "-c", ASKS], capture_output=True, text=True, check=True, start_new_session=True)
     assert done.stdout == "nobody: there is no terminal\n"
+
+
+# The command line on each system
+
+
+@pytest.mark.parametrize(("name", "kind"), [("linux", Linux), ("darwin", macos.MacOS)])
+def test_each_system_has_its_own_facts(name: str, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operating_system, "NAME", name)
+    assert type(require_human._system()) is kind
+
+
+def test_only_linux_has_namespaces_and_screens_in_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(operating_system, "NAME", "darwin")
+    monkeypatch.setattr(namespaces, "_own", lambda: pytest.fail("asked"))
+    monkeypatch.setattr(open_browser.webbrowser, "get", object)
+    assert namespaces.doubt([["user:[1]", "pid:[2]"]]) == ""
+    assert open_browser._has_browser({})
+    monkeypatch.setattr(operating_system, "NAME", "linux")
+    assert not open_browser._has_browser({})
+    assert open_browser._has_browser({"DISPLAY": ":0"})

@@ -83,6 +83,8 @@ def test_paths(command: str) -> None:
         ("rm -rf ~/Library/CACHES/x", "rm -rf ~/Library/x"),
         ("rm -rf NODE_MODULES", "rm -rf src"),
         ("GET https://x.example", "lwp-request https://x.example"),
+        ("/bin/R? -rf ~/photos", "/bin/r? -rf ~/photos"),
+        ("cp /BIN/RM t; ./t -rf ~/photos", "cp /bin/rm t; ./t -rf ~/photos"),
         ("\u017fudo -l", "sudo -l"),  # letters that fold to others
         ("\u212aill -9 -1", "kill -9 -1"),
     ],

@@ -55,5 +55,5 @@ def spelled(name: str) -> str:
 @lru_cache(maxsize=200)
 def fitting(name: str) -> tuple[str, ...]:
     """The risky programs that a name may stand for, at most `MAX_GUESSES`."""
-    match = re.compile(translate(name.replace(UNKNOWN, "*"))).match
+    match = re.compile(translate(folded(name).replace(UNKNOWN, "*"))).match
     return tuple([known for known in _KNOWN if match(known)][:MAX_GUESSES])

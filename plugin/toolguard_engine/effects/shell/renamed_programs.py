@@ -8,6 +8,7 @@ from posixpath import basename
 from msgspec.structs import replace
 
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.shell.guesses import spelled
 from toolguard_engine.effects.shell.run_files import RunFiles
 
 _COPIERS = frozenset(["cp", "ln", "mv", "install", "gcp", "gln", "gmv"])
@@ -32,7 +33,7 @@ def _resolved(runs: list[ProgramRun], running: RunFiles | None) -> list[ProgramR
     for run in runs:
         if run.name in _LOCATORS:
             located = run.argv[-1]
-        names |= {basename(target.rstrip("/")): basename(source) for source, target in _copied(run, located)}
+        names |= {basename(target.rstrip("/")): spelled(basename(source)) for source, target in _copied(run, located)}
         if run.name == "hash" and run.argv[1:2] == ("-p",) and len(run.argv) >= _HASH:
             names[f"hash {run.argv[3]}"] = basename(run.argv[2])
         by_path = "/" in run.argv[0] or any(name == "PATH" for name, _ in run.assigns)
@@ -44,18 +45,22 @@ def _resolved(runs: list[ProgramRun], running: RunFiles | None) -> list[ProgramR
     return found
 
 
+def _is_systems(path: str) -> bool:
+    return path.lower().startswith(_FOLDERS)
+
+
 def _copied(run: ProgramRun, located: str) -> Iterator[tuple[str, str]]:
     """Programs of the system and the files that they are copied to. `located`: what `which` was asked for."""
     words = [word for word in run.argv[1:] if word[:1] != "-"]
     if run.name in _COPIERS and len(words) > 1:
-        if words[-2].startswith(_FOLDERS):
+        if _is_systems(words[-2]):
             yield words[-2], words[-1]
         elif UNKNOWN in words[-2] and located:
             yield located, words[-1]
     elif run.name == "dd":
         given = dict(word.split("=", 1) for word in words if "=" in word)
-        if given.get("if", "").startswith(_FOLDERS):
+        if _is_systems(given.get("if", "")):
             yield given["if"], given.get("of", "")
     for redirect in run.redirects:
         if redirect.kind in ("write", "append"):
-            yield from ((word, redirect.target) for word in words if word.startswith(_FOLDERS))
+            yield from ((word, redirect.target) for word in words if _is_systems(word))
