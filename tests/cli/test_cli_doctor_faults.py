@@ -303,7 +303,8 @@ CONFIG = [
         "config is no JSON5", lambda s: s.places.config.write_text("{ a: 1 b: 2 }"), "config", "error",
         "C is not valid JSON5: line 1, column 8: expected ',' or '}' after a member, found 'b'", "fix the file;",
         also=dict.fromkeys(
-            ("hook-order", "loops", "agents", "ways-in", "enabled", "allowed", "settings", "whole-config", "old-plugins"),
+            ("hook-order", "loops", "agents", "ways-in", "enabled", "allowed", "settings", "whole-config", "old-plugins",
+             "notify"),
             "warn",
         ),
     ),

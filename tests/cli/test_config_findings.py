@@ -244,7 +244,7 @@ def test_all_wrong_settings_are_named_at_once(places: Places) -> None:
         (
             "error",
             f"{KEYS}.approval.colour",
-            "unknown setting; valid names: mode, prefix, wake, agentTool",
+            "unknown setting; valid names: mode, prefix, wake, agentTool, answerLinks, answerLinkMs",
             6,
             7,
         ),

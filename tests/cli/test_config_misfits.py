@@ -63,7 +63,9 @@ UNKNOWN = "unknown setting; valid names:"
             id="slip",
         ),
         pytest.param(
-            {"approval": {"colour": 1}}, [f"approval/colour: {UNKNOWN} mode, prefix, wake, agentTool"], id="unknown"
+            {"approval": {"colour": 1}},
+            [f"approval/colour: {UNKNOWN} mode, prefix, wake, agentTool, answerLinks, answerLinkMs"],
+            id="unknown",
         ),
         pytest.param(
             {"agents": {"main": {"mode": "x", "logPath": "y"}, "b.c": 1}},
