@@ -29,7 +29,6 @@ Object.assign(globalThis, {
   matchMedia: () => ({ matches: false }),
   fetch: async (/** @type {string} */ url) => answer(url),
   addEventListener: () => {},
-  matchMedia: () => ({ matches: false }), // no installed page
 });
 mock.method(Math, "random", () => 0.5); // no jitter
 const { Socket } = await import("../../cli/toolguard_cli/dashboard/static/socket.js");

@@ -53,7 +53,8 @@ class Pending(Shape, frozen=True):
 
 class SettledCall(Shape, frozen=True):
     """A held call that is over. `status`: `used`, `denied`, `expired`; `missed` if nobody answered it and it was not held
-    again since, `revived` if its agent was asked to make it again. `by`, `where`, `why`: who decided, if anybody did."""
+    again since, `revived` if its agent was asked to make it again, `unused` if it was approved but did not run. `by`,
+    `where`, `why`: who decided, if anybody did."""
 
     gateway: str
     nonce: str

@@ -67,8 +67,11 @@ def test_what_is_over_is_listed_with_its_answer(server: Served) -> None:
     book.deny(denied.nonce, by, time.time(), 60)
     book.present(book.approve(used.nonce, by, time.time(), 60), time.time())
     made.hold(binding="again")
+    unused = made.hold(binding="unused")
+    book.approve(unused.nonce, by, time.time() - 100, 60)
     answer = server.get("/api/settled")
-    assert settled(server) == {late.nonce: "missed", denied.nonce: "denied", used.nonce: "used", again.nonce: "expired"}
+    expected = {late: "missed", denied: "denied", used: "used", again: "expired", unused: "unused"}
+    assert settled(server) == {entry.nonce: status for entry, status in expected.items()}
     assert answer["missed"] == 1
     (shown,) = [each for each in answer["settled"] if each["status"] == "denied"]
     assert (shown["by"], shown["where"], shown["why"], shown["gateway"]) == ("ana", "chat", "not now", NAMES[0])

@@ -16,7 +16,7 @@ from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import missed_calls
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.approvals import replies
-from toolguard_engine.approvals.ledger import OPEN, REVIVED, HeldCall
+from toolguard_engine.approvals.ledger import LAPSED, OPEN, REVIVED, HeldCall
 
 MAX_SETTLED = 200
 
@@ -54,6 +54,13 @@ def _of(watched: WatchedGateway, now: float) -> list[SettledCall]:
 
 def _view(watched: WatchedGateway, entry: HeldCall, missed: set[str]) -> SettledCall:
     same = {name: value for name, value in structs.asdict(entry).items() if name in SettledCall.__struct_fields__}
-    status = "missed" if entry.nonce in missed else "revived" if entry.why == REVIVED else entry.status
     times = {"created": int(entry.created * 1_000), "decided": int(entry.decided * 1_000)}
-    return SettledCall(**{**same, **times, "status": status, "gateway": watched.id})
+    return SettledCall(**{**same, **times, "status": _status(entry, missed), "gateway": watched.id})
+
+
+def _status(entry: HeldCall, missed: set[str]) -> str:
+    if entry.status != "expired":
+        return entry.status
+    if entry.nonce in missed or entry.why == REVIVED:
+        return "missed" if entry.nonce in missed else "revived"
+    return "unused" if entry.by and entry.why != LAPSED else "expired"

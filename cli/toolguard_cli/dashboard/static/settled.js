@@ -18,6 +18,7 @@ const ENDS = {
   expired: { label: "Expired", tone: "quiet" },
   denied: { label: "Denied", tone: "red" },
   used: { label: "Approved, ran", tone: "green" },
+  unused: { label: "Approved, did not run", tone: "amber" },
 };
 
 const NOTHING = "Nothing was answered in the last 24 hours or missed in the last 7 days.";
