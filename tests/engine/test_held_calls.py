@@ -10,6 +10,7 @@ code, and `/end` behind it where that ends the run; `go` or `stop` for a message
 
 from __future__ import annotations
 
+import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine_talk import answered
+from engine_talk import Talk, answered
 from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.model.call import Call
+from toolguard_engine.rules.rule_form import InvalidRuleError, rule_from
 from toolguard_engine.server import tool_hints
 from toolguard_engine.server.held_call_decisions import Approvals
 from toolguard_engine.server.session import Session
@@ -517,3 +519,52 @@ def test_the_tool_of_a_call_is_compared_by_its_short_name(tmp_path: Path) -> Non
     for tool in ("exec", "EXEC", " exec ", "openclaw:core:Exec"):
         verdict = scene.session.guard.judge(Call(tool, {"command": "ls"}))
         assert (verdict.decision, verdict.code) == ("hold", "approval.always-block")
+
+
+WAIT = """
+[[rule]]
+id = "slow"
+severity = "required"
+run = ["make deploy"]
+pending_timeout = "8h"
+reason = "It deploys."
+
+[[rule]]
+id = "slower"
+clarity = 1
+stakes = 1
+run = ["make deploy"]
+pending_timeout = "9h"
+reason = "It takes long."
+"""
+
+
+def test_a_rule_sets_how_long_its_calls_wait_and_the_prompt_names_all_rules(tmp_path: Path) -> None:
+    state = tmp_path / ".openclaw"
+    (state / "toolguard").mkdir(parents=True, mode=0o700)
+    (state / "toolguard" / "policy.toml").write_text(WAIT)
+    talk = Talk()
+    talk.hello(state, {"approval": {"mode": "native"}})
+    place = {"agent": "main", "session": "agent:main:main", "run": "r", "callId": "c", "native": True}
+    talk.send(id=1, type="judge", tool="exec", params={"command": "make deploy && dropdb prod && git push -f"}, **place)
+    (prompt,) = [each["prompt"] for each in talk.said() if each["type"] == "verdict"]
+    talk.kill()
+    (entry,) = stores.held_calls(state).entries()
+    assert entry.expires - entry.created == 8 * 3_600
+    assert prompt["timeoutMs"] == 8 * 3_600_000
+    reasons = [rule.reason for rule in entry.details.rules] if entry.details else []
+    assert len(reasons) >= 4
+    assert all(reason in prompt["description"] for reason in reasons)
+    assert len(prompt["description"]) <= 512
+
+
+@pytest.mark.parametrize(
+    ("wait", "more"),
+    [("8", ""), ("59s", ""), ("25h", ""), (8, ""), ("8h", 'verdict = "block"'), ("8h", 'severity = "advisory"')],
+)
+def test_a_wait_that_means_nothing_is_refused(wait: object, more: str) -> None:
+    table = {"id": "user.a", "run": ["make"], "reason": "r", "pending_timeout": wait, **tomllib.loads(more)}
+    table["id"] = "constraint.a" if "severity" in table else "user.a"
+    with pytest.raises(InvalidRuleError) as refused:
+        rule_from(table, "user")
+    assert refused.value.key == "pending_timeout"

@@ -169,3 +169,18 @@ def test_a_damaged_store_approves_nothing(held: Stage) -> None:
 def test_the_audit_log_is_whole(held: Stage) -> None:
     done = toolguard(held.home, "audit", "verify")
     assert done.returncode == 0, done.stdout
+
+
+def test_a_revived_call_is_made_again_and_held_anew(shared: Shared, wait) -> None:
+    stage = shared.under(alwaysBlock=["exec"], approval={"wake": True})
+    session, call = "agent:main:revived", command("echo ran >> revived.txt")
+    nonce = hold(stage, call, session)
+    nonces(stage.home).settle(nonce, "expired", Decision("", "native"), time.time())  # nobody answered
+    stage.server.play(once(call))
+    done = toolguard(stage.home, "revive", nonce)
+    assert (done.returncode, "the agent is woken" in done.stdout) == (0, True)
+    wait(lambda: [entry for entry in waiting(stage.home) if entry.session == session])
+    (entry,) = [entry for entry in waiting(stage.home) if entry.session == session]
+    assert entry.nonce != nonce
+    assert lines(stage.home.workspace_dir / "revived.txt") == []
+    assert [e["event"] for e in audit(stage.home) if e.get("nonce") == nonce] == ["hold", "expire", "revive"]
