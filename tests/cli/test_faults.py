@@ -23,7 +23,8 @@ FEW, MANY, ALL = 2, 120, 10_000
 COMMANDS = [name for name in fault_operations.OPERATIONS if name != CARELESS]
 OTHERS = {"status", "pending", "usage", "grants", "check", "replay", "tune", "rules", "constraints", "audit"}
 OTHERS |= {"watch", "doctor", "dashboard", "demo", "help", "version", "notify", "limits", "revive"}
-"""Commands that only read, or write as another one does (`watch` and `revive` as `approve`, `limits` as `config set`); groups are named by their commands."""
+"""Commands that only read, or write as another one does (`revive` as `approve`, `limits` as `config set`); groups are named
+by their commands."""
 Try = Callable[..., Answer]
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the paths of open files are read from /proc")
