@@ -696,3 +696,11 @@ NEWS = [
 @pytest.mark.parametrize("news", NEWS, ids=[news.of for news in NEWS])
 def test_is_decided(desk: Desk, news: News) -> None:
     assert desk.approvals.is_decided(news.prepare(desk)) is news.expected
+
+
+def test_chat_lists_what_nobody_answered_and_revives_it(desk: Desk) -> None:
+    nonce = swept(desk)
+    assert f"expired unanswered: {nonce}" in desk.decide("pending").text
+    assert desk.decide("revive", nonce).text.startswith(f"revived {nonce}: agent main is asked to make the call again")
+    assert nonce not in desk.decide("pending").text
+    assert not desk.decide("revive", nonce).ok
