@@ -27,6 +27,8 @@ from toolguard_engine.stores.files import engine_files as engines
 
 ENDS = endless_cases()
 del ENDS["ever new arguments"]
+STARTING = 3
+"""The engine starts beside the run. The gateway part counts on its own until it is ready, and ends a run after as many."""
 
 
 @pytest.mark.parametrize("name", sampled(ENDS, {"read({})"}))
@@ -35,7 +37,7 @@ def test_an_endless_loop_ends(real, server, home: Home, wait, name: str) -> None
     put_in(home)
     server.play(script)
     turn = local_turn(real, home, "go")
-    assert 2 <= len(server.requests) <= most
+    assert 2 <= len(server.requests) <= most + STARTING
     assert turn.output
     if most != HOST_GIVES_UP:  # there nothing of ours stands in the requests
         assert server.requests[-1].texts("tool")[0].startswith(TOOL_ERROR)
