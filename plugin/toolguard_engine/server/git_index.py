@@ -20,8 +20,8 @@ _VERSIONS = (2, 3)
 
 
 def is_unchanged(path: str) -> bool:
-    """Also true where there is nothing that a checkout of this file could destroy: no repository, or no such file. A file that
-    the index does not name counts as changed: an older commit may have one of this name. May hang with its file system."""
+    """Also true where there is nothing that a checkout of this file could destroy: no repository, or no such file. A file
+    that the index does not name counts as changed: an older commit may have it. May hang with its file system."""
     try:
         status = os.lstat(path)
     except OSError as error:
@@ -41,7 +41,7 @@ def is_unchanged(path: str) -> bool:
     with index:
         data = index.read(MAX_INDEX + 1)
         written = os.fstat(index.fileno()).st_mtime_ns
-    return _matches(data, os.path.relpath(folder / os.path.basename(path), found[0]), status, written)
+    return _matches(data, os.path.relpath(folder / Path(path).name, found[0]), status, written)
 
 
 def _repository(folder: Path) -> tuple[Path, Path] | None:
