@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from toolguard_engine.config.settings import metrics_of, parse
+from toolguard_engine.host import file_names
 from toolguard_engine.server import install_paths
 from toolguard_engine.server.install_paths import measured, notifying, public_names
 from toolguard_engine.stores import gateway_config
@@ -133,3 +134,11 @@ def test_what_decides_where_notifications_go_is_guarded(tmp_path: Path) -> None:
     }
     found = notifying(parse({"notify": {"targets": targets}}).notify, str(tmp_path))
     assert set(found) == {str(tmp_path / name) for name in (".config/push-url", "link", "real", "bin/tell.py")}
+
+
+def test_where_the_gateway_part_looks_for_the_engine_is_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    listed = (Path(__file__).parents[2] / "plugin" / "gateway" / "command.mjs").read_text()
+    for folder in file_names.TOOL_FOLDERS:
+        assert f'"{folder}"' in listed
+        assert f"/home/ada/{folder}/openclaw-toolguard" in install_paths.own_places()

@@ -13,7 +13,7 @@ import toolguard_engine
 from toolguard_engine.config import notify_targets, public_hosts
 from toolguard_engine.config.settings import MetricsConfig, NotifyConfig
 from toolguard_engine.effects import program_catalogue
-from toolguard_engine.host import metrics_path
+from toolguard_engine.host import file_names, metrics_path
 from toolguard_engine.stores import atomic, gateway_config
 
 MAX_LINKS = 100
@@ -29,7 +29,13 @@ _NAME = re.compile(r""""([^"\n]{1,4096})"|'([^'\n]{1,4096})'""")
 
 
 def own_places() -> tuple[str, ...]:
-    """What the engine and the command line are made of: a virtual environment as a whole, else our packages in it."""
+    """What the engine and the command line are made of, and where the gateway part would look for them."""
+    tools = (os.path.expanduser(f"~/{folder}/{file_names.PROJECT}") for folder in file_names.TOOL_FOLDERS)  # noqa: PTH111
+    return (*_packages(), *tools)
+
+
+def _packages() -> tuple[str, ...]:
+    """A virtual environment as a whole, else our packages in it."""
     packages = Path(toolguard_engine.__file__).parent.parent
     if sys.prefix != sys.base_prefix:
         return (sys.prefix, str(packages))
