@@ -268,6 +268,31 @@ def test_a_storm_is_summarized_and_the_same_event_is_only_counted(places: Places
     assert 12 <= len(hook.received) <= 6 + 6 * 4  # six a minute
 
 
+def test_a_storm_of_other_events_does_not_delay_a_held_call(places: Places, hook: Receiver) -> None:
+    stage = Stage(places, targets=webhook(hook), events=ALL, mostPerHour=8)
+    stage.step(NOW)
+    for number in range(0, 600, 5):
+        logged(stage, "block", number, at=NOW + number, code=f"rule.n{number}", agent="main", shown=f"exec(x{number})")
+        stage.step(NOW + number)
+    assert len(hook.received) == 8
+    hold(places, now=NOW + 600)
+    stage.step(NOW + 600)
+    assert [body["event"] for body in hook.bodies[8:]] == ["held"]
+    logged(stage, "block", 1_000, at=NOW + 601, code="rule.other")
+    stage.step(NOW + 602)
+    assert len(hook.received) == 9
+
+
+def test_a_summary_leaves_out_no_held_call(places: Places, hook: Receiver) -> None:
+    stage = Stage(places, targets=webhook(hook), events=ALL)
+    stage.step(NOW)
+    for number in range(40):
+        logged(stage, "block", number, at=NOW, code=f"rule.n{number}", agent="main", shown=f"exec(x{number})")
+    nonce = hold(places, now=NOW + 1).nonce
+    stage.step(NOW + 1)
+    assert nonce in hook.bodies[0]["text"]
+
+
 QUIET = QuietHours("22:00", "07:00")
 
 

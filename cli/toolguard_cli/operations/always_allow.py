@@ -24,6 +24,7 @@ from toolguard_engine.config.settings import Config
 from toolguard_engine.host.tool_search import short_name, tool_name
 from toolguard_engine.model.held_details import HeldDetails, HeldEffect
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import HeldCallStore
 from toolguard_engine.wording import printable
 
@@ -111,7 +112,7 @@ def always_allow(
     grant = grant_calls.add(places, draft)
     try:
         approved, message = approve_call.approve(ledger, entry.nonce, decision, config)
-    except RefusedError:  # somebody else has decided meanwhile
+    except (RefusedError, StoreError):  # somebody else has decided meanwhile, or the ledger cannot be written
         stores.grants(places.state_dir).revoke(grant.id)
         raise
     return approved, grant, f"{message}; {grant.id} allows {narrow.scope} for {IN_WORDS[period]}"

@@ -200,8 +200,7 @@ def test_guesses_are_limited(public: Served) -> None:
     text = link(public)
     codes = [ask(public, "/api/link", {"link": "x"}).code for _ in range(link_pages.MOST_INVALID + 1)]
     assert codes == ["link.altered"] * link_pages.MOST_INVALID + ["link.limit"]
-    answer = ask(public, "/api/link", {"link": text})
-    assert (answer.status, answer.code) == (429, "link.limit")
+    assert shown(public, text), "a valid one goes on"
     assert public.post("/api/deny", {"gateway": OWN, "nonce": "0" * 8}).code == "unknown", "the dashboard goes on"
 
 

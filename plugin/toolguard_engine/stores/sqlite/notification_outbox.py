@@ -119,14 +119,18 @@ class NotificationOutbox:
                 if value is not None:
                     db.execute(_FACT, (name, msgspec.json.encode(value).decode()))
 
-    def next_batch(self, target: str, now: float, few: int, most: int) -> list[Notification]:
+    def next_batch(self, target: str, now: float, few: int, most: int, *, only_asking: bool = False) -> list[Notification]:
         with self._errors() as db, transaction(db):
             due = "WHERE target = ? AND state = 'waiting' AND due <= ?"
             begun = db.execute(f"{_SELECT} {due} AND batch <> '' ORDER BY created", (target, now)).fetchall()
             if begun:
                 first = _notification(begun[0])
                 return [one for one in map(_notification, begun) if one.batch == first.batch]
-            rows = db.execute(f"{_SELECT} {due} ORDER BY created, id LIMIT ?", (target, now, most)).fetchall()
+            due += " AND event IN ('held', 'expiring')" if only_asking else ""
+            order = "ORDER BY event IN ('held', 'expiring') DESC, created, id"
+            rows = db.execute(f"{_SELECT} {due} {order} LIMIT ?", (target, now, most)).fetchall()
+            if not rows:
+                return []
             rows = rows if len(rows) > few else rows[:1]
             batch = sha256("\n".join([target, *(row[0] for row in rows)]).encode()).hexdigest()[:32]
             keys = [(batch, row[0], target) for row in rows]
