@@ -484,6 +484,26 @@ def test_a_damaged_store_is_kept_and_the_next_held_call_is_reported(places: Plac
     assert "notify.damaged" in [event.get("code") for event in stores.audit_log(places.state_dir).events()]
 
 
+def test_a_store_that_another_thread_set_aside_is_left(places: Places) -> None:
+    """A worker's connection must not stay with the old file, into which nothing comes any more."""
+    first, second = stores.notifications(places.state_dir), stores.notifications(places.state_dir)
+    assert first.counts() == second.counts() == {}
+    first.set_aside()
+    first.take((), counts={"hold": 1})
+    assert second.counts() == {"hold": 1}
+    first.close()
+    second.close()
+
+
+def test_a_target_that_raises_is_reported_and_tried_again(places: Places, hook: Receiver) -> None:
+    stage = Stage(places, targets=webhook(hook, secretFile="~nobody-of-this-name/x"))
+    hold(places, now=NOW)
+    stage.step(NOW)
+    (health,) = stage.store.health()
+    assert (health.waiting > 0, "RuntimeError" in health.error) == (True, True)
+    assert not stage.workers["hook"]._begun
+
+
 def test_one_notifier_for_each_state_directory(places: Places, hook: Receiver) -> None:
     first, second = (Notifier(places, {"targets": webhook(hook), "events": ["held"]}) for _ in range(2))
     hold(places)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from queue import Empty, Queue
 
 from toolguard_cli.notify import message_text
-from toolguard_cli.notify.delivery import Delivery, OutgoingMessage, Sender
+from toolguard_cli.notify.delivery import Delivery, OutgoingMessage, Sender, failed
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.notifications import Notification
 from toolguard_engine.stores.ports import NotificationStore
@@ -140,4 +140,8 @@ class TargetWorker(threading.Thread):
 
 
 def _put(box: Queue[Delivery], sender: Sender, message: OutgoingMessage) -> None:
-    box.put(sender.send(message))
+    try:
+        done = sender.send(message)
+    except Exception as error:  # noqa: BLE001 - an attempt without a result would count as one that hangs
+        done = failed(f"{type(error).__name__}: {error}")
+    box.put(done)

@@ -70,6 +70,8 @@ class NotificationOutbox:
     def __init__(self, state_dir: Path) -> None:
         self.path = atomic.own_folder(state_dir) / NAME
         self._open: sqlite3.Connection | None = None
+        self._file = 0
+        """The inode of the open file."""
 
     def close(self) -> None:
         if self._open is not None:
@@ -235,6 +237,10 @@ class NotificationOutbox:
             raise kind(f"{self.path}: {error}") from error
 
     def _connected(self) -> sqlite3.Connection:
+        """Another thread or process may have set the file aside: what goes into the old one would be lost."""
+        with suppress(FileNotFoundError):
+            if self._open is not None and self.path.stat().st_ino != self._file:
+                self.close()
         if self._open is None:
             atomic.make_folder(self.path.parent)
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
@@ -245,7 +251,7 @@ class NotificationOutbox:
             except BaseException:
                 db.close()
                 raise
-            self._open = db
+            self._open, self._file = db, self.path.stat().st_ino
         return self._open
 
 
