@@ -118,6 +118,8 @@ def beside_no_repository(top: Path) -> Path:
         (short_names, False),
         (racy, False),
         (broken, False),
+        (lambda top: top / "a\ud800.txt", False),
+        (lambda top: top / "a\0.txt", False),
         (lambda top: top / "src", False),
     ],
 )
@@ -138,6 +140,9 @@ class Clean(NoFiles):
         ("git checkout a.txt", False),
         ("cd src && git restore ../a.txt", False),
         ("git restore a.txt b.txt", True),
+        (f"git restore {'a.txt ' * 9}", True),
+        ("git restore a.txt; " * 8, False),
+        ("git restore a.txt; " * 9, True),
         ("git restore .", True),
         ("git restore '*.txt'", True),
         ("git checkout -- .", True),

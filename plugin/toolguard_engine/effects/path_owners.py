@@ -23,6 +23,9 @@ from toolguard_engine.model.work_limit import WorkLimit
 MAX_STEPS = 8
 """Links and moves that are followed for one path."""
 
+MAX_LOOKED_UP = 8
+"""Files of one call that are compared with Git's index, which is read for each."""
+
 MAX_DISK_READS = 200
 """Paths of one call that the disk is asked about."""
 
@@ -83,6 +86,7 @@ class Owners:
         self._where, self._files, self._made, self._work = where, files, made, work
         self._names: dict[str, NewName] = {}
         self._disk_reads = 0
+        self._looked_up_before = 0
         self._runs: tuple[ProgramRun, ...] = ()
 
     def _may_ask_disk(self) -> bool:
@@ -133,6 +137,8 @@ class Owners:
         """An older version of a file is written over it: is there a change to lose?"""
         path = normal(effect.target, self._where, effect.run.cwd if effect.run else "")
         is_known = path.startswith("/") and UNKNOWN not in path and not GLOBS.intersection(path) and self._may_ask_disk()
+        self._looked_up_before += 1
+        is_known = is_known and self._looked_up_before <= MAX_LOOKED_UP
         is_safe = is_known and not any(map(_chooses_repository, self._runs)) and self._files.is_unchanged(path)
         return replace(effect, flags=effect.flags | UNCHANGED) if is_safe else effect
 

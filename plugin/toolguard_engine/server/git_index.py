@@ -11,7 +11,9 @@ import stat
 import struct
 from pathlib import Path
 
-MAX_INDEX = 64_000_000
+MAX_INDEX = 16_000_000
+"""About 150,000 files. A larger index would take too long to read, once for each file."""
+
 _MAX_LINK = 4_096
 _HEADER = struct.Struct(">4sII")
 _ENTRY = struct.Struct(">10I20sH")
@@ -20,6 +22,14 @@ _VERSIONS = (2, 3)
 
 
 def is_unchanged(path: str) -> bool:
+    """Never raises: what cannot be looked up counts as changed. See `_is_unchanged`."""
+    try:
+        return _is_unchanged(path)
+    except (OSError, ValueError):
+        return False
+
+
+def _is_unchanged(path: str) -> bool:
     """Also true where there is nothing that a checkout of this file could destroy: no repository, or no such file. A file
     that the index does not name counts as changed: an older commit may have it. May hang with its file system."""
     try:

@@ -330,7 +330,8 @@ def _discards(run: ProgramRun) -> Iterator[Effect]:
         yield Effect("discard", path, "", frozenset(), run)
 
 
-MAX_DISCARDED = 20
+MAX_DISCARDED = 8
+"""Files that are looked up, which takes time for each."""
 
 
 def _git(run: ProgramRun, where: Where) -> Iterator[Effect]:
