@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -39,3 +40,5 @@ def test_nothing_is_allowed_if_it_cannot_be_approved(places: Places, monkeypatch
     with pytest.raises(StoreError):
         allow(places)
     assert not stores.grants(places.state_dir).known()
+    lines = [json.loads(line)["event"] for line in (places.own / "audit.jsonl").read_text().splitlines()]
+    assert lines[-2:] == ["grant", "revoke"]
