@@ -19,8 +19,8 @@ from cli_stage import toolguard
 from held_stage import hold
 from notify_stage import LIMIT, Receiver, Stage, serving
 
-from toolguard_cli.notify import message_text, quiet_time, run_notifier, target_worker
-from toolguard_cli.notify.delivery import OutgoingMessage
+from toolguard_cli.notify import apprise_target, message_text, quiet_time, run_notifier, target_worker
+from toolguard_cli.notify.delivery import OutgoingMessage, failed
 from toolguard_cli.notify.event_source import kind_of
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals.ledger import Decision
@@ -398,6 +398,13 @@ def test_the_words_of_a_service_show_no_part_of_its_address(places: Places) -> N
     assert done.error
     assert done.again
     assert SECRET not in done.error
+
+
+def test_parts_of_an_address_are_hidden_as_services_decode_them() -> None:
+    address = "mailto://me%40there:pass%2Fw%C3%B6rd-1@127.0.0.1:9/x"
+    for text in ("pass%2Fw%C3%B6rd-1", "pass/wörd-1", "me@there", address):
+        shown = failed(f"refused: {text}!", *apprise_target._secrets(address)).error
+        assert shown == "refused: ***!"
 
 
 @pytest.fixture(autouse=True)
