@@ -351,6 +351,15 @@ def test_without_a_nonce(places: Places, command: str, waiting: int, typed: str,
     assert answered is None or f"call     call {answered}" in done.stdout  # what is answered was shown
 
 
+@pytest.mark.parametrize(("typed", "status"), [("y\n", "approved"), ("n\n", "pending")])
+def test_yes_is_said_to_a_named_call_only(places: Places, typed: str, status: str) -> None:
+    """Another call may wait by now than the one that somebody has read."""
+    held = hold(places, shown="make release")
+    done = toolguard("approve", "--yes", "--state-dir", places.state_dir, typed=typed)
+    assert "make release" in done.stdout
+    assert status_of(places, held.nonce) == status
+
+
 @pytest.mark.parametrize("command", ["approve", "deny"])
 @pytest.mark.parametrize("options", [[], ["--yes"], ["--json"]], ids=" ".join)
 @pytest.mark.parametrize(

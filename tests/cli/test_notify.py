@@ -19,8 +19,8 @@ from cli_stage import toolguard
 from held_stage import hold
 from notify_stage import LIMIT, Receiver, Stage, serving
 
-from toolguard_cli.notify import message_text, quiet_time, run_notifier, target_worker
-from toolguard_cli.notify.delivery import OutgoingMessage
+from toolguard_cli.notify import apprise_target, message_text, quiet_time, run_notifier, target_worker
+from toolguard_cli.notify.delivery import OutgoingMessage, failed
 from toolguard_cli.notify.event_source import kind_of
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals.ledger import Decision
@@ -268,6 +268,31 @@ def test_a_storm_is_summarized_and_the_same_event_is_only_counted(places: Places
     assert 12 <= len(hook.received) <= 6 + 6 * 4  # six a minute
 
 
+def test_a_storm_of_other_events_does_not_delay_a_held_call(places: Places, hook: Receiver) -> None:
+    stage = Stage(places, targets=webhook(hook), events=ALL, mostPerHour=8)
+    stage.step(NOW)
+    for number in range(0, 600, 5):
+        logged(stage, "block", number, at=NOW + number, code=f"rule.n{number}", agent="main", shown=f"exec(x{number})")
+        stage.step(NOW + number)
+    assert len(hook.received) == 8
+    hold(places, now=NOW + 600)
+    stage.step(NOW + 600)
+    assert [body["event"] for body in hook.bodies[8:]] == ["held"]
+    logged(stage, "block", 1_000, at=NOW + 601, code="rule.other")
+    stage.step(NOW + 602)
+    assert len(hook.received) == 9
+
+
+def test_a_summary_leaves_out_no_held_call(places: Places, hook: Receiver) -> None:
+    stage = Stage(places, targets=webhook(hook), events=ALL)
+    stage.step(NOW)
+    for number in range(40):
+        logged(stage, "block", number, at=NOW, code=f"rule.n{number}", agent="main", shown=f"exec(x{number})")
+    nonce = hold(places, now=NOW + 1).nonce
+    stage.step(NOW + 1)
+    assert nonce in hook.bodies[0]["text"]
+
+
 QUIET = QuietHours("22:00", "07:00")
 
 
@@ -376,6 +401,13 @@ def test_the_words_of_a_service_show_no_part_of_its_address(places: Places) -> N
     assert SECRET not in done.error
 
 
+def test_parts_of_an_address_are_hidden_as_services_decode_them() -> None:
+    address = "mailto://me%40there:pass%2Fw%C3%B6rd-1@127.0.0.1:9/x"
+    for text in ("pass%2Fw%C3%B6rd-1", "pass/wörd-1", "me@there", address):
+        shown = failed(f"refused: {text}!", *apprise_target._secrets(address)).error
+        assert shown == "refused: ***!"
+
+
 @pytest.fixture(autouse=True)
 def all_end() -> Iterator[None]:
     yield
@@ -458,6 +490,26 @@ def test_a_damaged_store_is_kept_and_the_next_held_call_is_reported(places: Plac
     assert [body["nonce"] for body in hook.bodies] == [entry.nonce]
     assert len(list(path.parent.glob("notifications.db.corrupt-*"))) == 1
     assert "notify.damaged" in [event.get("code") for event in stores.audit_log(places.state_dir).events()]
+
+
+def test_a_store_that_another_thread_set_aside_is_left(places: Places) -> None:
+    """A worker's connection must not stay with the old file, into which nothing comes any more."""
+    first, second = stores.notifications(places.state_dir), stores.notifications(places.state_dir)
+    assert first.counts() == second.counts() == {}
+    first.set_aside()
+    first.take((), counts={"hold": 1})
+    assert second.counts() == {"hold": 1}
+    first.close()
+    second.close()
+
+
+def test_a_target_that_raises_is_reported_and_tried_again(places: Places, hook: Receiver) -> None:
+    stage = Stage(places, targets=webhook(hook, secretFile="~nobody-of-this-name/x"))
+    hold(places, now=NOW)
+    stage.step(NOW)
+    (health,) = stage.store.health()
+    assert (health.waiting > 0, "RuntimeError" in health.error) == (True, True)
+    assert not stage.workers["hook"]._begun
 
 
 def test_one_notifier_for_each_state_directory(places: Places, hook: Receiver) -> None:

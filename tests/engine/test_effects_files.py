@@ -80,6 +80,7 @@ EFFECTS: list[tuple[str, list[Row]]] = [
     ("git config -f ~/.gitconfig --get core.pager", []),
     ("chown -R $USER:$USER .", []),
     ("chown -R $USER:$USER /srv/x", [("owner", "/srv/x", "", "recursive")]),
+    ("find . -exec rm -rf {} + -name '*.bak'", [("delete", ".", "workspace", "each filtered forced recursive")]),
     ("find . -name '*.bak' -exec rm {} +", [("delete", ".", "workspace", "each filtered leftover")]),
     ("find / -name '*.bak' -exec rm {} +", [("delete", "/", "root", "each filtered")]),
     ("find . -name '*.bak' -o -type f -exec rm {} +", [("delete", ".", "workspace", "each filtered")]),

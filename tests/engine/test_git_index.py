@@ -84,17 +84,42 @@ def broken(top: Path) -> Path:
     return top / "a.txt"
 
 
+def split_index(top: Path) -> Path:
+    """Most entries are in another file."""
+    git(top, "update-index", "--split-index")
+    (top / "a.txt").write_text("two\n")
+    return top / "a.txt"
+
+
+def in_linked_folder(top: Path) -> Path:
+    (top.parent / "link").symlink_to(top / "src")
+    (top / "src" / "b.txt").write_text("two\n")
+    return top.parent / "link" / "b.txt"
+
+
+def beside_no_repository(top: Path) -> Path:
+    """Git passes over a folder with this name that is none of its own."""
+    (top / "src" / ".git").mkdir()
+    (top / "src" / "b.txt").write_text("two\n")
+    return top / "src" / "b.txt"
+
+
 @pytest.mark.parametrize(
     ("state", "is_safe"),
     [
         (lambda top: top / "gone.txt", True),
         (lambda top: top.parent / "elsewhere.txt", True),
-        (new, True),
+        (new, False),
+        (split_index, False),
+        (in_linked_folder, False),
+        (beside_no_repository, False),
         (wanted_later, False),
         (linked_worktree, False),
         (short_names, False),
         (racy, False),
         (broken, False),
+        (lambda top: top / "a\ud800.txt", False),
+        (lambda top: top / "a\0.txt", False),
         (lambda top: top / "src", False),
     ],
 )
@@ -115,11 +140,17 @@ class Clean(NoFiles):
         ("git checkout a.txt", False),
         ("cd src && git restore ../a.txt", False),
         ("git restore a.txt b.txt", True),
+        (f"git restore {'a.txt ' * 9}", True),
+        ("git restore a.txt; " * 8, False),
+        ("git restore a.txt; " * 9, True),
         ("git restore .", True),
         ("git restore '*.txt'", True),
         ("git checkout -- .", True),
         ("git checkout main -- b.txt", True),
         ("git -C elsewhere restore a.txt", True),
+        ("git -c a.b=c -c d.e=f -c g.h=i -c j.k=l restore a.txt", True),
+        ("GIT_DIR=/other/.git GIT_WORK_TREE=. git restore a.txt", True),
+        ("export GIT_WORK_TREE=/w GIT_DIR=/other/.git; git restore a.txt", True),
         ("git restore --source=HEAD~3 a.txt", True),
         ("git restore $F", True),
         ("git restore --pathspec-from-file=f", True),

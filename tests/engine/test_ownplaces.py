@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from toolguard_engine.config.settings import metrics_of
+from toolguard_engine.config.settings import metrics_of, parse
+from toolguard_engine.host import file_names
 from toolguard_engine.server import install_paths
-from toolguard_engine.server.install_paths import measured, public_names
+from toolguard_engine.server.install_paths import measured, notifying, public_names
 from toolguard_engine.stores import gateway_config
 
 MAIN = "openclaw.json"
@@ -119,3 +120,25 @@ def test_no_part_of_a_file_is_read_twice(piece: str, monkeypatch: pytest.MonkeyP
 def test_where_the_dashboard_is_reached(page: dict[str, object], listens: str, names: tuple[str, ...]) -> None:
     found = metrics_of({"metrics": {"dashboard": page}})
     assert (measured(found)[1], public_names(found)) == (listens, names)
+
+
+def test_what_decides_where_notifications_go_is_guarded(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("x")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    targets: dict[str, dict[str, object]] = {
+        "a": {"urlFile": "~/.config/push-url"},
+        "b": {"webhook": "https://there.example", "secretFile": str(tmp_path / "link")},
+        "c": {"command": ["~/.venv/bin/python3", "~/bin/tell.py", "--to", "me", "~/a\0b", "/opt/x/tell"]},
+        "d": {"command": ["notify-send"]},
+        "e": {"url": "ntfys://there.example/topic"},
+    }
+    found = notifying(parse({"notify": {"targets": targets}}).notify, str(tmp_path))
+    assert set(found) == {str(tmp_path / name) for name in (".config/push-url", "link", "real", "bin/tell.py")}
+
+
+def test_where_the_gateway_part_looks_for_the_engine_is_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ada")
+    listed = (Path(__file__).parents[2] / "plugin" / "gateway" / "command.mjs").read_text()
+    for folder in file_names.TOOL_FOLDERS:
+        assert f'"{folder}"' in listed
+        assert f"/home/ada/{folder}/openclaw-toolguard" in install_paths.own_places()

@@ -10,6 +10,7 @@ import pytest
 
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.code import python_code
+from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.work_limit import MOST
@@ -972,3 +973,19 @@ def test_hostile_python_is_read_to_an_end(text: str) -> None:
     found = python_code.read(text)
     assert found is None or (found.steps < MOST and len(found.deeds) <= 300)
     assert decision(text) in ("allow", "hold", "block")
+
+
+@pytest.mark.parametrize(
+    ("head", "is_temporary"),
+    [
+        ("def test_it(tmp_path):", True),
+        ("@pytest.fixture\ndef there(tmp_path):", True),
+        ("@click.command()\ndef clean(tmp_path):", False),
+        ("def clean(tmp_path):", False),
+    ],
+)
+def test_only_pytest_gives_a_function_its_folder(head: str, *, is_temporary: bool) -> None:
+    code = f"import shutil, click, pytest, fire\n{head}\n    shutil.rmtree(tmp_path)\nfire.Fire(clean)\n"
+    found = CallReading(Call("exec", {"command": f"python3 - <<'E'\n{code}E"})).command_effects[0]
+    places = {effect.place for effect in found if effect.kind == "delete"}
+    assert (places == {"temp"}) is is_temporary

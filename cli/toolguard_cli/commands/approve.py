@@ -47,15 +47,17 @@ def run(
 ) -> Result:
     """Let a held call run once.
 
-    Shows the call and asks. Without a nonce: the only call that waits, or a choice of them. The agent may then repeat that
-    exact call within the approval window (30 s by default; see approvalWindowMs).
+    Shows the call and asks. Without a nonce, even with --yes: the only call that waits, or a choice of them. The agent may
+    then repeat that exact call within the approval window (30 s by default; see approvalWindowMs).
     With --for, exactly this call also runs for that long without asking, unless it could do something else the next time.
     """
     caller = require_human.caller(places, "approve")
     with gateway_stores.user_errors(), held_calls.looked_up(places):
         config = gateway_stores.settings(places)
         ledger = gateway_stores.nonces(places, config)
-        nonce = nonce or only_waiting.choose(places, ledger.entries(), "approve", as_json=as_json)
+        if not nonce:
+            yes = False  # it says yes to a call that was named: another one may wait by now
+            nonce = only_waiting.choose(places, ledger.entries(), "approve", as_json=as_json)
         shown = held_calls.find(ledger.entries(), nonce, time.time(), "pending")  # from here on, the whole nonce counts
         if not (shown.whole or unseen):
             raise RefusedError("unseen", shown)

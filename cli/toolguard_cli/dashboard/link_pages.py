@@ -11,7 +11,8 @@ from threading import Lock
 MOST_PAGES = 500
 MOST_INVALID = 20
 WITHIN_SECONDS = 60.0
-"""More than `MOST_INVALID` invalid links in this time, from anywhere: valid ones are refused as well until it is over."""
+"""Of more than `MOST_INVALID` invalid links in this time, from anywhere, no more is said. Valid ones go on: nobody can guess
+one, and whoever sends invalid ones could keep the person from answering."""
 
 PAGE_BYTES = 16
 

@@ -9,6 +9,7 @@ import logging
 import re
 from importlib import import_module
 from typing import Any
+from urllib.parse import unquote
 
 from toolguard_cli.notify import secret_setting
 from toolguard_cli.notify.delivery import Delivery, OutgoingMessage, failed
@@ -59,5 +60,6 @@ class AppriseTarget:
 
 
 def _secrets(address: str) -> list[str]:
-    """All parts of the URL: any of them may be a token."""
-    return [address, *(part for part in _PARTS.findall(address) if part != _KNOWN)]
+    """All parts of the URL, as it is written and decoded: any of them may be a token."""
+    found = [part for part in _PARTS.findall(address) if part != _KNOWN]
+    return [address, *found, *map(unquote, found)]

@@ -23,6 +23,9 @@ MAX_EFFECTS, MAX_RULES = held_details.MAX_EFFECTS, held_details.MAX_RULES
 MAX_EVENTS = 20
 """In one summary."""
 
+_ASKING = ("held", "expiring")
+"""They are never what a summary leaves out."""
+
 _BREAK = "\u200b"
 _ACTIVE = re.compile(r"[@<\]~|#]|:(?=//)|(?<=\w)\.(?=\w)")
 _EMPHASIS = str.maketrans({"*": "\u2217", "`": "\u02cb"})
@@ -169,7 +172,7 @@ def test(target: str) -> MessageText:
 
 def summary(batch: Sequence[Notification]) -> MessageText:
     """Several events in one message."""
-    rows = [_row(one) for one in batch[:MAX_EVENTS]]
+    rows = [_row(one) for one in sorted(batch, key=lambda one: one.event not in _ASKING)[:MAX_EVENTS]]
     more = [f"and {len(batch) - MAX_EVENTS} more"] if len(batch) > MAX_EVENTS else []
     held_calls = ["All that wait: toolguard pending"] if any(one.event == "held" for one in batch) else []
     text = "\n".join([*rows, *more, *held_calls])

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from queue import Empty, Queue
 
 from toolguard_cli.notify import message_text
-from toolguard_cli.notify.delivery import Delivery, OutgoingMessage, Sender
+from toolguard_cli.notify.delivery import Delivery, OutgoingMessage, Sender, failed
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.notifications import Notification
 from toolguard_engine.stores.ports import NotificationStore
@@ -22,6 +22,9 @@ FEW, MOST = 3, 100
 """Up to so many events are sent one by one; more are sent as summaries of at most so many."""
 
 BURST, BURST_SECONDS = 6, 60.0
+ASKING_SHARE = 2
+"""Held calls may be sent up to so many times the limits: otherwise an agent could use them up with other events."""
+
 HOUR = 3_600.0
 FIRST_DELAY, LONGEST_DELAY = 1.0, 300.0
 IDLE_SECONDS = 0.5
@@ -88,9 +91,10 @@ class TargetWorker(threading.Thread):
     def step(self, store: NotificationStore) -> bool:
         """Sends one message, if one is due; whether to go on."""
         now = self.clock()
-        if time.monotonic() < self._pause_until or now < self._allowed(store, now):
+        if time.monotonic() < self._pause_until or now < self._allowed(store, now, ASKING_SHARE):
             return False
-        batch = store.next_batch(self._target, now, FEW, MOST)
+        is_full = now < self._allowed(store, now)  # of other events; a held call must not wait for them
+        batch = store.next_batch(self._target, now, FEW, MOST, only_asking=is_full)
         if not batch:
             return False
         done = self._attempt(self._message(batch))
@@ -106,12 +110,13 @@ class TargetWorker(threading.Thread):
             store.retry(batch, now + delay, now, done.error)
         return not done.error or not done.again
 
-    def _allowed(self, store: NotificationStore, now: float) -> float:
-        """From when on the limits allow a message."""
+    def _allowed(self, store: NotificationStore, now: float, share: int = 1) -> float:
+        """From when on `share` times the limits allow a message."""
         sent = store.sent_since(self._target, now - HOUR)
         recent = [at for at in sent if at > now - BURST_SECONDS]
-        after = recent[-BURST] + BURST_SECONDS if len(recent) >= BURST else 0.0
-        return max(after, sent[-self._most_per_hour] + HOUR if len(sent) >= self._most_per_hour else 0.0)
+        burst, hourly = BURST * share, self._most_per_hour * share
+        after = recent[-burst] + BURST_SECONDS if len(recent) >= burst else 0.0
+        return max(after, sent[-hourly] + HOUR if len(sent) >= hourly else 0.0)
 
     def _message(self, batch: list[Notification]) -> OutgoingMessage:
         asks = len(batch) == 1 and batch[0].event in ("held", "expiring")
@@ -135,4 +140,8 @@ class TargetWorker(threading.Thread):
 
 
 def _put(box: Queue[Delivery], sender: Sender, message: OutgoingMessage) -> None:
-    box.put(sender.send(message))
+    try:
+        done = sender.send(message)
+    except Exception as error:  # noqa: BLE001 - an attempt without a result would count as one that hangs
+        done = failed(f"{type(error).__name__}: {error}")
+    box.put(done)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
 
+from toolguard_cli.approvals import grant_view
 from toolguard_cli.approvals import narrow_grant as grant_words
 from toolguard_cli.operations import approve_call, grant_calls
 from toolguard_cli.system.errors import UserError
@@ -24,6 +26,7 @@ from toolguard_engine.config.settings import Config
 from toolguard_engine.host.tool_search import short_name, tool_name
 from toolguard_engine.model.held_details import HeldDetails, HeldEffect
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import HeldCallStore
 from toolguard_engine.wording import printable
 
@@ -111,10 +114,16 @@ def always_allow(
     grant = grant_calls.add(places, draft)
     try:
         approved, message = approve_call.approve(ledger, entry.nonce, decision, config)
-    except RefusedError:  # somebody else has decided meanwhile
-        stores.grants(places.state_dir).revoke(grant.id)
+    except (RefusedError, StoreError):  # somebody else has decided meanwhile, or the ledger cannot be written
+        stores.grants(places.state_dir).revoke(grant.id, lambda each: _log_revoked(places, each))
         raise
     return approved, grant, f"{message}; {grant.id} allows {narrow.scope} for {IN_WORDS[period]}"
+
+
+def _log_revoked(places: Places, grant: Grant) -> None:
+    """The grant is revoked even if the audit log cannot be written."""
+    with suppress(StoreError, OSError):
+        grant_view.log(places, grant, "revoke", "the call that it was given with could not be approved")
 
 
 def offered(entry: HeldCall, period: str) -> str:

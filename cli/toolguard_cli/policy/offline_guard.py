@@ -26,7 +26,7 @@ from toolguard_engine.host.tool_search import OUTER_TOOL, is_envelope, tool_name
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs
 from toolguard_engine.rules.rulebook import Rule, Rulebook
-from toolguard_engine.server.install_paths import included, links_to, measured, own_places, public_names
+from toolguard_engine.server.install_paths import included, links_to, measured, notifying, own_places, public_names
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.call_log import resolve
 from toolguard_engine.wording import printable
@@ -170,7 +170,7 @@ def _settings(places: Places) -> tuple[Config, str]:
 
 def _host(places: Places, config: Config) -> Host:
     """The host as the gateway reports it to the engine, without processes."""
-    guarded = [*own_places(), *included(str(places.config))]
+    guarded = [*own_places(), *included(str(places.config)), *notifying(config.notify, str(Path.home()))]
     if isinstance(config.store_path, str):
         guarded.append(str(resolve(config.store_path, places.state_dir)))
     file, dashboard = measured(config.metrics)

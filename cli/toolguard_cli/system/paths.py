@@ -17,12 +17,11 @@ from pathlib import Path
 
 import toolguard_engine
 from toolguard_cli.system.errors import UserError
+from toolguard_engine.host import file_names
 from toolguard_engine.stores.atomic import own_folder
 
 PLUGIN_ID = "toolguard"
-TOOLS = (".local/share/uv/tools", ".local/share/pipx/venvs", ".local/pipx/venvs")
-"""Where uv and pipx put the environment of a program, below the home; plugin/gateway/command.mjs has the same list."""
-
+TOOLS = file_names.TOOL_FOLDERS
 STATE_NAMES = (".openclaw", ".clawdbot")
 CONFIG_NAMES = ("openclaw.json", "clawdbot.json")
 
@@ -85,7 +84,7 @@ def _named(env: Mapping[str, str], *names: str) -> Path | None:
 
 def tool_python(home: Path) -> str:
     """The Python of toolguard that uv or pipx installed; empty if neither did."""
-    found = (home / place / "openclaw-toolguard" / "bin" / "python" for place in TOOLS)
+    found = (home / place / file_names.PROJECT / "bin" / "python" for place in TOOLS)
     return next((str(python) for python in found if python.exists()), "")
 
 

@@ -67,6 +67,19 @@ def _wrong_address(target: NotifyTarget, own: Kind) -> str:
     return ""
 
 
+def files(config: NotifyConfig) -> list[str]:
+    """The files that say where notifications go, as they are written in the settings: whoever may write them can redirect
+    what is sent."""
+    found = [file for each in config.targets.values() for file in (each.url_file, each.secret_file) if isinstance(file, str)]
+    return list(dict.fromkeys(found))
+
+
+def programs(config: NotifyConfig) -> list[str]:
+    """The paths in the commands of targets: programs and scripts that receive notifications."""
+    commands = [each.command for each in config.targets.values() if isinstance(each.command, list)]
+    return list(dict.fromkeys(word for words in commands for word in words if word.startswith(("/", "~/"))))
+
+
 def split(address: str) -> SplitResult | None:
     """None if it is no URL, has a port that is none, or characters that could end a line of a request."""
     try:

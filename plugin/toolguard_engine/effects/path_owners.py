@@ -23,6 +23,9 @@ from toolguard_engine.model.work_limit import WorkLimit
 MAX_STEPS = 8
 """Links and moves that are followed for one path."""
 
+MAX_LOOKED_UP = 8
+"""Files of one call that are compared with Git's index, which is read for each."""
+
 MAX_DISK_READS = 200
 """Paths of one call that the disk is asked about."""
 
@@ -50,6 +53,7 @@ _DOCUMENTS = (
     ".jpeg", ".png", ".heic", ".raw", ".psd", ".mov", ".mp4", ".mp3", ".flac", ".kdbx", ".epub", ".zip",
 )  # fmt: skip
 GLOBS = frozenset("*?[")
+_REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 OVERWRITES = frozenset(["overwrites"])
 THROUGH_LINK, AGENT_MADE, UNCHANGED = frozenset(["through-link"]), frozenset(["agent-made"]), frozenset(["unchanged"])
 
@@ -59,6 +63,12 @@ class NewName(NamedTuple):
 
     source: str
     is_link: bool
+
+
+def _chooses_repository(run: ProgramRun) -> bool:
+    """Whether Git may work on another repository than the one around its folder."""
+    words = (*run.argv, *(name for name, _ in run.assigns))
+    return any(word.startswith(_REPOSITORY_VARIABLES) for word in words)
 
 
 def follows(found: tuple[Effect, ...]) -> bool:
@@ -76,6 +86,8 @@ class Owners:
         self._where, self._files, self._made, self._work = where, files, made, work
         self._names: dict[str, NewName] = {}
         self._disk_reads = 0
+        self._looked_up_before = 0
+        self._runs: tuple[ProgramRun, ...] = ()
 
     def _may_ask_disk(self) -> bool:
         """Whether the disk may be asked once more for this call."""
@@ -84,6 +96,7 @@ class Owners:
 
     def effects(self, found: tuple[Effect, ...], runs: tuple[ProgramRun, ...] = ()) -> tuple[Effect, ...]:
         """The same effects, on the paths that are really touched."""
+        self._runs = runs
         order = {id(run): at for at, run in enumerate(runs)}
         true, learned = list[Effect](), 0
         for effect in found:
@@ -124,7 +137,9 @@ class Owners:
         """An older version of a file is written over it: is there a change to lose?"""
         path = normal(effect.target, self._where, effect.run.cwd if effect.run else "")
         is_known = path.startswith("/") and UNKNOWN not in path and not GLOBS.intersection(path) and self._may_ask_disk()
-        is_safe = is_known and self._files.is_unchanged(path)
+        self._looked_up_before += 1
+        is_known = is_known and self._looked_up_before <= MAX_LOOKED_UP
+        is_safe = is_known and not any(map(_chooses_repository, self._runs)) and self._files.is_unchanged(path)
         return replace(effect, flags=effect.flags | UNCHANGED) if is_safe else effect
 
     def _overwrites(self, effect: Effect, path: str) -> bool:

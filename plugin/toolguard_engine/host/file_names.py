@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+TOOL_FOLDERS = (".local/share/uv/tools", ".local/share/pipx/venvs", ".local/pipx/venvs")
+"""Where uv and pipx put the environment of a program, below the home; plugin/gateway/command.mjs has the same list."""
+
+PROJECT = "openclaw-toolguard"
 KEPT = (
     "key",
     "audit.*",

@@ -11,7 +11,9 @@ import stat
 import struct
 from pathlib import Path
 
-MAX_INDEX = 64_000_000
+MAX_INDEX = 16_000_000
+"""About 150,000 files. A larger index would take too long to read, once for each file."""
+
 _MAX_LINK = 4_096
 _HEADER = struct.Struct(">4sII")
 _ENTRY = struct.Struct(">10I20sH")
@@ -20,15 +22,24 @@ _VERSIONS = (2, 3)
 
 
 def is_unchanged(path: str) -> bool:
-    """Also true where there is nothing that a checkout of this file could destroy: no repository, no such file, or one that
-    Git does not track. May hang with its file system."""
+    """Never raises: what cannot be looked up counts as changed. See `_is_unchanged`."""
+    try:
+        return _is_unchanged(path)
+    except (OSError, ValueError):
+        return False
+
+
+def _is_unchanged(path: str) -> bool:
+    """Also true where there is nothing that a checkout of this file could destroy: no repository, or no such file. A file
+    that the index does not name counts as changed: an older commit may have it. May hang with its file system."""
     try:
         status = os.lstat(path)
     except OSError as error:
         return isinstance(error, FileNotFoundError | NotADirectoryError)
     if not (stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode)):
         return False
-    found = _repository(Path(path).parent)
+    folder = Path(os.path.realpath(os.path.dirname(path)))  # noqa: PTH120 - Git works in the folder behind links
+    found = _repository(folder)
     if found is None:
         return True
     try:
@@ -40,14 +51,14 @@ def is_unchanged(path: str) -> bool:
     with index:
         data = index.read(MAX_INDEX + 1)
         written = os.fstat(index.fileno()).st_mtime_ns
-    return _matches(data, os.path.relpath(path, found[0]), status, written)
+    return _matches(data, os.path.relpath(folder / Path(path).name, found[0]), status, written)
 
 
 def _repository(folder: Path) -> tuple[Path, Path] | None:
     """The top folder of the working tree, and the folder with the index."""
     for above in (folder, *folder.parents):
         place = above / ".git"
-        if place.is_dir():
+        if (place / "HEAD").is_file():  # an empty folder of this name is none
             return above, place
         if place.is_file():
             with place.open("rb") as file:
@@ -75,4 +86,4 @@ def _matches(data: bytes, name: str, status: os.stat_result, written: int) -> bo
             changed = (seconds, nanoseconds, size) != (*divmod(status.st_mtime_ns, 1_000_000_000), status.st_size)
             is_racy = status.st_mtime_ns >= written  # changed in the same moment in which the index was written
             return not changed and not is_racy
-    return True
+    return False

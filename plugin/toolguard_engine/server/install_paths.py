@@ -10,9 +10,10 @@ from itertools import islice
 from pathlib import Path
 
 import toolguard_engine
-from toolguard_engine.config import public_hosts
-from toolguard_engine.config.settings import MetricsConfig
-from toolguard_engine.host import metrics_path
+from toolguard_engine.config import notify_targets, public_hosts
+from toolguard_engine.config.settings import MetricsConfig, NotifyConfig
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.host import file_names, metrics_path
 from toolguard_engine.stores import atomic, gateway_config
 
 MAX_LINKS = 100
@@ -28,7 +29,13 @@ _NAME = re.compile(r""""([^"\n]{1,4096})"|'([^'\n]{1,4096})'""")
 
 
 def own_places() -> tuple[str, ...]:
-    """What the engine and the command line are made of: a virtual environment as a whole, else our packages in it."""
+    """What the engine and the command line are made of, and where the gateway part would look for them."""
+    tools = (os.path.expanduser(f"~/{folder}/{file_names.PROJECT}") for folder in file_names.TOOL_FOLDERS)  # noqa: PTH111
+    return (*_packages(), *tools)
+
+
+def _packages() -> tuple[str, ...]:
+    """A virtual environment as a whole, else our packages in it."""
     packages = Path(toolguard_engine.__file__).parent.parent
     if sys.prefix != sys.base_prefix:
         return (sys.prefix, str(packages))
@@ -93,6 +100,24 @@ def measured(config: MetricsConfig) -> tuple[str, str]:
 def public_names(config: MetricsConfig) -> tuple[str, ...]:
     """Host names under which a proxy serves the dashboard."""
     return tuple(dict.fromkeys(map(public_hosts.name, config.dashboard.hosts)))
+
+
+def notifying(config: NotifyConfig, home: str) -> tuple[str, ...]:
+    """The files that decide where notifications go, and the user's own programs that get them. Not programs of the system
+    or interpreters, which agents may run. Each with the file that it leads to if it is a link."""
+    own = [path for path in (_at(home, each) for each in notify_targets.programs(config)) if path.startswith(f"{home}/")]
+    own = [path for path in own if not _is_usual(os.path.basename(path))]  # noqa: PTH119 - texts
+    found = [*(_at(home, each) for each in notify_targets.files(config)), *own]
+    named = [file for file in found if file.startswith("/") and file.isprintable()]
+    return tuple(dict.fromkeys(each for file in named for each in (file, os.path.realpath(file))))
+
+
+def _at(home: str, path: str) -> str:
+    return home + path[1:] if path.startswith("~/") else path
+
+
+def _is_usual(name: str) -> bool:
+    return any(name in names for names in program_catalogue.load().programs.values()) or name.startswith("python")
 
 
 def included(config_path: str) -> tuple[str, ...]:

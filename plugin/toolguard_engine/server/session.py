@@ -22,7 +22,7 @@ from toolguard_engine.metrics.measure import Measure
 from toolguard_engine.model.call import Call, Host, MalformedCall, Run, Stop, Verdict
 from toolguard_engine.rules.rulebook import Rule, Rulebook
 from toolguard_engine.server.file_watch import FileWatch
-from toolguard_engine.server.install_paths import measured, public_names
+from toolguard_engine.server.install_paths import measured, notifying, public_names
 from toolguard_engine.server.outbox import Outbox, fault
 from toolguard_engine.server.person import PersonDecisions
 from toolguard_engine.server.session_state import SessionState
@@ -153,6 +153,7 @@ class Session(SessionState):
     def _host(self, hello: messages.Hello) -> Host:
         state = Path(hello.state_dir)
         own = [str(resolve(path, state)) for path in (self.config.store_path,) if isinstance(path, str)]
+        own += notifying(self.config.notify, self.setup.home)
         guarded = tuple(
             place for place in (hello.root, *self.setup.guarded, *own, *self.setup.included(hello.config_path)) if place
         )

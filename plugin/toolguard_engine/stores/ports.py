@@ -328,9 +328,10 @@ class NotificationStore(Protocol):
     ) -> None:
         """Stores all of it in one transaction. Notifications that are there already are ignored, repeated ones counted."""
 
-    def next_batch(self, target: str, now: float, few: int, most: int) -> list[Notification]:
-        """What to send in one message: what was tried before and is due again, else what is due: the oldest one if there are
-        not more than `few`, otherwise up to `most`."""
+    def next_batch(self, target: str, now: float, few: int, most: int, *, only_asking: bool = False) -> list[Notification]:
+        """What to send in one message: what was tried before and is due again, else what is due: the first one if there are
+        not more than `few`, otherwise up to `most`. First what asks a person (held calls), then the oldest. `only_asking`:
+        of what was not tried before nothing else."""
 
     def finish(self, batch: Sequence[Notification], state: State, now: float, error: str = "") -> None: ...
 

@@ -13,10 +13,12 @@ import pytest
 from dashboard_stage import NAMES, OWN, Answer, Served, machine, process, served
 from link_stage import HOST, enable
 
-from toolguard_cli.dashboard import link_pages
+from toolguard_cli.dashboard import link_pages, routes
 from toolguard_cli.dashboard.link_pages import LinkPages
 from toolguard_cli.operations import answer_links
 from toolguard_engine.approvals.ledger import Decision
+from toolguard_engine.layers.self_protection import dashboard_requests
+from toolguard_engine.model.call import Host
 
 ORIGIN = f"https://{HOST}"
 HOSTS = ("--host", HOST, "--host", "http://lan:9000", "--host", "localhost:8443")
@@ -200,8 +202,7 @@ def test_guesses_are_limited(public: Served) -> None:
     text = link(public)
     codes = [ask(public, "/api/link", {"link": "x"}).code for _ in range(link_pages.MOST_INVALID + 1)]
     assert codes == ["link.altered"] * link_pages.MOST_INVALID + ["link.limit"]
-    answer = ask(public, "/api/link", {"link": text})
-    assert (answer.status, answer.code) == (429, "link.limit")
+    assert shown(public, text), "a valid one goes on"
     assert public.post("/api/deny", {"gateway": OWN, "nonce": "0" * 8}).code == "unknown", "the dashboard goes on"
 
 
@@ -262,3 +263,12 @@ def test_the_app_that_is_installed(open_to_all: Served) -> None:
         assert (found.status, found.headers["content-type"].split(";")[0]) == (200, icon["type"])
         if icon["type"] == "image/png":
             assert "x".join(str(int.from_bytes(found.body[at : at + 4])) for at in (16, 20)) == icon["sizes"]
+
+
+def test_no_change_of_the_dashboard_is_open_to_agents() -> None:
+    """Each path that decides or changes something is known to the guard; `/api/decision` only adds a line to the log."""
+    changes = {each.path for each in routes.ENDPOINTS if each.method == "POST"} - {"/api/decision"}
+    host = Host("/home/ada", "/home/ada/.openclaw", dashboard="127.0.0.1:8080")
+    assert len(changes) > 5
+    for path in changes:
+        assert dashboard_requests.visits(f"http://127.0.0.1:8080{path}", host), path

@@ -41,13 +41,13 @@ def answer(visit: RequestContext, asked: LinkAnswer) -> ActionResult:
 def _verified(visit: RequestContext, text: str) -> tuple[WatchedGateway, AnswerLink]:
     """The link, and the gateway whose key has signed it. Raises `ApiError`."""
     pages = visit.site.memory.pages
-    if pages.is_limited():
-        raise LIMITED
     with _refusals():
         try:
             link = answer_links.read(text)
             return _signer(visit, link), link
         except LinkRefusedError:
+            if pages.is_limited():
+                raise LIMITED from None
             pages.note_invalid()
             raise
 

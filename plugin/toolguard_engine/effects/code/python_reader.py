@@ -539,7 +539,7 @@ class PythonReader:
         self._returned.append([])
         scopes, self._scopes = (
             self._scopes,
-            [self._scopes[0], function.names, self._parameters(node.args, given, whole=whole)],
+            [self._scopes[0], function.names, self._parameters(node, given, whole=whole)],
         )
         try:
             if isinstance(node, ast.Lambda):
@@ -552,9 +552,13 @@ class PythonReader:
             self._calling.pop()
             self._returned.pop()
 
-    def _parameters(self, node: ast.arguments, given: Arguments, *, whole: bool) -> dict[str, Value]:
+    def _parameters(
+        self, function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, given: Arguments, *, whole: bool
+    ) -> dict[str, Value]:
+        node = function.args
         names = [arg.arg for arg in (*node.posonlyargs, *node.args)]
-        found: dict[str, Value] = {name: _FIXTURES.get(name, NOTHING) for name in names}
+        fixtures = _FIXTURES if _is_called_by_pytest(function) else {}
+        found: dict[str, Value] = {name: fixtures.get(name, NOTHING) for name in names}
         found.update((arg.arg, NOTHING) for arg in node.kwonlyargs)
         for name, default in zip(reversed(names), reversed(node.defaults), strict=False):
             found[name] = self.value(default)
@@ -572,6 +576,13 @@ class PythonReader:
 
 _FIXTURES: dict[str, Value] = {"tmp_path": "/tmp/pytest", "tmpdir": "/tmp/pytest"}  # noqa: S108 - a name
 """The folders that pytest gives to tests that ask for them by these names."""
+
+
+def _is_called_by_pytest(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:
+    """Whether it is a test or a fixture; anything else gets its arguments from somebody else."""
+    if isinstance(function, ast.Lambda):
+        return False
+    return function.name.startswith("test") or any("fixture" in ast.unparse(each)[:200] for each in function.decorator_list)
 
 
 def _asked_end(test: ast.expr) -> tuple[str, ast.expr | None]:

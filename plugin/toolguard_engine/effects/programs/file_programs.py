@@ -320,7 +320,7 @@ def _cmake(run: ProgramRun, where: Where) -> Iterator[Effect]:
 def _discards(run: ProgramRun) -> Iterator[Effect]:
     """One `discard` for each file whose older version `git restore` or `git checkout` writes over it."""
     if run.argv[1:2] not in (("restore",), ("checkout",), ("co",)):
-        if not {"restore", "checkout", "co"}.isdisjoint(run.argv[2:8]):
+        if not {"restore", "checkout", "co"}.isdisjoint(run.argv[2:]):
             yield Effect("discard", UNKNOWN, "", frozenset(), run)  # `git -C elsewhere`
         return
     words = run.argv[2:]
@@ -330,7 +330,8 @@ def _discards(run: ProgramRun) -> Iterator[Effect]:
         yield Effect("discard", path, "", frozenset(), run)
 
 
-MAX_DISCARDED = 20
+MAX_DISCARDED = 8
+"""Files that are looked up, which takes time for each."""
 
 
 def _git(run: ProgramRun, where: Where) -> Iterator[Effect]:

@@ -233,7 +233,8 @@ def finds_leftovers(run: ProgramRun) -> bool:
     tests = found_in(run)[1]
     if not _BUT_THESE.isdisjoint(tests):
         return False
-    tests = tests[: tests.index("-delete")] if "-delete" in tests else tests  # what follows it filters nothing
+    act = next((at for at, word in enumerate(tests) if word in _ACTS), len(tests))
+    tests = tests[:act]  # what follows it filters nothing
     wanted = [tests[i + 1] for i, word in enumerate(tests[:-1]) if word in ("-name", "-iname")]
     joined = tests.count("-o") + tests.count("-or")
     if "-empty" in tests and ("-type", "d") in pairwise(tests) and not joined:
@@ -241,6 +242,7 @@ def finds_leftovers(run: ProgramRun) -> bool:
     return bool(wanted) and joined < len(wanted) and all(_LEFT.fullmatch(name[:MAX_PATTERN]) for name in wanted)
 
 
+_ACTS = frozenset(["-delete", "-exec", "-execdir", "-ok", "-okdir"])
 _BUT_THESE = frozenset(["!", "-not", ",", "-prune"])
 
 

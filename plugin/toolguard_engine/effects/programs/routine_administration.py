@@ -90,7 +90,8 @@ _INSTALLS = {
     "snap": rf" (?:refresh|(?:install|refresh){_NAMES})",
     "flatpak": rf" (?:update|install{_QUIET} flathub(?: [\w.]{{1,100}}){{1,9}}){_QUIET}",
 }  # fmt: skip
-_UNIT = r"[a-zA-Z][\w.@-]{0,80}"
+_UNIT = r"(?!\S*\.(?:target|slice|scope|mount|automount|swap|socket)(?: |\Z)|user@|getty)[a-zA-Z][\w.@-]{0,80}"
+"""Without what would restart or end much more than a service: `reboot.target`, `user@1000`."""
 _RESTARTS = {
     "systemctl": rf"(?: --(?:user|no-block))* (?:daemon-reload|(?:restart|reload|try-restart)(?: {_UNIT}){{1,5}})",
     "service": rf" {_UNIT} (?:restart|reload)",

@@ -159,7 +159,7 @@ def _keys(texts: list[str], destination: str, tool: frozenset[str]) -> str:
                 continue  # how its own service is asked, whichever that is
             return key_name(key)
         for match in redact.assigned_in(text):
-            if _STRONG_NAME.search(match["name"]) and _is_random(match["value"]) and not _PLACE.search(destination):
+            if _STRONG_NAME.search(match["name"]) and _is_random(match["value"]) and not _PLACE.match(destination):
                 return f"a value of {match['name'].strip(' :=')[:_MAX_SHOWN]}"
     return ""
 
@@ -167,7 +167,10 @@ def _keys(texts: list[str], destination: str, tool: frozenset[str]) -> str:
 _STRONG_NAME = re.compile(
     r"(?i)(?:secret_access_key|secret_?key|private_?key|api_?key|access_?token|auth_?token|client_?secret)\b"
 )
-_PLACE = re.compile(r"localhost|127\.0\.0\.1")
+_PLACE = re.compile(
+    r"\s*(?:[a-z][a-z0-9+.-]{1,20}://)?(?:[^/\s@]{1,200}@)?(?:localhost|127\.0\.0\.1)(?=[:/?#\s]|\Z)", re.IGNORECASE
+)
+"""This machine as the host of an address, not in its path or in a longer name."""
 
 
 def _is_random(value: str) -> bool:

@@ -23,7 +23,7 @@ _ADDRESS = re.compile(
     r"(?<![\w.\]-])(?:(\[[0-9a-f:.%]{2,60}\]|[\w.-]{1,255}+)(?::(\d{1,10}))?|:(\d{1,10}))(?=[/\\])", re.IGNORECASE
 )
 _PATH = re.compile(r"[^\s'\"`?#<>|;]{0,500}")
-_ANSWER = re.compile(r"/(?:api/(?:approve|deny|state|link)|answer)\b")
+_ANSWER = re.compile(r"/(?:api/(?:allow|approve|deny|revive|state|link)|answer)\b")
 _WEB = "80"
 """The port of an address that names none."""
 

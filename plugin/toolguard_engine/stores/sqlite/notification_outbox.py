@@ -70,6 +70,8 @@ class NotificationOutbox:
     def __init__(self, state_dir: Path) -> None:
         self.path = atomic.own_folder(state_dir) / NAME
         self._open: sqlite3.Connection | None = None
+        self._file = 0
+        """The inode of the open file."""
 
     def close(self) -> None:
         if self._open is not None:
@@ -119,14 +121,18 @@ class NotificationOutbox:
                 if value is not None:
                     db.execute(_FACT, (name, msgspec.json.encode(value).decode()))
 
-    def next_batch(self, target: str, now: float, few: int, most: int) -> list[Notification]:
+    def next_batch(self, target: str, now: float, few: int, most: int, *, only_asking: bool = False) -> list[Notification]:
         with self._errors() as db, transaction(db):
             due = "WHERE target = ? AND state = 'waiting' AND due <= ?"
             begun = db.execute(f"{_SELECT} {due} AND batch <> '' ORDER BY created", (target, now)).fetchall()
             if begun:
                 first = _notification(begun[0])
                 return [one for one in map(_notification, begun) if one.batch == first.batch]
-            rows = db.execute(f"{_SELECT} {due} ORDER BY created, id LIMIT ?", (target, now, most)).fetchall()
+            due += " AND event IN ('held', 'expiring')" if only_asking else ""
+            order = "ORDER BY event IN ('held', 'expiring') DESC, created, id"
+            rows = db.execute(f"{_SELECT} {due} {order} LIMIT ?", (target, now, most)).fetchall()
+            if not rows:
+                return []
             rows = rows if len(rows) > few else rows[:1]
             batch = sha256("\n".join([target, *(row[0] for row in rows)]).encode()).hexdigest()[:32]
             keys = [(batch, row[0], target) for row in rows]
@@ -231,6 +237,10 @@ class NotificationOutbox:
             raise kind(f"{self.path}: {error}") from error
 
     def _connected(self) -> sqlite3.Connection:
+        """Another thread or process may have set the file aside: what goes into the old one would be lost."""
+        with suppress(FileNotFoundError):
+            if self._open is not None and self.path.stat().st_ino != self._file:
+                self.close()
         if self._open is None:
             atomic.make_folder(self.path.parent)
             os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
@@ -241,7 +251,7 @@ class NotificationOutbox:
             except BaseException:
                 db.close()
                 raise
-            self._open = db
+            self._open, self._file = db, self.path.stat().st_ino
         return self._open
 
 
