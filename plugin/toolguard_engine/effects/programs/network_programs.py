@@ -186,7 +186,8 @@ def _copies(
         flags = host_flags(host) | {"tls"} | extra
         for source in sources[:64]:
             if not remote(source.text):
-                flags |= _bulk(source.text, run, where)
+                is_whole = place(source.text, where, run.cwd) == "workspace"
+                flags |= _bulk(source.text, run, where) | (_BULK if is_whole else frozenset())
         yield Effect("copy-out", last.text, "remote", flags, run)
         return
     hosts = [remote(source.text) for source in sources]
@@ -203,6 +204,9 @@ def _bulk(path: str, run: ProgramRun, where: Where) -> frozenset[str]:
         return frozenset({"file", "credentials"})
     is_bulk = found in ("root", "home", "system") or "personal-file" in marks(path, where, run.cwd)
     return frozenset({"file", "bulk"}) if is_bulk else frozenset({"file"})
+
+
+_BULK = frozenset({"bulk"})
 
 
 def _scp(run: ProgramRun, where: Where) -> Iterator[Effect]:
