@@ -40,16 +40,17 @@ def run(
     yes: Yes = False,
     unseen: Annotated[bool, typer.Option("--unseen", help="Approve even if not all of the call can be shown.")] = False,
     lasts: Annotated[
-        str, typer.Option("--for", metavar="1h|1d|1w", help="Also allow exactly this call for that long, without asking.")
+        str, typer.Option("--for", metavar="1h|1d|1w", help="Also allow exactly this call for that long without asking.")
     ] = "",
     reason: Reason = "",
     as_json: bool = False,
 ) -> Result:
     """Let a held call run once.
 
-    Shows the call and asks. Without a nonce, even with --yes: the only call that waits, or a choice of them. The agent may
-    then repeat that exact call within the approval window (30 s by default; see approvalWindowMs).
-    With --for, exactly this call also runs for that long without asking, unless it could do something else the next time.
+    Shows the call and asks; without a nonce also with --yes, for the only call that waits or one that you choose. The agent
+    may then repeat exactly this call within the approval window (30 s by default; see approvalWindowMs).
+    With --for, exactly this call also runs for that long without asking, unless the same command could have a different
+    effect later.
     """
     caller = require_human.caller(places, "approve")
     with gateway_stores.user_errors(), held_calls.looked_up(places):

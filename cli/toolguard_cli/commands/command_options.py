@@ -62,13 +62,18 @@ def _names(group: dict[str, Any], before: str) -> Iterator[tuple[str, str]]:
 
 
 setting_names_offered = offering(_settings)
+_NONCE = "The nonce, or its first 4 or more characters."
 Nonce = Annotated[
     str,
     typer.Argument(
-        help="The nonce, or its first 4 or more characters; without it: the only call that waits, or a choice.",
+        metavar="NONCE",
+        help=f"{_NONCE} Without a nonce, toolguard takes the only waiting call or lists them.",
         show_default=False,
         autocompletion=offering(_waiting),
     ),
+]
+ExpiredNonce = Annotated[
+    str, typer.Argument(metavar="NONCE", help=_NONCE, show_default=False, autocompletion=offering(_waiting))
 ]
 GrantId = Annotated[
     str,

@@ -28,13 +28,15 @@ def run(
     places: Places,
     nonce: Nonce = "",
     *,
-    yes: Annotated[bool, typer.Option("-y", "--yes", help="Without a nonce: do not ask.")] = False,
+    yes: Annotated[
+        bool, typer.Option("-y", "--yes", help="Skip the question that is asked when no nonce is given.")
+    ] = False,
     reason: Reason = "",
     as_json: bool = False,
 ) -> Result:
     """Refuse a held call, or withdraw an unused approval.
 
-    Without a nonce: the only call that waits, or a choice of them; shows the call and asks.
+    If no nonce is given, it shows the call and asks.
     """
     require_human.refuse(places, "deny", loosens=False)
     with gateway_stores.user_errors(), held_calls.looked_up(places):

@@ -41,11 +41,11 @@ def group() -> None:
 @command(app, "toolguard notify test", "toolguard notify test phone", name="test")
 def notify_test(
     places: Places,
-    target: Annotated[str, typer.Argument(metavar="[TARGET]", help="Only this target.", show_default=False)] = "",
+    target: Annotated[str, typer.Argument(metavar="TARGET", help="Only this target.", show_default=False)] = "",
 ) -> Result:
     """Send a test message to each notification target, or to one.
 
-    While the gateway runs, its notifier sends the message, in the same way as every other. Otherwise this command does.
+    While the gateway runs, its notifier sends the message, like any other message. Otherwise this command does.
     """
     require_human.refuse(places, "notify test", loosens=False)
     config = _config(places)
@@ -117,7 +117,10 @@ def _tested(name: str, target: NotifyTarget, done: Delivery) -> Line:
 
 @command(app, "toolguard notify status", "toolguard notify status --json", name="status")
 def notify_status(places: Places) -> Result:
-    """Show the notification targets, and what was delivered, waits or was lost in the last 7 days."""
+    """Show each target and what was delivered, is waiting or was lost.
+
+    Covers the last 7 days.
+    """
     config = _config(places).notify
     with gateway_stores.user_errors(), closing(stores.notifications(places.state_dir)) as outbox:
         known = {each.target: each for each in outbox.health()}

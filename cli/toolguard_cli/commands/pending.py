@@ -29,7 +29,9 @@ def run(
     places: Places,
     *,
     everything: Annotated[bool, typer.Option("--all", help="Include calls that are no longer waiting.")] = False,
-    missed: Annotated[bool, typer.Option("--missed", help="List what expired unanswered in the last 7 days.")] = False,
+    missed: Annotated[
+        bool, typer.Option("--missed", help="List the calls that expired unanswered in the last 7 days.")
+    ] = False,
 ) -> Result:
     """List the calls that wait for approval."""
     if held_calls.never_been(places):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from toolguard_cli.approvals import held_calls
-from toolguard_cli.commands.command_options import Nonce, Reason, Yes, command, command_app
+from toolguard_cli.commands.command_options import ExpiredNonce, Reason, Yes, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import missed_calls
 from toolguard_cli.person import require_human
@@ -25,7 +25,7 @@ app = command_app()
 @command(app, "toolguard revive 3f9a", "toolguard revive 3f9a --approve")
 def run(
     places: Places,
-    nonce: Nonce,
+    nonce: ExpiredNonce,
     *,
     approve: Annotated[bool, typer.Option("--approve", help="Also approve exactly this call, once.")] = False,
     yes: Yes = False,
@@ -33,10 +33,10 @@ def run(
     reason: Reason = "",
     as_json: bool = False,
 ) -> Result:
-    """Ask the agent again whose call expired unanswered.
+    """Ask an agent to retry a call that expired unanswered.
 
-    The call does not run by itself: the agent is woken and may make it again, and then it is held anew. With --approve it is
-    shown now, and the agent may repeat exactly this call within the approval window.
+    The call does not run by itself: the agent is notified and can make it again; it is then held again. With --approve the
+    call is shown now, and the agent may repeat exactly this call within the approval window.
     """
     caller = require_human.caller(places, "revive", loosens=approve)
     with gateway_stores.user_errors(), held_calls.looked_up(places):

@@ -52,7 +52,7 @@ app = command_app()
 def doctor(
     places: Places,
     *,
-    everything: Annotated[bool, typer.Option("-v", "--verbose", "--all", help="Show also the checks that passed.")] = False,
+    everything: Annotated[bool, typer.Option("-v", "--verbose", "--all", help="Also show the checks that passed.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Repair what can be repaired without losing anything.")] = False,
     yes: Annotated[bool, typer.Option("-y", "--yes", help="With --fix: do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="With --fix: show what would be done; write nothing.")] = False,

@@ -31,10 +31,10 @@ from toolguard_engine.config.spending_limits import COMMAND
 PERIODS = get_args(LimitPeriod)
 FIRST = f"{COMMAND} set day --usd 5"
 
-Per = Annotated[str, typer.Argument(metavar="session|day|month", help="The period.", show_default=False)]
-Agent = Annotated[str, typer.Option("--agent", help="Only what this agent uses.", show_default=False)]
+Per = Annotated[str, typer.Argument(metavar="PERIOD", help="session, day or month.", show_default=False)]
+Agent = Annotated[str, typer.Option("--agent", help="Only the usage of this agent.", show_default=False)]
 Model = Annotated[
-    str, typer.Option("--model", help="Only this model: provider/model; * matches anything.", show_default=False)
+    str, typer.Option("--model", help="Only this model, as provider/model; * matches anything.", show_default=False)
 ]
 
 app = command_app()
@@ -47,10 +47,10 @@ app = command_app()
 def limits_root(
     context: typer.Context, state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False
 ) -> None:
-    """Show and set limits on cost and tokens. Without a command: show what is used.
+    """Show and set limits on cost and tokens. Without a command, shows the usage.
 
-    All gateways of this machine that write to the same metrics file count. At 80 % there is a warning; at 100 % runs end,
-    until the period is over (UTC) or the limit is raised.
+    The usage of all gateways on this machine that write to the same metrics file counts. At 80 % there is a warning; at
+    100 % runs end, until the period is over (UTC) or the limit is raised.
     """
     if context.invoked_subcommand is None:
         finish(listing(paths.find(state_dir, config)), as_json=as_json)
@@ -73,8 +73,8 @@ def set_one(  # noqa: PLR0913 - options of a command
     places: Places,
     per: Per,
     *,
-    usd: Annotated[float | None, typer.Option("--usd", help="At most so many USD.", show_default=False)] = None,
-    tokens: Annotated[int | None, typer.Option("--tokens", help="At most so many tokens.", show_default=False)] = None,
+    usd: Annotated[float | None, typer.Option("--usd", help="Maximum cost in USD.", show_default=False)] = None,
+    tokens: Annotated[int | None, typer.Option("--tokens", help="Maximum number of tokens.", show_default=False)] = None,
     agent: Agent = "",
     model: Model = "",
     dry_run: DryRun = False,
@@ -83,7 +83,7 @@ def set_one(  # noqa: PLR0913 - options of a command
 ) -> Result:
     """Set, raise or lower one limit.
 
-    A session is counted by the day. A limit that was there keeps its other amount.
+    Session totals reset daily. If the limit exists, an amount that you do not give stays as it is.
     """
     amounts = {name: value for name, value in (("usd", usd), ("tokens", tokens)) if value is not None}
     if not amounts:
@@ -110,5 +110,5 @@ def remove_one(
 
 def _scope(per: str, agent: str, model: str) -> LimitScope:
     if per not in PERIODS:
-        raise typer.BadParameter(f"{per!r} is not a period; use {', '.join(PERIODS)}", param_hint="session|day|month")
+        raise typer.BadParameter(f"{per!r} is not a period; use {', '.join(PERIODS)}", param_hint="PERIOD")
     return LimitScope(per, agent, model)
