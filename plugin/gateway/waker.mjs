@@ -1,4 +1,4 @@
-// Wakes an idle agent when a user has approved its call elsewhere.
+// Wakes an idle agent when a user has approved or revived its call elsewhere.
 //
 // Only the instance in which the gateway runs the service can do that: from other instances the text is lost, and the agent
 // wakes without knowing why (seen on 2026.9.6). A busy session is not woken: the engine asks again when its run ends.
@@ -46,6 +46,6 @@ export class Waker {
    * @param {string} why
    */
   #failed(nonce, why) {
-    this.#logger.warn(`[toolguard] ${nonce} was approved, but the agent could not be woken (${why}); tell it to continue`);
+    this.#logger.warn(`[toolguard] the agent of ${nonce} could not be woken (${why}); tell it to continue`);
   }
 }

@@ -104,19 +104,20 @@ def test_refused(places: Places, pattern: str, more: dict[str, Any], words: str)
     assert list(places.state_dir.iterdir()) == []
 
 
+@pytest.mark.parametrize("pattern", ["rm -rf /", "toolguard approve 1234"])
+def test_a_grant_without_an_effect_is_refused(places: Places, pattern: str) -> None:
+    with pytest.raises(UserError, match="a grant would have no effect on this call: the guard blocks it"):
+        give(places, pattern, yes=True)
+    assert not PolicyFiles(places.state_dir).grants()
+
+
 @pytest.mark.parametrize(
-    ("pattern", "tool", "told"),
-    [
-        ("rm -rf /", "exec", True),
-        ("toolguard approve 1234", "exec", True),
-        ("rm -rf build", "exec", False),
-        ("a b c", "message", False),
-        ("{}", "nodes", False),
-    ],
+    ("pattern", "tool", "warned"),
+    [("rm -rf /*", "exec", True), ("rm -rf build", "exec", False), ("a b c", "message", False), ("{}", "nodes", False)],
 )
-def test_what_is_blocked_stays_so(places: Places, pattern: str, tool: str, *, told: bool) -> None:
+def test_what_is_blocked_stays_so(places: Places, pattern: str, tool: str, *, warned: bool) -> None:
     lines = give(places, pattern, tool, yes=True).lines
-    assert any("a grant does not lift a block" in line.text for line in lines if line.kind == "warn") is told
+    assert any("a grant does not lift a block" in line.text for line in lines if line.kind == "warn") is warned
 
 
 def test_everything_if_it_is_meant(places: Places) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,12 @@ def test_nonces_of_waiting_calls(places: Places, command: str, shell: str) -> No
     assert held.nonce in answer
     assert answer.count("left") in (0, 1)  # bash shows no descriptions; the expired call is not offered
     assert not set("$`;\x1b") & set(answer.replace("'*: :", ""))
+
+
+def test_nonces_of_calls_that_nobody_answered(places: Places) -> None:
+    waits, gone = hold(places), hold(places, now=time.time() - 900)
+    assert gone.nonce in (answer := offered(places, "revive "))
+    assert waits.nonce not in answer
 
 
 def test_a_damaged_store_offers_nothing(places: Places) -> None:

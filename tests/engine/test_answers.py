@@ -79,6 +79,36 @@ def test_each_refusal_has_its_own_answer(kind: str, text: str, fix: str) -> None
     assert "\n" not in answer.text + answer.fix
 
 
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("pending", "aaaa0000 (read) still waits for approval"),
+        ("approved", "aaaa0000 (read) is already approved by ana"),
+        ("denied", "aaaa0000 (read) was denied by ana"),
+        ("used", "aaaa0000 (read) was used at"),
+        ("expired", "aaaa0000 (read) was approved by ana, but did not run before"),
+        ("revived", "aaaa0000 (read) was revived at"),
+    ],
+)
+def test_what_cannot_be_revived(kind: str, text: str) -> None:
+    ledger, late = Ledger([entry("aaaa0000", tool="read")]), NOW + 400
+    if kind in ("approved", "used", "expired"):
+        yes = ledger.approve("aaaa", YES, NOW, 30)
+        _ = ledger.use(yes, NOW + 1) if kind == "used" else None
+    elif kind == "denied":
+        ledger.deny("aaaa", YES, NOW, 300)
+    if kind in ("expired", "revived"):
+        ledger.sweep(late)
+    if kind == "revived":
+        ledger.revive("aaaa", YES, late)
+    with pytest.raises(RefusedError) as caught:
+        ledger.revive("aaaa", YES, late)
+    answer = replies.explain(caught.value)
+    assert answer.text.startswith(text)
+    assert "1970" not in answer.text + answer.fix
+    assert kind != "pending" or answer.fix == "toolguard approve aaaa0000"
+
+
 def test_answers_differ() -> None:
     kinds = ("malformed", "unknown", "ambiguous", "expired", "used", "denied", "approved")
     assert len({replies.explain(refusal(kind)).text for kind in kinds}) == len(kinds)

@@ -74,8 +74,8 @@ class Desk:
     def events(self) -> list[str]:
         return [event["event"] for event in stores.audit_log(self.state).events()]
 
-    def grant(self, pattern: str, expires: float = 0.0, tool: str = "exec") -> None:
-        stores.grants(self.state).add(Grant("g-1", tool, pattern, expires=expires))
+    def grant(self, pattern: str, expires: float = 0.0, tool: str = "exec", created: float = 0.0) -> None:
+        stores.grants(self.state).add(Grant("g-1", tool, pattern, expires=expires, created=created))
 
 
 @pytest.fixture
@@ -222,13 +222,29 @@ def test_a_grant_comes_first(desk: Desk) -> None:
     assert not desk.store.path.exists()
 
 
-def test_a_grant_leaves_an_approval_unused(desk: Desk) -> None:
+def test_a_grant_beside_an_approval_leaves_none_that_did_not_run(desk: Desk) -> None:
+    nonce = desk.approved()
+    desk.grant("rm -rf *", created=NOW)
+    assert [desk.ask().verdict.code for _ in range(2)] == [ALLOWED_ONCE, "grant.g-1"]
+    desk.now = NOW + 400
+    desk.store.sweep(desk.now)
+    assert (desk.status(nonce), desk.events()) == ("used", ["hold", "approve", "consume"])
+
+
+def test_an_older_grant_leaves_an_approval_unused(desk: Desk) -> None:
     nonce = desk.approved()
     desk.grant("rm -rf *", expires=NOW + 10)
     assert desk.ask().verdict.code == "grant.g-1"
     assert desk.status(nonce) == "approved"
     desk.now = NOW + 10
     assert [desk.ask().verdict.code for _ in range(2)] == [ALLOWED_ONCE, "approval.pending"]
+
+
+def test_a_grant_counts_where_the_held_calls_cannot_be_read(desk: Desk) -> None:
+    desk.approved()
+    desk.store.path.write_text("damaged")
+    desk.grant("rm -rf *", created=NOW)
+    assert desk.ask().verdict.code == "grant.g-1"
 
 
 def test_a_grant_that_was_seen_expired_does_not_come_back(desk: Desk) -> None:

@@ -5,7 +5,7 @@ import { Waker } from "../../plugin/gateway/waker.mjs";
 import { Log } from "./support.mjs";
 
 const WAKE = { type: "wake", nonce: "0a1b2c3d", agent: "main", session: "agent:main:main", text: "[TOOLGUARD] Repeat it." };
-const CANNOT = "[toolguard] 0a1b2c3d was approved, but the agent could not be woken (";
+const CANNOT = "[toolguard] the agent of 0a1b2c3d could not be woken (";
 
 /**
  * A gateway that remembers what it was asked, in order.

@@ -82,7 +82,8 @@ def details(entry: HeldCall, now: float) -> list[str]:
         *_each("would", would_do(entry, now)),
         *_each("rules", call_preview.rules(entry.details)[1:] and call_preview.rules(entry.details)),
     ]
-    head = f"{entry.nonce} waits for approval, {replies.state(entry, now)}"
+    state = replies.state(entry, now)
+    head = f"{entry.nonce} expired unanswered" if state == "expired" else f"{entry.nonce} waits for approval, {state}"
     return [head, *(f"  {name:<8} {printable.plain(value) or '-'}" for name, value in rows)]
 
 

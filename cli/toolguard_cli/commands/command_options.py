@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from functools import wraps
+from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -31,12 +31,13 @@ Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done; write nothing.")]
 
 
-def _waiting(options: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _waiting(options: dict[str, Any], *, missed: bool = False) -> Iterator[tuple[str, str]]:
     from toolguard_cli.hostconfig import gateway_stores  # noqa: PLC0415 - only if a shell asks
     from toolguard_engine.approvals import replies  # noqa: PLC0415 - as above
 
     places, now = paths.find(options.get("state_dir"), options.get("config")), time.time()
-    for entry in replies.waiting(gateway_stores.nonces(places).entries(), now):
+    entries = gateway_stores.nonces(places).entries()
+    for entry in replies.missed(entries, now) if missed else replies.waiting(entries, now):
         yield entry.nonce, f"{entry.tool}, agent {entry.agent or 'unknown'}, {replies.state(entry, now)}"
 
 
@@ -72,8 +73,14 @@ Nonce = Annotated[
         autocompletion=offering(_waiting),
     ),
 ]
-ExpiredNonce = Annotated[
-    str, typer.Argument(metavar="NONCE", help=_NONCE, show_default=False, autocompletion=offering(_waiting))
+MissedNonce = Annotated[
+    str,
+    typer.Argument(
+        metavar="NONCE",
+        help="The nonce, or its first 4 or more characters; toolguard pending --missed lists them.",
+        show_default=False,
+        autocompletion=offering(partial(_waiting, missed=True)),
+    ),
 ]
 GrantId = Annotated[
     str,

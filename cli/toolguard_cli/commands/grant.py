@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator
 from typing import Annotated
@@ -83,8 +84,8 @@ def run(places: Places, request: GrantRequest, *, yes: bool, dry_run: bool) -> R
     now = time.time()
     grant = grant_calls.draft(request, now)
     grant_calls.check(grant, allow_broad=yes)
-    caller.require([f"would grant {words(grant)}", f"{ends(grant, now)}; * stands for {grant_matching.meaning(grant.tool)}"])
     blocked = [Line("warn", text) for text in _blocked(places, grant)]
+    caller.require([f"would grant {words(grant)}", f"{ends(grant, now)}; * stands for {grant_matching.meaning(grant.tool)}"])
     with gateway_stores.user_errors():
         if not dry_run:
             grant = grant_calls.add(places, grant)
@@ -100,7 +101,8 @@ def run(places: Places, request: GrantRequest, *, yes: bool, dry_run: bool) -> R
 
 
 def _blocked(places: Places, grant: Grant) -> Iterator[str]:
-    """A warning if the pattern itself is a blocked call, because a grant does not lift a block."""
+    """A warning if the pattern itself is a blocked call, because a grant does not lift a block. Raises `UserError` where
+    the pattern covers nothing else."""
     from toolguard_cli.policy import offline_guard  # noqa: PLC0415 - it imports half of the engine
 
     subject = grant_matching.SUBJECTS.get(tool_name(grant.tool))
@@ -112,9 +114,11 @@ def _blocked(places: Places, grant: Grant) -> Iterator[str]:
     except (UserError, StoreError, OSError):
         return  # `check` and `doctor` report the error
     if found.decision == "block":
-        yield printable.plain(
-            f"it has no effect on such a call: the guard blocks it ({found.code}), and a grant does not lift a block"
-        )
+        why = f"the guard blocks it ({found.code}), and a grant does not lift a block"
+        if "*" not in grant.pattern:
+            check = shlex.join(["toolguard", "check", "--tool", grant.tool, grant.pattern])
+            raise UserError(printable.plain(f"a grant would have no effect on this call: {why}"), f"{check} explains it")
+        yield printable.plain(f"it has no effect on such a call: {why}")
 
 
 def accept(places: Places, grant_id: str, *, reason: str, yes: bool, dry_run: bool, as_json: bool) -> Result:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from toolguard_cli.approvals import held_calls
-from toolguard_cli.commands.command_options import ExpiredNonce, Reason, Yes, command, command_app
+from toolguard_cli.commands.command_options import MissedNonce, Reason, Yes, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import missed_calls
 from toolguard_cli.person import require_human
@@ -25,7 +25,7 @@ app = command_app()
 @command(app, "toolguard revive 3f9a", "toolguard revive 3f9a --approve")
 def run(
     places: Places,
-    nonce: ExpiredNonce,
+    nonce: MissedNonce,
     *,
     approve: Annotated[bool, typer.Option("--approve", help="Also approve exactly this call, once.")] = False,
     yes: Yes = False,

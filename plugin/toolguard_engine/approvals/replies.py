@@ -58,6 +58,8 @@ def explain(refused: RefusedError) -> Answer:
             f"{entry.nonce} ({_name(entry)}) expired at {_when(entry.decided)}: nobody decided in time",
             f"toolguard revive {entry.nonce} asks the agent to make the call again, under a new nonce",
         )
+    if entry.status == "pending":
+        return Answer(f"{entry.nonce} ({_name(entry)}) still waits for approval", f"toolguard approve {entry.nonce}")
     if entry.status == "used":
         return Answer(
             f"{entry.nonce} ({_name(entry)}) was used at {_when(entry.decided)}: an approval covers one call", AGAIN

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from toolguard_engine.approvals import exact_grant, replies
@@ -93,18 +94,31 @@ class Approvals:
     def _settle(self, verdict: Verdict, call: Call, config: Config) -> Settled:
         now = self._clock()
         if grant := grants.covering(call, self._policies.active(now), now):
-            return Settled(Verdict("allow", f"grant.{grant.id}", reason=f"covered by the grant {grant.id}"))
+            window = config.approval_window_ms / 1000 + 1  # an approval given beside an older grant is over
+            used = self._used(verdict, call, now) if now < grant.created + window else None
+            return used or Settled(Verdict("allow", f"grant.{grant.id}", reason=f"covered by the grant {grant.id}"))
         prefix = config.approval.prefix
         request = _request(verdict, call, config, now)
         self.give_back()
         presented = self._nonces.present(request, now, log=False)
         entry = presented.entry
         if presented.outcome == "used":
-            return Settled(Verdict("allow", "approval.consumed", reason=f"approved under {entry.nonce}"), entry)
+            return _consumed(entry)
         if presented.outcome == "denied":
             return Settled(Verdict("block", "approval.denied", approval_texts.denied(prefix, entry.why), entry.why), entry)
         text = approval_texts.held(prefix, entry.nonce, verdict.reason, call)
         return Settled(Verdict("hold", "approval.pending", text, verdict.reason), entry, presented.fresh)
+
+    def _used(self, verdict: Verdict, call: Call, now: float) -> Settled | None:
+        """Uses up the approval of a call that a grant covers too, which would end as one whose call did not run. None where
+        there is none; whatever goes wrong, the call has its grant."""
+        with suppress(StoreError, ValueError):
+            binding = _binding(verdict, call)
+            for entry in self._nonces.look()[0]:
+                if entry.binding == binding and entry.status == "approved" and now < entry.expires:
+                    used = self._nonces.settle(entry.nonce, "used", Decision(entry.by, entry.where, entry.why), now)
+                    return _consumed(used) if used else None
+        return None
 
     def is_decided(self, nonce: str) -> bool:
         """Whether the call held under this nonce waits no more: asking again brings news. An unreadable store has none."""
@@ -161,6 +175,15 @@ class Approvals:
             return None
 
 
+def _consumed(entry: HeldCall) -> Settled:
+    return Settled(Verdict("allow", "approval.consumed", reason=f"approved under {entry.nonce}"), entry)
+
+
+def _binding(verdict: Verdict, call: Call) -> str:
+    """Raises `ValueError`."""
+    return bind(call, verdict.details.files if verdict.details else ())
+
+
 def _pending_lines(entries: list[HeldCall], now: float) -> list[str]:
     """For chat: the calls that wait and, if it is one, what it would do."""
     lines = [*replies.pending_lines(entries, now), *replies.missed_lines(entries, now)]
@@ -200,7 +223,7 @@ def _request(verdict: Verdict, call: Call, config: Config, now: float) -> HeldCa
     wait = verdict.details.wait if verdict.details else 0
     return HeldCall(
         nonce="",
-        binding=bind(call, verdict.details.files if verdict.details else ()),
+        binding=_binding(verdict, call),
         tool=correction.name(call.tool),
         agent=call.agent,
         session=call.session,
