@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -551,3 +552,21 @@ def test_the_command_uses_the_notifier_that_runs(places: Places, hook: Receiver)
     assert "1 sent, 0 waiting, 0 lost" in toolguard("notify", "status", *given).stdout
     assert notifier.end() == 0
     assert len(hook.received) == 1
+
+
+def test_the_notifier_and_commands_see_what_the_other_wrote(places: Places, hook: Receiver) -> None:
+    """Also after a command was the last to open and close the store."""
+    notifier = Notifier(places, {"targets": {**webhook(hook), "other": {"command": ["true"]}}, "events": ["held"]})
+    for number in range(1, 4):
+        hold(places)
+        hook.wait()
+        until = time.monotonic() + LIMIT
+        while sent(places) != {"hook": number, "other": number} and time.monotonic() < until:
+            time.sleep(0.02)
+        assert sent(places) == {"hook": number, "other": number}
+    assert notifier.end() == 0
+
+
+def sent(places: Places) -> dict[str, int]:
+    with closing(stores.notifications(places.state_dir)) as outbox:
+        return {each.target: each.sent for each in outbox.health()}

@@ -242,8 +242,10 @@ class NotificationOutbox:
             if self._open is not None and self.path.stat().st_ino != self._file:
                 self.close()
         if self._open is None:
-            atomic.make_folder(self.path.parent)
-            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+            if not self.path.exists():
+                # Never open the file itself here: closing it would release the locks of this process's other connections,
+                # and the next process to close the store would remove the WAL that they write to.
+                atomic.create(self.path, b"")
             atomic.belong_to_folder(self.path)
             db = sqlite3.connect(self.path, isolation_level=None, timeout=BUSY_MS / 1_000)
             try:
