@@ -24,6 +24,7 @@ from toolguard_cli.commands import show_status as status
 from toolguard_cli.doctor import guard_verdict
 from toolguard_cli.doctor.checks import gateway_check
 from toolguard_cli.operations import guard_lines, guard_proof
+from toolguard_cli.setup import plugin_folder
 from toolguard_cli.system.gateway_processes import EngineProcess, GatewayProcess, PortAnswer, ThisMachine
 from toolguard_cli.system.paths import Places
 from toolguard_engine.config.settings import digests, parse
@@ -107,6 +108,13 @@ def reload_off(machine: Machine) -> None:
     machine.runs()
 
 
+def copied_too_late(machine: Machine) -> None:
+    """A gateway that is young, but loads nothing that comes after its start."""
+    reload_off(machine)
+    machine.runs(started=NOW - 20)
+    os.utime(machine.places.extension / plugin_folder.MARKER, (NOW, NOW))
+
+
 def other_settings(machine: Machine, **host: Any) -> None:
     machine.has_loaded(settings=digests(parse({"failMode": "open", "mode": "soft", "python": "${PYTHON}"})))
     config = {"mode": "soft", "neverBlock": ["read"], "python": "/usr/bin/${PYTHON}", "logPath": "/x/tool-guard.log"}
@@ -157,7 +165,10 @@ STATES: list[tuple[str, Callable[[Machine], None], str, str, str, str]] = [
     ("loaded", Machine.has_loaded, "guarded", LOADED, "", "GUARDED"),
     ("loaded, mode shadow", lambda m: m.has_loaded(mode="shadow"), "observing", f"{LOADED} (mode shadow: ", "", "GUARDED"),
     ("loaded, switched off", lambda m: m.has_loaded(mode="disabled"), "disabled", LOADED, "toolguard config set mode", ""),
-    ("still starting", Machine.runs, "not-loaded", ANSWERS, RESTART, "NOT guarded"),
+    ("not loaded", Machine.runs, "not-loaded", ANSWERS, RESTART, "NOT guarded"),
+    ("still starting", lambda m: m.runs(started=NOW - 20), "starting",
+     "the gateway on 127.0.0.1:1 is still starting", "wait 30 s, then: toolguard doctor", "not proved"),
+    ("reload off, copied after the start", copied_too_late, "not-loaded", ANSWERS, RESTART, "NOT guarded"),
     ("reload off, not restarted", reload_off, "not-loaded", ANSWERS, RESTART, "NOT guarded"),
     ("stale version", lambda m: m.has_loaded(version="0.0.9"), "old-version",
      "the gateway on 127.0.0.1:1 runs toolguard 0.0.9, not 0.1.0", RESTART, "partly guarded"),
@@ -224,7 +235,7 @@ def test_the_newest_engine_counts(machine: Machine) -> None:
 
 def test_the_worst_gateway_counts(machine: Machine) -> None:
     machine.has_loaded()
-    machine.running.append(GatewayProcess(80, NOW - 1, "127.0.0.1:2", machine.places.state_dir))
+    machine.running.append(GatewayProcess(80, NOW - 90, "127.0.0.1:2", machine.places.state_dir))
     proof = guard_proof.look(machine.places)
     assert (proof.state, proof.gateway, proof.text) == ("not-loaded", 80, ANSWERS.replace(":1", ":2"))
 

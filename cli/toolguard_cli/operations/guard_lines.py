@@ -20,6 +20,7 @@ KINDS: dict[guard_proof.State, tuple[Kind, str]] = {
     "not-installed": ("warn", "NOT guarded"),
     "unknown": ("warn", "not proved"),
     "unreadable": ("warn", "not proved"),
+    "starting": ("warn", "not proved"),
     "old-version": ("error", "partly guarded"),
     "old-settings": ("error", "partly guarded"),
 }
@@ -48,6 +49,8 @@ def after(result: Result, places: Places) -> Result:
     then = Line("next", "toolguard doctor")
     if proof.fix == guard_proof.START:
         then = Line("next", f"start the gateway ({proof.fix}), then: toolguard doctor")
+    elif proof.state == "starting":
+        then = Line("next", proof.fix)
     elif proof.fix:
         then = Line("next", f"{proof.fix}, then: toolguard doctor")
     shown = (*known, *lines(replace(proof, fix="")), then)

@@ -40,6 +40,7 @@ NARROW: dict[str, Any] = {
         ("installed", "idle", "idle"),
         ("unknown", "unproven", "unproven"),
         ("other-state", "unproven", "unproven"),
+        ("starting", "unproven", "unproven"),
     ],
 )
 def test_guarded_is_only_what_is_proven(state: State, shown: str, switched: str) -> None:
