@@ -182,7 +182,7 @@ STATES: list[tuple[str, Callable[[Machine], None], str, str, str, str]] = [
      RESTART, "partly guarded"),
     ("copied after it was loaded", lambda m: m.has_loaded(started=5.0), "old-version",
      "the gateway on 127.0.0.1:1 has loaded an earlier copy of toolguard 0.1.0", RESTART, "partly guarded"),
-    ("stale settings", other_settings, "old-settings", OTHER, f"wait for the current run to end; if it still does: {RESTART}", "partly guarded"),
+    ("stale settings", other_settings, "old-settings", OTHER, "wait for the current run", "partly guarded"),
     ("stale settings, reload off", lambda m: other_settings(m, gateway__reload__mode="off"), "old-settings", OTHER, RESTART,
      "partly guarded"),
     ("invalid settings", lambda m: (m.has_loaded(), m.configure(plugins__entries__toolguard__config={"mode": 1}))[0],

@@ -242,7 +242,8 @@ def _of_engine(gateway: GatewayProcess, info: EngineInfo, given: Wanted) -> tupl
         return "old-settings", text, given.command("config", "validate")
     if names := _differing(info.settings, given.settings, given.varying):
         text = f"{where} runs with other settings than its config has now: {', '.join(names)}"
-        return "old-settings", text, f"wait for the current run to end; if it still does: {RESTART}" if given.reloads else RESTART
+        wait = "wait for the current run to end; if it still does: " if given.reloads else ""
+        return "old-settings", text, f"{wait}{RESTART}"
     text = f"{where} has loaded toolguard {__version__} with these settings"
     match info.mode:
         case "shadow":
