@@ -347,9 +347,7 @@ def test_not_installed_is_never_installed_by_fix(places: Places, there: Host, qu
 def test_ran_before_and_installed_anew(places: Places, there: Host, quick: None) -> None:
     put_in(places)
     ran(places, host="2026.9.6", seams={})
-    assert (
-        examined(places)["hooks"]["detail"] == "not proved yet; send the agent a message, or run `toolguard doctor --live`"
-    )
+    assert examined(places)["hooks"]["detail"] == "unproven yet; send the agent a message, or run `toolguard doctor --live`"
 
 
 DOCTOR = """

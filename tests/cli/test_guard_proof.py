@@ -167,7 +167,7 @@ STATES: list[tuple[str, Callable[[Machine], None], str, str, str, str]] = [
     ("loaded, switched off", lambda m: m.has_loaded(mode="disabled"), "disabled", LOADED, "toolguard config set mode", ""),
     ("not loaded", Machine.runs, "not-loaded", ANSWERS, RESTART, "NOT guarded"),
     ("still starting", lambda m: m.runs(started=NOW - 20), "starting",
-     "the gateway on 127.0.0.1:1 is still starting", "wait 30 s, then: toolguard doctor", "not proved"),
+     "the gateway on 127.0.0.1:1 is still starting", "wait 30 s, then: toolguard doctor", "unproven"),
     ("reload off, copied after the start", copied_too_late, "not-loaded", ANSWERS, RESTART, "NOT guarded"),
     ("reload off, not restarted", reload_off, "not-loaded", ANSWERS, RESTART, "NOT guarded"),
     ("stale version", lambda m: m.has_loaded(version="0.0.9"), "old-version",
@@ -197,11 +197,12 @@ STATES: list[tuple[str, Callable[[Machine], None], str, str, str, str]] = [
     ("a process of somebody else", lambda m: m.has_loaded(parent=5), "engine-away", AWAY, RESTART, "NOT guarded"),
     ("files of dead processes", pid_reused, "not-loaded", ANSWERS, RESTART, "NOT guarded"),
     ("not to be examined", unseen, "unknown", "a gateway answers on 127.0.0.1:1, and its process cannot be ", "repeat",
-     "not proved"),
+     "unproven"),
     ("its engine is known", unseen_but_loaded, "guarded", "the gateway of process 70 has loaded", "", "GUARDED"),
     ("no gateway on the port", taken, "port-taken", "no gateway is running, and none can start on 127.0.0.1:1: process 9",
      "end that program", "INSTALLED"),
-    ("unreadable config", lambda m: m.places.config.write_text("{ x") and None, "unreadable", "unknown: ", "fix", "not "),
+    ("unreadable config", lambda m: m.places.config.write_text("{ x") and None, "unreadable", "unknown: ", "fix",
+     "unproven"),
 ]  # fmt: skip
 
 
@@ -219,8 +220,8 @@ def test_each_state(
     assert guard_verdict.of([check]).words.startswith(verdict), check
     assert guard_verdict.of([check]).guarded != "yes" or state in ("guarded", "observing", "disabled")
     shown = status.run(machine.places)
-    (line,) = [each for each in shown.lines if each.text.endswith(proof.text)]
-    assert line.text.startswith("GUARDED since ") is (state == "guarded")
+    (line,) = [each for each in shown.lines if f": {proof.text}" in each.text]
+    assert ("GUARDED: " in line.text and " (engine started " in line.text) is (state == "guarded")
     assert shown.data["guard"]["state"] == state
 
 
@@ -270,7 +271,7 @@ def test_what_install_reports(
     monkeypatch.setattr(time, "sleep", lambda _: machine.has_loaded())
     done = texts(guard_lines.after(put_in(machine.places), machine.places))
     if waits:
-        assert done[1:] == [f"GUARDED since {guard_lines.moment(NOW - 50)}: {LOADED}", "toolguard doctor"]
+        assert done[1:] == [f"GUARDED: {LOADED} (engine started {guard_lines.moment(NOW - 50)})", "toolguard doctor"]
     else:
         assert done[1:] == [f"NOT guarded: {ANSWERS}", f"{RESTART}, then: toolguard doctor"]
 

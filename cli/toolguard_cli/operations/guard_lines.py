@@ -18,9 +18,9 @@ KINDS: dict[guard_proof.State, tuple[Kind, str]] = {
     "installed": ("info", "INSTALLED"),
     "port-taken": ("warn", "INSTALLED"),
     "not-installed": ("warn", "NOT guarded"),
-    "unknown": ("warn", "not proved"),
-    "unreadable": ("warn", "not proved"),
-    "starting": ("warn", "not proved"),
+    "unknown": ("warn", "unproven"),
+    "unreadable": ("warn", "unproven"),
+    "starting": ("warn", "unproven"),
     "old-version": ("error", "partly guarded"),
     "old-settings": ("error", "partly guarded"),
 }
@@ -29,8 +29,8 @@ KINDS: dict[guard_proof.State, tuple[Kind, str]] = {
 
 def lines(proof: GuardProof) -> list[Line]:
     kind, word = KINDS.get(proof.state, ("error", "NOT guarded"))
-    since = f" since {moment(proof.since)}" if proof.guards else ""
-    return [Line(kind, f"{word}{since}: {proof.text}"), *([Line("next", proof.fix)] if proof.fix else [])]
+    since = f" (engine started {moment(proof.since)})" if proof.guards else ""
+    return [Line(kind, f"{word}: {proof.text}{since}"), *([Line("next", proof.fix)] if proof.fix else [])]
 
 
 def data(proof: GuardProof) -> dict[str, Any]:

@@ -31,7 +31,7 @@ NARROW: dict[str, Any] = {
     ("state", "shown", "switched"),
     [
         ("guarded", "guarded", "stopped"),
-        ("observing", "watching", "stopped"),
+        ("observing", "observing", "stopped"),
         ("disabled", "off", "stopped"),
         ("not-loaded", "off", "off"),
         ("engine-away", "off", "off"),

@@ -90,7 +90,7 @@ def hooks(subject: DoctorSubject) -> Check:
     """What the last runs proved about the hooks of this OpenClaw."""
     info = next((info for info in _seen(subject) if info.seams.get("hooks", "unknown") != "unknown"), None)
     if info is None:
-        return Check("hooks", "ok", "not proved yet; send the agent a message, or run `toolguard doctor --live`")
+        return Check("hooks", "ok", "unproven yet; send the agent a message, or run `toolguard doctor --live`")
     host, data = printable.plain(info.host), {"seams": info.seams}
     if info.seams["hooks"] == "fails":
         return Check(
