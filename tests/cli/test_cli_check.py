@@ -72,7 +72,7 @@ class TestForAPerson:
                 "with budget.mode shadow it is only logged if less than that is left"
             ),
             f"toolguard is not installed in {places.state_dir}, so nothing is guarded there (toolguard install)",
-            "it waits for approval: toolguard approve lets it run once",
+            "it would wait for approval; toolguard approve would let it run once",
             (
                 "toolguard grant 'deploy site' --tool exec --for 24h --agent main   "
                 "(for a day: just this command, in every folder, by agent main)"

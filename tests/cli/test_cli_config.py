@@ -352,7 +352,7 @@ def test_a_gateway_that_runs_takes_a_change_in_by_itself(places: Places, monkeyp
     write(places, TEXT)
     doctor_stage.runs(places)
     monkeypatch.setattr(engines, "alive", lambda _: True)
-    assert texts(change(places, "mode", "enforce"))[-1] == "a running gateway applies this by itself within about 8 s"
+    assert texts(change(places, "mode", "enforce"))[-1] == change_setting.APPLIED_SOON
 
 
 def test_what_was_wrong_before_hinders_nobody_elsewhere(places: Places) -> None:

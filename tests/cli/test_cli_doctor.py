@@ -97,6 +97,14 @@ def test_without_openclaw(places: Places, monkeypatch: pytest.MonkeyPatch) -> No
     assert faulty(examined(places)) == {"node": "warn", "hook-order": "warn"}
 
 
+def test_without_openclaw_and_before_the_first_run(places: Places, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_in(places)
+    monkeypatch.setenv("PATH", "/nowhere")
+    found = examined(places)["openclaw"]
+    assert found["detail"].startswith("openclaw is not on PATH, and no gateway has run")
+    assert found["fix"].startswith("install OpenClaw (npm install -g openclaw), or ")
+
+
 def test_the_ids_are_those_of_the_table(places: Places) -> None:
     subject = doctor.look(places)
     assert [row.id for row in check_list.TABLE] == IDS
@@ -339,9 +347,7 @@ def test_not_installed_is_never_installed_by_fix(places: Places, there: Host, qu
 def test_ran_before_and_installed_anew(places: Places, there: Host, quick: None) -> None:
     put_in(places)
     ran(places, host="2026.9.6", seams={})
-    assert (
-        examined(places)["hooks"]["detail"] == "not proved yet; send the agent a message, or run `toolguard doctor --live`"
-    )
+    assert examined(places)["hooks"]["detail"] == "unproven yet; send the agent a message, or run `toolguard doctor --live`"
 
 
 DOCTOR = """

@@ -29,7 +29,7 @@ def loaded(guards: str = "yes", status: Status = "ok") -> Check:
     ("checks", "guarded", "words"),
     [
         pytest.param([loaded()], "yes", "GUARDED: the gateway has it", id="all is well"),
-        pytest.param([check("plugin", "ok")], "unknown", "not proved", id="no gateway was asked"),
+        pytest.param([check("plugin", "ok")], "unknown", "unproven", id="no gateway was asked"),
         pytest.param([loaded(), check("live-stop", "ok")], "yes", "GUARDED, and proved on a temporary gateway: ", id="live"),
         pytest.param([loaded(), check("latency", "warn")], "yes", "GUARDED: ", id="a warning beside it"),
         pytest.param([loaded("installed")], "installed", "INSTALLED: the gateway has it", id="no gateway runs"),
@@ -40,7 +40,7 @@ def loaded(guards: str = "yes", status: Status = "ok") -> Check:
         pytest.param([loaded("installed"), check("plugin", "error")], "no", "NOT guarded: plugin: so", id="none loads it"),
         pytest.param([loaded("no", "error")], "no", "NOT guarded: loaded: the gateway has it", id="not loaded"),
         pytest.param([loaded("partly", "error")], "partly", "partly guarded: loaded: ", id="another version"),
-        pytest.param([loaded("unknown", "warn")], "unknown", "not proved: loaded: ", id="unseen"),
+        pytest.param([loaded("unknown", "warn")], "unknown", "unproven: loaded: ", id="unseen"),
         pytest.param([loaded(), check("plugin", "error", "gone\nline")], "no", "NOT guarded: plugin: gone", id="gone"),
         pytest.param([loaded(), check("live-stop", "error")], "no", "NOT guarded: live-stop: so", id="disproved"),
         pytest.param([loaded(), check("enforced", "warn", guards="no")], "no", "NOT guarded: enforced: so", id="exempt"),
@@ -57,7 +57,7 @@ def loaded(guards: str = "yes", status: Status = "ok") -> Check:
         ),
         pytest.param([loaded(), check("enabled", "warn", guards="no")], "no", "NOT guarded: enabled: so", id="off"),
         pytest.param([loaded(), check("stores", "error")], "partly", "partly guarded: stores: so", id="an error beside it"),
-        pytest.param([loaded(), check("hook-order", "warn", guards="unknown")], "unknown", "not proved: ", id="not asked"),
+        pytest.param([loaded(), check("hook-order", "warn", guards="unknown")], "unknown", "unproven: ", id="not asked"),
         pytest.param(
             [check("stores", "error"), check("key", "error"), check("engine", "error"), check("log", "error")],
             "no", "NOT guarded: engine: so; stores: so; key: so (and 1 more)", id="the gravest first",

@@ -24,6 +24,7 @@ from toolguard_cli.commands import show_status as status
 from toolguard_cli.doctor import guard_verdict
 from toolguard_cli.doctor.checks import gateway_check
 from toolguard_cli.operations import guard_lines, guard_proof
+from toolguard_cli.setup import plugin_folder
 from toolguard_cli.system.gateway_processes import EngineProcess, GatewayProcess, PortAnswer, ThisMachine
 from toolguard_cli.system.paths import Places
 from toolguard_engine.config.settings import digests, parse
@@ -107,6 +108,13 @@ def reload_off(machine: Machine) -> None:
     machine.runs()
 
 
+def copied_too_late(machine: Machine) -> None:
+    """A gateway that is young, but loads nothing that comes after its start."""
+    reload_off(machine)
+    machine.runs(started=NOW - 20)
+    os.utime(machine.places.extension / plugin_folder.MARKER, (NOW, NOW))
+
+
 def other_settings(machine: Machine, **host: Any) -> None:
     machine.has_loaded(settings=digests(parse({"failMode": "open", "mode": "soft", "python": "${PYTHON}"})))
     config = {"mode": "soft", "neverBlock": ["read"], "python": "/usr/bin/${PYTHON}", "logPath": "/x/tool-guard.log"}
@@ -157,7 +165,10 @@ STATES: list[tuple[str, Callable[[Machine], None], str, str, str, str]] = [
     ("loaded", Machine.has_loaded, "guarded", LOADED, "", "GUARDED"),
     ("loaded, mode shadow", lambda m: m.has_loaded(mode="shadow"), "observing", f"{LOADED} (mode shadow: ", "", "GUARDED"),
     ("loaded, switched off", lambda m: m.has_loaded(mode="disabled"), "disabled", LOADED, "toolguard config set mode", ""),
-    ("still starting", Machine.runs, "not-loaded", ANSWERS, RESTART, "NOT guarded"),
+    ("not loaded", Machine.runs, "not-loaded", ANSWERS, RESTART, "NOT guarded"),
+    ("still starting", lambda m: m.runs(started=NOW - 20), "starting",
+     "the gateway on 127.0.0.1:1 is still starting", "wait 30 s, then: toolguard doctor", "unproven"),
+    ("reload off, copied after the start", copied_too_late, "not-loaded", ANSWERS, RESTART, "NOT guarded"),
     ("reload off, not restarted", reload_off, "not-loaded", ANSWERS, RESTART, "NOT guarded"),
     ("stale version", lambda m: m.has_loaded(version="0.0.9"), "old-version",
      "the gateway on 127.0.0.1:1 runs toolguard 0.0.9, not 0.1.0", RESTART, "partly guarded"),
@@ -171,7 +182,7 @@ STATES: list[tuple[str, Callable[[Machine], None], str, str, str, str]] = [
      RESTART, "partly guarded"),
     ("copied after it was loaded", lambda m: m.has_loaded(started=5.0), "old-version",
      "the gateway on 127.0.0.1:1 has loaded an earlier copy of toolguard 0.1.0", RESTART, "partly guarded"),
-    ("stale settings", other_settings, "old-settings", OTHER, f"wait 8 s; if it still does: {RESTART}", "partly guarded"),
+    ("stale settings", other_settings, "old-settings", OTHER, "wait for the current run", "partly guarded"),
     ("stale settings, reload off", lambda m: other_settings(m, gateway__reload__mode="off"), "old-settings", OTHER, RESTART,
      "partly guarded"),
     ("invalid settings", lambda m: (m.has_loaded(), m.configure(plugins__entries__toolguard__config={"mode": 1}))[0],
@@ -186,11 +197,12 @@ STATES: list[tuple[str, Callable[[Machine], None], str, str, str, str]] = [
     ("a process of somebody else", lambda m: m.has_loaded(parent=5), "engine-away", AWAY, RESTART, "NOT guarded"),
     ("files of dead processes", pid_reused, "not-loaded", ANSWERS, RESTART, "NOT guarded"),
     ("not to be examined", unseen, "unknown", "a gateway answers on 127.0.0.1:1, and its process cannot be ", "repeat",
-     "not proved"),
+     "unproven"),
     ("its engine is known", unseen_but_loaded, "guarded", "the gateway of process 70 has loaded", "", "GUARDED"),
     ("no gateway on the port", taken, "port-taken", "no gateway is running, and none can start on 127.0.0.1:1: process 9",
      "end that program", "INSTALLED"),
-    ("unreadable config", lambda m: m.places.config.write_text("{ x") and None, "unreadable", "unknown: ", "fix", "not "),
+    ("unreadable config", lambda m: m.places.config.write_text("{ x") and None, "unreadable", "unknown: ", "fix",
+     "unproven"),
 ]  # fmt: skip
 
 
@@ -208,8 +220,8 @@ def test_each_state(
     assert guard_verdict.of([check]).words.startswith(verdict), check
     assert guard_verdict.of([check]).guarded != "yes" or state in ("guarded", "observing", "disabled")
     shown = status.run(machine.places)
-    (line,) = [each for each in shown.lines if each.text.endswith(proof.text)]
-    assert line.text.startswith("GUARDED since ") is (state == "guarded")
+    (line,) = [each for each in shown.lines if f": {proof.text}" in each.text]
+    assert ("GUARDED: " in line.text and " (engine started " in line.text) is (state == "guarded")
     assert shown.data["guard"]["state"] == state
 
 
@@ -224,7 +236,7 @@ def test_the_newest_engine_counts(machine: Machine) -> None:
 
 def test_the_worst_gateway_counts(machine: Machine) -> None:
     machine.has_loaded()
-    machine.running.append(GatewayProcess(80, NOW - 1, "127.0.0.1:2", machine.places.state_dir))
+    machine.running.append(GatewayProcess(80, NOW - 90, "127.0.0.1:2", machine.places.state_dir))
     proof = guard_proof.look(machine.places)
     assert (proof.state, proof.gateway, proof.text) == ("not-loaded", 80, ANSWERS.replace(":1", ":2"))
 
@@ -259,7 +271,7 @@ def test_what_install_reports(
     monkeypatch.setattr(time, "sleep", lambda _: machine.has_loaded())
     done = texts(guard_lines.after(put_in(machine.places), machine.places))
     if waits:
-        assert done[1:] == [f"GUARDED since {guard_lines.moment(NOW - 50)}: {LOADED}", "toolguard doctor"]
+        assert done[1:] == [f"GUARDED: {LOADED} (engine started {guard_lines.moment(NOW - 50)})", "toolguard doctor"]
     else:
         assert done[1:] == [f"NOT guarded: {ANSWERS}", f"{RESTART}, then: toolguard doctor"]
 

@@ -290,7 +290,7 @@ def _ways(judged: Judging, call: Call, found: Judgement, places: Places) -> Iter
         yield from (Line("info", text) for text in _by_severity(found))
     if found.decision != "hold":
         return
-    yield Line("info", "it waits for approval: toolguard approve lets it run once")
+    yield Line("info", "it would wait for approval; toolguard approve would let it run once")
     if grant := exact_grant.for_local(call):
         yield Line("next", f"{narrow_grant.command(grant, LASTS, places.given)}   ({narrow_grant.scope(grant, 'a day')})")
     else:

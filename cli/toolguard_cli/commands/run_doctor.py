@@ -69,7 +69,7 @@ def doctor(
     takes a few seconds.
 
     GUARDED means that the running gateway has loaded this version with these settings. If no gateway is running, the last
-    line says INSTALLED, and if something could not be checked, not proved.
+    line says INSTALLED, and if something could not be checked, unproven.
 
     --fix shows what it would repair and asks, then checks again. --live starts your OpenClaw in a temporary folder, without
     your settings and with a scripted model only; it takes up to a minute.

@@ -123,11 +123,11 @@ class Weakened(Shape, frozen=True):
 
 
 class Protection(Shape, frozen=True):
-    """Whether calls are judged, and since when (0: not known). `stopped`: all are blocked; `watching`: they are only
+    """Whether calls are judged, and since when (0: not known). `stopped`: all are blocked; `observing`: they are only
     recorded; `off`: the guard is not loaded, away or switched off; `partly`: by another version or other settings than those
     of now; `idle`: no gateway runs. `fix`: what to do, if anything."""
 
-    state: Literal["guarded", "stopped", "watching", "off", "partly", "idle", "unproven"]
+    state: Literal["guarded", "stopped", "observing", "off", "partly", "idle", "unproven"]
     since: int
     text: str
     fix: str = ""

@@ -23,7 +23,7 @@ _WORST_FIRST: tuple[Guards, ...] = ("no", "observes", "partly", "unknown")
 _WORDS: dict[Guards, str] = {
     "yes": "GUARDED",
     "installed": "INSTALLED",
-    "unknown": "not proved",
+    "unknown": "unproven",
     "partly": "partly guarded",
     "observes": "OBSERVING, nothing is held or blocked",
     "no": "NOT guarded",

@@ -30,7 +30,7 @@ from toolguard_engine.wording import printable, redact
 
 PLUGINS = ENTRY[:2]
 MAX_ERRORS = 5
-APPLIED_SOON = "a running gateway applies this by itself within about 8 s"
+APPLIED_SOON = "the gateway applies this by itself within seconds, or after the current run; check with toolguard status"
 APPLIED_LATER = "no gateway with toolguard is running; it applies this when it starts"
 _ON_A_DRAFT = tuple(check for check in validation.CHECKS if check is not file_texts.there)
 """Without the check that files exist, because the change may create them."""

@@ -18,8 +18,9 @@ KINDS: dict[guard_proof.State, tuple[Kind, str]] = {
     "installed": ("info", "INSTALLED"),
     "port-taken": ("warn", "INSTALLED"),
     "not-installed": ("warn", "NOT guarded"),
-    "unknown": ("warn", "not proved"),
-    "unreadable": ("warn", "not proved"),
+    "unknown": ("warn", "unproven"),
+    "unreadable": ("warn", "unproven"),
+    "starting": ("warn", "unproven"),
     "old-version": ("error", "partly guarded"),
     "old-settings": ("error", "partly guarded"),
 }
@@ -28,8 +29,8 @@ KINDS: dict[guard_proof.State, tuple[Kind, str]] = {
 
 def lines(proof: GuardProof) -> list[Line]:
     kind, word = KINDS.get(proof.state, ("error", "NOT guarded"))
-    since = f" since {moment(proof.since)}" if proof.guards else ""
-    return [Line(kind, f"{word}{since}: {proof.text}"), *([Line("next", proof.fix)] if proof.fix else [])]
+    since = f" (engine started {moment(proof.since)})" if proof.guards else ""
+    return [Line(kind, f"{word}: {proof.text}{since}"), *([Line("next", proof.fix)] if proof.fix else [])]
 
 
 def data(proof: GuardProof) -> dict[str, Any]:
@@ -48,6 +49,8 @@ def after(result: Result, places: Places) -> Result:
     then = Line("next", "toolguard doctor")
     if proof.fix == guard_proof.START:
         then = Line("next", f"start the gateway ({proof.fix}), then: toolguard doctor")
+    elif proof.state == "starting":
+        then = Line("next", proof.fix)
     elif proof.fix:
         then = Line("next", f"{proof.fix}, then: toolguard doctor")
     shown = (*known, *lines(replace(proof, fix="")), then)

@@ -34,19 +34,19 @@ START = "openclaw gateway run"
 SLACK_SECONDS = 60.0
 """A process may seem to have started later than it did, because its start is counted back from the current time."""
 SETTLE_SECONDS = 5.0
-START_SECONDS = 15.0
+START_SECONDS = 30.0
 """A gateway that started less long ago may still be loading its plugins."""
 POLL_SECONDS = 0.2
 
 State = Literal[
-    "guarded", "observing", "disabled", "old-version", "old-settings", "engine-away", "not-loaded", "other-state", "unknown",
-    "installed", "port-taken", "not-installed", "unreadable",
+    "guarded", "observing", "disabled", "old-version", "old-settings", "engine-away", "not-loaded", "starting",
+    "other-state", "unknown", "installed", "port-taken", "not-installed", "unreadable",
 ]  # fmt: skip
 """`guarded` is proven; so is `observing` (mode `shadow`). `installed`: no gateway runs; `port-taken`: nor can it start,
 because another program has its port. `other-state`: the gateway on the port of this config uses another state directory.
-`unreadable`: the config is."""
+`unreadable`: the config is. `starting`: the gateway is so young that it may load the plugin yet."""
 _WORST_FIRST: tuple[State, ...] = (
-    "not-loaded", "engine-away", "disabled", "old-version", "old-settings", "observing", "guarded",
+    "not-loaded", "engine-away", "disabled", "old-version", "old-settings", "starting", "observing", "guarded",
 )  # fmt: skip
 Report = Callable[[str, float, float], None]
 """What `settled` waits for, the seconds so far, and the longest."""
@@ -123,10 +123,16 @@ def settled(places: Places, report: Report = _silent, machine: MachineView | Non
 
 def _may_settle(found: GuardProof) -> bool:
     """Whether this may change by itself within seconds."""
+    if found.state == "starting":
+        return True
     if not found.gateway or not found.fix.endswith(RESTART):
         return False
-    is_young = time.time() - found.since < START_SECONDS
+    is_young = _is_young(found.since)
     return found.state == "engine-away" or (found.state in ("not-loaded", "old-settings") and (found.reloads or is_young))
+
+
+def _is_young(started: float) -> bool:
+    return time.time() - started < START_SECONDS
 
 
 def wanted(places: Places, env: Mapping[str, str] = os.environ) -> Wanted:
@@ -214,6 +220,9 @@ def _without_engine(gateway: GatewayProcess, given: Wanted) -> tuple[State, str,
         means = "every call is blocked" if given.fail_mode == "closed" else "calls run unjudged"
         text = f"{name} has loaded toolguard, but its engine is not running: {means} (failMode {given.fail_mode})"
         return "engine-away", text, RESTART
+    if _is_young(gateway.started) and (given.reloads or given.copied <= gateway.started):
+        wait = f"wait {START_SECONDS:.0f} s, then: {given.command('doctor')}"
+        return "starting", f"the gateway {gateway} is still starting and has not loaded toolguard yet", wait
     return "not-loaded", f"{name} has not loaded toolguard", RESTART
 
 
@@ -233,7 +242,8 @@ def _of_engine(gateway: GatewayProcess, info: EngineInfo, given: Wanted) -> tupl
         return "old-settings", text, given.command("config", "validate")
     if names := _differing(info.settings, given.settings, given.varying):
         text = f"{where} runs with other settings than its config has now: {', '.join(names)}"
-        return "old-settings", text, f"wait 8 s; if it still does: {RESTART}" if given.reloads else RESTART
+        wait = "wait for the current run to end; if it still does: " if given.reloads else ""
+        return "old-settings", text, f"{wait}{RESTART}"
     text = f"{where} has loaded toolguard {__version__} with these settings"
     match info.mode:
         case "shadow":

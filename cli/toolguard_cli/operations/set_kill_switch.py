@@ -120,7 +120,7 @@ def _done(request: KillSwitchRequest, before: KillSwitchState | None, after: Kil
         ]
     if before is None:
         return [Line("ok", "the kill switch was not on")]
-    return [Line("ok", f"{IS_OFF}; it was on: {words(before)}")]
+    return [Line("ok", f"{IS_OFF}; it had been on{_past(before)}")]
 
 
 def _state(thrown: KillSwitchState | None) -> list[Line]:
@@ -137,6 +137,12 @@ def words(thrown: KillSwitchState) -> str:
     since = f", since {printable.moment(thrown.at)}" if thrown.at > 0 else ""
     by = f" (by {printable.cut(thrown.by, 100)})" if thrown.by else ""
     return printable.plain(f"{printable.cut(thrown.why, 300) or 'no reason was given'}{by}{since}")
+
+
+def _past(thrown: KillSwitchState) -> str:
+    since = f" since {printable.moment(thrown.at)}" if thrown.at > 0 else ""
+    by = f"{printable.cut(thrown.by, 100)}, " if thrown.by else ""
+    return printable.plain(f"{since} ({by}{printable.cut(thrown.why, 300) or 'no reason given'})")
 
 
 def _running(places: Places) -> list[Line]:

@@ -31,7 +31,7 @@ NARROW: dict[str, Any] = {
     ("state", "shown", "switched"),
     [
         ("guarded", "guarded", "stopped"),
-        ("observing", "watching", "stopped"),
+        ("observing", "observing", "stopped"),
         ("disabled", "off", "stopped"),
         ("not-loaded", "off", "off"),
         ("engine-away", "off", "off"),
@@ -40,6 +40,7 @@ NARROW: dict[str, Any] = {
         ("installed", "idle", "idle"),
         ("unknown", "unproven", "unproven"),
         ("other-state", "unproven", "unproven"),
+        ("starting", "unproven", "unproven"),
     ],
 )
 def test_guarded_is_only_what_is_proven(state: State, shown: str, switched: str) -> None:

@@ -12,10 +12,10 @@ from toolguard_cli.system.gateway_processes import GatewayProcess, ThisMachine
 LATEST = 1e11
 """Seconds since 1970; a later time is invalid."""
 
-Shown = Literal["guarded", "stopped", "watching", "off", "partly", "idle", "unproven"]
+Shown = Literal["guarded", "stopped", "observing", "off", "partly", "idle", "unproven"]
 _SHOWN: dict[State, Shown] = {
     "guarded": "guarded",
-    "observing": "watching",
+    "observing": "observing",
     "disabled": "off",
     "not-loaded": "off",
     "engine-away": "off",
@@ -25,7 +25,7 @@ _SHOWN: dict[State, Shown] = {
     "port-taken": "idle",
     "not-installed": "idle",
 }
-"""Any other state is not proven."""
+"""Any other state is unproven."""
 
 
 class OneLook(ThisMachine):
@@ -46,6 +46,6 @@ def since(seconds: float) -> int:
 def of(proof: GuardProof, thrown: Switch | None) -> Protection:
     """`thrown`: the kill switch, which counts where the plugin is loaded."""
     shown = _SHOWN.get(proof.state, "unproven")
-    if thrown is not None and (shown in ("guarded", "watching", "partly") or proof.state == "disabled"):
+    if thrown is not None and (shown in ("guarded", "observing", "partly") or proof.state == "disabled"):
         return Protection("stopped", thrown.at, "the kill switch is on: every tool call is blocked")
     return Protection(shown, since(proof.since), proof.text, proof.fix)

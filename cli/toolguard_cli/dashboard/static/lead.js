@@ -17,13 +17,16 @@ const COMMAND = /^(?:toolguard|openclaw) [^,]*$/;
 /** Worst first; a gateway that does not run is no danger. @type {Record<string, { label: string, tone: string }>} */
 const STATES = {
   off: { label: "Not guarded", tone: "red" },
-  unproven: { label: "Not proven", tone: "red" },
+  unproven: { label: "Unproven", tone: "red" },
   partly: { label: "Partly guarded", tone: "red" },
-  watching: { label: "Only recording", tone: "amber" },
+  observing: { label: "Observing", tone: "amber" },
   stopped: { label: "All calls blocked", tone: "red" },
   guarded: { label: "Guarded", tone: "green" },
   idle: { label: "Not running", tone: "quiet" },
 };
+
+/** States that an engine has reported, which starts anew with each reload of the plugin. */
+const BY_ENGINE = new Set(["guarded", "observing", "partly"]);
 
 /** @param {string} state */
 const named = (state) => STATES[state] ?? { label: state, tone: "quiet" };
@@ -80,7 +83,7 @@ function state(app, { id, protection: { state, since, text, fix }, mode }, sever
     several && badge(label, tone),
     several && " ",
     el("b", null, quoted(id)),
-    since ? el("span", null, " since ", when(since, app.now)) : null,
+    since ? el("span", null, BY_ENGINE.has(state) ? " engine started " : " since ", when(since, app.now)) : null,
     el("span", { class: "quiet" }, state === "guarded" ? ` · mode ${mode}` : " · "),
     state !== "guarded" && quoted(text),
     fix && el("span", null, ". Next: ", COMMAND.test(fix) ? command(fix) : quoted(fix)),

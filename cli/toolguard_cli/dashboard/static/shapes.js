@@ -28,7 +28,7 @@
 /** @typedef {{ loops: number, requests: number, requestsPerLoop: number, usdPerRequest: number | null, usd: number | null }} Savings */
 /** @typedef {{ range: Range, forecast: SpendingForecast, savings: Savings, caps: CapUse[] }} Spending */
 /** @typedef {{ at: number, by: string, why: string }} Switch */
-/** @typedef {{ state: "guarded" | "stopped" | "watching" | "off" | "partly" | "idle" | "unproven", since: number, text: string, fix: string }} Protection */
+/** @typedef {{ state: "guarded" | "stopped" | "observing" | "off" | "partly" | "idle" | "unproven", since: number, text: string, fix: string }} Protection */
 /** @typedef {{ agent: string, session: string, spent: number, left: number, size: number, trust: number, mode: string, signals: string[], waits: boolean, touched: number }} StandingView */
 /** @typedef {{ setting: string, text: string, since: number }} Weakened */
 /** @typedef {{ id: string, protection: Protection, running: boolean, recording: boolean, mode: string, killSwitch: Switch | null, standings: StandingView[], weakened: Weakened[], weakenedMark: string, host: string, version: string, problems: string[] }} GatewayState */

@@ -18,6 +18,7 @@ _MEANS: dict[guard_proof.State, tuple[Status, Guards]] = {
     "not-loaded": ("error", "no"),
     "other-state": ("error", "no"),
     "unknown": ("warn", "unknown"),
+    "starting": ("warn", "unknown"),
     "installed": ("ok", "installed"),
     "port-taken": ("warn", "installed"),
     "not-installed": ("ok", "no"),

@@ -18,6 +18,7 @@ from toolguard_engine.wording import printable
 OLDEST = "2026.6.11"
 SAY_SECONDS = 20
 _VERSION = re.compile(r"\b\d{4}\.\d{1,2}\.\d{1,3}\b")
+MISSING = "install OpenClaw (npm install -g openclaw), or add the folder of its program to PATH"
 HAND = "npm install -g openclaw@latest"
 
 
@@ -25,10 +26,9 @@ def openclaw(subject: DoctorSubject) -> Check:
     """The version of OpenClaw, and whether the running gateway has the same."""
     version = known_version(subject)
     if not version:
-        why = f"{subject.openclaw[0]} does not print its version" if subject.openclaw else "no openclaw on PATH"
-        return Check(
-            "openclaw", "warn", f"{why}, and no gateway has run with the plugin yet", "openclaw gateway run, then try again"
-        )
+        why = f"{subject.openclaw[0]} does not print its version" if subject.openclaw else "openclaw is not on PATH"
+        fix = "openclaw gateway run, then try again" if subject.openclaw else MISSING
+        return Check("openclaw", "warn", f"{why}, and no gateway has run with the plugin yet", fix)
     if numbers(version) < numbers(OLDEST):
         return Check("openclaw", "error", f"OpenClaw {version} is too old", f"{HAND} ({OLDEST} or later)")
     gateway = next((info.host for info in stores.engines(subject.places.state_dir).running() if info.host), version)
@@ -90,7 +90,7 @@ def hooks(subject: DoctorSubject) -> Check:
     """What the last runs proved about the hooks of this OpenClaw."""
     info = next((info for info in _seen(subject) if info.seams.get("hooks", "unknown") != "unknown"), None)
     if info is None:
-        return Check("hooks", "ok", "not proved yet; send the agent a message, or run `toolguard doctor --live`")
+        return Check("hooks", "ok", "unproven yet; send the agent a message, or run `toolguard doctor --live`")
     host, data = printable.plain(info.host), {"seams": info.seams}
     if info.seams["hooks"] == "fails":
         return Check(
