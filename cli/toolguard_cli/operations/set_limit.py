@@ -10,6 +10,7 @@ from toolguard_cli.operations.change_setting import ChangeOptions, SettingChange
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result
+from toolguard_engine.config.spending_limits import shown
 
 SETTING = "limits"
 
@@ -52,8 +53,9 @@ def run(places: Places, scope: LimitScope, amounts: dict[str, float], options: C
             for unit, amount in amounts.items():
                 draft.set((*steps, index, unit), amount)
 
-    what = ", ".join(f"{unit} {amount:.12g}" for unit, amount in amounts.items())
-    return change.make(edit, f"set the limit {scope.words} to {what}", f"the limit {scope.words} is already {what}")
+    what = " and ".join(shown(amount, "usd" if unit == "usd" else "tokens") for unit, amount in amounts.items())
+    name = f"the limit {scope.words}"
+    return change.make(edit, f"set {name} to {what}", f"{name} is already {what}", done=f"{name} is now {what}")
 
 
 def remove(places: Places, scope: LimitScope, options: ChangeOptions) -> Result:
@@ -66,7 +68,7 @@ def remove(places: Places, scope: LimitScope, options: ChangeOptions) -> Result:
         for index in reversed(_places(draft, change, scope)):
             draft.delete((*change.named.steps, index))
 
-    return change.make(edit, f"removed the limit {scope.words}", "")
+    return change.make(edit, f"remove the limit {scope.words}", "", done=f"removed the limit {scope.words}")
 
 
 def _plain(amount: float) -> float:
