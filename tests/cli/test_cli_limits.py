@@ -97,6 +97,12 @@ def test_many_tokens(places: Places, text: str, tokens: int) -> None:
     assert limits(places) == [{"per": "day", "tokens": tokens}]
 
 
+@pytest.mark.parametrize(("agent", "warned"), [("main", False), ("mian", True)])
+def test_an_agent_that_the_config_does_not_name(places: Places, agent: str, *, warned: bool) -> None:
+    code, output = run(places, "set", "day", "--usd=5", f"--agent={agent}")
+    assert (code, f"the config names no agent {agent}, only main" in output) == (0, warned), output
+
+
 def test_what_is_used(places: Places) -> None:
     assert "there is no limit" in run(places)[1]
     write(places, {"per": "day", "usd": 5}, {"per": "session", "tokens": 600})
