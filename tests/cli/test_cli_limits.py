@@ -51,10 +51,10 @@ def run(places: Places, *words: str) -> tuple[int, str]:
 
 def test_set_raise_and_remove(places: Places) -> None:
     steps: list[tuple[list[str], str, Any]] = [
-        (["set", "day", "--usd=5"], "set the limit per day to usd 5 (", [{"per": "day", "usd": 5}]),
-        (["set", "day", "--tokens=90"], "to tokens 90 (", [{"per": "day", "usd": 5, "tokens": 90}]),
-        (["set", "day", "--usd=5"], "is already usd 5; nothing changes", [{"per": "day", "usd": 5, "tokens": 90}]),
-        (["set", "day", "--usd=7.5"], "usd per day from 5 to 7.5", [{"per": "day", "usd": 7.5, "tokens": 90}]),
+        (["set", "day", "--usd=5"], "the limit per day is now $5.00 (", [{"per": "day", "usd": 5}]),
+        (["set", "day", "--tokens=90"], "is now 90 tokens (", [{"per": "day", "usd": 5, "tokens": 90}]),
+        (["set", "day", "--usd=5"], "is already $5.00; nothing changes", [{"per": "day", "usd": 5, "tokens": 90}]),
+        (["set", "day", "--usd=7.5"], "raised: $5.00 per day to $7.50", [{"per": "day", "usd": 7.5, "tokens": 90}]),
         (
             ["set", "month", "--tokens=9", "--agent=main", "--model=a/*"],
             "per month of agent main of model a/*",
@@ -62,7 +62,7 @@ def test_set_raise_and_remove(places: Places) -> None:
         ),
         (
             ["remove", "day"],
-            "tokens per day from 90 to no limit",
+            "removed: $7.50 per day, 90 tokens per day",
             [{"per": "month", "agent": "main", "model": "a/*", "tokens": 9}],
         ),
         (["remove", "month", "--agent=main", "--model=a/*"], "removed the limit", []),
@@ -78,6 +78,9 @@ def test_set_raise_and_remove(places: Places) -> None:
         (["set", "day", "--usd=0"], 1, "must be a number from 0.01 to 1000000, not 0"),
         (["set", "week", "--usd=1"], 2, "'week' is not a period; use session, day, month"),
         (["set", "day"], 2, "give an amount: --usd or --tokens"),
+        (["set", "day", "--usd", "five"], 2, "--usd takes a number such as 5 or 0.50, not 'five'"),
+        (["set", "day", "--usd", "-5"], 2, "--usd takes a number such as 5 or 0.50, not '-5'"),
+        (["set", "day", "--tokens=1.0001k"], 2, "--tokens takes a number such as 500000, 500k or 5M, not '1.0001k'"),
         (["remove", "day"], 1, "there is no limit per day"),
     ],
     ids=str,
@@ -86,6 +89,18 @@ def test_what_cannot_be_set(places: Places, words: list[str], code: int, said: s
     assert run(places, *words)[0] == code
     assert said in run(places, *words)[1]
     assert limits(places) is None
+
+
+@pytest.mark.parametrize(("text", "tokens"), [("5M", 5_000_000), ("500k", 500_000), ("1.5m", 1_500_000), ("2_000", 2_000)])
+def test_many_tokens(places: Places, text: str, tokens: int) -> None:
+    assert run(places, "set", "day", "--tokens", text)[0] == 0
+    assert limits(places) == [{"per": "day", "tokens": tokens}]
+
+
+@pytest.mark.parametrize(("agent", "warned"), [("main", False), ("mian", True)])
+def test_an_agent_that_the_config_does_not_name(places: Places, agent: str, *, warned: bool) -> None:
+    code, output = run(places, "set", "day", "--usd=5", f"--agent={agent}")
+    assert (code, f"the config names no agent {agent}, only main" in output) == (0, warned), output
 
 
 def test_what_is_used(places: Places) -> None:

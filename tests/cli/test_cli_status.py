@@ -32,7 +32,7 @@ def info(**changes: Any) -> engines.EngineInfo:
     return doctor_stage.info(started=time.time() - 7_500, mode="soft", **counted, **changes)
 
 
-DONE = "mode soft, started 2 h ago, 9 calls judged, 4 corrected, 2 loops detected, 1 runs ended"
+DONE = "mode soft, started 2 h ago, 9 calls judged, 4 corrected, 2 loops detected, 1 run ended"
 
 
 def entry(number: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import io
 import json
 import time
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,7 @@ def test_metrics_are_off(places: Places, path: Path) -> None:
     configure(places, enabled=False)
     result = usage.run(places, UsageRequest())
     assert [(line.kind, line.text) for line in result.lines] == [
-        ("warn", f"nothing since 7d in {path}: metrics are disabled, so nothing is recorded"),
+        ("warn", f"nothing in the last 7 days in {path}: metrics are disabled, so nothing is recorded"),
         ("next", "toolguard config set metrics.enabled true"),
     ]
     places.config.unlink()
@@ -230,11 +231,20 @@ def test_metrics_were_on(places: Places, recorded: Path) -> None:
     ]
 
 
-def test_nothing_since_then(places: Places, path: Path) -> None:
+@pytest.mark.parametrize(
+    ("since", "words"),
+    [
+        ("24h", "in the last 24 hours"),
+        ("1W", "in the last week"),
+        ("1d12h", "in the last 1d12h"),
+        (f"{datetime.fromtimestamp(NOW / 1000, UTC):%Y-%m-%d}", f"since {datetime.fromtimestamp(NOW / 1000, UTC):%Y-%m-%d}"),
+    ],
+)
+def test_nothing_since_then(places: Places, path: Path, since: str, words: str) -> None:
     put(path, CallRecord(NOW - 20 * DAY_MS, model="m"))
-    result = usage.run(places, UsageRequest(since="24h"))
+    result = usage.run(places, UsageRequest(since=since))
     assert [line.kind for line in result.lines] == ["info", "next"]
-    assert texts(result)[0] == f"no model call since 24h in {path}"
+    assert texts(result)[0] == f"no model call {words} in {path}"
 
 
 def test_another_file(places: Places, path: Path) -> None:

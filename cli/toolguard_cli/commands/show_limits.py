@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, get_args
 
 import typer
@@ -27,8 +28,16 @@ from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.config.settings import LimitPeriod
 from toolguard_engine.config.spending_limits import COMMAND
+from toolguard_engine.wording import printable
 
 PERIODS = get_args(LimitPeriod)
+_SIZES = {"": 1, "k": 1_000, "m": 1_000_000}
+_AMOUNTS = {
+    "usd": (re.compile(r"(\d{1,12}(?:\.\d{1,9})?|\.\d{1,9})()", re.ASCII), "5 or 0.50"),
+    "tokens": (re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([kKmM]?)", re.ASCII), "500000, 500k or 5M"),
+}
+"""How each amount is written, and an example."""
+
 FIRST = f"{COMMAND} set day --usd 5"
 
 Per = Annotated[str, typer.Argument(metavar="PERIOD", help="session, day or month.", show_default=False)]
@@ -73,8 +82,10 @@ def set_one(  # noqa: PLR0913 - options of a command
     places: Places,
     per: Per,
     *,
-    usd: Annotated[float | None, typer.Option("--usd", help="Maximum cost in USD.", show_default=False)] = None,
-    tokens: Annotated[int | None, typer.Option("--tokens", help="Maximum number of tokens.", show_default=False)] = None,
+    usd: Annotated[str | None, typer.Option("--usd", help="Maximum cost in USD.", show_default=False)] = None,
+    tokens: Annotated[
+        str | None, typer.Option("--tokens", help="Maximum number of tokens: 500000, 500k or 5M.", show_default=False)
+    ] = None,
     agent: Agent = "",
     model: Model = "",
     dry_run: DryRun = False,
@@ -85,7 +96,7 @@ def set_one(  # noqa: PLR0913 - options of a command
 
     Session totals reset daily. If the limit exists, an amount that you do not give stays as it is.
     """
-    amounts = {name: value for name, value in (("usd", usd), ("tokens", tokens)) if value is not None}
+    amounts = {unit: _amount(text, unit) for unit, text in (("usd", usd), ("tokens", tokens)) if text is not None}
     if not amounts:
         raise typer.BadParameter("give an amount: --usd or --tokens")
     announce_openclaw(offline=offline, as_json=as_json)
@@ -106,6 +117,16 @@ def remove_one(
     """Remove one limit."""
     announce_openclaw(offline=offline, as_json=as_json)
     return set_limit.remove(places, _scope(per, agent, model), ChangeOptions(dry_run=dry_run, offline=offline))
+
+
+def _amount(text: str, unit: str) -> float:
+    """`0.50` USD, or `5M` tokens. Raises `typer.BadParameter`."""
+    pattern, example = _AMOUNTS[unit]
+    found = pattern.fullmatch(text.strip().replace("_", ""))
+    amount = float(found[1]) * _SIZES[found[2].lower()] if found else 0.5
+    if not found or (unit == "tokens" and amount != int(amount)):
+        raise typer.BadParameter(f"--{unit} takes a number such as {example}, not {printable.cut(text, 40)!r}")
+    return amount
 
 
 def _scope(per: str, agent: str, model: str) -> LimitScope:

@@ -146,9 +146,13 @@ def _running(running: list[engines.EngineInfo], last: engines.EngineInfo | None)
 
 def _done(info: engines.EngineInfo) -> str:
     return (
-        f"mode {info.mode}, started {ago(info.started)} ago, {info.judged} calls judged, "
-        f"{info.corrected} corrected, {info.loops} loops detected, {info.stopped} runs ended"
+        f"mode {info.mode}, started {ago(info.started)} ago, {_many(info.judged, 'call')} judged, "
+        f"{info.corrected} corrected, {_many(info.loops, 'loop')} detected, {_many(info.stopped, 'run')} ended"
     )
+
+
+def _many(count: int, name: str) -> str:
+    return f"{count} {name}{'' if count == 1 else 's'}"
 
 
 def ago(moment: float) -> str:

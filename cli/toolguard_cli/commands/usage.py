@@ -44,6 +44,8 @@ _NUMBERS = ("CALLS", "FAILED", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "
 SPELLED = f"write it like {time_spans.SPELLED}, or as a day like 2026-11-01"
 _ROUNDED = {HOUR_MS: "from the full hour", DAY_MS: "from the full day in UTC"}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_UNITS = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
+_SPAN = re.compile(rf"(\d{{1,9}})([{''.join(_UNITS)}])", re.ASCII)
 
 app = command_app()
 
@@ -167,13 +169,24 @@ def _nothing(places: Places, metrics: MetricsConfig, path: Path, since: str) -> 
     where = printable.plain(str(path))
     if not metrics.enabled:
         return [
-            Line("warn", f"nothing since {since} in {where}: {cost_format.OFF}"),
+            Line("warn", f"nothing {_period(since)} in {where}: {cost_format.OFF}"),
             Line("next", cost_format.switch(places)),
         ]
     return [
-        Line("info", f"no model call since {since} in {where}"),
+        Line("info", f"no model call {_period(since)} in {where}"),
         Line("next", "toolguard status shows whether the gateway runs; toolguard usage --since 90d looks further back"),
     ]
+
+
+def _period(since: str) -> str:
+    """`in the last 7 days`, `since 2026-11-01`; `since` as typed, and valid."""
+    typed = since.strip().lower()
+    if _DATE.fullmatch(typed):
+        return f"since {typed}"
+    if not (found := _SPAN.fullmatch(typed)):
+        return f"in the last {typed}"
+    count, unit = int(found[1]), _UNITS[found[2]]
+    return f"in the last {unit}" if count == 1 else f"in the last {count} {unit}s"
 
 
 def _lines(found: UsageShares, by: Grouping, shares: Sequence[Share], total: Totals) -> list[Line]:

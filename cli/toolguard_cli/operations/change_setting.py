@@ -95,8 +95,8 @@ class SettingChange:
     def _command(self, *words: str) -> str:
         return ConfigSubject(self.draft.before, self.places).command(*words)
 
-    def make(self, edit: Callable[[Draft], None], action: str, same: str) -> Result:
-        """`action`: what is done; `same`: why there is nothing to do."""
+    def make(self, edit: Callable[[Draft], None], action: str, same: str, *, done: str = "") -> Result:
+        """`action`: what is done; `same`: why there is nothing to do; `done`: the message after it, if not `action`."""
         edit(self.draft)
         if not self.draft.changes():
             return self._result(f"{same}; nothing changes", [], Judged([], []), [])
@@ -114,7 +114,7 @@ class SettingChange:
             made = self._made()
             backups = self.draft.write(again=self._is_backed_up())
             self.notes += accepted_view.take(self.places, made.weaker, self.options.where)
-        return self._result(action, list(self.draft.diff()), judged, backups, made)
+        return self._result(done or action, list(self.draft.diff()), judged, backups, made)
 
     def _about(self) -> list[str]:
         """What the user confirms: each setting, its current and its new value, and what becomes weaker."""

@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolguard_cli.hostconfig.draft import Draft
+from toolguard_cli.migrations.hostloops import agent_id
 from toolguard_cli.operations.change_setting import ChangeOptions, SettingChange
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_cli.terminal.result import Result
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.config.spending_limits import shown
+from toolguard_engine.wording import printable
 
 SETTING = "limits"
+MAX_SHOWN = 200
 
 
 @dataclass(frozen=True)
@@ -52,8 +56,13 @@ def run(places: Places, scope: LimitScope, amounts: dict[str, float], options: C
             for unit, amount in amounts.items():
                 draft.set((*steps, index, unit), amount)
 
-    what = ", ".join(f"{unit} {amount:.12g}" for unit, amount in amounts.items())
-    return change.make(edit, f"set the limit {scope.words} to {what}", f"the limit {scope.words} is already {what}")
+    if scope.agent and scope.agent not in (known := _agents(change.draft)):
+        names = printable.cut(", ".join(sorted(known)), MAX_SHOWN)
+        text = printable.plain(f"the config names no agent {scope.agent}, only {names}: the limit may never count anything")
+        change.notes.append(Line("warn", text))
+    what = " and ".join(shown(amount, "usd" if unit == "usd" else "tokens") for unit, amount in amounts.items())
+    name = f"the limit {scope.words}"
+    return change.make(edit, f"set {name} to {what}", f"{name} is already {what}", done=f"{name} is now {what}")
 
 
 def remove(places: Places, scope: LimitScope, options: ChangeOptions) -> Result:
@@ -66,7 +75,15 @@ def remove(places: Places, scope: LimitScope, options: ChangeOptions) -> Result:
         for index in reversed(_places(draft, change, scope)):
             draft.delete((*change.named.steps, index))
 
-    return change.make(edit, f"removed the limit {scope.words}", "")
+    return change.make(edit, f"remove the limit {scope.words}", "", done=f"removed the limit {scope.words}")
+
+
+def _agents(draft: Draft) -> set[str]:
+    """The ids of the agents in the config; without any, OpenClaw runs `main`."""
+    listed, keyed = draft.tree.get("agents", "list"), draft.tree.get("agents", "entries")
+    written = [each.get("id") for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    written += list(keyed) if isinstance(keyed, dict) else []
+    return {name for name in map(agent_id, written) if name} or {"main"}
 
 
 def _plain(amount: float) -> float:

@@ -124,7 +124,7 @@ def lines(found: StatusOverview) -> list[Line]:
     if found.grants:
         shown.append(Line("info", f"{found.grants} grant{'' if found.grants == 1 else 's'} in force (toolguard grants)"))
     if found.today:
-        events = ", ".join(f"{count} {event}" for event, count in found.today.items())
+        events = ", ".join(f"{event} {count}" for event, count in found.today.items())
         shown.append(Line("info", f"audit log today: {events}"))
     for each in found.failing:
         why = f"failing: {printable.plain(each.error)}" if each.error else f"{each.lost} were not delivered"

@@ -192,13 +192,26 @@ class Amounts:
     def words(self, old: Value, new: Value) -> str:
         assert isinstance(old, dict)  # noqa: S101 - `fits`
         assert isinstance(new, dict)  # noqa: S101
-        changes = {f"{name} from {old[name]} to {new.get(name, 'no limit')}" for name in self._raised(old, new)}
-        return f"raised: {_names(changes)}"
+        raised = self._raised(old, new)
+        changes = {
+            "raised": {f"{_limit(name, old[name])} to {_amount(name, new[name])}" for name in raised if name in new},
+            "removed": {_limit(name, old[name]) for name in raised if name not in new},
+        }
+        return "; ".join(f"{what}: {_names(names)}" for what, names in changes.items() if names)
 
     def _raised(self, old: Value, new: Value) -> set[str]:
         assert isinstance(old, dict)  # noqa: S101 - `fits`
         assert isinstance(new, dict)  # noqa: S101
         return {name for name in old if name not in new or float(new[name]) > float(old[name])}
+
+
+def _limit(key: str, amount: str) -> str:
+    """`$5.00 per day of agent main`."""
+    return f"{_amount(key, amount)} {key.partition(' ')[2]}"
+
+
+def _amount(key: str, amount: str) -> str:
+    return spending_limits.shown(float(amount), "usd" if key.startswith("usd") else "tokens")
 
 
 def _is_amount(text: str) -> bool:
