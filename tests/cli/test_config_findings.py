@@ -17,6 +17,7 @@ from toolguard_cli import validation
 from toolguard_cli.hostconfig import config_tree
 from toolguard_cli.hostconfig.config_tree import ConfigTree
 from toolguard_cli.policy import offline_guard
+from toolguard_cli.system import apprise_package
 from toolguard_cli.system.paths import Places
 from toolguard_cli.validation import (
     ConfigFinding,
@@ -377,6 +378,32 @@ def test_variables_that_are_not_set(places: Places) -> None:
         ("warn", f"{KEYS}.python", f"${{PY}} {said}"),
         ("warn", f"{KEYS}.alwaysBlock[1]", f"${{B}} {said}"),
     ]
+
+
+TARGETS = [
+    ("url: '${NO_SUCH}'", []),
+    ("webhook: '${NO_SUCH}/x'", []),
+    ("url: 'nonsense://x'", [("error", ".url", "apprise does not know this kind of URL, or a part of it is missing")]),
+    ("url: 'x'", [("error", "", "url is not an apprise URL, such as ntfys://host/topic: nothing is sent to x")]),
+]
+
+
+@pytest.mark.parametrize(("target", "wrong"), TARGETS)
+def test_addresses_of_notifications(places: Places, target: str, wrong: list[tuple[str, str, str]]) -> None:
+    text, path = ours(f"{{ notify: {{ targets: {{ x: {{ {target} }} }} }} }}"), f"{KEYS}.notify.targets.x"
+    found = look(places, entry_settings.targets_are_usable, text)
+    assert [(each.level, each.path.removeprefix(path), each.message) for each in found] == wrong
+    unset = look(places, entry_settings.knows_its_variables, text)
+    assert {each.message for each in unset} <= {"${NO_SUCH} is not set here, so the address was not checked"}
+    assert bool(unset) != bool(wrong)
+
+
+def test_without_apprise_the_command_that_installs_it_is_named(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(apprise_package, "is_installed", lambda: False)
+    text = ours("{ notify: { targets: { x: { url: 'nonsense://x' } } } }")
+    (found,) = look(places, entry_settings.targets_are_usable, text)
+    assert (found.level, found.message) == ("warn", "apprise is not installed, which its URL needs")
+    assert found.fix == f"{sys.executable} -m pip install 'openclaw-toolguard[notify]'"
 
 
 # ---- loading

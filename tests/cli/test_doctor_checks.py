@@ -203,6 +203,8 @@ LEARNS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, str
         "no usable target gets the event held",
     ),
     ("unusable", {"notify": {"targets": {"x": {"webhook": "h"}}}}, {}, {}, "warn", "x: webhook is not an address"),
+    ("unset", {"notify": {"targets": {"x": {"url": "${NO_SUCH}"}}}}, {}, {}, "warn", "x: ${NO_SUCH} is not set here"),
+    ("unknown", {"notify": {"targets": {"x": {"url": "nonsense://x"}}}}, {}, {}, "warn", "x: apprise does not know this"),
     ("no file", {"notify": {"targets": {"x": {"urlFile": "/no/such"}}}}, {}, {}, "warn", "x: /no/such cannot be read"),
 ]
 
@@ -219,5 +221,7 @@ def test_whether_somebody_learns_of_a_held_call(
     places.config.write_text(json.dumps(value))
     (places.state_dir / "cron").mkdir()
     (places.state_dir / "cron" / "jobs.json").write_text(json.dumps(jobs))
-    check = notify_check.somebody(doctor.look(places))
+    subject = doctor.look(places)
+    check = notify_check.somebody(subject)
     assert (check.status, detail in check.detail) == (status, True), check.detail
+    assert config_check.fits(subject).status != "error"

@@ -1,6 +1,6 @@
 """A target by URL, through apprise: Telegram, Slack, Discord, Signal, ntfy, mail, the desktop and many more.
 
-This is the only module that imports apprise, which is optional: `pip install 'openclaw-toolguard[notify]'`.
+Apprise is optional: `pip install 'openclaw-toolguard[notify]'`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from urllib.parse import unquote
 
 from toolguard_cli.notify import secret_setting
 from toolguard_cli.notify.delivery import Delivery, OutgoingMessage, failed
+from toolguard_cli.system import apprise_package
 from toolguard_engine.config.settings import NotifyTarget
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 45.0
 """Longer than usual: a message that a slow server takes after all must not be sent again."""
 
-MISSING = "apprise is not installed; run pip install 'openclaw-toolguard[notify]' with the Python of toolguard"
 _PARTS = re.compile(r"[^/:@?&=#,+]{5,}")
 _KNOWN = "https"
 
@@ -36,12 +36,12 @@ class AppriseTarget:
             address = secret_setting.read(self._target.url, self._target.url_file)
             service = self._service(apprise, address)
             if service is None:
-                return Delivery("apprise does not know this kind of URL, or a part of it is missing", again=False)
+                return Delivery(apprise_package.UNKNOWN, again=False)
             with apprise.LogCapture(level=logging.WARNING, fmt="%(message)s") as log:
                 sent = service.notify(body=message.text, title=message.title, body_format=apprise.NotifyFormat.TEXT)
                 words = log.getvalue().strip().splitlines()
         except ImportError:
-            return Delivery(MISSING)
+            return Delivery(f"apprise is not installed; run {apprise_package.install_command()}")
         except Exception as error:  # noqa: BLE001 - a plugin of apprise may raise anything
             return failed(f"{type(error).__name__}: {error}", *_secrets(address))
         return Delivery() if sent else failed(words[-1] if words else "the service did not take it", *_secrets(address))

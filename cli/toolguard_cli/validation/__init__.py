@@ -24,6 +24,7 @@ CHECKS: tuple[Check, ...] = (
     entry_settings.plugins_have_their_shape,
     entry_settings.fits,
     entry_settings.agrees,
+    entry_settings.targets_are_usable,
     entry_settings.agents_are_called_so,
     rule_ids.are_known,
     loading.is_allowed,

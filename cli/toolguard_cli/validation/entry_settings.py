@@ -14,9 +14,11 @@ from toolguard_cli.hostconfig.finding import ConfigFinding, finding, name
 from toolguard_cli.migrations.hostloops import agent_id
 from toolguard_cli.migrations.old_plugins import migrations
 from toolguard_cli.setup.plugin_entry import ENTRIES, HOST_KEYS
+from toolguard_cli.system import apprise_package
 from toolguard_cli.validation.subject import DEFAULTS, OWN, ConfigSubject, parts, value_at
-from toolguard_engine.config import conflicts, plugin_manifest, settings
+from toolguard_engine.config import conflicts, notify_targets, plugin_manifest, settings
 
+TARGETS = ("notify", "targets")
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 _HOST_KEYS: dict[str, dict[str, Any]] = {key: {} for key in sorted(HOST_KEYS)}
 _ENTRY = {
@@ -126,8 +128,28 @@ def _as_the_engine_reads(subject: ConfigSubject) -> Iterator[ConfigFinding]:
 def agrees(subject: ConfigSubject) -> Iterator[ConfigFinding]:
     """Contradictions between settings, such as thresholds in the wrong order."""
     for problem in conflicts.problems(subject.settings) if subject.settings else ():
-        steps: Steps = (*OWN, *problem.path)
-        yield finding(subject.tree, steps, "error", problem.text, f"change one of the two: {_change(subject, problem.path)}")
+        if problem.path[: len(TARGETS)] != TARGETS:
+            fix = f"change one of the two: {_change(subject, problem.path)}"
+            yield finding(subject.tree, (*OWN, *problem.path), "error", problem.text, fix)
+
+
+def targets_are_usable(subject: ConfigSubject) -> Iterator[ConfigFinding]:
+    """Notification targets. An address with a variable that is not set here is not checked."""
+    targets = subject.settings.notify.targets if subject.settings else {}
+    for problem in conflicts.problems(subject.settings) if subject.settings else ():
+        if problem.path[: len(TARGETS)] == TARGETS and not notify_targets.unchecked(targets[str(problem.path[2])]):
+            fix = _change(subject, problem.path)
+            yield finding(subject.tree, (*OWN, *problem.path), "error", problem.text, fix)
+    usable = notify_targets.usable(subject.settings.notify) if subject.settings else {}
+    for name_of, target in usable.items():
+        steps: Steps = (*TARGETS, name_of, "url")
+        if not notify_targets.is_set(target.url):
+            continue
+        if not apprise_package.is_installed():
+            fix = apprise_package.install_command()
+            yield finding(subject.tree, (*OWN, *steps), "warn", apprise_package.MISSING, fix)
+        elif not apprise_package.knows(str(target.url)):
+            yield finding(subject.tree, (*OWN, *steps), "error", apprise_package.UNKNOWN, _change(subject, steps))
 
 
 def _change(subject: ConfigSubject, path: Steps) -> str:
@@ -150,4 +172,6 @@ def knows_its_variables(subject: ConfigSubject) -> Iterator[ConfigFinding]:
         if isinstance(part.content, str):
             for variable in dict.fromkeys(env_vars.unset(part.content, subject.env)):
                 message = f"${{{variable}}} is not set here; if it is not set for the gateway either, it is not substituted"
+                if steps[len(OWN) :][: len(TARGETS)] == TARGETS:
+                    message = f"${{{variable}}} is not set here, so the address was not checked"
                 yield finding(subject.tree, steps, "warn", message, "set it in the environment of the gateway")

@@ -16,6 +16,7 @@ MAX_TARGETS = 20
 MAX_SHOWN = 60
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}\Z")
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,30})://", re.IGNORECASE)
+_VARIABLE = re.compile(r"\$\{[A-Z_][A-Z0-9_]*\}")
 _SECRET_SETTINGS = ("url", "webhook", "secret")
 HIDDEN = "***"
 
@@ -57,7 +58,15 @@ def problem(name: str, target: NotifyTarget) -> str:
     return _wrong_address(target, own)
 
 
+def unchecked(target: NotifyTarget) -> str:
+    """Why its address cannot be checked: it has a variable of the gateway that is not set here. Empty if it can."""
+    found = _VARIABLE.search(f"{target.url} {target.webhook}")
+    return f"{found[0]} is not set here, so the address was not checked" if found else ""
+
+
 def _wrong_address(target: NotifyTarget, own: Kind) -> str:
+    if own in ("url", "webhook") and (variable := _VARIABLE.search(f"{target.url} {target.webhook}")):
+        return f"{variable[0]} is not set"
     if own == "webhook":
         address = split(str(target.webhook))
         if not address or address.scheme not in ("http", "https") or not address.hostname:

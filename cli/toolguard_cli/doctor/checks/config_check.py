@@ -15,6 +15,7 @@ _ELSEWHERE = (
     file_texts.there,
     file_texts.included,
     entry_settings.is_there,
+    entry_settings.targets_are_usable,
     loading.is_allowed,
     loading.is_on,
     resources.can_run,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import closing
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from toolguard_cli.doctor.check_types import FIX_CONFIG, RESTART, UNREAD, Check, DoctorSubject
 from toolguard_cli.hostconfig import gateway_files
+from toolguard_cli.system import apprise_package
 from toolguard_engine.config import notify_targets
 from toolguard_engine.config.settings import NotifyTarget
 from toolguard_engine.stores import open as stores
@@ -20,8 +20,6 @@ ID = "notify"
 NEVER = "0m"
 ADD = ("notify.targets.phone.url", "ntfys://ntfy.example/your-topic")
 STATUS = ("notify", "status")
-MISSING = "apprise is not installed, which its URL needs"
-INSTALL = "pip install 'openclaw-toolguard[notify]'"
 
 
 def somebody(subject: DoctorSubject) -> Check:
@@ -74,9 +72,14 @@ def _problems(subject: DoctorSubject) -> Iterator[tuple[str, str]]:
     """What is wrong, and its fix."""
     config, status = subject.settings.notify, subject.command(*STATUS)
     for name, target in config.targets.items():
-        if wrong := notify_targets.problem(name, target) or _unusable(target):
-            yield f"{printable.plain(name)}: {wrong}", INSTALL if wrong == MISSING else subject.command("config", "validate")
-    if not any(notify_targets.reports(config, each, "held") for each in notify_targets.usable(config).values()):
+        wrong = notify_targets.unchecked(target) or notify_targets.problem(name, target) or _unusable(target)
+        if wrong:
+            is_missing = wrong == apprise_package.MISSING
+            fix = apprise_package.install_command() if is_missing else subject.command("config", "validate")
+            yield f"{printable.plain(name)}: {wrong}", fix
+    known = [each for each in config.targets.values() if notify_targets.unchecked(each)]
+    known += notify_targets.usable(config).values()
+    if not any(notify_targets.reports(config, each, "held") for each in known):
         yield "nobody would learn of a held call: no usable target gets the event held", subject.set_command(*ADD)
     with closing(stores.notifications(subject.places.state_dir)) as outbox:
         for health in outbox.health():
@@ -93,4 +96,9 @@ def _unusable(target: NotifyTarget) -> str:
     for file in (target.url_file, target.secret_file):
         if isinstance(file, str) and not os.access(Path(file).expanduser(), os.R_OK):
             return f"{printable.plain(file)} cannot be read"
-    return MISSING if notify_targets.kind(target) == "url" and find_spec("apprise") is None else ""
+    if notify_targets.kind(target) != "url":
+        return ""
+    if not apprise_package.is_installed():
+        return apprise_package.MISSING
+    is_wrong = notify_targets.is_set(target.url) and not apprise_package.knows(str(target.url))
+    return apprise_package.UNKNOWN if is_wrong else ""
