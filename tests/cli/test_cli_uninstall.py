@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from cli_stage import LIMIT, SCRIPT, SOURCE, names, picture, put_in, take_out, texts
 from config_texts import CASES, Case
+from held_stage import terminal
 
 from toolguard_cli.commands import migrate
 from toolguard_cli.hostconfig import config_file
@@ -149,7 +150,7 @@ def test_told_to_people_and_scripts(places: Places, monkeypatch: pytest.MonkeyPa
     places.config.write_text("{}\n")
     put_in(places)
     before = picture(places.state_dir)
-    kept = f"kept: logs and state in {places.own} and the log of malformed calls"
+    kept = f"stays: logs and state in {places.own} and the log of malformed calls"
     assert texts(take_out(places, dry_run=True)) == [
         f"would remove the plugin: {places.extension}",
         f"would remove toolguard's lines from the config (as it was before the installation): {places.config}",
@@ -163,7 +164,7 @@ def test_told_to_people_and_scripts(places: Places, monkeypatch: pytest.MonkeyPa
         ("ok", f"removed toolguard's lines from the config (as it was before the installation): {places.config}"),
         ("info", f"backup of the config with them: {places.config}.toolguard.last.bak"),
         ("info", kept),
-        ("next", "restart the gateway"),
+        ("next", "restart the gateway: openclaw gateway restart"),
     ]
     assert done.data == {
         "changed": True,
@@ -186,9 +187,29 @@ def test_what_is_kept_of_the_metrics_is_told(
     value["plugins"]["entries"]["toolguard"]["config"] = {"metrics": {"dbPath": str(db)}} if own else {}
     places.config.write_text(json.dumps(value))
     Path(f"{db}{there}").write_text("x")
-    reported = f"kept: {db}, the metrics of all gateways of this machine, and the dashboard's token beside it"
+    reported = f"stays: {db}, the metrics of all gateways of this machine, and the dashboard's token beside it"
     assert reported in texts(take_out(places))
     assert Path(f"{db}{there}").read_text() == "x"
+
+
+def test_the_completion_is_reported(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = places.state_dir.parent
+    monkeypatch.setenv("HOME", str(home))
+    (home / ".bash_completions").mkdir()
+    (home / ".bash_completions" / "toolguard.sh").touch()
+    put_in(places)
+    reported = f"stays: the completion {home}/.bash_completions/toolguard.sh, and the line about it in {home}/.bashrc"
+    assert reported in texts(take_out(places))
+
+
+@pytest.mark.parametrize(("typed", "is_done"), [("y\n", True), ("n\n", False)])
+def test_asking_on_a_real_terminal(places: Places, typed: str, *, is_done: bool) -> None:
+    put_in(places)
+    with terminal(places, "uninstall") as shown:
+        shown.until("Uninstall? [y/N] ")
+        shown.type(typed)
+        assert shown.end() == (0 if is_done else 1)
+    assert places.extension.exists() is not is_done
 
 
 def test_link_is_told_as_such(places: Places) -> None:
@@ -213,7 +234,7 @@ def test_config_that_is_gone(places: Places) -> None:
     places.config.unlink()
     assert texts(take_out(places))[:2] == [
         f"removed the plugin: {places.extension}",
-        f"kept: logs and state in {places.own} and the log of malformed calls",
+        f"stays: logs and state in {places.own} and the log of malformed calls",
     ]
     assert not places.config.exists()
     assert not places.extension.exists()

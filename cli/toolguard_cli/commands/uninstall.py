@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from toolguard_cli.commands.command_options import DryRun, command, command_app
+from toolguard_cli.commands.command_options import DryRun, Yes, command, command_app
 from toolguard_cli.hostconfig import config_file, config_tree, gateway_stores
 from toolguard_cli.hostconfig.config_tree import ConfigTree, Steps
 from toolguard_cli.hostconfig.draft import Draft
 from toolguard_cli.hostconfig.json5_edit import path_name
 from toolguard_cli.migrations import journal
+from toolguard_cli.operations.guard_proof import RESTART
 from toolguard_cli.person import require_human
 from toolguard_cli.setup import install_record, plugin_entry, plugin_folder
 from toolguard_cli.setup.config_lock import locked
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import PLUGIN_ID, Places
+from toolguard_cli.terminal import confirm as asking
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.config.settings import DEFAULT_METRICS_PATH
 from toolguard_engine.host import metrics_path
@@ -54,14 +57,19 @@ class _Plan:
         return self.removes_config or all(digests.get(name) == digest for name, digest in before.items())
 
 
-@command(app, "toolguard uninstall --dry-run")
-def run(places: Places, *, dry_run: DryRun = False) -> Result:
+@command(app, "toolguard uninstall --dry-run", "toolguard uninstall --yes")
+def run(places: Places, *, yes: Yes = False, dry_run: DryRun = False, as_json: bool = False) -> Result:
     """Remove the plugin from the gateway.
 
-    openclaw.json is restored to what it was before the installation; later changes by others are kept.
+    openclaw.json is restored to what it was before the installation; later changes by others are kept. In a terminal, it
+    shows what it would do and asks.
     """
-    require_human.refuse(places, "uninstall", loosens=not dry_run)
+    caller = require_human.caller(places, "uninstall", loosens=not dry_run)
+    caller.require()
     plan = _plan(places)
+    asks = not (yes or dry_run or caller.doubt) and sys.stdin.isatty()
+    if plan is not None and asks and not asking.confirm(_intended(plan), "Uninstall?", as_json=as_json, what="this"):
+        return Result("uninstall", {"changed": False}, (Line("info", "nothing was changed"),), 1)
     if plan is not None and not dry_run:
         with locked(places):
             plan = _plan(places)
@@ -106,7 +114,7 @@ def _measured(tree: ConfigTree) -> list[Line]:
     path = metrics_path.resolve(named if isinstance(named, str) else DEFAULT_METRICS_PATH)
     if not (path.is_file() or metrics_path.token_path(path).is_file()):
         return []
-    return [Line("info", f"kept: {path}, the metrics of all gateways of this machine, and the dashboard's token beside it")]
+    return [Line("info", f"stays: {path}, the metrics of all gateways of this machine, and the dashboard's token beside it")]
 
 
 def _migrated(places: Places) -> list[Line]:
@@ -121,6 +129,16 @@ def _migrated(places: Places) -> list[Line]:
         note += f"; the config that enables them: {journal.kept(places, migrated.number, 0, 'before')}"
     undo = shlex.join(["toolguard", "migrate", "--undo", *places.given])
     return [Line("warn", note), Line("next", f"{undo} enables them again and removes what was migrated")]
+
+
+def _completing() -> list[Line]:
+    """What `--install-completion` wrote."""
+    script, start = Path.home() / ".bash_completions" / "toolguard.sh", Path.home() / ".bashrc"
+    return [Line("info", f"stays: the completion {script}, and the line about it in {start}")] if script.is_file() else []
+
+
+def _intended(plan: _Plan) -> list[str]:
+    return [line.text for line in _result(plan, done=False).lines[:-1]]
 
 
 def _perform(plan: _Plan) -> None:
@@ -160,11 +178,14 @@ def _result(plan: _Plan, *, done: bool) -> Result:
         backups = [config_file.backup_path(change.file.path.resolve(), again=True) for change in changed]
         lines += [Line("info", f"backup of the config with them: {backup}") for backup in backups]
     if edited and config.get(*plugin_entry.ENTRY, "config"):
-        lines.append(Line("warn", "toolguard's settings were removed with its entry; that file still has them"))
+        text = "were removed with its entry; that file still has them" if done else "would be removed with its entry"
+        lines.append(Line("warn", f"toolguard's settings {text}"))
     lines += [*plan.notes, *plan.about_old]
-    lines.append(Line("info", f"kept: logs and state in {plan.places.own} and the log of malformed calls"))
-    lines += _measured(config)
-    lines.append(Line("next", "restart the gateway") if done else Line("info", "nothing was written (--dry-run)"))
+    lines.append(Line("info", f"stays: logs and state in {plan.places.own} and the log of malformed calls"))
+    lines += [*_measured(config), *_completing()]
+    lines.append(
+        Line("next", f"restart the gateway: {RESTART}") if done else Line("info", "nothing was written (--dry-run)")
+    )
     data = {
         "changed": True,
         "dryRun": not done,
