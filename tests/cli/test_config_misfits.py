@@ -51,6 +51,9 @@ UNKNOWN = "unknown setting; valid names:"
         pytest.param({"enabled": "yes"}, ['enabled: must be true or false, not "yes"'], id="no truth value"),
         pytest.param({"logPath": ""}, ['logPath: must be a string of 1 to 4096 characters, not ""'], id="too short"),
         pytest.param({"approval": {"prefix": "123"}}, [f'{PATTERN} "123"'], id="pattern"),
+        pytest.param(
+            {"notify": {"digestAt": "25:00"}}, ['notify/digestAt: must be a time such as 22:00, not "25:00"'], id="time"
+        ),
         pytest.param({"approval": {"prefix": "A\n"}}, [f'{PATTERN} "A\\n"'], id="pattern and a line break"),
         pytest.param(
             {"alwaysBlock": ["a", 1, ""]}, [f"alwaysBlock/1: {NAME} 1", f'alwaysBlock/2: {NAME} ""'], id="in a list"

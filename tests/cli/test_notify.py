@@ -538,6 +538,30 @@ def test_the_command_tests_targets(places: Places, hook: Receiver) -> None:
     assert "there is no notification target other" in toolguard("notify", "test", "other", *given).stderr
 
 
+def test_the_command_counts_what_it_sent_itself_and_is_the_status_alone(places: Places, hook: Receiver) -> None:
+    given = configured(places, webhook(hook))
+    assert toolguard("notify", "test", *given).returncode == 0
+    alone = toolguard("notify", *given)
+    assert (alone.returncode, alone.stdout) == (0, toolguard("notify", "status", *given).stdout)
+    assert "1 sent, 0 waiting, 0 lost" in alone.stdout
+    assert "(openclaw gateway run)" in alone.stdout
+    wrong = toolguard("notify", *configured(places, {"hook": {"webhok": "http://127.0.0.1/"}}))
+    assert "notify.targets.hook.webhok: unknown setting; did you mean webhook?" in wrong.stderr
+
+
+ERRORS = [
+    ({"webhook": "http://127.0.0.1:1/"}, "connection refused"),
+    ({"command": ["/no/such/program"]}, "no such program: /no/such/program"),
+    ({"webhook": "http://127.0.0.1:1/", "secretFile": "/no/such"}, "no such file or directory"),
+]
+
+
+@pytest.mark.parametrize(("target", "error"), ERRORS)
+def test_errors_of_delivery_are_words(target: dict[str, Any], error: str) -> None:
+    made = parse({"notify": {"targets": {"x": target}}}).notify.targets["x"]
+    assert run_notifier.sender(made, None).send(OutgoingMessage("k", "title", "text", {})).error == error
+
+
 def test_the_command_uses_the_notifier_that_runs(places: Places, hook: Receiver) -> None:
     given = configured(places, webhook(hook))
     notifier = Notifier(places, {"targets": webhook(hook)})

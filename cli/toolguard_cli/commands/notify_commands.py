@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import secrets
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Annotated, Any
 
 import msgspec
 import typer
 
-from toolguard_cli.commands.command_options import command, command_app, examples
-from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command, command_app, examples, finish
+from toolguard_cli.hostconfig import gateway_stores, schema_check
 from toolguard_cli.notify import message_text, run_notifier
 from toolguard_cli.notify.delivery import Delivery, OutgoingMessage
 from toolguard_cli.person import require_human
+from toolguard_cli.system import paths
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
-from toolguard_engine.config import notify_targets
+from toolguard_engine.config import notify_targets, plugin_manifest
 from toolguard_engine.config.settings import Config, NotifyConfig, NotifyTarget, parse
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.notifications import Notification, TargetHealth
 from toolguard_engine.wording import printable
 
@@ -33,9 +35,15 @@ ADD = 'toolguard config set notify.targets.phone.url "ntfys://ntfy.example/your-
 app = command_app()
 
 
-@app.callback(no_args_is_help=True, epilog=examples("toolguard notify test", "toolguard notify status"))
-def group() -> None:
-    """Test the notification targets, and show what was delivered."""
+@app.callback(
+    invoke_without_command=True, epilog=examples("toolguard notify", "toolguard notify test", "toolguard notify status")
+)
+def group(context: typer.Context, state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False) -> None:
+    """Test the notification targets, and show what was delivered. Without a command: the same as status."""
+    if context.invoked_subcommand is None:
+        finish(notify_status(paths.find(state_dir, config)), as_json=as_json)
+    elif state_dir or config or as_json:
+        raise typer.BadParameter(f"put the options after {context.invoked_subcommand}")
 
 
 @command(app, "toolguard notify test", "toolguard notify test phone", name="test")
@@ -52,7 +60,7 @@ def notify_test(
     chosen = _chosen(config.notify, target)
     with gateway_stores.user_errors():
         running = stores.notifications(places.state_dir).has_sender()
-    found = _through_notifier(places, chosen) if running else _directly(chosen)
+    found = _through_notifier(places, chosen) if running else _directly(places, chosen)
     rows = [(name, chosen[name], each) for name, each in found.items()]
     lines = [_tested(name, each, done) for name, each, done in rows]
     data = {"targets": {name: {"to": notify_targets.masked(each), "error": done.error} for name, each, done in rows}}
@@ -67,16 +75,27 @@ def _chosen(config: NotifyConfig, name: str) -> dict[str, NotifyTarget]:
     return {name: config.targets[name]} if name else dict(config.targets)
 
 
-def _directly(chosen: dict[str, NotifyTarget]) -> dict[str, Delivery]:
-    return {name: _sent(name, each) for name, each in chosen.items()}
+def _directly(places: Places, chosen: dict[str, NotifyTarget]) -> dict[str, Delivery]:
+    return {name: _sent(places, name, each) for name, each in chosen.items()}
 
 
-def _sent(name: str, target: NotifyTarget) -> Delivery:
+def _sent(places: Places, name: str, target: NotifyTarget) -> Delivery:
     if problem := notify_targets.problem(name, target):
         return Delivery(problem)
     one = _test_of(name)
     title, text, data = message_text.message([one], "")
-    return run_notifier.sender(target, None).send(OutgoingMessage(f"toolguard-{one.id}", title, text, data))
+    done = run_notifier.sender(target, None).send(OutgoingMessage(f"toolguard-{one.id}", title, text, data))
+    if not done.error:
+        _count(places, one)
+    return done
+
+
+def _count(places: Places, one: Notification) -> None:
+    """As sent, which it is even if this cannot be stored."""
+    now = time.time()
+    with suppress(StoreError), closing(stores.notifications(places.state_dir)) as outbox:
+        outbox.take([msgspec.structs.replace(one, state="sent", batch=one.id, changed=now)])
+        outbox.finish([one], "sent", now)
 
 
 def _test_of(name: str) -> Notification:
@@ -95,7 +114,7 @@ def _test_of(name: str) -> Notification:
 
 
 def _through_notifier(places: Places, chosen: dict[str, NotifyTarget]) -> dict[str, Delivery]:
-    found = {name: Delivery(notify_targets.problem(name, each)) for name, each in chosen.items()}
+    found = {name: Delivery(_problem(name, each)) for name, each in chosen.items()}
     asked = {name: _test_of(name) for name, done in found.items() if not done.error}
     with gateway_stores.user_errors(), closing(stores.notifications(places.state_dir)) as outbox:
         outbox.take(list(asked.values()))
@@ -130,7 +149,7 @@ def notify_status(places: Places) -> Result:
     for name, target in config.targets.items():
         health = known.get(name, TargetHealth(name))
         lines.append(_shown(name, target, health))
-        problem = notify_targets.problem(name, target)
+        problem = _problem(name, target)
         rows.append({**msgspec.to_builtins(health), "to": notify_targets.masked(target), "problem": problem})
     return Result("notify status", {"notifier": running, "targets": rows, "events": config.events}, tuple(lines))
 
@@ -138,12 +157,12 @@ def notify_status(places: Places) -> Result:
 def _notifier(*, running: bool) -> Line:
     if running:
         return Line("ok", "the notifier runs")
-    return Line("warn", "the notifier does not run: it starts with the gateway (openclaw gateway restart)")
+    return Line("warn", "the notifier does not run: it starts with the gateway (openclaw gateway run)")
 
 
 def _shown(name: str, target: NotifyTarget, health: TargetHealth) -> Line:
     where = f"{printable.plain(name)} ({notify_targets.masked(target)})"
-    if problem := notify_targets.problem(name, target):
+    if problem := _problem(name, target):
         return Line("error", f"{where}: {problem}")
     now = time.time()
     counts = f"{health.sent} sent, {health.waiting} waiting, {health.lost} lost"
@@ -154,10 +173,18 @@ def _shown(name: str, target: NotifyTarget, health: TargetHealth) -> Line:
     return Line("warn" if health.lost else "ok", f"{where}: {counts}{last}")
 
 
+def _problem(name: str, target: NotifyTarget) -> str:
+    """What is known here. Only the gateway knows an address with a variable that is not set here."""
+    return "" if notify_targets.unchecked(target) else notify_targets.problem(name, target)
+
+
 def _config(places: Places) -> Config:
     """Raises `UserError`."""
     value = gateway_stores.entry(places)
+    value = {"notify": value["notify"]} if isinstance(value, dict) and "notify" in value else {}
     try:
-        return parse({"notify": value["notify"]} if isinstance(value, dict) and "notify" in value else {})
+        return parse(value)
     except msgspec.ValidationError as error:
-        raise UserError(f"{'.'.join(gateway_stores.ENTRY)}: {error}", "toolguard config validate") from error
+        misfit = next(schema_check.misfits(value, plugin_manifest.config_schema()), None)
+        text = f"{'.'.join(map(str, misfit.steps))}: {misfit.text}" if misfit else str(error)
+        raise UserError(f"{'.'.join(gateway_stores.ENTRY)}.{text}", "toolguard config validate") from error

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolguard_cli.hostconfig.config_tree import Steps
+from toolguard_engine.config.settings import TIME_PATTERN
 from toolguard_engine.wording import printable
 
 MAX_SHOWN = 40
@@ -119,6 +120,8 @@ def allowed(schema: dict[str, Any]) -> str:
     """The allowed values, for messages after `must be`."""
     if "enum" in schema:
         return f"one of {', '.join(schema['enum'])}"
+    if schema.get("pattern") == TIME_PATTERN:
+        return "a time such as 22:00"
     word = _TYPES[schema["type"]][0] if "type" in schema else "a value"
     return word + "".join(text.format(**schema) for names, text in _LIMITS if all(name in schema for name in names))
 

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from toolguard_cli.notify import secret_setting
-from toolguard_cli.notify.delivery import Delivery, OutgoingMessage, failed
+from toolguard_cli.notify.delivery import Delivery, OutgoingMessage, failed, words
 from toolguard_cli.system import apprise_package
 from toolguard_engine.config.settings import NotifyTarget
 
@@ -39,12 +39,12 @@ class AppriseTarget:
                 return Delivery(apprise_package.UNKNOWN, again=False)
             with apprise.LogCapture(level=logging.WARNING, fmt="%(message)s") as log:
                 sent = service.notify(body=message.text, title=message.title, body_format=apprise.NotifyFormat.TEXT)
-                words = log.getvalue().strip().splitlines()
+                lines = log.getvalue().strip().splitlines()
         except ImportError:
             return Delivery(f"apprise is not installed; run {apprise_package.install_command()}")
         except Exception as error:  # noqa: BLE001 - a plugin of apprise may raise anything
-            return failed(f"{type(error).__name__}: {error}", *_secrets(address))
-        return Delivery() if sent else failed(words[-1] if words else "the service did not take it", *_secrets(address))
+            return failed(words(error), *_secrets(address))
+        return Delivery() if sent else failed(lines[-1] if lines else "the service did not take it", *_secrets(address))
 
     def _service(self, apprise: Any, address: str) -> Any:
         if self._made[0] != address:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any, Protocol
 
 from toolguard_engine.wording import printable, redact
@@ -32,6 +35,24 @@ class Delivery:
 class Sender(Protocol):
     def send(self, message: OutgoingMessage) -> Delivery:
         """One attempt. Never raises."""
+
+
+def words(error: Exception) -> str:
+    """An error without names of Python."""
+    match error:
+        case ConnectionRefusedError():
+            return "connection refused"
+        case TimeoutError():
+            return "no answer in time"
+        case socket.gaierror():
+            return "the host is unknown, or there is no network"
+        case ssl.SSLCertVerificationError():
+            return f"the certificate is not valid: {error.verify_message}"
+        case HTTPException():
+            return "the answer is not HTTP, or it ended early"
+        case OSError():
+            return f"{(error.strerror or str(error) or 'it failed').lower()}"
+    return str(error)
 
 
 def failed(error: object, *secrets: str, again: bool = True, after: float = 0.0) -> Delivery:

@@ -65,7 +65,8 @@ URGENT: list[NotifyEvent] = ["held", "expiring", "engineAway", "weakened", "guar
 REPORTED: list[NotifyEvent] = [*URGENT, "expired", "loop", "budget"]
 TargetAddress = Annotated[str, Meta(min_length=1, max_length=4096)]
 CommandWords = Annotated[list[Annotated[str, Meta(max_length=4096)]], Meta(max_length=50)]
-TimeOfDay = Annotated[str, Meta(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+TIME_PATTERN = "^([01][0-9]|2[0-3]):[0-5][0-9]$"
+TimeOfDay = Annotated[str, Meta(pattern=TIME_PATTERN)]
 LeadSeconds = Annotated[int, Meta(ge=10, le=3600)]
 PerHour = Annotated[int, Meta(ge=1, le=600)]
 
