@@ -12,7 +12,7 @@ const STATEMENTS = [
   [["idle"], "Not running", "quiet"],
   [["idle", "guarded", "guarded"], "Guarded", "green"],
   [["guarded", "off"], "1 of 2 guarded", "red"],
-  [["guarded", "watching", "idle"], "1 of 2 guarded", "amber"],
+  [["guarded", "observing", "idle"], "1 of 2 guarded", "amber"],
   [["off", "partly"], "Not guarded", "red"],
   [["stopped", "stopped"], "All calls blocked", "red"],
 ];
