@@ -102,13 +102,13 @@ function makeCore(api, root, version, logger) {
     engine.note({ type: "seams", seams: seams.evidence });
     hooks.engineReady();
   };
-  const told = (/** @type {any} */ message) =>
+  const received = (/** @type {any} */ message) =>
     message.type === "decided" ? hooks.decided(message) : void waker.wake(message);
   const engine = new Engine(engineCommand(root, state, api.pluginConfig), {
     stateDir: state, config: api.pluginConfig ?? {}, gateway: gatewayName(state), gatewayPid: process.pid,
     host: String(api.runtime?.version ?? ""), plugin: version, configPath: configPath(state), root,
     conversation: isGivenConversation(api), entry: process.argv[1] ?? "",
-  }, logger, announce, told, { configStamp: () => stampOf(configPath(state)) });
+  }, logger, announce, received, { configStamp: () => stampOf(configPath(state)) });
   const seams = new Seams((name, evidence) => {
     logSeam(logger, name, evidence);
     announce();
