@@ -41,7 +41,7 @@ _PLAIN = {
         "what follows the = or stands in the list is no value",
         'put text in quotes, like severity = "required"',
     ),
-    "Invalid initial character": ("this is no name of a key", 'write it like severity = "required"'),
+    "Invalid initial character": ("this is not the name of a key", 'write it like severity = "required"'),
     "Invalid statement": ("this is neither a [[table]] nor a key with its value", 'write it like severity = "required"'),
 }
 """What Python says of a text, in words for whoever wrote it, and what to do."""
