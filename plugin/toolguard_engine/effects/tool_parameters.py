@@ -42,6 +42,7 @@ _TYPING = words("typing")
 _TYPED = words("typed_parameter")
 _HIGH_ROLES = words("high_role")
 _MOVES_MONEY = words("moves_money")
+_KEEPS_MONEY = words("keeps_money")
 _TRADED = words("traded")
 _INSTRUMENT = words("payment_instrument")
 _LOGIN = words("login_parameter")
@@ -144,6 +145,8 @@ def _pays(name: NameMeaning, keys: set[str]) -> bool:
     has_amount = not keys.isdisjoint(_AMOUNT)
     if has_amount and name.words.isdisjoint(_UNPAID):
         return not keys.isdisjoint(_PAYEE) or not name.words.isdisjoint(_MOVES_MONEY)
+    if not (name.whole.isdisjoint(_KEEPS_MONEY) or name.words.isdisjoint(_MOVES_MONEY) or keys.isdisjoint(_PAYEE)):
+        return True
     if not keys.isdisjoint(_TRADED) and "symbol" in keys:
         return True
     return not name.words.isdisjoint(_ENTERED) and not keys.isdisjoint(_INSTRUMENT)

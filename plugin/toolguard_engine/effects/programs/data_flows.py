@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from toolguard_engine.effects import key_owners, program_catalogue
+from toolguard_engine.effects.programs import instruction_files
 from toolguard_engine.effects.programs.code_text import methods
-from toolguard_engine.effects.programs.interpreters import DECODERS, FETCHERS, hidden_text
+from toolguard_engine.effects.programs.interpreters import DECODERS, FETCHERS, hidden_text, language
 from toolguard_engine.effects.programs.web_programs import data_flags, host_flags, target
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.shell.places import Where, place
@@ -51,6 +52,7 @@ def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterab
         yield from _downloaded_then_run(reading, found)
     if len(reading.runs) > 1:
         yield from _cloned_then_run(reading)
+        yield from _fetched_instructions(reading)
         yield from _run_from_variable(reading, found)
         yield from _pushed(reading)
     if not _PUBLISHERS.isdisjoint(names):
@@ -278,6 +280,16 @@ def _downloaded_then_run(reading: Reading, found: tuple[Effect, ...]) -> Iterato
             yield Effect("run-text", name, "", frozenset(flags), run)
 
 
+def _fetched_instructions(reading: Reading) -> Iterator[Effect]:
+    """`curl ... | make -f -`, `java -jar <(curl ...)`: what another machine sends is done by a program that is no shell."""
+    for run in reading.runs:
+        if run.given or run.stdin is not None:
+            for at in instruction_files.sources(run):
+                feed = run.stdin if at == instruction_files.STDIN else dict(run.given).get(at)
+                if at == instruction_files.STDIN or not instruction_files.file_in(run.argv[at]).strip(UNKNOWN):
+                    yield from hidden_text(run, feed, piped=False)
+
+
 def _cloned_then_run(reading: Reading) -> Iterator[Effect]:
     """`git clone URL && cd x && ./install.sh`, `make -C x install`: the clone's own scripts, run unseen."""
     folders: set[str] = set()
@@ -331,10 +343,14 @@ def _downloaded_file(run: ProgramRun, got: dict[str, ProgramRun]) -> str:
     own = run.argv[0].rpartition("/")[2]
     if own in got and "/" in run.argv[0]:
         return own
+    for at in instruction_files.sources(run):
+        name = instruction_files.file_in(run.argv[at]).rpartition("/")[2]
+        if at != instruction_files.STDIN and name in got:
+            return name
     if run.name in _RUNNERS or run.name.startswith(("python", "pypy")):
         if run.name == "chmod" and not any("x" in word or "7" in word or "5" in word for word in run.argv[1:3]):
             return ""
-        for word in run.argv[1:8]:
+        for word in _run_words(run):
             name = word.rpartition("/")[2]
             if name in got:
                 return name
@@ -342,6 +358,15 @@ def _downloaded_file(run: ProgramRun, got: dict[str, ProgramRun]) -> str:
             if redirect.kind == "read" and redirect.target.rpartition("/")[2] in got and run.name in SHELLS:
                 return redirect.target.rpartition("/")[2]
     return ""
+
+
+def _run_words(run: ProgramRun) -> tuple[str, ...]:
+    """The words of which one may be a file that runs: what follows the script of an interpreter is its data."""
+    words = run.argv[1:8]
+    if not language(run.name):
+        return words
+    script = next((at for at, word in enumerate(words) if word[:1] != "-" and "." in word.rpartition("/")[2]), len(words))
+    return words[: script + 1]
 
 
 # --- remote shells --------------------------------------------------------------------------------------------------------
