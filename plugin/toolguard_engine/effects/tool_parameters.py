@@ -47,10 +47,13 @@ _TRADED = words("traded")
 _INSTRUMENT = words("payment_instrument")
 _LOGIN = words("login_parameter")
 _ACCOUNT = words("account")
-_ENTERED = frozenset(
-    ("checkout", "create", "book", "booking", "confirm", "place", "reserve", "reservation", "order", "submit", "complete")
-)
-_ALTERED = frozenset(("update", "change", "set", "modify", "edit", "patch"))
+_ENTERED = words("enters")
+_ALTERED = words("alters")
+_PASSWORD_KEEPERS = words("keeps_passwords")
+_REVEALING = tuple(words("revealing_parameter"))
+_AUTOMATIC = words("automatic_text")
+_TRASHES = words("trash_folder")
+_DELETING = words("deleting_parameter")
 _MAIL_RULE = words("mail_rule")
 
 _KEYS = frozenset(("keys", "keystrokes", "text", "input", "command", "line", "to"))
@@ -117,13 +120,8 @@ def flags(name: NameMeaning, params: Params) -> Iterator[str]:
         yield "forwards"
 
 
-_PASSWORD_KEEPERS = words("keeps_secrets") | {"lastpass", "dashlane", "keepass", "1password"}
-_REVEALING = ("reveal", "unmask", "show_password", "include_password", "decrypt", "with_decryption")
-_AUTOMATIC = frozenset(("vacation", "responder", "autoreply", "auto", "reply", "signature"))
 _PAYMENT_TEXT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}\b|\b(?:bc1|0x)[a-zA-Z0-9]{30,60}\b")
 """An account number or a wallet."""
-
-_TRASHES = frozenset(("trash", "deleteditems", "deleted", "bin", "archive"))
 
 
 def _hides(params: Params) -> bool:
@@ -136,9 +134,6 @@ def _hides(params: Params) -> bool:
         if key.startswith(("add", "moveto", "movetofolder", "destination")) and not plain.isdisjoint(_TRASHES):
             return True
     return False
-
-
-_DELETING = frozenset(("delete", "shoulddelete", "skipinbox", "permanentdelete", "stopprocessing"))
 
 
 def _pays(name: NameMeaning, keys: set[str]) -> bool:

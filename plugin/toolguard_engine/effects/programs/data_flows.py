@@ -29,6 +29,8 @@ _KEEPERS = program_catalogue.programs("output_keeper")
 _RESOLVERS = program_catalogue.programs("name_resolver")
 _ENCODERS = program_catalogue.programs("encoder")
 _MAKERS = program_catalogue.programs("data_maker")
+_UNPACKERS = program_catalogue.programs("archive_unpacker")
+_PUBLISHERS = program_catalogue.programs("text_publisher")
 _TALKERS = _CONNECTORS | {"ztcp"}
 _SOCKET = ("/dev/tcp/", "/dev/udp/")
 _COLLECTORS = program_catalogue.programs("found_file_collector")
@@ -304,9 +306,6 @@ def _cloned_then_run(reading: Reading) -> Iterator[Effect]:
             yield Effect("run-text", script, "", frozenset({"fetched", "later"}), run)
 
 
-_UNPACKERS = frozenset(["tar", "bsdtar", "gtar", "unzip", "cpio", "bsdcpio"])
-
-
 def _entered_after(reading: Reading, unpacked: ProgramRun) -> Iterator[str]:
     """The folders that the command enters, or runs programs of, after it has unpacked something there."""
     at = next(at for at, run in enumerate(reading.runs) if run is unpacked)
@@ -489,7 +488,6 @@ def _pushed(reading: Reading) -> Iterator[Effect]:
 
 
 _WHOLE = frozenset({"--all", "--mirror", "--branches"})
-_PUBLISHERS = frozenset({"git", "gh", "glab", "hub", "tea"})
 _TEXTS = frozenset({"commit", "tag", "notes", "issue", "pr", "mr", "gist", "release", "snippet", "comment", "api"})
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell.command import ProgramRun
 
 STDIN = 0
@@ -43,8 +44,7 @@ _OPTIONS = {
 _OPERANDS = {"ansible-playbook": None, "crontab": None, "tmux": "source source-file", "puppet": "apply", "nomad": "run"}
 """Programs whose operands are such files; the words after which they are, if not all of them."""
 
-_STDIN_READERS = frozenset({"at", "batch", "ed", "ex", "gdb", "lftp", "parallel", "sftp"})
-"""They read instructions from their standard input unless a file is named."""
+_STDIN_READERS = program_catalogue.programs("instruction_reader")
 
 _WITHOUT_OPERANDS = frozenset({"parallel"})
 """With an operand, which is a command then, they read only its arguments."""
