@@ -475,15 +475,20 @@ def _run_by_xargs(reading: Reading) -> Iterator[Effect]:
 
 
 def _pushed(reading: Reading) -> Iterator[Effect]:
-    """`git remote add x https://... && git push x --all`: a push of everything to a new address."""
-    new: dict[str, str] = {}
+    """`git remote add x https://... && git push x --all`: a push of everything to a new address, or of anything to one that
+    takes the place of another."""
+    added: dict[str, str] = {}
+    replaced: dict[str, str] = {}
     for run in reading.runs:
         words = [word for word in run.argv[1:] if word[:1] != "-"] if run.name == "git" else []
         if words[:2] in (["remote", "add"], ["remote", "set-url"]) and len(words) > 3:  # noqa: PLR2004 - a name and an address
-            new[words[2]] = words[3]
-        elif words[:1] == ["push"] and len(words) > 1 and not _WHOLE.isdisjoint(run.argv):
-            address = new.get(words[1], words[1] if "://" in words[1] else "")
-            if address and (words[1] != "origin" or "://" in words[1]):
+            (added if words[1] == "add" else replaced)[words[2]] = words[3]
+        elif words[:1] == ["push"]:
+            to = words[1] if len(words) > 1 else "origin"
+            whole = not _WHOLE.isdisjoint(run.argv)
+            new = added.get(to, "") if to != "origin" else ""
+            address = replaced.get(to) or ((new or (to if "://" in to else "")) if whole else "")
+            if address:
                 yield Effect("send", address, "remote", frozenset({"file", "upload", *target(address).flags}), run)
 
 
