@@ -55,6 +55,11 @@ class SshRoom:
             finally:
                 process.terminate()
 
+    @staticmethod
+    def lock(env: dict[str, str]) -> None:
+        """Locks the agent of `env`, which also says how the password is asked for."""
+        subprocess.run([ADD, "-x"], env=env, check=True, stdin=subprocess.DEVNULL, start_new_session=True)
+
 
 def keygen(*words: str, given: bytes = b"") -> bytes:
     """What it prints. Raises `CalledProcessError`."""

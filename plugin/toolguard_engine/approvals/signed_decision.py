@@ -28,10 +28,10 @@ Cause = Literal["unsigned", "bad-signature", "other-call", "other-gateway", "cha
 UNSIGNED = "it is not signed"
 """Why an approval does not count that has no signature at all."""
 
-_OF_CALL = ("binding", "tool", "agent", "session", "shown", "whole", "cwd")
-"""Members of an entry that follow from the call alone."""
+_OF_CALL = ("tool", "agent", "session", "shown", "whole", "cwd")
+"""Members of an entry that follow from the call alone. The ledger finds an entry by its binding, of whichever format."""
 
-_SHOWN = (*_OF_CALL, "run", "code", "reason", "created", "details", "exact")
+_SHOWN = ("binding", *_OF_CALL, "run", "code", "reason", "created", "details", "exact")
 _OF_GRANT = ("tool", "pattern", "agent", "expires", "created", "by", "reason", "params", "cwd")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from hashlib import sha256
 from pathlib import Path
 
 from toolguard_engine.approvals import signed_decision
@@ -17,7 +16,7 @@ from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.approvals.signed_decision import DECISION_NAMESPACE, GRANT_NAMESPACE, Cause, Issuer
 from toolguard_engine.model.signed_body import MAX_SIGNATURES, SignedBody
-from toolguard_engine.stores import ssh_keygen
+from toolguard_engine.stores import gateway_identity, ssh_keygen
 from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.files.grant_signatures import GrantSignatures
 from toolguard_engine.stores.ssh_keygen import InvalidSignatureError, SignerFiles, VerifierError
@@ -28,7 +27,6 @@ SECONDS = 1.0
 GRANT_SECONDS = 60.0
 """How long a verified grant counts without another look: a key may have been valid until just now."""
 
-_GATEWAY = b"toolguard gateway id "
 _WORDS: dict[Cause, str] = {
     "unsigned": signed_decision.UNSIGNED,
     "bad-signature": "its signature is of another form",
@@ -45,8 +43,8 @@ Stamp = tuple[tuple[int, ...], ...]
 
 
 def gateway_id(state_dir: Path) -> str:
-    """Names this installation in what is signed: derived from its own key, so a copy of its state has the same."""
-    return f"gw-{sha256(_GATEWAY + signing_key_file.load(state_dir)).hexdigest()[:16]}"
+    """Names this installation in what is signed."""
+    return gateway_identity.of_key(signing_key_file.load(state_dir))
 
 
 class ApprovalSigners:
