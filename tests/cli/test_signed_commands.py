@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import stat
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 from cli_stage import SCRIPT, toolguard
 from held_stage import Terminal, hold, status_of
 
+from ssh_signers import SshRoom
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import approve_call
 from toolguard_cli.system import ssh_signing
@@ -25,10 +25,6 @@ from toolguard_engine.stores import ssh_keygen
 from toolguard_engine.stores.approval_signers import ApprovalSigners
 from toolguard_engine.stores.files.grants_file import PolicyFiles
 from toolguard_engine.stores.files.nonces import FileNonces
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "engine"))
-
-from ssh_signers import SshRoom
 
 PASSPHRASE = "correct horse"
 
