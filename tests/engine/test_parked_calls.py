@@ -100,6 +100,8 @@ class Parked(RuleBasedStateMachine):
         """Nothing but the store's work is left to do."""
         self.talk.later(0)
         self.count(self.talk.said())
+        if not self.worker.jobs:  # whatever fills the budget has done so, and it holds no more than this
+            self.free = max(self.free, 0)
 
     def count(self, answers: list[Any]) -> None:
         for said in answers:
@@ -175,7 +177,7 @@ class Parked(RuleBasedStateMachine):
 
     @rule()
     def checkpoint(self) -> None:
-        self.free = 0
+        self.free -= NOTES_OF_A_BUDGET  # full again once the store has worked; until then what is left of it counts
         self.talk.send(id=20_000, type="decide", action="checkpoint", where="chat", nonce="all", by="anna", session="paid")
         self.settle()
 
