@@ -1,7 +1,7 @@
 """The signatures of grants, where the settings name signers: by the digest of the grant, beside `policy.toml`.
 
-Each proves itself, so the file is not signed with toolguard's key, and what cannot be read counts as missing: a grant without
-a signature does not apply. Older versions go on reading the policy.
+Each proves itself, so the file is not signed with toolguard's key, and what cannot be read counts as missing: a grant
+without a signature does not apply. Older versions go on reading the policy.
 """
 
 from __future__ import annotations
