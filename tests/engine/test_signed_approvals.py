@@ -476,3 +476,36 @@ for signers in ("", "/none"):
     off, on = ran.stdout.splitlines()
     assert off == "[]"
     assert "ssh_keygen" in on
+
+
+def test_a_signature_is_for_one_nonce(desk: SignedDesk) -> None:
+    """The same entry under another nonce would be a second approval."""
+    entry = desk.held()
+    body = desk.body(entry).decode()
+    assert signed_decision.decision_refusal(body, entry, desk.signers.issuer, desk.now) is None
+    copy = msgspec.structs.replace(entry, nonce="0badcafe")
+    assert signed_decision.decision_refusal(body, copy, desk.signers.issuer, desk.now) == "other-call"
+
+
+def test_a_returned_approval_is_for_its_call_and_time(desk: SignedDesk) -> None:
+    used = msgspec.structs.replace(desk.held(), status="used", expires=desk.now + 30)
+    again = msgspec.structs.replace(used, nonce="0badcafe", status="approved", decided=desk.now)
+    desk.signers.give_back(used, again)
+    assert desk.signers.refusal(again, again, desk.now) == ""
+    assert desk.signers.refusal(again, again, desk.now + 30) != ""
+    other = msgspec.structs.replace(again, binding="another")
+    assert desk.signers.refusal(other, other, desk.now) != ""
+
+
+def test_a_grant_is_verified_again_after_a_while(desk: SignedDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its key may have been valid until just now."""
+    verified: list[str] = []
+    signers = approval_signers.ApprovalSigners(desk.state, desk.signers.files, lambda *_: verified.append("") or "ann")
+    grant = Grant("g-1", "exec", "rm -rf build", created=1.0)
+    signers.keep_grant(grant, SignedBody(signed_decision.grant_body(grant, signers.issuer).decode(), ""))
+    assert [signers.allows(grant) for _ in range(3)] == [True] * 3
+    assert len(verified) == 1
+    monkeypatch.setattr(approval_signers, "GRANT_SECONDS", -1.0)
+    signers.keep_grant(grant, SignedBody(signed_decision.grant_body(grant, signers.issuer).decode(), "x"))
+    assert [signers.allows(grant) for _ in range(3)] == [True] * 3
+    assert len(verified) == 4
