@@ -111,6 +111,7 @@ def test_an_approval_without_signature_is_closed_and_the_call_is_held_anew(desk:
     assert settled.verdict.decision == "block"
     assert settled.verdict.code == "approval.unsigned"
     assert settled.verdict.text.startswith("TOOLGUARD_BLOCK|This call did not run: the approval of ")
+    assert "in a terminal, which signs the approval" in desk.ask().verdict.text
     assert desk.held().nonce != entry.nonce
     assert desk.events() == ["hold", "approve", "forged", "hold"]
     assert not desk.store.look()[0][0].signatures
