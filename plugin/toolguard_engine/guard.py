@@ -246,7 +246,9 @@ class Guard:
             self.autonomy.violated(call, config)
         count = malformed_loops.on_refused(call, run, config, nonce)
         if nonce and count > 1:
-            verdict = replace(verdict, text=approval_texts.still_held(config.approval.prefix, nonce))
+            verdict = replace(
+                verdict, text=approval_texts.still_held(config.approval.prefix, nonce, signed=config.approval.is_signed)
+            )
         return verdict, run.stop
 
     def may_begin(self, agent: str, session: str) -> Verdict | None:

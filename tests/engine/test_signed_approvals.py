@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,8 @@ from toolguard_engine.model.signed_body import SignedBody
 from toolguard_engine.server.held_call_decisions import Approvals, Settled
 from toolguard_engine.stores import approval_signers, ssh_keygen
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.stores.state_files import GRANT_SIGNATURES
 from toolguard_engine.wire import messages
 
 NOW = 1_900_000_000.0
@@ -107,6 +111,7 @@ def test_an_approval_without_signature_is_closed_and_the_call_is_held_anew(desk:
     assert settled.verdict.decision == "block"
     assert settled.verdict.code == "approval.unsigned"
     assert settled.verdict.text.startswith("TOOLGUARD_BLOCK|This call did not run: the approval of ")
+    assert "in a terminal, which signs the approval" in desk.ask().verdict.text
     assert desk.held().nonce != entry.nonce
     assert desk.events() == ["hold", "approve", "forged", "hold"]
     assert not desk.store.look()[0][0].signatures
@@ -413,3 +418,95 @@ def rewrite(desk: SignedDesk, nonce: str, **changed: str) -> None:
             entry.update(changed)
             entry["mac"] = signing_key.sign(own, nonces._proof(entry))
     desk.store.path.write_bytes(msgspec.json.encode(stored))
+
+
+def test_a_damaged_file_of_signatures_is_no_signature(desk: SignedDesk) -> None:
+    grant = desk.grants.add(Grant("", "exec", "rm -rf build", created=1.0))
+    body = signed_decision.grant_body(grant, desk.signers.issuer)
+    signed = SignedBody(body.decode(), sign(body, desk.ann, GRANT_NAMESPACE))
+    path = desk.state / "toolguard" / GRANT_SIGNATURES
+    for damaged in (b"{", b'{"v":2}', b'{"v":1,"signed":{"%b":7}}' % signed_decision.grant_digest(grant).encode()):
+        path.write_bytes(damaged)
+        assert not desk.signers.allows(grant)
+    path.write_bytes(b"{")
+    with pytest.raises(StoreError, match="is damaged; remove it"):
+        desk.signers.keep_grant(grant, signed)
+    path.unlink()
+    desk.signers.keep_grant(grant, signed)
+    assert desk.signers.allows(grant)
+
+
+def test_signatures_survive_a_version_that_does_not_know_them(desk: SignedDesk) -> None:
+    """An earlier version rewrites the file with the members that it knows, and keeps the others."""
+    from toolguard_engine.stores.files import nonces  # noqa: PLC0415
+
+    entry = desk.held()
+    desk.approve(entry, desk.signed(entry))
+    older = msgspec.defstruct(
+        "Older",
+        [(each.name, each.type, each.default) for each in msgspec.structs.fields(HeldCall) if each.name != "signatures"],
+    )
+    (raw,) = msgspec.json.decode(desk.store.path.read_bytes())["entries"]
+    known = msgspec.to_builtins(msgspec.convert(raw, older))
+    rewritten = {**known, **{name: value for name, value in raw.items() if name not in known}}
+    assert nonces._proof(rewritten) != b""
+    assert rewritten["signatures"] == raw["signatures"]
+    assert desk.code() == "allow approval.consumed"
+
+
+def test_nothing_of_it_is_loaded_where_the_setting_is_off(tmp_path: Path) -> None:
+    script = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from toolguard_engine.config.settings import parse
+from toolguard_engine.server import composition, preload
+from toolguard_engine.server.held_calls_step import HeldCalls
+from toolguard_engine.server.output import Output
+from toolguard_engine.server.clock import SystemClock
+from toolguard_engine.server.store_queue import at_once
+from toolguard_engine.wire import messages
+preload.load()
+for signers in ("", "/none"):
+    held = HeldCalls(Output(None), SystemClock(), at_once(), 1.0)
+    config = {"approval": {"signers": signers}} if signers else {}
+    held.open(messages.Hello(0, 1, sys.argv[1], config, gateway="gw"), parse(config))
+    print(sorted(name for name in sys.modules if name.endswith(("ssh_keygen", "approval_signers", "signed_decision"))))
+"""
+    ran = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
+    off, on = ran.stdout.splitlines()
+    assert off == "[]"
+    assert "ssh_keygen" in on
+
+
+def test_a_signature_is_for_one_nonce(desk: SignedDesk) -> None:
+    """The same entry under another nonce would be a second approval."""
+    entry = desk.held()
+    body = desk.body(entry).decode()
+    assert signed_decision.decision_refusal(body, entry, desk.signers.issuer, desk.now) is None
+    copy = msgspec.structs.replace(entry, nonce="0badcafe")
+    assert signed_decision.decision_refusal(body, copy, desk.signers.issuer, desk.now) == "other-call"
+
+
+def test_a_returned_approval_is_for_its_call_and_time(desk: SignedDesk) -> None:
+    used = msgspec.structs.replace(desk.held(), status="used", expires=desk.now + 30)
+    again = msgspec.structs.replace(used, nonce="0badcafe", status="approved", decided=desk.now)
+    desk.signers.give_back(used, again)
+    assert desk.signers.refusal(again, again, desk.now) == ""
+    assert desk.signers.refusal(again, again, desk.now + 30) != ""
+    other = msgspec.structs.replace(again, binding="another")
+    assert desk.signers.refusal(other, other, desk.now) != ""
+
+
+def test_a_grant_is_verified_again_after_a_while(desk: SignedDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its key may have been valid until just now."""
+    verified: list[str] = []
+    signers = approval_signers.ApprovalSigners(desk.state, desk.signers.files, lambda *_: verified.append("") or "ann")
+    grant = Grant("g-1", "exec", "rm -rf build", created=1.0)
+    signers.keep_grant(grant, SignedBody(signed_decision.grant_body(grant, signers.issuer).decode(), ""))
+    assert [signers.allows(grant) for _ in range(3)] == [True] * 3
+    assert len(verified) == 1
+    monkeypatch.setattr(approval_signers, "GRANT_SECONDS", -1.0)
+    signers.keep_grant(grant, SignedBody(signed_decision.grant_body(grant, signers.issuer).decode(), "x"))
+    assert [signers.allows(grant) for _ in range(3)] == [True] * 3
+    assert len(verified) == 4

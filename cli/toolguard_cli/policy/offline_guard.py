@@ -140,7 +140,7 @@ def load(places: Places) -> Judging:
     config, config_path = _settings(places)
     policies = stores.grants(places.state_dir)
     with gateway_stores.user_errors():
-        given = signed_grants.counting(places, gateway_stores.settings(places), policies.active(time.time()))
+        given = signed_grants.counting(places, config, policies.active(time.time()))
         own = stores.user_rules(places.state_dir).rules()
     policy = str(policies.path) if policies.path.exists() else ""
     mode, threshold = config.active_mode, config.escalation_threshold

@@ -19,6 +19,7 @@ from toolguard_cli.terminal.result import Line
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.approvals.standing import Standing
+from toolguard_engine.config.settings import Config
 from toolguard_engine.stores import atomic
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.notifications import TargetHealth
@@ -47,16 +48,18 @@ def look(places: Places, now: float) -> StatusOverview:
     damaged: list[tuple[str, str]] = []
     waiting, missed = list[HeldCall](), list[HeldCall]()
     grants = 0
+    config: Config | None = None
     try:
         with gateway_stores.user_errors():
-            entries = gateway_stores.nonces(places).entries()
+            config = gateway_stores.settings(places)
+            entries = gateway_stores.nonces(places, config).entries()
             waiting, missed = replies.waiting(entries, now), replies.missed(entries, now, DAY)
     except UserError as error:
         damaged.append((error.message, error.fix))
     try:
         with gateway_stores.user_errors():
             active = stores.grants(places.state_dir).active(now)
-            grants = len(signed_grants.counting(places, gateway_stores.settings(places), active))
+            grants = len(signed_grants.counting(places, config, active) if config else active)
             stores.user_rules(places.state_dir).rules()
     except UserError as error:
         damaged.append((f"policy.toml is invalid (toolguard check --rules): {error.message}", error.fix))

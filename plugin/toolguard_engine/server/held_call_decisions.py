@@ -15,8 +15,7 @@ from toolguard_engine.approvals import exact_grant, replies
 from toolguard_engine.approvals import grant_matching as grants
 from toolguard_engine.approvals.binding import bind
 from toolguard_engine.approvals.grant_matching import Grant
-from toolguard_engine.approvals.ledger import Decision, HeldCall, RefusedError, TooManyHeldError
-from toolguard_engine.approvals.signed_decision import UNSIGNED
+from toolguard_engine.approvals.ledger import UNSIGNED, Decision, HeldCall, RefusedError, TooManyHeldError
 from toolguard_engine.config.settings import Config
 from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.server import call_preview
@@ -123,7 +122,7 @@ class Approvals:
             return _consumed(entry)
         if presented.outcome == "denied":
             return Settled(Verdict("block", "approval.denied", approval_texts.denied(prefix, entry.why), entry.why), entry)
-        text = approval_texts.held(prefix, entry.nonce, verdict.reason, call)
+        text = approval_texts.held(prefix, entry.nonce, verdict.reason, call, signed=config.approval.is_signed)
         return Settled(Verdict("hold", "approval.pending", text, verdict.reason), entry, presented.fresh)
 
     def _covering(self, call: Call, now: float) -> Grant | None:

@@ -37,19 +37,21 @@ def _ends(text: str, head: int, tail: int) -> str:
     return f"{text[:head]} ...[{len(text) - head - tail} characters not shown]... {text[-tail:]}"
 
 
-def held(prefix: str, nonce: str, reason: str, call: Call) -> str:
-    """The call is held for the first time."""
+def held(prefix: str, nonce: str, reason: str, call: Call, *, signed: bool = False) -> str:
+    """The call is held for the first time. `signed`: as for `how`."""
     return (
         f"{prefix}_ESCALATE|{nonce}|{line(reason)} Call: {redact.cut(shown(call), MAX_REASON)}\n"
-        f"{how(nonce)} Tell the user this, and why you need it. Do not repeat the call before they have approved it."
+        f"{how(nonce, signed=signed)} Tell the user this, and why you need it. "
+        "Do not repeat the call before they have approved it."
     )
 
 
-def still_held(prefix: str, nonce: str) -> str:
+def still_held(prefix: str, nonce: str, *, signed: bool = False) -> str:
     """The same call again, while it waits."""
     return (
         f"{prefix}_ESCALATE|{nonce}|This call is already waiting for a decision.\n"
-        f"Do not repeat it. End your turn now: tell the user what you want to do, and how to approve it: {how(nonce)}"
+        "Do not repeat it. End your turn now: tell the user what you want to do, and how to approve it: "
+        f"{how(nonce, signed=signed)}"
     )
 
 
@@ -61,8 +63,10 @@ def ends_waiting(nonces: list[str]) -> str:
     )
 
 
-def how(nonce: str) -> str:
-    """How to approve, in one line."""
+def how(nonce: str, *, signed: bool = False) -> str:
+    """How to approve, in one line. `signed`: it needs a signature, which a chat cannot make."""
+    if signed:
+        return f"Approve with `toolguard approve {nonce}` in a terminal, which signs the approval."
     return f"Approve with `toolguard approve {nonce}` in a terminal or `/toolguard approve {nonce}` in chat."
 
 
