@@ -121,14 +121,8 @@ class Approvals:
         return None
 
     def is_decided(self, nonce: str) -> bool:
-        """Whether the call held under this nonce waits no more: asking again brings news. An unreadable store has none."""
-        now = self._clock()
-        try:
-            entries, _ = self._nonces.look()
-            waiting = [entry.nonce for entry in entries if entry.status == "pending" and now < entry.expires]
-        except StoreError:
-            return False
-        return nonce not in waiting
+        """Whether the call held under this nonce waits no more: asking again brings news."""
+        return self._nonces.is_decided(nonce, self._clock())
 
     def decide(self, message: messages.PersonDecision, config: Config) -> messages.DecisionReply:
         """A yes or no that came through the gateway."""
