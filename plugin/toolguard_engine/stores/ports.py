@@ -51,8 +51,9 @@ class HeldCallStore(Protocol):
     def write_log(self) -> None:
         """Writes the lines that `present` left. Raises `Busy` at once if another process writes: `sweep` does it."""
 
-    is_behind: bool
-    """Whether such lines could not be written."""
+    @property
+    def is_behind(self) -> bool:
+        """Whether such lines could not be written."""
 
     def approve(self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False) -> HeldCall:
         """See `Ledger.approve`; also raises `ledger.RefusedError`."""

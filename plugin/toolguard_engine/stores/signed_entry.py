@@ -1,5 +1,5 @@
-"""A held call as it is stored: JSON, signed with the key of its gateway. The signature covers all members, also those that this
-version does not know."""
+"""A held call as it is stored: JSON, signed with the key of its gateway. The signature covers all members, also those that
+this version does not know."""
 
 from __future__ import annotations
 

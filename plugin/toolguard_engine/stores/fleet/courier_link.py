@@ -20,7 +20,7 @@ from itertools import count
 import msgspec
 
 from toolguard_engine.stores.fleet import pipe_messages as messages
-from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.stores.locked import Busy
 from toolguard_engine.wire import decode_first
 from toolguard_engine.wire.line_reader import Lines
 
@@ -31,6 +31,7 @@ FIRST_DELAY, MAX_DELAY = 0.2, 30.0
 HEALTHY_SECONDS = 30.0
 """A courier that ran for so long is started again without delay."""
 
+START_SECONDS = 5.0
 MARGIN = 0.1
 """Seconds that an answer of the courier may take on its way."""
 
@@ -38,8 +39,8 @@ MAX_SILENCES = 2
 """Unanswered questions after which the courier is ended: it answers each one, if only that the database does not."""
 
 
-class FleetAwayError(StoreError):
-    """The fleet's database did not answer in time, or refused. The call may be repeated."""
+class FleetAwayError(Busy):
+    """The fleet's database did not answer in time, or refused. It may soon."""
 
     code = "approval.away"
 
@@ -110,8 +111,8 @@ class CourierLink:
         process = self._process
         if process is None:
             return
-        if process.stdin:
-            with suppress(OSError):
+        with self._writing, suppress(OSError):
+            if process.stdin:
                 process.stdin.close()
         try:
             process.wait(seconds)
@@ -138,7 +139,7 @@ class CourierLink:
 
     def _serve(self) -> None:
         """One courier, from its start to its end."""
-        process = subprocess.Popen(  # noqa: S603 - a list, no shell
+        process = subprocess.Popen(
             self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/", bufsize=0
         )
         assert process.stdin is not None  # noqa: S101
@@ -146,8 +147,9 @@ class CourierLink:
         os.set_blocking(process.stdin.fileno(), False)
         with self._writing:
             self._process = process
-        again = b"".join(asked.line for asked in list(self._open.values()))
-        self._write(self._begin + msgspec.json.encode(messages.Waiting(self._waiting)) + b"\n" + again, time.monotonic() + 5)
+            again = b"".join(asked.line for asked in list(self._open.values()))
+            waiting = msgspec.json.encode(messages.Waiting(self._waiting)) + b"\n"
+            _write_all(process, self._begin + waiting + again, time.monotonic() + START_SECONDS)
         if self._ended.is_set():
             process.kill()
         try:
@@ -180,19 +182,21 @@ class CourierLink:
             asked.answered.set()
 
     def _write(self, data: bytes, until: float) -> None:
-        """What cannot be written in time ends the courier: the rest of a line would be no line."""
         with self._writing:
-            process = self._process
-            if process is None or process.stdin is None:
-                return  # the next courier gets it
-            handle, left = process.stdin.fileno(), memoryview(data)
-            try:
-                while left:
-                    _, writable, _ = select.select([], [handle], [], max(0.0, until - time.monotonic()))
-                    if not writable:
-                        process.kill()
-                        return
-                    with suppress(BlockingIOError):
-                        left = left[os.write(handle, left) :]
-            except OSError:  # it has just ended
+            if self._process is not None:  # else the next courier gets it
+                _write_all(self._process, data, until)
+
+
+def _write_all(process: subprocess.Popen[bytes], data: bytes, until: float) -> None:
+    """What cannot be written in time ends the courier: the rest of a line would be no line."""
+    if process.stdin is None or process.stdin.closed:
+        return
+    handle, left = process.stdin.fileno(), memoryview(data)
+    with suppress(OSError):  # it has just ended
+        while left:
+            _, writable, _ = select.select([], [handle], [], max(0.0, until - time.monotonic()))
+            if not writable:
+                process.kill()
                 return
+            with suppress(BlockingIOError):
+                left = left[os.write(handle, left) :]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from msgspec import structs
+
 from toolguard_engine.config.fleet_settings import FleetConfig
 from toolguard_engine.stores.audit_log import plain
 from toolguard_engine.stores.fleet.pipe_messages import FleetStatus
@@ -38,11 +40,7 @@ class FleetSwitch:
         if status.is_connected:
             self._contact, self._status = self._monotonic(), status
         else:
-            known = self._status
-            self._status = FleetStatus(
-                known.contact, False, known.kill, known.kill_why, known.kill_by, known.policy_version, known.skew,
-                status.error,
-            )  # fmt: skip
+            self._status = structs.replace(self._status, is_connected=False, error=status.error)
 
     @property
     def is_stale(self) -> bool:

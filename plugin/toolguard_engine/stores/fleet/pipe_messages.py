@@ -15,6 +15,7 @@ from toolguard_engine.approvals.ledger import Status
 VERSION = 1
 MAX_LINE = 32 * 1024 * 1024
 
+ClosedStatus = Literal["denied", "expired"]
 Outcome = Literal["used", "pending", "denied", "too-many"]
 
 
@@ -57,7 +58,7 @@ class Close(msgspec.Struct, frozen=True, tag="close"):
     id: int
     seconds: float
     nonce: str
-    status: Literal["denied", "expired"]
+    status: ClosedStatus
     by: str = ""
     where: str = ""
     why: str = ""
@@ -157,8 +158,8 @@ class HoldDecided(msgspec.Struct, frozen=True, tag="decided"):
 
 
 class FleetStatus(msgspec.Struct, frozen=True, tag="status"):
-    """What the last contact brought, or why there is none. `contact`: seconds since 1970 of the last one; `skew`: the server's
-    clock minus ours."""
+    """What the last contact brought, or why there is none. `contact`: seconds since 1970 of the last one; `skew`: the
+    server's clock minus ours."""
 
     contact: float = 0.0
     is_connected: bool = False
