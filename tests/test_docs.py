@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from test_structure import COMMAND_LINE, ENGINE
+from test_structure import COMMAND_LINE, ENGINE, FLEET
 from toolguard_cli.commands.command_table import RootGroup
 
 ROOT = Path(__file__).parent.parent
@@ -61,6 +61,9 @@ def test_quoted_commands_exist() -> None:
 
 def test_the_rooms_are_documented_in_their_order() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-    _, engine, command_line = re.split(r"^### (?:Engine|Command line)$", text.partition("## The way")[0], flags=re.MULTILINE)
+    _, engine, fleet, command_line = re.split(
+        r"^### (?:Engine|Fleet|Command line)$", text.partition("## The way")[0], flags=re.MULTILINE
+    )
     assert re.findall(r"^\| `(\w+)` \|", engine, re.MULTILINE) == list(ENGINE)
+    assert re.findall(r"^\| `(\w+)` \|", fleet, re.MULTILINE) == list(FLEET)
     assert re.findall(r"^\| `(\w+)` \|", command_line, re.MULTILINE) == list(COMMAND_LINE)

@@ -18,11 +18,21 @@ ENGINE = (
 )  # fmt: skip
 """From the bottom up: a room imports only from rooms before it."""
 
+FLEET = (
+    "fleet_errors", "connection_options", "blocking_connection", "schema", "registry_rows", "person_access", "registration",
+    "deadline_connection", "engine_pipe", "hold_questions", "sync_loop", "courier",
+)  # fmt: skip
+"""May also import the engine; the engine never imports it."""
+
 COMMAND_LINE = (
     "system", "terminal", "rig", "person", "hostconfig", "setup", "approvals", "policy", "migrations", "validation",
     "operations", "notify", "dashboard", "status", "doctor", "commands", "fast_path", "main",
 )  # fmt: skip
-PACKAGES = {"toolguard_engine": ("plugin", ENGINE), "toolguard_cli": ("cli", COMMAND_LINE)}
+PACKAGES = {
+    "toolguard_engine": ("plugin", ENGINE),
+    "toolguard_fleet": ("plugin", FLEET),
+    "toolguard_cli": ("cli", COMMAND_LINE),
+}
 
 
 @cache
@@ -48,6 +58,19 @@ def imported_modules(tree: ast.Module) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_only_the_fleet_imports_psycopg() -> None:
+    """And the engine does not import the fleet: without it, nothing of it is loaded."""
+    found = [
+        f"{package}.{'.'.join(parts)} imports {name}"
+        for package in PACKAGES
+        for parts, tree in modules(package)
+        for name in imported_modules(tree)
+        if (name.partition(".")[0] == "psycopg" and package != "toolguard_fleet")
+        or (name.partition(".")[0] == "toolguard_fleet" and package == "toolguard_engine")
+    ]
+    assert found == []
 
 
 SYSTEM_MODULES = {"toolguard_engine.stores.system_calls", "toolguard_cli.system.operating_system"}

@@ -4,7 +4,7 @@
 
 Invariants: settings are never weaker than themselves; stricter ones are never reported; if neither of two values is weaker,
 they guard equally. Each can be weaker than the other only in lists and maps, which may name different things, and in the
-paths of files that say who may do something.
+names of what the guard relies on.
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ class Demands(_Names):
 
 
 class Trusted:
-    """The path of a file that limits who may do something; empty: no limit. Any other file is weaker, since what is in it is
-    not known here."""
+    """The name of something that the guard relies on, such as a file that limits who may do something; empty: none. Any
+    other value is weaker, since what it names is not known here."""
 
     def fits(self, value: Value) -> bool:
         return isinstance(value, str)
@@ -276,6 +276,15 @@ ORDERS: Mapping[str, Order] = {
     "loopDetection.detectors.pingPong": _ON,
     "loopDetection.postCompactionGuard.windowSize": _MORE_IS_WEAKER,
     "limits": Amounts(),
+    "fleet.enabled": _ON,
+    "fleet.dsn": Trusted(),
+    "fleet.team": Trusted(),
+    "fleet.trust": Trusted(),
+    "fleet.trustWritable": _OFF,
+    "fleet.whenAway": Listed("block", "local"),
+    "fleet.whenStale": Listed("stop", "keep"),
+    "fleet.staleSeconds": _MORE_IS_WEAKER,
+    "fleet.ship.audit": _ON,
     "budget.mode": _MODES,
     "budget.size": _MORE_IS_WEAKER,
     "budget.initialTrust": _MORE_IS_WEAKER,
@@ -297,6 +306,7 @@ NEUTRAL = (
     "approval.mode", "approval.prefix", "approval.wake", "storePath", "logPath", "python",
     "metrics.enabled", "metrics.dbPath", "metrics.retention", "metrics.prices",
     "metrics.dashboard.enabled", "metrics.dashboard.port", "metrics.dashboard.bind", "notify",
+    "fleet.deadlineMs", "fleet.listen", "fleet.ship.metrics",
 )  # fmt: skip
 """Settings, and groups of them, whose values guard equally."""
 

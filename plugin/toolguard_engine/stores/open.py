@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 from toolguard_engine.stores import system_calls
 
 if TYPE_CHECKING:
+    from toolguard_engine.config.fleet_settings import FleetConfig
     from toolguard_engine.stores import ports
     from toolguard_engine.stores.approval_signers import ApprovalSigners
+    from toolguard_engine.stores.fleet.fleet_client import FleetClient
 
 
 def load_all() -> None:
@@ -56,6 +58,14 @@ def signers(state_dir: Path, allowed: str, revoked: str = "") -> ApprovalSigners
     from toolguard_engine.stores.ssh_keygen import SignerFiles
 
     return ApprovalSigners(state_dir, SignerFiles(Path(allowed), Path(revoked) if revoked else None))
+
+
+def fleet(state_dir: Path, gateway: str, config: FleetConfig, window: float, metrics_path: str = "") -> FleetClient:
+    """The held calls of a gateway in a fleet, and the fleet's kill switch, for engines. `window`: for how many seconds an
+    approval counts."""
+    from toolguard_engine.stores.fleet.fleet_client import FleetClient
+
+    return FleetClient(state_dir, gateway, config, window, metrics_path)
 
 
 def grants(state_dir: Path) -> ports.GrantStore:

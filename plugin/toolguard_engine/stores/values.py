@@ -39,6 +39,12 @@ class Presented:
     refusal: str = ""
 
 
+class NeedsSignatureError(StoreError):
+    """Only a person's own login, with a signature, can do this."""
+
+    code = "approval.unsigned"
+
+
 class PolicyError(StoreError):
     """The file cannot be understood; until it is fixed no grant counts. The text names file, line and fix."""
 

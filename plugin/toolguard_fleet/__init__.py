@@ -1,0 +1,5 @@
+"""The fleet: many gateways behind one PostgreSQL database. Installed with `pip install 'openclaw-toolguard[fleet]'`.
+
+Nothing outside of this package imports psycopg, and nothing imports this package unless `fleet.*` is configured or a
+`toolguard fleet` command runs.
+"""

@@ -1,0 +1,19 @@
+"""What goes wrong with the fleet's database, each as one line: what it is and what to do."""
+
+from __future__ import annotations
+
+
+class FleetError(Exception):
+    """One line for a person. `code`: the SQLSTATE; empty where the server did not answer."""
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class UnreachableError(FleetError):
+    """The server did not answer, refused the login, or its certificate is not valid."""
+
+
+class SchemaError(FleetError):
+    """The database has no toolguard schema, or one of another version."""
