@@ -72,7 +72,7 @@ def test_from_a_machine_without_a_gateway(desk: FleetDesk, anna: Person, tmp_pat
 
 def test_on_the_machine_of_the_gateway(desk: FleetDesk, anna: Person) -> None:
     nonce = desk.present("rm -rf build").entry.nonce
-    (call,) = anna.run(desk.state, "pending")["data"]["calls"]
+    (call,) = anna.run(desk.state, "pending")["data"]["pending"]
     assert call["nonce"] == nonce
     assert anna.run(desk.state, "approve", nonce, "--yes", "--key", str(anna.key))["data"]["status"] == "approved"
     assert desk.present("rm -rf build").outcome == "used"
