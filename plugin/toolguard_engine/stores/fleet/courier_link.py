@@ -27,8 +27,8 @@ from toolguard_engine.wire.line_reader import Lines
 COMMAND = (sys.executable, "-P", "-E", "-m", "toolguard_fleet")
 """-P and -E: as the gateway part starts the engine."""
 
-FIRST_DELAY, MAX_DELAY = 0.2, 30.0
-HEALTHY_SECONDS = 30.0
+FIRST_DELAY, MAX_DELAY = 0.2, 15.0
+HEALTHY_SECONDS = 5.0
 """A courier that ran for so long is started again without delay."""
 
 START_SECONDS = 5.0
