@@ -9,8 +9,9 @@ import asyncio
 import sys
 from pathlib import Path
 
-from shipping_runs import connector
-from toolguard_fleet.shipping.run_shipping import LocalGateway, ShippingSettings, run_shipping
+from toolguard_engine.stores.fleet.fleet_identity import FleetIdentity
+from toolguard_fleet.deadline_connection import DeadlineConnection
+from toolguard_fleet.shipping.run_shipping import ShippingReport, ShippingSettings, run_shipping
 
 
 async def main() -> None:
@@ -18,10 +19,11 @@ async def main() -> None:
     stop = asyncio.Event()
     known: dict[str, str] = {}
 
-    def report(name: str, error: str, sent: int) -> None:
-        if known.get(name) != f"{error} {sent}":
-            known[name] = f"{error} {sent}"
-            print(f"{name} {sent} {error}", flush=True)  # noqa: T201
+    def report(now: ShippingReport) -> None:
+        text = f"{now.kind} {now.sent} {now.error}"
+        if known.get(now.kind) != text:
+            known[now.kind] = text
+            print(text, flush=True)  # noqa: T201
 
     async def wait_for_end() -> None:
         await asyncio.to_thread(sys.stdin.buffer.read)
@@ -29,7 +31,8 @@ async def main() -> None:
 
     end = asyncio.create_task(wait_for_end())
     settings = ShippingSettings(metrics_path=Path(metrics), pause=0.02, answer=5.0)
-    await run_shipping(connector(dsn), LocalGateway(gateway, bytes.fromhex(token), Path(state_dir)), settings, stop, report)
+    identity = FleetIdentity(gateway, bytes.fromhex(token))
+    await run_shipping(lambda name: DeadlineConnection(dsn, name), identity, Path(state_dir), settings, report, stop)
     await end
 
 

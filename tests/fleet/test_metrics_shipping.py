@@ -342,7 +342,7 @@ def test_old_sums_are_removed_and_parts_are_moved_before(
     ages = (100 * 24 * HOUR_MS, 900 * 24 * HOUR_MS, 0)
     send(gateway_login, gateway, [one_call(seq, at=now_ms() - age) for seq, age in enumerate(ages, 1)])
     row = owner.execute("SELECT fleet.maintain_sums()").fetchone()
-    assert row == ({"moved": 3},)
+    assert row == ({"summed_parts": 3},)
     assert (count(owner, "hour"), count(owner, "day"), count(owner, "call_part")) == (1, 2, 0)
 
 
