@@ -31,7 +31,7 @@ def append(login: Connection, gateway: Gateway, chain: str, first: int, lines: l
 
 
 def stored(owner: Connection) -> list[bytes]:
-    return [row[0] for row in owner.execute("SELECT line FROM fleet.audit ORDER BY chain, seq").fetchall()]
+    return [row[0] for row in owner.execute("SELECT line FROM fleet.audit ORDER BY log, seq").fetchall()]
 
 
 def state(owner: Connection, gateway: Gateway) -> str:

@@ -28,8 +28,8 @@ def local(state_dir: Path) -> bytes:
 
 
 def stored(owner: Connection, chain: int = 0) -> bytes:
-    heads = owner.execute("SELECT chain FROM fleet.audit_head ORDER BY created").fetchall()
-    rows = owner.execute("SELECT line FROM fleet.audit WHERE chain = %s ORDER BY seq", heads[chain]).fetchall()
+    heads = owner.execute("SELECT log FROM fleet.audit_head ORDER BY created").fetchall()
+    rows = owner.execute("SELECT line FROM fleet.audit WHERE log = %s ORDER BY seq", heads[chain]).fetchall()
     return b"".join(row[0] for row in rows)
 
 

@@ -31,7 +31,7 @@ OF_ROWS = """
         count(*) FILTER (WHERE outcome NOT IN ('', 'completed')), sum(input), sum(output), sum(cache_read), sum(cache_write),
         sum(total), count(cost_usd), coalesce(sum(cost_usd), 0), coalesce(sum(cost_usd) FILTER (WHERE estimated), 0),
         count(duration_ms), coalesce(sum(duration_ms), 0)
-    FROM fleet.call GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5"""
+    FROM fleet.call JOIN fleet.metric_head USING (source) GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5"""
 
 
 @pytest.fixture
@@ -89,7 +89,9 @@ def sums_equal_rows(owner: Connection) -> bool:
         ).fetchall()
         if sums != owner.execute(OF_ROWS, (table,)).fetchall():
             return False
-    verdicts = "SELECT date_trunc(%s, at, 'UTC'), gateway, agent, kind, code, count(*) FROM fleet.verdict"
+    verdicts = """
+        SELECT date_trunc(%s, at, 'UTC'), gateway, agent, kind, code, count(*)
+        FROM fleet.verdict JOIN fleet.metric_head USING (source)"""
     return all(
         owner.execute(f"SELECT * FROM fleet.verdict_{unit} ORDER BY 1, 2, 3, 4, 5").fetchall()  # noqa: S608
         == owner.execute(f"{verdicts} GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5", (unit,)).fetchall()

@@ -8,10 +8,10 @@ CREATE SEQUENCE fleet.audit_number;
 
 -- `line` is the line as it stands in `audit.jsonl`, with its newline. `number` is the order of arrival over all gateways.
 -- `at`, `event`, `code`, `agent`, `nonce` are what the line states, for searching only; `at` is the gateway's clock.
+-- `log` stands for the gateway and the chain (`audit_head`): together they would take as much room as the line.
 CREATE TABLE fleet.audit (
     day date NOT NULL,
-    gateway text NOT NULL,
-    chain text NOT NULL,
+    log integer NOT NULL,
     seq bigint NOT NULL,
     number bigint NOT NULL DEFAULT nextval('fleet.audit_number'),
     stored timestamptz NOT NULL,
@@ -21,7 +21,7 @@ CREATE TABLE fleet.audit (
     agent text NOT NULL,
     nonce text NOT NULL,
     line bytea NOT NULL,
-    PRIMARY KEY (gateway, chain, seq, day)
+    PRIMARY KEY (log, seq, day)
 ) PARTITION BY RANGE (day);
 CREATE TABLE fleet.audit_default PARTITION OF fleet.audit DEFAULT;
 INSERT INTO fleet.retention (table_name, keep_days) VALUES ('audit', 400);
@@ -41,6 +41,7 @@ CREATE TABLE fleet.audit_head (
     forked bigint,
     created timestamptz NOT NULL,
     stored timestamptz NOT NULL,
+    log integer GENERATED ALWAYS AS IDENTITY UNIQUE,
     PRIMARY KEY (gateway, chain)
 );
 
@@ -169,7 +170,7 @@ BEGIN
 
     v_last := p_first + cardinality(p_lines) - 1;
     SELECT min(known.seq) INTO v_seq FROM fleet.audit AS known
-    WHERE gateway = p_gateway AND chain = p_chain AND known.seq BETWEEN p_first AND least(v_last, v_head.seq)
+    WHERE log = v_head.log AND known.seq BETWEEN p_first AND least(v_last, v_head.seq)
         AND line IS DISTINCT FROM p_lines[(known.seq - p_first + 1)::int];
     IF v_seq IS NULL AND v_head.seq BETWEEN p_first AND v_last THEN
         v_line := p_lines[(v_head.seq - p_first + 1)::int];
@@ -195,8 +196,8 @@ BEGIN
         END IF;
         RETURN jsonb_build_object('outcome', 'refused', 'seq', v_seq, 'why', v_why);
     END IF;
-    INSERT INTO fleet.audit (day, gateway, chain, seq, stored, at, event, code, agent, nonce, line)
-    SELECT (v_now AT TIME ZONE 'UTC')::date, p_gateway, p_chain, v_head.seq + n, v_now,
+    INSERT INTO fleet.audit (day, log, seq, stored, at, event, code, agent, nonce, line)
+    SELECT (v_now AT TIME ZONE 'UTC')::date, v_head.log, v_head.seq + n, v_now,
         facts.at, facts.event, facts.code, facts.agent, facts.nonce, each.line
     FROM unnest(v_new) WITH ORDINALITY AS each (line, n), fleet.audit_facts(each.line) AS facts
     ORDER BY n;
@@ -299,12 +300,12 @@ DECLARE
     v_before bigint := coalesce(p_before, 9e18::bigint);
 BEGIN
     RETURN QUERY
-    SELECT a.number, a.gateway, g.team, a.chain, a.seq, a.stored, a.line
-    FROM fleet.audit AS a JOIN fleet.gateway AS g ON g.id = a.gateway
+    SELECT a.number, h.gateway, g.team, h.chain, a.seq, a.stored, a.line
+    FROM fleet.audit AS a JOIN fleet.audit_head AS h ON h.log = a.log JOIN fleet.gateway AS g ON g.id = h.gateway
     WHERE a.number < v_before AND a.stored >= v_since AND a.day >= (v_since AT TIME ZONE 'UTC')::date
         AND fleet.covers(v_person, g.team)
         AND (NOT p_filters ? 'team' OR g.team = p_filters ->> 'team')
-        AND (NOT p_filters ? 'gateway' OR a.gateway = p_filters ->> 'gateway')
+        AND (NOT p_filters ? 'gateway' OR h.gateway = p_filters ->> 'gateway')
         AND (NOT p_filters ? 'event' OR a.event = p_filters ->> 'event')
         AND (NOT p_filters ? 'agent' OR a.agent = p_filters ->> 'agent')
         AND (NOT p_filters ? 'nonce' OR a.nonce = p_filters ->> 'nonce')
@@ -339,7 +340,8 @@ BEGIN
     PERFORM fleet.demand_team(v_person, coalesce((SELECT team FROM fleet.gateway WHERE id = p_gateway), ''));
     RETURN QUERY
     SELECT a.seq, a.line FROM fleet.audit AS a
-    WHERE a.gateway = p_gateway AND a.chain = p_chain AND a.seq > p_after
+    WHERE a.log = (SELECT h.log FROM fleet.audit_head AS h WHERE h.gateway = p_gateway AND h.chain = p_chain)
+        AND a.seq > p_after
     ORDER BY a.seq LIMIT least(greatest(coalesce(p_limit, 1), 1), 10000);
 END $$;
 

@@ -12,13 +12,14 @@ CREATE TABLE fleet.metric_head (
     calls bigint NOT NULL DEFAULT 0,
     verdicts bigint NOT NULL DEFAULT 0,
     stored timestamptz NOT NULL,
+    source integer GENERATED ALWAYS AS IDENTITY UNIQUE,
     PRIMARY KEY (gateway, stream)
 );
 
+-- `source` stands for the gateway and the stream (`metric_head`).
 CREATE TABLE fleet.call (
     day date NOT NULL,
-    gateway text NOT NULL,
-    stream text NOT NULL,
+    source integer NOT NULL,
     seq bigint NOT NULL,
     at timestamptz NOT NULL,
     agent text NOT NULL,
@@ -35,7 +36,7 @@ CREATE TABLE fleet.call (
     estimated boolean NOT NULL,
     duration_ms integer,
     outcome text NOT NULL,
-    PRIMARY KEY (gateway, stream, seq, day)
+    PRIMARY KEY (source, seq, day)
 ) PARTITION BY RANGE (day);
 CREATE TABLE fleet.call_default PARTITION OF fleet.call DEFAULT;
 CREATE INDEX call_at ON fleet.call USING brin (at);
@@ -43,8 +44,7 @@ CREATE INDEX call_at ON fleet.call USING brin (at);
 -- What the guard and persons decided, without `allow` and without the text of the call: the audit log has that.
 CREATE TABLE fleet.verdict (
     day date NOT NULL,
-    gateway text NOT NULL,
-    stream text NOT NULL,
+    source integer NOT NULL,
     seq bigint NOT NULL,
     at timestamptz NOT NULL,
     agent text NOT NULL,
@@ -57,7 +57,7 @@ CREATE TABLE fleet.verdict (
     nonce text NOT NULL,
     person text NOT NULL,
     place text NOT NULL,
-    PRIMARY KEY (gateway, stream, seq, day)
+    PRIMARY KEY (source, seq, day)
 ) PARTITION BY RANGE (day);
 CREATE TABLE fleet.verdict_default PARTITION OF fleet.verdict DEFAULT;
 CREATE INDEX verdict_at ON fleet.verdict USING brin (at);
@@ -179,7 +179,7 @@ CREATE FUNCTION fleet.record_calls(p_head fleet.metric_head, p_rows jsonb, p_now
 LANGUAGE sql SET search_path = pg_catalog, fleet, pg_temp AS $$
     WITH added AS (
         INSERT INTO fleet.call
-        SELECT (p_now AT TIME ZONE 'UTC')::date, p_head.gateway, p_head.stream, seq, fleet.plausible(at, p_now),
+        SELECT (p_now AT TIME ZONE 'UTC')::date, p_head.source, seq, fleet.plausible(at, p_now),
             left(agent, 200), left(session, 200), left(channel, 200), left(provider, 200), left(model, 200),
             greatest(input, 0), greatest(output, 0), greatest(cache_read, 0), greatest(cache_write, 0), greatest(total, 0),
             CASE WHEN cost_usd BETWEEN 0 AND 1000000 THEN cost_usd END, coalesce(estimated, false),
@@ -206,7 +206,7 @@ CREATE FUNCTION fleet.record_verdicts(p_head fleet.metric_head, p_rows jsonb, p_
 LANGUAGE sql SET search_path = pg_catalog, fleet, pg_temp AS $$
     WITH added AS (
         INSERT INTO fleet.verdict
-        SELECT (p_now AT TIME ZONE 'UTC')::date, p_head.gateway, p_head.stream, seq, fleet.plausible(at, p_now),
+        SELECT (p_now AT TIME ZONE 'UTC')::date, p_head.source, seq, fleet.plausible(at, p_now),
             left(agent, 200), left(session, 200), left(run, 200), left(tool, 200), left(decision, 200), left(code, 200),
             left(kind, 200), left(nonce, 200), left(person, 200), left(place, 200)
         FROM jsonb_to_recordset(p_rows) AS given (

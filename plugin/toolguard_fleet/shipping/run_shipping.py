@@ -34,8 +34,8 @@ Connect = Callable[[str], DeadlineConnection]
 
 @dataclass(frozen=True)
 class ShippingReport:
-    """`kind`: `audit` or `metrics`. `error`: one line, empty while it works. `sent`: rows since the start; `behind`: about how
-    many wait on this machine."""
+    """`kind`: `audit` or `metrics`. `error`: one line, empty while it works. `sent`: rows since the start. `behind`: about
+    how many wait on this machine."""
 
     kind: str
     error: str
