@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-import psycopg
 from psycopg.rows import class_row, kwargs_row
 from psycopg.types.json import Jsonb
 
+from toolguard_fleet.blocking_connection import Connection, translated
 from toolguard_fleet.shipping.chain_line import FIRST, ChainLine, parsed
 
 PAGE = 2_000
 _NAMED = re.compile(rb'"event":"segment-removed".{0,10000}?"reason":"[^"]{0,300}up to line (\d{1,15}), ([0-9a-f]{64})"')
 
 
-class Missing(msgspec.Struct, frozen=True):
+class AuditGap(msgspec.Struct, frozen=True):
     """Lines of a chain that the gateway had lost before it sent them; see `fleet.audit_gap`. `at`: seconds since 1970."""
 
     first: int
@@ -44,7 +44,7 @@ class StoredChain:
     hash: str
     lines: int
     forked: int | None
-    gaps: tuple[Missing, ...]
+    gaps: tuple[AuditGap, ...]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class ChainCheck:
     lines: int
     removed: int
     error: str
-    unnamed: tuple[Missing, ...] = ()
+    unnamed: tuple[AuditGap, ...] = ()
 
     @property
     def is_sound(self) -> bool:
@@ -77,14 +77,14 @@ class TrailLine:
 
 
 class AuditTrail:
-    """Raises `psycopg.Error`."""
+    """Raises `FleetError`."""
 
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def chains(self, gateway: str | None = None) -> list[StoredChain]:
         """Of one gateway, or of all that this person may see."""
-        with self._connection.cursor(row_factory=kwargs_row(_stored_chain)) as cursor:
+        with translated(), self._connection.cursor(row_factory=kwargs_row(_stored_chain)) as cursor:
             return cursor.execute("SELECT * FROM fleet.audit_chains(%s)", (gateway,)).fetchall()
 
     def lines(self, filters: dict[str, object], before: int | None = None, limit: int = 100) -> list[TrailLine]:
@@ -92,7 +92,7 @@ class AuditTrail:
         statement = """
             SELECT number, gateway, team, chain, seq, extract(epoch FROM stored)::float8 AS stored, line
             FROM fleet.audit_lines(%s, %s, %s)"""
-        with self._connection.cursor(row_factory=class_row(TrailLine)) as cursor:
+        with translated(), self._connection.cursor(row_factory=class_row(TrailLine)) as cursor:
             return cursor.execute(statement, (Jsonb(filters), before, limit)).fetchall()
 
     def verify(self, gateway: str | None = None) -> Iterator[ChainCheck]:
@@ -111,7 +111,8 @@ class AuditTrail:
         after = 0
         while True:
             statement = "SELECT seq, line FROM fleet.audit_read(%s, %s, %s, %s)"
-            rows = self._connection.execute(statement, (chain.gateway, chain.chain, after, PAGE)).fetchall()
+            with translated():
+                rows = self._connection.execute(statement, (chain.gateway, chain.chain, after, PAGE)).fetchall()
             yield from rows
             if len(rows) < PAGE:
                 return
@@ -174,7 +175,7 @@ class _Follow:
 
 def _stored_chain(**row: Any) -> StoredChain:
     del row["stored"]
-    row["gaps"] = tuple(msgspec.convert(row["gaps"], list[Missing]))
+    row["gaps"] = tuple(msgspec.convert(row["gaps"], list[AuditGap]))
     return StoredChain(**row)
 
 
