@@ -31,7 +31,7 @@ from toolguard_fleet import schema
 from toolguard_fleet.audit_trail import AuditTrail
 from toolguard_fleet.deadline_connection import DeadlineConnection
 from toolguard_fleet.shipping.audit_shipper import AuditShipper
-from toolguard_fleet.shipping.link import Link
+from toolguard_fleet.shipping.gateway_connection import GatewayConnection
 from toolguard_fleet.shipping.metrics_shipper import MetricsShipper
 
 SYNCS = 300
@@ -52,7 +52,7 @@ def measure(server: TemporaryPostgres, rows: int) -> Iterator[Figure]:
         state_dir = Path(folder)
         size = _write_log(state_dir, rows)
         _write_metrics(state_dir, rows)
-        link = Link(DeadlineConnection(server.dsn(), "bench"), gateway, token, 60.0)
+        link = GatewayConnection(DeadlineConnection(server.dsn(), "bench"), gateway, token, 60.0)
         yield from asyncio.run(_ship(link, state_dir, rows, size))
         begun = time.perf_counter()
         lines = sum(found.lines for found in AuditTrail(owner).verify())
@@ -61,7 +61,7 @@ def measure(server: TemporaryPostgres, rows: int) -> Iterator[Figure]:
         yield Figure("metrics row in the database", _bytes_of(owner, "call") / rows, "B")
 
 
-async def _ship(link: Link, state_dir: Path, rows: int, size: int) -> list[Figure]:
+async def _ship(link: GatewayConnection, state_dir: Path, rows: int, size: int) -> list[Figure]:
     shipper = AuditShipper(link, state_dir)
     begun = time.perf_counter()
     while await shipper.step():

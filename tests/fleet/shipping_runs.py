@@ -10,17 +10,19 @@ from typing import Any
 from fleet_database import FleetDatabase, Gateway
 from toolguard_fleet.deadline_connection import DeadlineConnection
 from toolguard_fleet.shipping.audit_shipper import AuditShipper
-from toolguard_fleet.shipping.link import Link
+from toolguard_fleet.shipping.gateway_connection import GatewayConnection
 
 LIMIT = 60.0
 """Seconds for anything that must happen."""
 
 
-def link_of(database: FleetDatabase, gateway: Gateway) -> Link:
-    return Link(DeadlineConnection(database.dsn("toolguard_gateway"), "test"), gateway.id, gateway.token, LIMIT)
+def link_of(database: FleetDatabase, gateway: Gateway) -> GatewayConnection:
+    return GatewayConnection(DeadlineConnection(database.dsn("toolguard_gateway"), "test"), gateway.id, gateway.token, LIMIT)
 
 
-def with_link(database: FleetDatabase, gateway: Gateway, work: Callable[[Link], Coroutine[Any, Any, Any]]) -> Any:
+def with_link(
+    database: FleetDatabase, gateway: Gateway, work: Callable[[GatewayConnection], Coroutine[Any, Any, Any]]
+) -> Any:
     async def run() -> Any:
         link = link_of(database, gateway)
         try:
@@ -35,7 +37,7 @@ def with_link(database: FleetDatabase, gateway: Gateway, work: Callable[[Link], 
 def ship_audit(database: FleetDatabase, gateway: Gateway, state_dir: Path) -> AuditShipper:
     """Sends all that there is. The shipper with its progress."""
 
-    async def work(link: Link) -> AuditShipper:
+    async def work(link: GatewayConnection) -> AuditShipper:
         shipper = AuditShipper(link, state_dir)
         while await shipper.step():
             pass

@@ -15,7 +15,7 @@ from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.files import audit_log_file
 from toolguard_fleet.shipping import audit_shipper
 from toolguard_fleet.shipping.audit_shipper import AuditRefused, AuditShipper
-from toolguard_fleet.shipping.link import Link
+from toolguard_fleet.shipping.gateway_connection import GatewayConnection
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_the_lines_are_the_bytes_of_the_file(
 def test_a_shipper_sends_what_is_added_meanwhile(
     database: FleetDatabase, owner: Connection, gateway: Gateway, tmp_path: Path
 ) -> None:
-    async def work(link: Link) -> None:
+    async def work(link: GatewayConnection) -> None:
         shipper = AuditShipper(link, tmp_path)
         assert not await shipper.step()
         for many in (1, 700, 2):

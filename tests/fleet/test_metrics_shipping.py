@@ -22,7 +22,7 @@ from toolguard_engine.approvals.standing import Standing
 from toolguard_engine.metrics.row_writer import HOUR_MS, CallRecord, VerdictRecord
 from toolguard_engine.stores import open as stores
 from toolguard_fleet.shipping import metrics_shipper
-from toolguard_fleet.shipping.link import Link
+from toolguard_fleet.shipping.gateway_connection import GatewayConnection
 from toolguard_fleet.shipping.metrics_shipper import MetricsShipper
 
 SUMS = "calls, failed, input, output, cache_read, cache_write, total, priced, cost_usd, estimated_usd, timed, duration_ms"
@@ -72,7 +72,7 @@ def some_calls(many: int, seed: int = 0) -> list[CallRecord]:
 
 
 def ship(database: FleetDatabase, gateway: Gateway, state_dir: Path, path: Path) -> MetricsShipper:
-    async def work(link: Link) -> MetricsShipper:
+    async def work(link: GatewayConnection) -> MetricsShipper:
         shipper = MetricsShipper(link, state_dir, path)
         while await shipper.step():
             pass

@@ -15,7 +15,7 @@ import msgspec
 
 from toolguard_fleet.shipping.audit_reader import AuditReader, Batch, Gap, Position
 from toolguard_fleet.shipping.chain_position import Head, Offer, locate
-from toolguard_fleet.shipping.link import Link
+from toolguard_fleet.shipping.gateway_connection import GatewayConnection
 
 ROWS = 500
 BYTES = 512 * 1024
@@ -49,14 +49,14 @@ class _Answer(msgspec.Struct):
 class AuditShipper:
     """`step` sends one batch. Call it again at once while it returns true."""
 
-    def __init__(self, link: Link, state_dir: Path) -> None:
+    def __init__(self, link: GatewayConnection, state_dir: Path) -> None:
         self._link = link
         self._reader = AuditReader(state_dir)
         self._position: Position | None = None
         self.progress = AuditProgress()
 
     async def step(self) -> bool:
-        """Whether something was sent. Raises `AuditRefused`, `OSError`, and what `Link.ask` raises; then nothing is assumed
+        """Whether something was sent. Raises `AuditRefused`, `OSError`, and what `GatewayConnection.ask` raises; then nothing is assumed
         about what the database has."""
         position, self._position = self._position, None
         if position is None:

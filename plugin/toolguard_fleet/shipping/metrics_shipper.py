@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from psycopg.types.json import Jsonb
 
-from toolguard_fleet.shipping.link import Link
+from toolguard_fleet.shipping.gateway_connection import GatewayConnection
 from toolguard_fleet.shipping.metrics_reader import MetricsReader, Rows, Stream
 from toolguard_fleet.shipping.standing_copies import StandingCopies
 
@@ -53,7 +53,9 @@ class _Stored(msgspec.Struct):
 class MetricsShipper:
     """`step` sends one batch. Call it again at once while it returns true. `clock`: seconds of a monotonic clock."""
 
-    def __init__(self, link: Link, state_dir: Path, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, link: GatewayConnection, state_dir: Path, path: Path, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._link = link
         self._reader = MetricsReader(path, state_dir)
         self._standings = StandingCopies(state_dir)
@@ -64,7 +66,7 @@ class MetricsShipper:
         self.progress = MetricsProgress()
 
     async def step(self) -> bool:
-        """Whether there may be more to send right now. Raises `StoreError`, `OSError`, and what `Link.ask` raises; then
+        """Whether there may be more to send right now. Raises `StoreError`, `OSError`, and what `GatewayConnection.ask` raises; then
         nothing is assumed about what the database has."""
         known, self._known = self._known, None
         stream = await asyncio.to_thread(self._reader.stream)

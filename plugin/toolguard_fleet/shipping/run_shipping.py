@@ -17,7 +17,7 @@ from toolguard_engine.stores.locked import StoreError
 from toolguard_fleet.deadline_connection import DeadlineConnection
 from toolguard_fleet.fleet_errors import FleetError
 from toolguard_fleet.shipping.audit_shipper import AuditRefused, AuditShipper
-from toolguard_fleet.shipping.link import ANSWER_SECONDS, Link
+from toolguard_fleet.shipping.gateway_connection import ANSWER_SECONDS, GatewayConnection
 from toolguard_fleet.shipping.metrics_shipper import MetricsShipper
 
 FIRST_RETRY = 1.0
@@ -70,18 +70,18 @@ async def run_shipping(
     retried, never raised."""
     async with asyncio.TaskGroup() as group:
         if settings.audit:
-            link = Link(connect("audit"), gateway.id, gateway.token, settings.answer)
+            link = GatewayConnection(connect("audit"), gateway.id, gateway.token, settings.answer)
             shipper = AuditShipper(link, state_dir)
             group.create_task(_run("audit", link, shipper, settings, stop, report))
         if settings.metrics and settings.metrics_path:
-            link = Link(connect("metrics"), gateway.id, gateway.token, settings.answer)
+            link = GatewayConnection(connect("metrics"), gateway.id, gateway.token, settings.answer)
             other = MetricsShipper(link, state_dir, settings.metrics_path)
             group.create_task(_run("metrics", link, other, settings, stop, report))
 
 
 async def _run(
     name: str,
-    link: Link,
+    link: GatewayConnection,
     shipper: AuditShipper | MetricsShipper,
     settings: ShippingSettings,
     stop: asyncio.Event,

@@ -11,7 +11,7 @@ ANSWER_SECONDS = 10.0
 """More than the database lets a gateway's statement take."""
 
 
-class Link:
+class GatewayConnection:
     """`ask` raises `FleetError`; then nothing is known about what the database did."""
 
     def __init__(self, connection: DeadlineConnection, gateway: str, token: bytes, seconds: float = ANSWER_SECONDS) -> None:
