@@ -32,7 +32,7 @@ def group() -> None:
 @command(
     app,
     "toolguard fleet audit show --event block --since 7d",
-    "toolguard fleet audit show --nonce 3fa9c1d2b4e5",
+    "toolguard fleet audit show --last 9",
     name="show",
 )
 def audit_show(

@@ -49,15 +49,15 @@ class _Answer(msgspec.Struct):
 class AuditShipper:
     """`step` sends one batch. Call it again at once while it returns true."""
 
-    def __init__(self, link: GatewayConnection, state_dir: Path) -> None:
-        self._link = link
+    def __init__(self, connection: GatewayConnection, state_dir: Path) -> None:
+        self._connection = connection
         self._reader = AuditReader(state_dir)
         self._position: Position | None = None
         self.progress = AuditProgress()
 
     async def step(self) -> bool:
-        """Whether something was sent. Raises `AuditRefused`, `OSError`, and what `GatewayConnection.ask` raises; then nothing is assumed
-        about what the database has."""
+        """Whether something was sent. Raises `AuditRefused`, `FleetError`, `OSError`; then nothing is assumed about what the
+        database has."""
         position, self._position = self._position, None
         if position is None:
             position = await self._located()
@@ -78,7 +78,7 @@ class AuditShipper:
     async def _located(self) -> Position | None:
         if await asyncio.to_thread(self._reader.first) is None:
             return None
-        heads = msgspec.convert(await self._link.ask(_HEADS), list[Head])
+        heads = msgspec.convert(await self._connection.ask(_HEADS), list[Head])
         found = await asyncio.to_thread(locate, self._reader, heads)
         if not isinstance(found, Offer):
             return found
@@ -105,7 +105,7 @@ class AuditShipper:
         return Position(position.chain, gap.last, gap.hash)
 
     async def _ask(self, function: Any, *arguments: object) -> _Answer:
-        answer = msgspec.convert(await self._link.ask(function, *arguments), _Answer)
+        answer = msgspec.convert(await self._connection.ask(function, *arguments), _Answer)
         if answer.outcome == "fork":
             raise AuditRefused(
                 f"the fleet has another line {answer.seq} of this audit log: a copy of this gateway is running, or the log"

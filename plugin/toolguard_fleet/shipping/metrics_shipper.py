@@ -54,9 +54,9 @@ class MetricsShipper:
     """`step` sends one batch. Call it again at once while it returns true. `clock`: seconds of a monotonic clock."""
 
     def __init__(
-        self, link: GatewayConnection, state_dir: Path, path: Path, clock: Callable[[], float] = time.monotonic
+        self, connection: GatewayConnection, state_dir: Path, path: Path, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._link = link
+        self._connection = connection
         self._reader = MetricsReader(path, state_dir)
         self._standings = StandingCopies(state_dir)
         self._clock = clock
@@ -66,14 +66,14 @@ class MetricsShipper:
         self.progress = MetricsProgress()
 
     async def step(self) -> bool:
-        """Whether there may be more to send right now. Raises `StoreError`, `OSError`, and what `GatewayConnection.ask` raises; then
-        nothing is assumed about what the database has."""
+        """Whether there may be more to send right now. Raises `FleetError`, `StoreError`, `OSError`; then nothing is
+        assumed about what the database has."""
         known, self._known = self._known, None
         stream = await asyncio.to_thread(self._reader.stream)
         if stream is None:
             return False
         if known is None or known[0] != stream.name:
-            known = stream.name, msgspec.convert(await self._link.ask(_HEAD, stream.name), _Stored)
+            known = stream.name, msgspec.convert(await self._connection.ask(_HEAD, stream.name), _Stored)
         stored = known[1]
         rows = await asyncio.to_thread(self._reader.after, stream, stored.calls, stored.verdicts, ROWS)
         if rows.calls or rows.verdicts:
@@ -85,7 +85,7 @@ class MetricsShipper:
 
     async def _record(self, stream: Stream, rows: Rows) -> _Stored:
         sent = Jsonb({"stream": stream.name, "calls": rows.calls, "verdicts": rows.verdicts}, dumps=msgspec.json.encode)
-        stored = msgspec.convert(await self._link.ask(_RECORD, sent), _Stored)
+        stored = msgspec.convert(await self._connection.ask(_RECORD, sent), _Stored)
         self.progress.sent += len(rows.calls) + len(rows.verdicts)
         self._turns = TURNS
         return stored
@@ -94,7 +94,7 @@ class MetricsShipper:
         """Whether there is more to sum. The database decides which gateway leads."""
         if not self._turns or self._clock() - self._summed_at < SUM_SECONDS:
             return False
-        answer: dict[str, Any] = await self._link.ask(_SUM_UP)
+        answer: dict[str, Any] = await self._connection.ask(_SUM_UP)
         self.progress.summed += answer["moved"]
         if not answer["more"]:
             self._summed_at = self._clock()
@@ -106,6 +106,6 @@ class MetricsShipper:
             return
         changed = await asyncio.to_thread(self._standings.changed)
         if changed:
-            await self._link.ask(_STANDINGS, Jsonb(changed, dumps=msgspec.json.encode))
+            await self._connection.ask(_STANDINGS, Jsonb(changed, dumps=msgspec.json.encode))
             self._standings.sent(changed)
         self._copied_at = self._clock()

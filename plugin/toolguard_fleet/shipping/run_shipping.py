@@ -70,18 +70,18 @@ async def run_shipping(
     retried, never raised."""
     async with asyncio.TaskGroup() as group:
         if settings.audit:
-            link = GatewayConnection(connect("audit"), gateway.id, gateway.token, settings.answer)
-            shipper = AuditShipper(link, state_dir)
-            group.create_task(_run("audit", link, shipper, settings, stop, report))
+            connection = GatewayConnection(connect("audit"), gateway.id, gateway.token, settings.answer)
+            shipper = AuditShipper(connection, state_dir)
+            group.create_task(_run("audit", connection, shipper, settings, stop, report))
         if settings.metrics and settings.metrics_path:
-            link = GatewayConnection(connect("metrics"), gateway.id, gateway.token, settings.answer)
-            other = MetricsShipper(link, state_dir, settings.metrics_path)
-            group.create_task(_run("metrics", link, other, settings, stop, report))
+            connection = GatewayConnection(connect("metrics"), gateway.id, gateway.token, settings.answer)
+            other = MetricsShipper(connection, state_dir, settings.metrics_path)
+            group.create_task(_run("metrics", connection, other, settings, stop, report))
 
 
 async def _run(
     name: str,
-    link: GatewayConnection,
+    connection: GatewayConnection,
     shipper: AuditShipper | MetricsShipper,
     settings: ShippingSettings,
     stop: asyncio.Event,
@@ -93,7 +93,7 @@ async def _run(
             more = await shipper.step()
         except Exception as error:  # noqa: BLE001 - a bug here must not end the shipping for good
             failures += 1
-            await link.close()
+            await connection.close()
             report(ShippingReport(name, _in_one_line(error), shipper.progress.sent, shipper.progress.behind))
             await _wait(stop, _retry_after(error, failures))
             continue
@@ -105,9 +105,9 @@ async def _run(
         pause = settings.pause * random.uniform(0.75, 1.25)  # noqa: S311 - so that gateways do not ask in step
         idle += pause
         if idle > IDLE_CLOSES:
-            await link.close()
+            await connection.close()
         await _wait(stop, pause)
-    await link.close()
+    await connection.close()
 
 
 def _retry_after(error: Exception, failures: int) -> float:
