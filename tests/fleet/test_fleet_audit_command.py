@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from cli_stage import toolguard
 
 from audit_logs import event, log_with
 from fleet_database import OWNER, FleetDatabase
 from shipping_runs import ship_audit
 from toolguard_engine.stores import open as stores
+from toolguard_fleet.shipping.audit_shipper import AuditRefused
 
 
 def run(state: Path, database: FleetDatabase, *words: str, code: int = 0) -> str:
@@ -49,3 +51,26 @@ def test_a_changed_database_is_an_error(database: FleetDatabase, tmp_path: Path)
     (chain,) = data(tmp_path, database, "verify", code=1)["chains"]
     assert (chain["error"], chain["intact"]) == ("line 2 does not fit its hash", False)
     assert "1 line before that are unchanged" in run(tmp_path, database, "verify", code=1)
+
+
+def test_a_gateway_in_quarantine_is_listed_and_admitted_again(database: FleetDatabase, tmp_path: Path) -> None:
+    gateway, owner = database.gateway(), ("--dsn", database.dsn(OWNER), "--state-dir", tmp_path)
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        log_with(folder, 1)
+    ship_audit(database, gateway, one)
+    lines = (one / "toolguard" / "audit.jsonl").read_bytes()
+    log_with(one, 1)
+    ship_audit(database, gateway, one)
+    (other / "toolguard" / "audit.jsonl").write_bytes(lines)
+    (other / "toolguard" / "audit.head").unlink()
+    log_with(other, 1)
+    with pytest.raises(AuditRefused):
+        ship_audit(database, gateway, other)
+    shown = toolguard("fleet", "gateways", *owner).stdout
+    assert "quarantined" in shown
+    assert "a copy of it ran" in shown
+    (chain,) = data(tmp_path, database, "verify", code=1)["chains"]
+    assert chain["forked"] == 2
+    assert toolguard("fleet", "admit", gateway.id, *owner).returncode == 0
+    assert "quarantined" not in toolguard("fleet", "gateways", *owner).stdout

@@ -242,6 +242,19 @@ def test_a_leader_that_is_killed_in_the_middle_changes_nothing(
     assert sums_equal_rows(owner)
 
 
+def test_maintenance_does_not_wait_for_a_gateway_that_leads_for_ever(
+    database: FleetDatabase, owner: Connection, gateway: Gateway
+) -> None:
+    login = database.gateway_login()
+    send(login, gateway, [one_call(1)])
+    login.execute("BEGIN")
+    sum_up(login, gateway)
+    assert owner.execute("SELECT fleet.maintain_sums()").fetchone() == ({"summed_parts": 0},)
+    login.execute("ROLLBACK")
+    assert owner.execute("SELECT fleet.maintain_sums()").fetchone() == ({"summed_parts": 1},)
+    assert sums_equal_rows(owner)
+
+
 def test_rows_that_arrive_while_one_leads_are_summed_next(
     database: FleetDatabase, owner: Connection, gateway: Gateway
 ) -> None:

@@ -147,9 +147,10 @@ BEGIN
     PERFORM fleet.gateway_of(p_gateway, p_token);
     IF p_chain IS NULL OR p_chain !~ '^[0-9a-f]{64}$' OR p_first IS NULL OR p_first NOT BETWEEN 1 AND 1e15::bigint
         OR p_lines IS NULL OR array_ndims(p_lines) <> 1 OR array_lower(p_lines, 1) <> 1 OR cardinality(p_lines) > 1000
-        OR array_position(p_lines, NULL) IS NOT NULL OR cardinality(p_lines) = 0
+        OR array_position(p_lines, NULL) IS NOT NULL OR cardinality(p_lines) = 0 OR pg_column_size(p_lines) > 4194304
     THEN
-        RAISE EXCEPTION 'a chain, the number of its first line and 1 to 1,000 lines are needed' USING ERRCODE = '22023';
+        RAISE EXCEPTION 'a chain, the number of its first line and 1 to 1,000 lines of at most 4 MiB are needed'
+            USING ERRCODE = '22023';
     END IF;
     SELECT p_first + n - 1 INTO v_seq FROM unnest(p_lines) WITH ORDINALITY AS each (line, n)
     WHERE octet_length(line) > 65536 ORDER BY n LIMIT 1;

@@ -157,8 +157,9 @@ BEGIN
     PERFORM fleet.gateway_of(p_gateway, p_token);
     IF v_stream IS NULL OR v_stream !~ '^[0-9a-f]{16}$' OR jsonb_typeof(v_calls) <> 'array'
         OR jsonb_typeof(v_verdicts) <> 'array' OR jsonb_array_length(v_calls) > 1000 OR jsonb_array_length(v_verdicts) > 1000
+        OR pg_column_size(p_rows) > 4194304
     THEN
-        RAISE EXCEPTION 'a stream and at most 1,000 calls and verdicts are needed' USING ERRCODE = '22023';
+        RAISE EXCEPTION 'a stream and at most 1,000 calls and verdicts of 4 MiB are needed' USING ERRCODE = '22023';
     END IF;
     SELECT * INTO v_head FROM fleet.metric_head WHERE gateway = p_gateway AND stream = v_stream FOR UPDATE;
     IF NOT FOUND THEN
@@ -329,8 +330,9 @@ DECLARE
     v_moved bigint := 0;
     v_now timestamptz := clock_timestamp();
 BEGIN
-    SELECT * INTO v_kept FROM fleet.summing FOR UPDATE;
-    WHILE EXISTS (SELECT FROM fleet.call_part) OR EXISTS (SELECT FROM fleet.verdict_part) LOOP
+    SELECT * INTO v_kept FROM fleet.summing;
+    PERFORM FROM fleet.summing FOR UPDATE SKIP LOCKED; -- not while a gateway leads, however long it takes
+    WHILE FOUND AND (EXISTS (SELECT FROM fleet.call_part) OR EXISTS (SELECT FROM fleet.verdict_part)) LOOP
         v_moved := v_moved + fleet.move_parts(50000);
         EXIT WHEN v_moved > 1000000;
     END LOOP;

@@ -56,8 +56,8 @@ class AuditShipper:
         self.progress = AuditProgress()
 
     async def step(self) -> bool:
-        """Whether something was sent. Raises `AuditRefused`, `FleetError`, `OSError`; then nothing is assumed about what the
-        database has."""
+        """Whether something was sent, so that there may be more. Raises `AuditRefused`, `FleetError`, `OSError`; then nothing
+        is assumed about what the database has."""
         position, self._position = self._position, None
         if position is None:
             position = await self._located()
@@ -69,7 +69,7 @@ class AuditShipper:
             self._position = position
             return False
         self._position = await (self._skip(position, batch.gap) if batch.gap else self._append(position, batch))
-        return True
+        return self._position is not None  # otherwise the database is asked again after a pause
 
     def _behind(self, position: Position) -> int:
         last = self._reader.last()

@@ -74,14 +74,15 @@ class MetricsShipper:
             return False
         if known is None or known[0] != stream.name:
             known = stream.name, msgspec.convert(await self._connection.ask(_HEAD, stream.name), _Stored)
-        stored = known[1]
+        stored = before = known[1]
         rows = await asyncio.to_thread(self._reader.after, stream, stored.calls, stored.verdicts, ROWS)
         if rows.calls or rows.verdicts:
             stored = await self._record(stream, rows)
         self._known = stream.name, stored
         self.progress.behind = stream.calls - stored.calls if len(rows.calls) == ROWS else 0
         await self._copy_standings()
-        return await self._sum_up() or ROWS in (len(rows.calls), len(rows.verdicts))
+        has_more = ROWS in (len(rows.calls), len(rows.verdicts)) and stored != before
+        return await self._sum_up() or has_more
 
     async def _record(self, stream: Stream, rows: Rows) -> _Stored:
         sent = Jsonb({"stream": stream.name, "calls": rows.calls, "verdicts": rows.verdicts}, dumps=msgspec.json.encode)
@@ -99,7 +100,7 @@ class MetricsShipper:
         if not answer["more"]:
             self._summed_at = self._clock()
             self._turns = 0 if answer["led"] else self._turns - 1
-        return bool(answer["more"])
+        return bool(answer["more"] and answer["moved"])
 
     async def _copy_standings(self) -> None:
         if self._clock() - self._copied_at < STANDING_SECONDS:
