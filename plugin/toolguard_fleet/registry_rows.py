@@ -39,7 +39,7 @@ class FleetGateway(msgspec.Struct, frozen=True):
 
     id: str
     team: str
-    state: Literal["new", "admitted", "revoked", "left"]
+    state: Literal["new", "admitted", "quarantined", "revoked", "left"]
     host: str
     version: str
     joined: float

@@ -75,5 +75,6 @@ class FleetGroup(LazyGroup):
         "admit": _listed("fleet_admit", "Let a gateway that joined take part."),
         "revoke": _listed("fleet_revoke", "Shut a gateway out, for good."),
         "approvers": _listed("fleet_approvers", "List, add and revoke the persons of the fleet."),
+        "audit": _listed("fleet_audit", "Read and verify the audit logs of the gateways."),
         "maintain": _listed("fleet_maintain", "Create and drop partitions; close what is over."),
     }

@@ -21,8 +21,17 @@ def gateway_lines(found: list[FleetGateway]) -> list[Line]:
     if not found:
         return [Line("info", "no gateway has joined")]
     rows = [_gateway_row(each) for each in found]
+    copied = [
+        Line("error", f"{each.id}: a copy of it ran, or its audit log was rewritten; once that is clear, admit it again")
+        for each in found
+        if each.state == "quarantined"
+    ]
     waiting = [each.id for each in found if each.state == "new"]
-    return [*tables.table(GATEWAY_HEAD, rows), *(Line("next", f"toolguard fleet admit {each}") for each in waiting[:3])]
+    return [
+        *tables.table(GATEWAY_HEAD, rows),
+        *copied,
+        *(Line("next", f"toolguard fleet admit {each}") for each in waiting[:3]),
+    ]
 
 
 def gateway_data(each: FleetGateway) -> dict[str, Any]:
