@@ -89,7 +89,11 @@ class Protected:
 @lru_cache(maxsize=8)
 def of(host: Host) -> Protected:
     host = replace(
-        host, config_path=plain(host.config_path), guarded=tuple(map(plain, host.guarded)), metrics=plain(host.metrics)
+        host,
+        config_path=plain(host.config_path),
+        guarded=tuple(map(plain, host.guarded)),
+        metrics=plain(host.metrics),
+        secrets=tuple(map(plain, host.secrets)),
     )
     home = plain(host.home).rstrip("/") or "/~"
     state = plain(host.state_dir).rstrip("/") or f"{home}/.openclaw"
@@ -110,14 +114,15 @@ def of(host: Host) -> Protected:
     starts |= dict.fromkeys([f"{folder}/{making}".lower()] if making else [])
     tops = dict.fromkeys("/" + "/".join(_parts(path.lower())) for path in roots)
     last = {_parts(path)[-1].lower() for path in (state, config, *host.guarded, *beside[:1])}
-    secret_tails = [_parts(path)[-2:] for path in secrets]
+    read_by_nobody = [*secrets, *host.secrets]
+    secret_tails = [_parts(path)[-2:] for path in read_by_nobody]
     tails = [(each, *tail) for each in names for tail in (("toolguard",), ("extensions", "toolguard"), *zip(CONFIG_NAMES))]
     tails += [tail for path in beside if (tail := _parts(path)[-2:])[0] in names]
     return Protected(
         home, state, config,
         tuple(map(_parts, roots)),
         tuple(map(_parts, places)),
-        tuple(map(_parts, [*(f"{folder}/toolguard/key" for folder in states), *secrets])),
+        tuple(map(_parts, [*(f"{folder}/toolguard/key" for folder in states), *read_by_nobody])),
         tuple(tails),
         tuple(secret_tails),
         tuple(last),
