@@ -305,8 +305,6 @@ def test_the_address_of_a_notification_target_is_not_read(tool: str, params: dic
     assert self_protection.judge(Call(tool, params), NOTIFYING) is not None
 
 
-@pytest.mark.parametrize(
-    "command", ["ls ~/.config/toolguard", "cat ~/bin/tell", "cat ~/.config/ntfy-url"]
-)
+@pytest.mark.parametrize("command", ["ls ~/.config/toolguard", "cat ~/bin/tell", "cat ~/.config/ntfy-url"])
 def test_what_is_beside_an_address_may_be_read(command: str) -> None:
     assert self_protection.judge(Call("exec", {"command": command}), NOTIFYING) is None

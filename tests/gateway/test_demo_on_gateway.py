@@ -71,13 +71,13 @@ def test_it_answers_itself_without_a_terminal(scratch: Path) -> None:
     assert process.returncode == 0, errors
     data = json.loads(output)["data"]
     assert {name: data[name] for name in ("decision", "where", "ran", "answer")} == {
-        "decision": "used",
+        "decision": "approved",
         "where": "demo",
         "ran": True,
         "answer": "I deleted the folder.",
     }
     assert "It permanently deletes a folder" in errors
-    assert list(scratch.iterdir()) == []
+    assert list(scratch.glob("toolguard-*")) == []
 
 
 ANSWERS = [("approve", True, "the call ran once"), ("deny", False, "denied: the call did not run")]
@@ -90,7 +90,7 @@ def test_the_command_that_it_names_answers_it_elsewhere(scratch: Path, word: str
         output, errors = process.communicate(timeout=LIMIT)
     assert (process.returncode, said in output) == (0, True), output + errors
     assert ("I deleted the folder." in output) is ran
-    assert list(scratch.iterdir()) == []
+    assert list(scratch.glob("toolguard-*")) == []
 
 
 def test_it_is_answered_where_it_runs(scratch: Path) -> None:
@@ -112,4 +112,4 @@ def test_it_cleans_up_when_it_is_ended(scratch: Path) -> None:
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=LIMIT)
     assert process.returncode != 0
-    assert list(scratch.iterdir()) == []
+    assert list(scratch.glob("toolguard-*")) == []

@@ -50,7 +50,7 @@ def run(
     ] = "",
     as_json: bool = False,
 ) -> Result:
-    """Watch a real gateway loop, and the guard break the loop; or answer a held call.
+    """Watch the guard end a loop on a real gateway, or answer a held call.
 
     With --hold, an agent tries to delete a folder that was made for this, and the call waits for you: answer in the same
     terminal or in another one. Then the agent is resumed and the call runs, or it is denied and does not.
