@@ -367,8 +367,11 @@ class Decided(Wire, frozen=True, tag="decided"):
     decision: Literal["approve", "deny"]
 
 
-class Pong(Wire, frozen=True, tag="pong"):
+class Pong(Wire, frozen=True, tag="pong", omit_defaults=True):
+    """`entered`: what the gateway's own prompt brought is in the ledger now; nobody had decided otherwise."""
+
     id: Id
+    entered: bool = False
 
 
 class Error(Wire, frozen=True, tag="error"):
