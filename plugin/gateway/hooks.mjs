@@ -501,15 +501,27 @@ export class Hooks {
   }
 
   /**
+   * A run before its first request, when its model is known: a limit on a model also ends the first run of a session.
+   * @param {any} _event of `before_agent_run`
+   * @param {any} ctx
+   */
+  async modelChosen(_event, ctx) {
+    const model = { provider: named(ctx?.modelProviderId), model: named(ctx?.modelId) };
+    const text = model.model && (await this.#mayBegin(ctx?.sessionKey, ctx?.agentId, ctx?.runId, model));
+    return text ? { outcome: "block", reason: "limit.reached", message: text } : { outcome: "pass" };
+  }
+
+  /**
    * Why no run may begin here; empty if one may, or if the engine does not answer: then its calls meet the fail mode.
    * @param {string | undefined} session
    * @param {string | undefined} agent
    * @param {string | undefined} run
+   * @param {{ provider?: string, model?: string }} [model] that it will use
    */
-  async #mayBegin(session, agent, run) {
+  async #mayBegin(session, agent, run, model = {}) {
     const known = session ?? "";
     const answer = await this.#engine.ask({
-      type: "message", run: run ?? "", agent: agent || agentOf(known), session: known, calls: [],
+      type: "message", run: run ?? "", agent: agent || agentOf(known), session: known, calls: [], ...model,
     });
     return typeof answer?.stop === "string" ? answer.stop : "";
   }
@@ -563,6 +575,11 @@ export class Hooks {
     this.#trace.ended(id);
     this.#engine.note({ type: "run-end", run: id, session: run?.session ?? "" });
   }
+}
+
+/** @param {unknown} value */
+function named(value) {
+  return typeof value === "string" ? value.slice(0, LONGEST_NAME) : "";
 }
 
 /**

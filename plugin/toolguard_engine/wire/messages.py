@@ -156,7 +156,8 @@ class MessageCall(msgspec.Struct, frozen=True):
 
 
 class Message(Place, frozen=True, tag="message"):
-    """The model wants to make these calls: does the run end first? Without calls: may this run begin? Answer: `Stopped`."""
+    """The model wants to make these calls: does the run end first? Without calls: may this run begin, with the model that is
+    named, or the one that the session used last? Answer: `Stopped`."""
 
     id: Id
     calls: Annotated[list[MessageCall], Meta(max_length=10_000)]
