@@ -490,25 +490,17 @@ export class Hooks {
   }
 
   /**
-   * A run before its first request to the model, however it began. A heartbeat ends in silence.
+   * A run before its first request to the model, however it began. A heartbeat ends in silence. The gateway says which model it
+   * will use (2026.9.6, its own runner), so that a limit on a model also covers the first run of a session. `before_agent_run`
+   * could block it as well, but then HTTP answers "internal error".
    * @param {any} _event of `before_agent_reply`
    * @param {any} ctx
    */
   async runBeginning(_event, ctx) {
-    const text = await this.#mayBegin(ctx?.sessionKey, ctx?.agentId, ctx?.runId);
+    const model = { provider: named(ctx?.modelProviderId), model: named(ctx?.modelId) };
+    const text = await this.#mayBegin(ctx?.sessionKey, ctx?.agentId, ctx?.runId, model.model ? model : {});
     if (!text) return undefined;
     return ctx?.trigger === "heartbeat" ? { handled: true } : { handled: true, reply: { text } };
-  }
-
-  /**
-   * A run before its first request, when its model is known: a limit on a model also ends the first run of a session.
-   * @param {any} _event of `before_agent_run`
-   * @param {any} ctx
-   */
-  async modelChosen(_event, ctx) {
-    const model = { provider: named(ctx?.modelProviderId), model: named(ctx?.modelId) };
-    const text = model.model && (await this.#mayBegin(ctx?.sessionKey, ctx?.agentId, ctx?.runId, model));
-    return text ? { outcome: "block", reason: "limit.reached", message: text } : { outcome: "pass" };
   }
 
   /**

@@ -63,11 +63,8 @@ function connectHooks(api, membership) {
   }
   if (isLimited(api.pluginConfig)) {
     on("before_dispatch", (event, ctx) => membership.core?.hooks.messageArriving(event, ctx));
-    // The gateway refuses these hooks, and says so in its log, to a plugin that is not given conversations.
-    if (isGivenConversation(api)) {
-      on("before_agent_reply", (event, ctx) => membership.core?.hooks.runBeginning(event, ctx));
-      on("before_agent_run", (event, ctx) => membership.core?.hooks.modelChosen(event, ctx) ?? { outcome: "pass" });
-    }
+    // The gateway refuses this hook, and says so in its log, to a plugin that is not given conversations.
+    if (isGivenConversation(api)) on("before_agent_reply", (event, ctx) => membership.core?.hooks.runBeginning(event, ctx));
   }
   const to = (/** @type {string} */ text) => membership.core?.trace.outgoing(text) ?? text;
   api.registerTextTransforms?.({ input: [{ from: TRACED, to }] });

@@ -1413,25 +1413,18 @@ describe("before a run begins", () => {
     assert.deepEqual(await hooks.runBeginning({}, { ...CTX, trigger: "heartbeat" }), { handled: true });
   });
 
-  test("a run whose model is chosen is blocked where the engine says so, and named", async () => {
+  test("the model that a run will use is named, if the gateway says which", async () => {
     const { engine, hooks } = gateway({ message: stop });
-    const ctx = { ...CTX, modelProviderId: "anthropic", modelId: "claude-9" };
-    assert.deepEqual(await hooks.modelChosen({}, ctx), { outcome: "block", reason: "limit.reached", message: stop.stop });
-    assert.deepEqual(engine.asked.map(({ provider, model, calls }) => [provider, model, calls]), [["anthropic", "claude-9", []]]);
+    await hooks.runBeginning({}, { ...CTX, modelProviderId: "anthropic", modelId: "claude-9" });
+    for (const modelId of [undefined, null, 5, {}, ""]) await hooks.runBeginning({}, { ...CTX, modelProviderId: "p", modelId });
+    const found = engine.asked.map(({ provider, model, calls }) => [provider, model, calls]);
+    assert.deepEqual(found, [["anthropic", "claude-9", []], ...Array(5).fill([undefined, undefined, []])]);
   });
-
-  for (const modelId of [undefined, null, 5, {}, ""])
-    test(`a run whose model is not known begins: ${JSON.stringify(modelId)}`, async () => {
-      const { engine, hooks } = gateway({ message: stop });
-      assert.deepEqual(await hooks.modelChosen({}, { ...CTX, modelId }), { outcome: "pass" });
-      assert.deepEqual(engine.asked, []);
-    });
 
   for (const [name, answer] of Object.entries({ "may begin": { type: "stopped" }, away: null, fails: { type: "error", error: "x" } }))
     test(`it begins where the engine says or is: ${name}`, async () => {
       const { hooks } = gateway(answer ? { message: answer } : {});
       assert.equal(await hooks.messageArriving({ content: "go on" }, CTX), undefined);
       assert.equal(await hooks.runBeginning({}, CTX), undefined);
-      assert.deepEqual(await hooks.modelChosen({}, { ...CTX, modelId: "m" }), { outcome: "pass" });
     });
 });

@@ -61,7 +61,7 @@ test("where metrics are wanted, two events more", (t) => {
   assert.deepEqual(more, ["model_call_ended", "message_received"]);
 });
 
-for (const [access, last] of /** @type {[boolean, string[]][]} */ ([[false, []], [true, ["before_agent_reply", "before_agent_run"]]]))
+for (const [access, last] of /** @type {[boolean, string[]][]} */ ([[false, []], [true, ["before_agent_reply"]]]))
   test(`where usage is limited, a run is asked about before it begins; conversation access: ${access}`, (t) => {
     const { api, hooks } = host(t, { limits: [{ per: "day", usd: 1 }] });
     api.config = { plugins: { entries: { toolguard: { hooks: { allowConversationAccess: access } } } } };
