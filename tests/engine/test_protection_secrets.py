@@ -293,6 +293,9 @@ ADDRESS_READS: list[tuple[str, dict[str, Any]]] = [
             "base64 < ~/.config/toolguard/ntfy-url",
             "grep -r ntfy ~/.config/toolguard",
             "tar cf - ~/.config/toolguard",
+            "find ~/.config -name 'ntfy*' -exec cat {} +",
+            "find ~/.config -iname ntfy-url | xargs cat",
+            "git -C ~/.config/toolguard diff --no-index /dev/null ntfy-url",
             "python3 -c \"print(open('/home/ada/.config/toolguard/ntfy-url').read())\"",
             "ln -s ~/.config/toolguard/ntfy-url /tmp/x",
         ]

@@ -62,7 +62,8 @@ class Protected:
     `starts`, `tops`: places and roots as lower-case text; `names`: one of them is in every protected path from an unknown
     folder.
     `tails`: ends of paths that are sufficient whatever the folder; `secret_tails`: those of secrets.
-    `kept`: the names of the metrics file and the files beside it, the token first. `above`: folders that contain it.
+    `kept`: the names of the metrics file and the files beside it, the token first, and of the host's secrets.
+    `secret_names`: those of the token and the secrets. `above`: folders that contain the metrics file.
     `making`: prefix of a token file that is being written. `marks`: names that hardly anything else has.
     `links`: folders that are links, in lower case, and their targets.
     """
@@ -80,6 +81,7 @@ class Protected:
     tops: tuple[str, ...]
     names: tuple[str, ...]
     kept: tuple[str, ...]
+    secret_names: tuple[str, ...]
     above: tuple[str, ...]
     making: str
     marks: tuple[str, ...]
@@ -129,7 +131,8 @@ def of(host: Host) -> Protected:
         tuple(starts),
         tuple(tops),
         (*map(str.lower, names), *CONFIG_NAMES, *((name.lower(),) if name else ())),
-        tuple(path.rpartition("/")[2] for path in (*secrets, *beside)),
+        tuple(path.rpartition("/")[2] for path in (*secrets, *beside, *host.secrets)),
+        tuple(path.rpartition("/")[2] for path in (*secrets[:1], *host.secrets)),
         tuple(path for path in above if path not in states),
         making,
         (*map(str.lower, names), *CONFIG_NAMES, "toolguard"),
