@@ -3,7 +3,8 @@
 `ORDERS` defines, for each setting that can weaken the guard, in which direction it does. `NEUTRAL` names all others.
 
 Invariants: settings are never weaker than themselves; stricter ones are never reported; if neither of two values is weaker,
-they guard equally. Each can be weaker than the other only in lists and maps, which may name different things.
+they guard equally. Each can be weaker than the other only in lists and maps, which may name different things, and in the
+paths of files that say who may do something.
 """
 
 from __future__ import annotations
@@ -159,6 +160,20 @@ class Demands(_Names):
         return f"no longer names {_names(self._set(old) - self._set(new))}"
 
 
+class Trusted:
+    """The path of a file that limits who may do something; empty: no limit. Any other file is weaker, since what is in it is
+    not known here."""
+
+    def fits(self, value: Value) -> bool:
+        return isinstance(value, str)
+
+    def weaker(self, old: Value, new: Value) -> bool:
+        return bool(old) and new != old
+
+    def words(self, old: Value, new: Value) -> str:
+        return f"changed from {shown(old)} to {shown(new or None)}"
+
+
 class RiskMap:
     """The risk level of single tools. A tool without one is rated by the guard, which counts as stricter than all levels
     but CRITICAL."""
@@ -243,6 +258,8 @@ ORDERS: Mapping[str, Order] = {
     "approval.agentTool": _OFF,
     "approval.answerLinks": _OFF,
     "approval.answerLinkMs": _MORE_IS_WEAKER,
+    "approval.signers": Trusted(),
+    "approval.revokedSigners": Trusted(),
     "metrics.dashboard.hosts": Exempts(),  # names that the page accepts, and where links lead
     "pinParams": Listed("always", "approved"),
     "logLevel": Listed(("debug", "info", "warn"), "error"),  # the gateway's log lacks the guard's warnings

@@ -33,11 +33,14 @@ class HeldCalls:
     def open(self, hello: messages.Hello, config: Config) -> Approvals:
         state_dir = Path(hello.state_dir)
         named = conflicts.store_path(config)
-        nonces = stores.held_calls(state_dir, call_log.resolve(named, state_dir) if named else None, hello.gateway)
+        approval = config.approval
+        signers = stores.signers(state_dir, approval.signers, approval.revoked_signers) if approval.is_signed else None
+        place = call_log.resolve(named, state_dir) if named else None
+        nonces = stores.held_calls(state_dir, place, hello.gateway, signers)
         self.path = nonces.path
-        wake, native = config.approval.wake, config.approval.mode == "native"
+        wake, native = approval.wake, approval.mode == "native"
         self._wakes = Wakes(nonces, self._clock.time, self._queue, self._output.send_all, wake=wake, native=native)
-        return Approvals(nonces, stores.grants(state_dir), self._clock.time)
+        return Approvals(nonces, stores.grants(state_dir), self._clock.time, signers)
 
     @property
     def next(self) -> float:

@@ -106,10 +106,15 @@ class ParkedCalls:
             self._outbox.event("hold-again", call, verdict, nonce=entry.nonce)
         prompt = (
             prompt_for(entry, self._state.setup.clock().timestamp())
-            if verdict.decision == "hold" and entry and entry.whole and parked.message.native
+            if verdict.decision == "hold" and entry and entry.whole and self._may_prompt(parked)
             else None
         )
         return self._verdicts.refuse(parked.message.id, call, verdict, entry.nonce if entry else "", prompt)
+
+    @staticmethod
+    def _may_prompt(parked: ParkedCall) -> bool:
+        """A yes in the gateway's own prompt carries no signature, and the gateway would let the call run by itself."""
+        return parked.message.native and not parked.config.approval.is_signed
 
     def _let_run(self, parked: ParkedCall, settled: Settled) -> messages.Wire:
         call, entry = parked.call, settled.entry

@@ -30,11 +30,13 @@ class KillSwitchState(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Presented:
-    """The result for a call that needs approval. `outcome`: `used` (it may run, once), `pending` or `denied`."""
+    """The result for a call that needs approval. `outcome`: `used` (it may run, once), `pending` or `denied`; `expired`: its
+    approval does not count, and `refusal` says why."""
 
     outcome: Status
     entry: HeldCall
     fresh: bool = False
+    refusal: str = ""
 
 
 class PolicyError(StoreError):
