@@ -33,6 +33,24 @@ WrongUsage: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__nam
 PROGRAM = "toolguard"
 BEHIND = ("--state-dir", "--config", "--json", "--yes", "-y")
 _FORMAL = re.compile(r"^Invalid value(?: for '?(.*?)'?)?: ")
+_PLAINER = tuple(
+    (re.compile(form, re.IGNORECASE), words)
+    for form, words in (
+        (r"(?:Input should be a valid integer|'[^']*' is not a valid (?:int|integer)\b).*", "must be a whole number"),
+        (r"(?:Input should be a valid number|'[^']*' is not a valid float\b).*", "must be a number"),
+        (r"Input should be greater than or equal to (\S+)", r"must be at least \1"),
+        (r"Input should be less than or equal to (\S+)", r"must be at most \1"),
+        (r"\S+ is not in the range (-?\d+)<=x<=(-?\d+)", r"must be from \1 to \2"),
+        (r"\S+ is not in the range x>=(-?\d+)", r"must be at least \1"),
+        (r"got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"unexpected: \1"),
+        (r"^(?:missing argument|missing parameter:?) '?([^']*)'?", r"\1 is missing"),
+        (r"^option '?([^' ]+)'? requires an argument", r"\1 needs a value"),
+        (r"^option '?([^' ]+)'? does not take a value", r"\1 takes no value"),
+        (r"\s*<(?:str|int|int range|float|path|list\[str\])>", ""),
+    )
+)
+"""What the option parser says, in several of its releases, and the same in words that need no Python."""
+
 GROUPS = ("audit", "config", "rules", "constraints", "notify")
 
 INSTALLS = "Complete commands, options and nonces on Tab: bash, zsh or fish; your login shell by default."
@@ -110,6 +128,8 @@ def _parsed(arguments: list[str]) -> int:
 def _sentence(message: str) -> str:
     """What the option parser says, as the other errors are written: `--port: must be ...`."""
     text = _FORMAL.sub(lambda found: f"{found[1]}: " if found[1] else "", message.removesuffix("."), count=1)
+    for form, words in _PLAINER:
+        text = form.sub(words, text, count=1)
     return text[:1].lower() + text[1:] if text[1:2].islower() else text
 
 

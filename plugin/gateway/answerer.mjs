@@ -36,9 +36,10 @@ export class Answerer {
    * @param {string} nonce
    * @param {"approve" | "deny"} decision
    * @param {{ session: string, id: string }} prompt the call that is asked about
-   * @param {() => boolean} isOpen whether the prompt still waits
+   * @param {() => boolean} isOpen whether the prompt still waits for this decision
+   * @param {() => Promise<boolean>} [confirm] called once, right before the answer: whether the decision still holds
    */
-  async answer(nonce, decision, { session, id }, isOpen) {
+  async answer(nonce, decision, { session, id }, isOpen, confirm = async () => true) {
     /** @type {{ request: Function, end: () => unknown } | undefined} */
     let client;
     try {
@@ -46,7 +47,7 @@ export class Answerer {
       for (let tries = 0; tries < TRIES && isOpen(); tries += 1) {
         const listed = await client.request("plugin.approval.list", {});
         const found = promptsOf(listed).find(({ request }) => request?.toolCallId === id && request?.sessionKey === session);
-        if (found) return void (await client.request("plugin.approval.resolve", { id: found.id, decision: DECISIONS[decision] }));
+        if (found) return void ((await confirm()) && (await client.request("plugin.approval.resolve", { id: found.id, decision: DECISIONS[decision] })));
         await pause(PAUSE_MS);
       }
       if (isOpen()) throw new Error("the gateway does not list it");

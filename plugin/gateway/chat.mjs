@@ -17,6 +17,9 @@ const OWNER_ONLY = "Only the owner of this gateway may use this command.";
 const ALONE = new Set(["pending", "accept"]);
 const WITH_NONCE = new Set(["approve", "deny", "revive"]);
 const SWITCHED = new Set(["on", "off"]);
+const FOR_A_WHILE = new Set(["for", "--for"]);
+const ONCE_ONLY = "Nothing was approved. In chat, a call can only be approved once: /toolguard approve NONCE. To allow exactly this call for a while, \
+use `toolguard approve NONCE --for 1d` in a terminal, or \"Always allow this\" on the dashboard; both show what it would cover.";
 const NO_ANSWER = "The guard is not answering. Run `toolguard doctor` in a terminal.";
 
 /**
@@ -42,6 +45,7 @@ async function answered(engine, ctx) {
   if (ctx?.senderIsOwner !== true) return { text: OWNER_ONLY, isError: true };
   const [action = "", nonce = "", ...why] = String(ctx.args ?? "").trim().split(/\s+/);
   if (!isComplete(action, nonce)) return { text: USAGE };
+  if (action === "approve" && FOR_A_WHILE.has((why[0] ?? "").toLowerCase())) return { text: ONCE_ONLY.replaceAll("NONCE", nonce.slice(0, 64)), isError: true };
   const session = action === "checkpoint" && typeof ctx.sessionKey === "string" ? { session: ctx.sessionKey.slice(0, LONGEST) } : {};
   const by = [ctx.channel, ctx.senderId].filter(Boolean).join(":") || "owner";
   const answer = await engine?.ask({

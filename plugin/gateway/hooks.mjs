@@ -490,12 +490,15 @@ export class Hooks {
   }
 
   /**
-   * A run before its first request to the model, however it began. A heartbeat ends in silence.
+   * A run before its first request to the model, however it began. A heartbeat ends in silence. The gateway says which model it
+   * will use (2026.9.6, its own runner), so that a limit on a model also covers the first run of a session. `before_agent_run`
+   * could block it as well, but then HTTP answers "internal error".
    * @param {any} _event of `before_agent_reply`
    * @param {any} ctx
    */
   async runBeginning(_event, ctx) {
-    const text = await this.#mayBegin(ctx?.sessionKey, ctx?.agentId, ctx?.runId);
+    const model = { provider: named(ctx?.modelProviderId), model: named(ctx?.modelId) };
+    const text = await this.#mayBegin(ctx?.sessionKey, ctx?.agentId, ctx?.runId, model.model ? model : {});
     if (!text) return undefined;
     return ctx?.trigger === "heartbeat" ? { handled: true } : { handled: true, reply: { text } };
   }
@@ -505,11 +508,12 @@ export class Hooks {
    * @param {string | undefined} session
    * @param {string | undefined} agent
    * @param {string | undefined} run
+   * @param {{ provider?: string, model?: string }} [model] that it will use
    */
-  async #mayBegin(session, agent, run) {
+  async #mayBegin(session, agent, run, model = {}) {
     const known = session ?? "";
     const answer = await this.#engine.ask({
-      type: "message", run: run ?? "", agent: agent || agentOf(known), session: known, calls: [],
+      type: "message", run: run ?? "", agent: agent || agentOf(known), session: known, calls: [], ...model,
     });
     return typeof answer?.stop === "string" ? answer.stop : "";
   }
@@ -563,6 +567,11 @@ export class Hooks {
     this.#trace.ended(id);
     this.#engine.note({ type: "run-end", run: id, session: run?.session ?? "" });
   }
+}
+
+/** @param {unknown} value */
+function named(value) {
+  return typeof value === "string" ? value.slice(0, LONGEST_NAME) : "";
 }
 
 /**

@@ -85,7 +85,19 @@ export function factsOf(state, config, settings, guarded = []) {
   const base = process.env.OPENCLAW_HOME || home;
   const metrics = path.startsWith("~/") ? join(base, path.slice(2)) : posix.resolve(base, path);
   const store = typeof settings?.storePath === "string" ? settings.storePath.replace(/^~\/\.openclaw(?=\/)/, state) : "";
-  return { home, state, config, metrics, guarded: [...guarded, store.replace(/^~(?=\/)/, home)].filter(Boolean) };
+  const own = [store, ...secretsOf(settings)].map((each) => each.replace(/^~(?=\/)/, home));
+  return { home, state, config, metrics, guarded: [...guarded, ...own].filter((each) => each.startsWith("/")) };
+}
+
+/**
+ * The files with the addresses and secrets of notification targets.
+ * @param {any} settings the plugin's entry
+ * @returns {string[]}
+ */
+function secretsOf(settings) {
+  const targets = settings?.notify?.targets;
+  const found = targets && typeof targets === "object" ? Object.values(targets).flatMap((each) => [each?.urlFile, each?.secretFile]) : [];
+  return found.filter((each) => typeof each === "string");
 }
 
 /**

@@ -6,6 +6,11 @@ import { part } from "./runs.mjs";
 
 /** @typedef {import("./runs.mjs").Run} Run */
 /** @typedef {import("./runs.mjs").Runs} Runs */
+/**
+ * A prompt that is shown. `decision`: the last one that a person took elsewhere; `passing`: it is passed on; `used`: the
+ * approval is used up for it, so that it can no longer be withdrawn.
+ * @typedef {{ session: string, id: string, decision?: "approve" | "deny", passing?: Promise<void>, used?: boolean }} Prompt
+ */
 
 const LONGEST_MS = 600_000;
 /** The ledger's outcome for each way a prompt ends. @type {Record<string, string>} */
@@ -22,7 +27,7 @@ export class Prompts {
   /** @type {WeakSet<Run>} runs in which nobody can be asked */
   #alone = new WeakSet();
   #answerer;
-  /** @type {Map<string, { session: string, id: string }[]>} the calls that are asked about, by nonce */
+  /** @type {Map<string, Prompt[]>} the calls that are asked about, by nonce */
   #open = new Map();
 
   /**
@@ -44,7 +49,32 @@ export class Prompts {
   decided(nonce, decision) {
     const open = this.#open.get(nonce) ?? [];
     for (const prompt of decision === "approve" ? open.slice(0, 1) : [...open])
-      void this.#answerer?.answer(nonce, decision, prompt, () => this.#open.get(nonce)?.includes(prompt) === true);
+      prompt.passing = this.#passOn(nonce, decision, prompt);
+  }
+
+  /**
+   * One decision after the other, and only the last one: of a yes and a no within a second, both would reach the prompt.
+   * @param {string} nonce
+   * @param {"approve" | "deny"} decision
+   * @param {Prompt} prompt
+   */
+  async #passOn(nonce, decision, prompt) {
+    prompt.decision = decision;
+    await prompt.passing;
+    const isTooLate = () => decision === "deny" && prompt.used === true;
+    const counts = () => prompt.decision === decision && !isTooLate() && this.#open.get(nonce)?.includes(prompt) === true;
+    const use = async () => (prompt.used = await this.#used(nonce));
+    if (counts()) await this.#answerer?.answer(nonce, decision, prompt, counts, decision === "approve" ? use : async () => true);
+  }
+
+  /**
+   * Uses up the approval before the gateway is told: a no that comes later is refused, and one that came before prevails.
+   * @param {string} nonce
+   * @returns {Promise<boolean>}
+   */
+  async #used(nonce) {
+    const entered = await this.#engine.ask({ type: "resolved", nonce, outcome: "used" });
+    return entered?.entered === true;
   }
 
   /**
@@ -66,13 +96,14 @@ export class Prompts {
   ask(answer, params, run, session, id) {
     const { nonce, title, description, severity, timeoutMs } = answer.prompt;
     this.#runs.call(session, id, { ran: NOTHING });
+    /** @type {Prompt} */
     const prompt = { session, id };
     this.#open.set(nonce, [...(this.#open.get(nonce) ?? []), prompt]);
     const onResolution = (/** @type {string} */ decision) => {
       this.#closed(nonce, prompt);
       const goesOn = decision === "timeout" && timeoutMs > LONGEST_MS;
       const outcome = goesOn ? "unavailable" : OUTCOMES[decision] ?? "denied";
-      void this.#engine.ask({ type: "resolved", nonce, outcome }); // a question, not a note: it waits for an engine that is restarting
+      if (!prompt.used || outcome !== "used") void this.#engine.ask({ type: "resolved", nonce, outcome }); // a question, not a note: it waits for an engine that is restarting
       this.#runs.call(session, id, { ran: outcome === "used" ? params : null });
       if (outcome !== "unavailable") return;
       this.#alone.add(run);
@@ -88,7 +119,7 @@ export class Prompts {
 
   /**
    * @param {string} nonce
-   * @param {{ session: string, id: string }} prompt
+   * @param {Prompt} prompt
    */
   #closed(nonce, prompt) {
     const left = (this.#open.get(nonce) ?? []).filter((one) => one !== prompt);

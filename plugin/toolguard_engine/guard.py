@@ -253,12 +253,13 @@ class Guard:
             )
         return verdict, run.stop
 
-    def may_begin(self, agent: str, session: str) -> Verdict | None:
-        """The block of a run that is about to begin; None where it may."""
+    def may_begin(self, agent: str, session: str, model: tuple[str, str] | None = None) -> Verdict | None:
+        """The block of a run that is about to begin; None where it may. `model`: the provider and model that it will use;
+        by default the session's last one."""
         config = self.config_for(agent)
         if self.spending is None or config.active_mode == "shadow":
             return None
-        return reached_limits.verdict(self.spending, agent, session, config)
+        return reached_limits.verdict(self.spending, agent, session, config, model)
 
     def would_refuse(self, call: Call) -> Verdict | None:
         """The verdict on something that ran without being judged; None where it would have been let through."""

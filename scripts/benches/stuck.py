@@ -101,6 +101,11 @@ class Driven:
         while self._rest or select.select([self._out], [], [], 0)[0]:
             self._take(self._read())
 
+    def wait(self) -> None:
+        """Until the held call is answered."""
+        while self.waits:
+            self._take(self._read())
+
     def _take(self, message: dict[str, Any]) -> None:
         if message["type"] == "verdict":
             self.held.append(time.perf_counter() - self.waits)

@@ -106,6 +106,12 @@ def approved(stage: Stage) -> None:
     stores.held_calls(stage.state_dir).approve(stage.nonce, Decision("me", "cli"), time.time(), HOUR)
 
 
+def missed(stage: Stage) -> None:
+    """Nobody has answered."""
+    held(stage)
+    stores.held_calls(stage.state_dir).settle(stage.nonce, "expired", Decision("", "native"), time.time())
+
+
 def granted(stage: Stage) -> None:
     installed(stage)
     stage.command("grant", "git push *", "--tool", "exec", "--yes")
@@ -185,6 +191,7 @@ OPERATIONS = {
     "consume": Operation(approved, Stage.ask, 1),
     "approve": Operation(held, lambda stage: stage.decide("approve"), 1),
     "deny": Operation(held, lambda stage: stage.decide("deny"), 0),
+    "revive": Operation(missed, lambda stage: stage.decide("revive"), 0),
     "withdraw": Operation(approved, lambda stage: stage.decide("deny"), 0),
     "install": Operation(bare, command("install")),
     "update": Operation(outdated, command("install")),

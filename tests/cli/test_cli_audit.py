@@ -40,6 +40,18 @@ def test_nothing(places: Places) -> None:
     assert list(places.state_dir.iterdir()) == []
 
 
+def test_lines_that_repeat_are_shown_once(places: Places) -> None:
+    moments = [f"2026-11-22T05:30:0{second}Z" for second in range(5)]
+    block = {"event": "block", "tool": "exec", "agent": "main", "shown": "rm -rf /"}
+    write(places, *({**block, "time": each} for each in moments[:3]), {**block, "agent": "b"}, {**block, "time": moments[4]})
+    result = audit.show(places, ALL, 50)
+    lines = texts(result)[1:]
+    assert len(lines) == 3
+    assert re.search(r"rm -rf / \(3 times, until 2026-11-2\d \d\d:\d\d:02\S*\)$", lines[0])
+    assert [line.endswith("rm -rf /") for line in lines[1:]] == [True, True]
+    assert len(result.data["events"]) == 5
+
+
 def test_show(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC-2")
     time.tzset()

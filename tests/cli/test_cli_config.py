@@ -19,7 +19,7 @@ from toolguard_cli.commands import config_show as show
 from toolguard_cli.commands import config_unset as unset
 from toolguard_cli.commands import config_validate as validate
 from toolguard_cli.hostconfig import config_file, draft
-from toolguard_cli.operations import change_setting
+from toolguard_cli.operations import change_setting, reload_note
 from toolguard_cli.operations import set_setting as set_command
 from toolguard_cli.operations.change_setting import ChangeOptions
 from toolguard_cli.setup import config_lock
@@ -352,7 +352,7 @@ def test_a_gateway_that_runs_takes_a_change_in_by_itself(places: Places, monkeyp
     write(places, TEXT)
     doctor_stage.runs(places)
     monkeypatch.setattr(engines, "alive", lambda _: True)
-    assert texts(change(places, "mode", "enforce"))[-1] == change_setting.APPLIED_SOON
+    assert texts(change(places, "mode", "enforce"))[-1] == reload_note.APPLIED_SOON
 
 
 def test_what_was_wrong_before_hinders_nobody_elsewhere(places: Places) -> None:
@@ -657,7 +657,7 @@ def test_openclaw_is_asked_before_anything_is_written(places: Places, tmp_path: 
     done = change(places, "gateway.port", "18790", asked)
     assert text_of(places) == TEXT.replace("18789", "18790")
     assert done.data["openclawAsked"] is True
-    assert texts(done)[-1] == "restart the gateway"
+    assert texts(done)[-1] == reload_note.RELOADED_SOON
 
 
 def test_what_openclaw_found_before_hinders_nobody_elsewhere(places: Places, tmp_path: Path) -> None:
@@ -712,7 +712,7 @@ def test_nobody_here_can_tell(places: Places, tmp_path: Path) -> None:
     )
     assert "OpenClaw could not validate the config" in "\n".join(texts(change(places, "mode", "shadow", broken)))
     done = change(places, "gateway.port", "18790")
-    assert texts(done)[-2:] == ["OpenClaw was not asked whether the gateway accepts this", "restart the gateway"]
+    assert texts(done)[-2:] == ["OpenClaw was not asked whether the gateway accepts this", reload_note.RELOADED_SOON]
     assert change(places, "plugins.enabled", "true", ChangeOptions(openclaw=())).data["changed"] is True
 
 

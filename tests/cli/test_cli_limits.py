@@ -103,6 +103,41 @@ def test_an_agent_that_the_config_does_not_name(places: Places, agent: str, *, w
     assert (code, f"the config names no agent {agent}, only main" in output) == (0, warned), output
 
 
+MODELS = {
+    "agents": {
+        "defaults": {"model": {"primary": "anthropic/claude-9", "fallbacks": ["openai/gpt-9"]}, "models": {"x/small": {}}},
+        "list": [{"id": "main", "model": "google/gem"}, {"id": "b", "subagents": {"model": "y/sub"}}],
+    },
+    "models": {"providers": {"local": {"models": [{"id": "qwen/9b"}]}}},
+}
+
+
+@pytest.mark.parametrize(
+    ("model", "warned"),
+    [
+        ("anthropic/claude-9", False),
+        ("ANTHROPIC/*", False),
+        ("gpt-9", False),
+        ("x/small", False),
+        ("google/*", False),
+        ("y/sub", False),
+        ("local/qwen/9b", False),
+        ("9b", False),
+        ("antropic/*", True),
+        ("claude", True),
+    ],
+)
+def test_a_model_that_the_config_does_not_name(places: Places, model: str, *, warned: bool) -> None:
+    config = json.loads(places.config.read_text()) if places.config.exists() else {}
+    places.config.write_text(json.dumps(config | MODELS))
+    code, output = run(places, "set", "day", "--usd=5", f"--model={model}")
+    assert (code, f"the config names no model {model}, only " in output) == (0, warned), output
+
+
+def test_without_models_in_the_config_none_is_unknown(places: Places) -> None:
+    assert "names no model" not in run(places, "set", "day", "--usd=5", "--model=any/thing")[1]
+
+
 def test_what_is_used(places: Places) -> None:
     assert "there is no limit" in run(places)[1]
     write(places, {"per": "day", "usd": 5}, {"per": "session", "tokens": 600})

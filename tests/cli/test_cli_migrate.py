@@ -11,6 +11,7 @@ import seed_configs
 from toolguard_cli import migrations
 from toolguard_cli.commands import migrate
 from toolguard_cli.hostconfig import config_tree, json5_edit
+from toolguard_cli.operations import reload_note
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import confirm
@@ -74,7 +75,8 @@ AFTERWARDS = [
     ("ok", "migrated tool-guard; settings migrated: 1"),
     ("info", "backup of the file: CONFIG.toolguard.bak"),
     ("next", "toolguard install"),
-    ("next", "restart the gateway, then: toolguard doctor"),
+    ("next", reload_note.RELOADED_SOON),
+    ("next", "toolguard doctor"),
     ("next", "toolguard migrate --undo restores everything"),
 ]
 

@@ -14,6 +14,7 @@ from held_stage import terminal
 
 from toolguard_cli.commands import migrate
 from toolguard_cli.hostconfig import config_file
+from toolguard_cli.operations import reload_note
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 
@@ -164,7 +165,7 @@ def test_told_to_people_and_scripts(places: Places, monkeypatch: pytest.MonkeyPa
         ("ok", f"removed toolguard's lines from the config (as it was before the installation): {places.config}"),
         ("info", f"backup of the config with them: {places.config}.toolguard.last.bak"),
         ("info", kept),
-        ("next", "restart the gateway: openclaw gateway restart"),
+        ("next", reload_note.UNLOADED_SOON),
     ]
     assert done.data == {
         "changed": True,

@@ -21,6 +21,7 @@ from cli_stage import LIMIT, picture, texts
 from toolguard_cli.commands import migrate
 from toolguard_cli.hostconfig import config_tree
 from toolguard_cli.migrations import journal
+from toolguard_cli.operations import reload_note
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result
@@ -174,7 +175,7 @@ def test_all_of_it_and_back(stage: Stage) -> None:
     taken_back = stage.undo()
     assert stage.is_as_before()
     assert stat.S_IMODE(stage.plugins.stat().st_mode) == 0o640
-    assert texts(taken_back)[-2:] == ["removed 4 imported metrics rows", "restart the gateway"]
+    assert texts(taken_back)[-2:] == ["removed 4 imported metrics rows", reload_note.RELOADED_SOON]
     own = {path.relative_to(stage.places.own).as_posix() for path in (*folders(stage),) if path.exists()}
     assert own == {"migrations/1.json"}
     assert texts(stage.undo()) == ["no migration to undo"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -118,6 +119,21 @@ def test_a_held_call_has_all_that_its_approver_needs_and_no_secret(places: Place
     parts = dict(part.split("=") for part in headers["X-Toolguard-Signature"].split(","))
     sent = f"{parts['t']}.{json.dumps(body)}".encode()
     assert hmac.compare_digest(parts["v1"], hmac.new(b"s3cr3t", sent, "sha256").hexdigest())
+
+
+def test_a_held_call_says_what_git_knows(places: Places, hook: Receiver, tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "new").write_text("1")
+    details = HeldDetails(effects=(HeldEffect("delete", str(folder), str(folder)),))
+    stage = Stage(places, targets=webhook(hook), events=["held"])
+    hold(places, now=NOW, shown=f"exec(rm -rf {folder})", details=details)
+    stage.step(NOW)
+    subprocess.run([shutil.which("git") or "git", "-C", folder, "init", "-q"], check=True)
+    hold(places, now=NOW, shown=f"exec(rm -r {folder})", details=details)
+    stage.step(NOW)
+    found = [body["effects"][0].rpartition("; ")[2] for body in hook.bodies]
+    assert found == ["not in a git repository", "not tracked by git"]
 
 
 HOSTILE = [

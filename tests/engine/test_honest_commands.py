@@ -77,6 +77,9 @@ echo .* *
 
 OWN_SERVERS = """
 pkill -f vite
+pkill -f 'npm run dashboard'
+pkill -f dashboard
+pkill -f notify-send
 pkill -f 'next dev'
 pkill -f webpack
 pkill -f 'npm run dev'

@@ -8,7 +8,7 @@ import pytest
 from toolguard_engine.config.settings import metrics_of, parse
 from toolguard_engine.host import file_names
 from toolguard_engine.server import install_paths
-from toolguard_engine.server.install_paths import measured, notifying, public_names
+from toolguard_engine.server.install_paths import measured, notification_secrets, notifying, public_names
 from toolguard_engine.stores import gateway_config
 
 MAIN = "openclaw.json"
@@ -134,6 +134,8 @@ def test_what_decides_where_notifications_go_is_guarded(tmp_path: Path) -> None:
     }
     found = notifying(parse({"notify": {"targets": targets}}).notify, str(tmp_path))
     assert set(found) == {str(tmp_path / name) for name in (".config/push-url", "link", "real", "bin/tell.py")}
+    secrets = notification_secrets(parse({"notify": {"targets": targets}}).notify, str(tmp_path))
+    assert set(secrets) == {str(tmp_path / name) for name in (".config/push-url", "link", "real")}
 
 
 def test_where_the_gateway_part_looks_for_the_engine_is_guarded(monkeypatch: pytest.MonkeyPatch) -> None:

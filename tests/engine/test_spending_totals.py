@@ -168,6 +168,10 @@ def test_who_is_stopped_by_which_limit() -> None:
         ("y", "c"): "tokens per day of model p/big",
         ("z", "new"): None,
     }
+    assert totals.reached("z", "new", ("p", "small")) is None
+    by_model = totals.reached("z", "new", ("p", "big"))
+    assert by_model is not None, "the first run of a session, whose model is chosen"
+    assert by_model[0].key == "tokens per day of model p/big"
     totals.use([used_call(1, "x", "D", "small", 30)])
     assert [each and each[0].per for each in (totals.reached("x", "d"), totals.reached("x", "e"))] == ["session", None]
 

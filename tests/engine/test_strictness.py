@@ -60,6 +60,7 @@ CASES: list[tuple[str, Any, Any]] = [
     ("loopDetection.detectors.pingPong", True, False),
     ("loopDetection.postCompactionGuard.windowSize", 3, 4),
     ("limits", [{"per": "day", "usd": 5, "agent": "main"}], [{"per": "day", "usd": 5.5, "agent": "main"}]),
+    ("notify.targets", {"a": {"command": ["x"]}, "b": {"url": "ntfy://h/t"}}, {"b": {"url": "ntfy://h/t"}}),
     ("limits", [{"per": "month", "tokens": 9, "usd": 1}], [{"per": "month", "usd": 1}]),
     ("limits", [{"per": "day", "usd": 1}, {"per": "day", "usd": 2}], [{"per": "day", "usd": 2}]),
     ("fleet.enabled", True, False),

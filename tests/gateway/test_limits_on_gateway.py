@@ -87,6 +87,21 @@ def test_with_conversation_access_no_run_begins(shared: Shared) -> None:
     assert second.requests == []
 
 
+def test_a_limit_on_a_model_ends_the_first_run_of_a_session_too(shared: Shared) -> None:
+    host = {"plugins": {"entries": {"toolguard": {"hooks": {"allowConversationAccess": True}}}}}
+    stage, _ = under(shared, {"per": "day", "tokens": 1, "model": "scripted/*"}, host=host)
+    assert stage.play(lambda _: Reply("Hello.")).turn.answer == "Hello."
+    second = stage.play(lambda _: Reply("Hello."))
+    assert second.requests == []
+    assert "toolguard limits set day --tokens=2" in second.turn.answer
+
+
+def test_a_limit_on_another_model_ends_nothing(shared: Shared) -> None:
+    host = {"plugins": {"entries": {"toolguard": {"hooks": {"allowConversationAccess": True}}}}}
+    stage, _ = under(shared, {"per": "day", "tokens": 1, "model": "other/*"}, host=host)
+    assert [stage.play(lambda _: Reply("Hello.")).turn.answer for _ in range(2)] == ["Hello.", "Hello."]
+
+
 def used(home: Home) -> float:
     found = json.loads(toolguard(home, "limits", "--json").stdout)
     return float(found["data"]["limits"][0]["used"])

@@ -48,6 +48,15 @@ describe("only the owner is heard", () => {
       });
 });
 
+for (const words of ["approve 0a1b for 1d", "approve 0a1b FOR a week", "approve 0a1b --for 1h"])
+  test(`in chat a call is approved once, and "${words}" approves nothing`, async () => {
+    const { asked, engine } = engineFor();
+    const answer = await chatCommand(engine).handler(owner(words));
+    assert.equal(answer.isError, true);
+    assert.match(answer.text, /^Nothing was approved\..*\/toolguard approve 0a1b\..*`toolguard approve 0a1b --for 1d`/s);
+    assert.deepEqual(asked, []);
+  });
+
 describe("what the owner says", () => {
   /** @type {[string, Message][]} */
   const understood = [

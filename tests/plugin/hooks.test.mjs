@@ -1413,6 +1413,14 @@ describe("before a run begins", () => {
     assert.deepEqual(await hooks.runBeginning({}, { ...CTX, trigger: "heartbeat" }), { handled: true });
   });
 
+  test("the model that a run will use is named, if the gateway says which", async () => {
+    const { engine, hooks } = gateway({ message: stop });
+    await hooks.runBeginning({}, { ...CTX, modelProviderId: "anthropic", modelId: "claude-9" });
+    for (const modelId of [undefined, null, 5, {}, ""]) await hooks.runBeginning({}, { ...CTX, modelProviderId: "p", modelId });
+    const found = engine.asked.map(({ provider, model, calls }) => [provider, model, calls]);
+    assert.deepEqual(found, [["anthropic", "claude-9", []], ...Array(5).fill([undefined, undefined, []])]);
+  });
+
   for (const [name, answer] of Object.entries({ "may begin": { type: "stopped" }, away: null, fails: { type: "error", error: "x" } }))
     test(`it begins where the engine says or is: ${name}`, async () => {
       const { hooks } = gateway(answer ? { message: answer } : {});

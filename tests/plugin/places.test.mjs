@@ -127,6 +127,15 @@ describe("files while the engine is silent", () => {
     assert.deepEqual(facts, { home, state, config: "", metrics: join(home, "numbers", "m.db"), guarded: [join(state, "held.json")] });
     assert.equal(new Places(facts).namedBy("read", { path: "../held.json" }, how), true);
   });
+
+  test("the files of notification targets are not read without the engine either", (t) => {
+    environment(t, { HOME: home, OPENCLAW_HOME: undefined });
+    const targets = { a: { urlFile: "~/.config/push" }, b: { webhook: "https://x.example", secretFile: "/srv/secret" }, c: null, d: { urlFile: 5 } };
+    const facts = factsOf(state, "", { notify: { targets } });
+    assert.deepEqual(facts.guarded, [join(home, ".config/push"), "/srv/secret"]);
+    assert.equal(new Places(facts).namedBy("read", { path: join(home, ".config/push") }, how), true);
+    for (const odd of [null, 5, "x", [], { targets: null }, { targets: "x" }]) assert.deepEqual(factsOf(state, "", { notify: odd }).guarded, []);
+  });
 });
 
 test("hostile texts cost no more than honest long ones", () => {

@@ -137,22 +137,69 @@ describe("what a person decides elsewhere", () => {
     return { prompts, shown, answered };
   }
 
-  test("a yes is for one of the prompts, a no for all", () => {
+  const soon = () => new Promise((done) => setImmediate(done));
+
+  test("a yes is for one of the prompts, a no for all", async () => {
     /** @type {["approve" | "deny", string[]][]} */
     const rows = [["approve", ["c1"]], ["deny", ["c1", "c2"]]];
     for (const [decision, expected] of rows) {
       const { prompts, answered } = open(["c1", "c2"]);
       prompts.decided(PROMPT.nonce, decision);
+      await soon();
       assert.deepEqual(answered.map(([nonce, word, { id }, isOpen]) => [nonce, word, id, isOpen()]), expected.map((id) => [PROMPT.nonce, decision, id, true]));
     }
   });
 
-  test("nothing is answered for a prompt that has ended, or for another nonce", () => {
+  test("nothing is answered for a prompt that has ended, or for another nonce", async () => {
     const { prompts, shown, answered } = open(["c1"]);
     prompts.decided("ffffffff", "approve");
     shown[0]?.onResolution("deny");
     prompts.decided(PROMPT.nonce, "approve");
+    await soon();
     assert.deepEqual(answered, []);
+  });
+
+  /** One prompt, and a gateway that takes its time to connect. `entered`: whether the ledger takes the approval as used. */
+  function slow(/** @type {boolean} */ entered) {
+    /** @type {any[]} */
+    const log = [];
+    /** @type {(() => void)[]} */
+    const connected = [];
+    const runs = new Runs();
+    const listed = [{ id: "plugin:1", request: { toolCallId: "c1", sessionKey: SESSION } }];
+    const request = async (/** @type {string} */ method, /** @type {any} */ params) => (method.endsWith("resolve") && log.push(params.decision), listed);
+    const connect = () => new Promise((done) => connected.push(() => done({ request, end: () => {} })));
+    const logger = { debug() {}, info() {}, error() {}, warn: (/** @type {string} */ text) => void log.push(text) };
+    const engine = { ask: async (/** @type {any} */ message) => (log.push(message.outcome), { type: "pong", entered }) };
+    const prompts = new Prompts(engine, runs, new Answerer(logger, () => ({}), connect));
+    const { onResolution } = prompts.ask(ANSWER, PARAMS, runs.get("r1", SESSION, "main"), SESSION, "c1").requireApproval;
+    return { prompts, log, connected, onResolution };
+  }
+
+  test("a no right behind a yes prevails while the gateway does not know of the yes", async () => {
+    const { prompts, log, connected } = slow(false);
+    prompts.decided(PROMPT.nonce, "approve");
+    prompts.decided(PROMPT.nonce, "deny");
+    for (let at = 0; at < 4; at += 1) (await soon(), connected.shift()?.());
+    await soon();
+    assert.deepEqual(log, ["deny"]);
+  });
+
+  test("a yes that was withdrawn meanwhile is not passed on", async () => {
+    const { prompts, log, connected } = slow(false);
+    prompts.decided(PROMPT.nonce, "approve");
+    for (let at = 0; at < 4; at += 1) (await soon(), connected.shift()?.());
+    assert.deepEqual(log, ["used"]);
+  });
+
+  test("a yes is used up before the gateway learns of it, once, and a later no is too late", async () => {
+    const { prompts, log, connected, onResolution } = slow(true);
+    prompts.decided(PROMPT.nonce, "approve");
+    for (let at = 0; at < 4; at += 1) (await soon(), connected.shift()?.());
+    prompts.decided(PROMPT.nonce, "deny");
+    for (let at = 0; at < 4; at += 1) (await soon(), connected.shift()?.());
+    onResolution("allow-once");
+    assert.deepEqual(log, ["used", "allow-once"]);
   });
 });
 

@@ -6,13 +6,17 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from pathlib import Path
 from subprocess import TimeoutExpired
 
 from toolguard_cli.system import subprocesses
+from toolguard_cli.system.subprocesses import Completed
 from toolguard_engine.model.held_details import HeldEffect
 
-SECONDS = 2.0
+SECONDS, MOST_SECONDS = 2.0, 10.0
+"""For one question, and for all about a call."""
+
 FORCED = frozenset(["vcs.push-force", "vcs.push-lease"])
 """The rules about forced pushes."""
 
@@ -32,43 +36,56 @@ _ENVIRONMENT = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TER
 _LOSES = frozenset(["delete", "empty", "move", "write"])
 
 
-def facts(effect: HeldEffect) -> str:
-    """Of a path that would be lost; empty where git knows nothing of it."""
-    if effect.kind not in _LOSES or not effect.path or not os.path.lexists(effect.path):
-        return ""
-    path = Path(effect.path)
-    folder = path if path.is_dir() and not path.is_symlink() else path.parent
-    known = _lines(folder, "ls-files", "--debug", "-z", "--", effect.path)
-    if known is None:
-        return "not in a git repository" if effect.kind == "delete" else ""
-    tracked = _tracked(known)
-    if not tracked:
-        return "not tracked by git"
-    changed = sum(_is_changed(folder / name, when, size) for name, when, size in tracked)
-    staged = _lines(folder, "diff-index", "--cached", "--name-only", "-z", "HEAD", "--", effect.path) or ""
-    return ", ".join(
-        [
-            f"{len(tracked):,} tracked by git",
-            *([f"{changed:,} changed since the last git add"] if changed else []),
-            *([f"{staged.count(chr(0)):,} not committed"] if staged else []),
-        ]
-    )
+class GitFacts:
+    """Asks git about one call. `seconds`: for all questions together; after them it answers nothing more."""
 
+    def __init__(self, seconds: float = MOST_SECONDS) -> None:
+        self._end = time.monotonic() + seconds
 
-def forced_push(cwd: str) -> str:
-    """How many commits of the branch's upstream a forced push would drop, by what was last fetched."""
-    if not cwd or not Path(cwd).is_dir():
-        return ""
-    dropped = (_lines(Path(cwd), "rev-list", "--count", "HEAD..@{upstream}") or "").strip()
-    return f"{dropped} commits of the upstream branch would be dropped (as last fetched)" if dropped.isdecimal() else ""
+    def of(self, effect: HeldEffect) -> str:
+        """Of a path that would be lost; empty where git knows nothing of it, or did not answer in time."""
+        if effect.kind not in _LOSES or not effect.path or not os.path.lexists(effect.path):
+            return ""
+        path = Path(effect.path)
+        folder = path if path.is_dir() and not path.is_symlink() else path.parent
+        known = self._ask(folder, "ls-files", "--debug", "-z", "--", effect.path)
+        if known is None:
+            return ""
+        if known.code != 0:
+            return "not in a git repository" if effect.kind == "delete" else ""
+        tracked = _tracked(known.output)
+        if not tracked:
+            return "not tracked by git"
+        changed = sum(_is_changed(folder / name, when, size) for name, when, size in tracked)
+        staged = self._output(folder, "diff-index", "--cached", "--name-only", "-z", "HEAD", "--", effect.path)
+        return ", ".join(
+            [
+                f"{len(tracked):,} tracked by git",
+                *([f"{changed:,} changed since the last git add"] if changed else []),
+                *([f"{staged.count(chr(0)):,} not committed"] if staged else []),
+            ]
+        )
 
+    def forced_push(self, cwd: str) -> str:
+        """How many commits of the branch's upstream a forced push would drop, by what was last fetched."""
+        if not cwd or not Path(cwd).is_dir():
+            return ""
+        dropped = self._output(Path(cwd), "rev-list", "--count", "HEAD..@{upstream}").strip()
+        return f"{dropped} commits of the upstream branch would be dropped (as last fetched)" if dropped.isdecimal() else ""
 
-def _lines(folder: Path, *command: str) -> str | None:
-    try:
-        done = subprocesses.ask([*_SAFE, "-C", str(folder), *command], SECONDS, env=os.environ | _ENVIRONMENT)
-    except (OSError, ValueError, TimeoutExpired):
-        return None
-    return done.output if done.code == 0 else None
+    def _output(self, folder: Path, *command: str) -> str:
+        done = self._ask(folder, *command)
+        return done.output if done and done.code == 0 else ""
+
+    def _ask(self, folder: Path, *command: str) -> Completed | None:
+        """None if there was no answer."""
+        limit = min(SECONDS, self._end - time.monotonic())
+        if limit <= 0:
+            return None
+        try:
+            return subprocesses.ask([*_SAFE, "-C", str(folder), *command], limit, env=os.environ | _ENVIRONMENT)
+        except (OSError, ValueError, TimeoutExpired):
+            return None
 
 
 def _tracked(listing: str) -> list[tuple[str, int, int]]:

@@ -100,11 +100,12 @@ def dangers(entry: HeldCall) -> Dangers:
     return Dangers(call_preview.effects(entry.details), call_preview.rules(entry.details) or [printable.plain(entry.reason)])
 
 
-def would_do(entry: HeldCall, now: float) -> list[str]:
-    """Its effects, with what is on disk and in git now."""
-    lines = call_preview.lines(entry.details, now, git_facts.facts)
+def would_do(entry: HeldCall, now: float, git_seconds: float = git_facts.MOST_SECONDS) -> list[str]:
+    """Its effects, with what is on disk and in git now. `git_seconds`: how long git may take."""
+    git = git_facts.GitFacts(git_seconds)
+    lines = call_preview.lines(entry.details, now, git.of)
     pushes = any(rule.rule in git_facts.FORCED for rule in entry.details.rules) if entry.details else False
-    dropped = git_facts.forced_push(entry.cwd) if pushes else ""
+    dropped = git.forced_push(entry.cwd) if pushes else ""
     return [*lines, *([dropped] if dropped else [])]
 
 

@@ -8,8 +8,9 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -70,6 +71,8 @@ def audit_show(
     the guard: checkpoint, kill-switch, grant, grant-used, revoke, security, error, forged, recovered, head-lost and
     segment-removed. Events about the guard's settings and installation: weakened, restored, accepted and ended.
     notification-lost: a notification could not be delivered.
+
+    Lines that repeat the one before them are shown as one line with their number; --json has them all.
     """
     return show(places, Filter(event, nonce, since), last)
 
@@ -100,7 +103,16 @@ def show(places: Places, chosen: Filter, last: int) -> Result:
     if not events:
         _refuse_unknown(chosen.event)
         return Result("audit show", {"events": []}, (Line("info", "no line of the audit log matches"),))
-    return Result("audit show", {"events": events}, tuple(tables.table(HEAD, (_row(event) for event in events))))
+    return Result("audit show", {"events": events}, tuple(tables.table(HEAD, _folded(map(_row, events)))))
+
+
+def _folded(rows: Iterable[list[str]]) -> Iterator[list[str]]:
+    """Rows that repeat the one before them, but for the time, become one. `--json` and `export` have them all."""
+    for _, repeated in groupby(rows, key=lambda row: row[1:]):
+        first, *more = repeated
+        if more:
+            first[-1] = " ".join(filter(None, [first[-1], f"({len(more) + 1} times, until {more[-1][0]})"]))
+        yield first
 
 
 def _refuse_unknown(name: str) -> None:

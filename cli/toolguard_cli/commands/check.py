@@ -131,6 +131,8 @@ def text_of(words: list[str], tool: str) -> str | None:
     """The words of the command line as one text; None if there are none. Raises `ValueError`."""
     if not words:
         return None
+    if not any(map(str.strip, words)):
+        raise ValueError("the command is empty; give the one that the agent would run")
     if len(words) > 1 and unquoted_command.is_text(words[0]):
         raise ValueError(f"the command is already quoted; {printable.cut(words[1], 80)!r} after it is unexpected")
     if len(words) > 1 and tool_name(tool) not in EXEC_TOOLS:

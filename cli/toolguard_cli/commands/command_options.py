@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial, wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
 import typer
 
@@ -140,12 +140,28 @@ def command(app: typer.Typer, *shown: str, name: str | None = None, notes: str =
             if (result := run(**given)) is not None:
                 finish(result, as_json=shows_json)
 
+        for each in parameters:
+            _name_value(each)
         call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         call.__annotations__ = {each.name: each.annotation for each in parameters}
         app.command(name, epilog=notes + examples(*shown), **options)(call)
         return run
 
     return register
+
+
+_PLACEHOLDERS = {int: "NUMBER", float: "NUMBER", Path: "PATH", str: "TEXT"}
+
+
+def _name_value(parameter: Parameter) -> None:
+    """Shows the option's value in the help as a plain word, not as a type of Python."""
+    kind, *facts = get_args(parameter.annotation) or (None,)
+    kinds = {kind, *get_args(kind), *(inner for each in get_args(kind) for inner in get_args(each))}
+    for fact in facts:
+        if isinstance(fact, typer.models.ArgumentInfo) and fact.metavar is None:
+            fact.metavar = parameter.name.upper()
+        if isinstance(fact, typer.models.OptionInfo) and fact.metavar is None:
+            fact.metavar = next((word for known, word in _PLACEHOLDERS.items() if known in kinds), None)
 
 
 def _option(name: str, kind: Any, *, default: object) -> Parameter:

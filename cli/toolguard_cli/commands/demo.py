@@ -1,4 +1,4 @@
-"""`toolguard demo`: a real gateway that loops, and the same gateway with the guard."""
+"""`toolguard demo`: a real gateway that loops, and the same gateway with the guard; or a held call to answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Annotated
 
 import typer
 
+from toolguard_cli.commands import held_call_demo
 from toolguard_cli.commands.command_options import command, command_app
+from toolguard_cli.doctor.live import stage
+from toolguard_cli.hostconfig import openclaw_check
 from toolguard_cli.operations import install_plugin
 from toolguard_cli.rig import downloads, scripted_model
 from toolguard_cli.rig.private_home import Home
@@ -34,21 +37,32 @@ class DemoRow:
     answer: str
 
 
-@command(app, "toolguard demo", "toolguard demo --requests 20", "toolguard demo --openclaw 2026.6.11")
+@command(app, "toolguard demo", "toolguard demo --hold", "toolguard demo --openclaw 2026.6.11")
 def run(
     *,
+    hold: Annotated[bool, typer.Option("--hold", help="Show a call that waits for your answer instead.")] = False,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="With --hold: approve the call without asking.")] = False,
     requests: Annotated[
         int, typer.Option(min=5, max=500, help="How many model requests the run without the guard may make.")
     ] = 60,
-    openclaw: Annotated[str, typer.Option(help="The OpenClaw release to use.")] = "",
+    openclaw: Annotated[
+        str, typer.Option(help="The OpenClaw release to download and use; with --hold by default the one on PATH.")
+    ] = "",
     as_json: bool = False,
 ) -> Result:
-    """Watch a real gateway loop, and the guard break the loop.
+    """Watch the guard end a loop on a real gateway, or answer a held call.
+
+    With --hold, an agent tries to delete a folder that was made for this, and the call waits for you: answer in the same
+    terminal or in another one. Then the agent is resumed and the call runs, or it is denied and does not.
 
     Downloads Node and OpenClaw into the cache folder if they are missing. A scripted model on this machine replaces the
     language model; your own gateway and its state are not touched.
     """
+    if yes and not hold:
+        raise typer.BadParameter("only has an effect with --hold", param_hint="--yes")
     progress: Progress = (lambda _: None) if as_json else Steps()
+    if hold:
+        return held_call_demo.run(*_own_or_downloaded(openclaw, progress), progress, yes=yes)
     real = downloads.ensure(openclaw or downloads.OPENCLAW_VERSION, progress)
     script = scripted_model.endless(scripted_model.call("read", {}), CLOSING, give_up_after=requests)
     with scripted_model.ScriptedModel(script) as server, Home(server.base_url) as home:
@@ -59,6 +73,16 @@ def run(
         server.play(script)
         guarded = _play(gateway, server, "with", progress)
     return _result(real.version, [without, guarded], requests)
+
+
+def _own_or_downloaded(release: str, progress: Progress) -> tuple[downloads.Openclaw, str]:
+    """The OpenClaw on PATH unless a release is named, and its version."""
+    own = () if release else openclaw_check.command()
+    if own:
+        program = downloads.Program(own)
+        return program, stage.version(program)
+    real = downloads.ensure(release or downloads.OPENCLAW_VERSION, progress)
+    return real, real.version
 
 
 def _play(gateway: Gateway, server: scripted_model.ScriptedModel, guard: str, progress: Progress) -> DemoRow:

@@ -17,6 +17,7 @@ from toolguard_cli.migrations import journal, old_plugins, plan, start_check
 from toolguard_cli.migrations.journal import Journal
 from toolguard_cli.migrations.plan import MigrationResult, Plan
 from toolguard_cli.migrations.report import safe_line
+from toolguard_cli.operations import reload_note
 from toolguard_cli.person import require_human
 from toolguard_cli.policy import accepted_view
 from toolguard_cli.setup import install_record
@@ -172,7 +173,7 @@ def undo_last(places: Places, *, yes: bool, dry_run: bool) -> Result:
         accepted_view.take(places, accepted_view.since(before, places), "cli")
     lines = [Line("ok", f"undid {about}"), *(Line("info", text) for text in restored)]
     lines += [Line("info", f"removed {removed} imported metrics rows")] if removed else []
-    lines.append(Line("next", "restart the gateway"))
+    lines.append(Line("next", reload_note.after_change(config_tree.read(places.config))))
     return Result(COMMAND, {**public, "restored": restored, "rowsRemoved": removed}, _harmless(lines))
 
 
@@ -234,7 +235,9 @@ def _after(planned: Plan, done: MigrationResult) -> Iterator[Line]:
     yield from (Line("info", f"backup of the file: {backup}") for backup in done.backups)
     if install_record.load(places.record) is None:
         yield Line("next", _command(places, "install"))
-    yield Line("next", f"{'restart the gateway, then: ' * planned.needs_restart}{_command(places, 'doctor')}")
+    if planned.needs_restart:
+        yield Line("next", reload_note.after_change(planned.draft.tree))
+    yield Line("next", _command(places, "doctor"))
     yield Line("next", f"{_command(places, 'migrate', '--undo')} restores everything")
 
 

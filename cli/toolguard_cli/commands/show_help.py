@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from toolguard_cli.commands.command_options import command, command_app
-from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.errors import WrongOptionError
 from toolguard_cli.terminal.result import Result
 from toolguard_engine.wording import printable
 
@@ -29,7 +29,7 @@ def run(
         found = group.get_command(shown, word) if hasattr(group, "get_command") else None
         if found is None:
             name = printable.cut(" ".join(words or ()), 80)
-            raise UserError(f"there is no command {name}", f"{shown.command_path} --help lists what there is")
+            raise WrongOptionError(f"there is no command {name}", f"{shown.command_path} --help lists the commands")
         shown = type(shown)(found, info_name=word, parent=shown)
     text = shown.get_help()
     return Result("help", {"command": shown.command_path, "help": text}, printed=text)

@@ -13,7 +13,7 @@ from toolguard_cli.hostconfig.config_tree import ConfigTree, Steps
 from toolguard_cli.hostconfig.draft import Draft
 from toolguard_cli.hostconfig.json5_edit import path_name
 from toolguard_cli.migrations import journal
-from toolguard_cli.operations.guard_proof import RESTART
+from toolguard_cli.operations import reload_note
 from toolguard_cli.person import require_human
 from toolguard_cli.setup import install_record, plugin_entry, plugin_folder
 from toolguard_cli.setup.config_lock import locked
@@ -184,7 +184,7 @@ def _result(plan: _Plan, *, done: bool) -> Result:
     lines.append(Line("info", f"stays: logs and state in {plan.places.own} and the log of malformed calls"))
     lines += [*_measured(config), *_completing()]
     lines.append(
-        Line("next", f"restart the gateway: {RESTART}") if done else Line("info", "nothing was written (--dry-run)")
+        Line("next", reload_note.after_removal(config)) if done else Line("info", "nothing was written (--dry-run)")
     )
     data = {
         "changed": True,

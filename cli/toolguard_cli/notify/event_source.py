@@ -14,6 +14,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from toolguard_cli.approvals import held_calls
 from toolguard_cli.notify import message_text, quiet_time
 from toolguard_cli.notify.message_text import MessageText
 from toolguard_engine.approvals.ledger import HeldCall
@@ -32,6 +33,9 @@ MAX_CHUNKS = 20
 
 AWAY_SECONDS = 8.0
 """Longer than an engine takes to start, and than a notifier outlives its plugin."""
+
+GIT_SECONDS = 0.5
+"""What a notification may wait for git."""
 
 SINCE = "since"
 UNDELIVERED = "undelivered"
@@ -149,7 +153,7 @@ class EventSource:
         return bool(fresh)
 
     def _held(self, entry: HeldCall, now: float) -> Iterator[Notification]:
-        would = call_preview.lines(entry.details, now)
+        would = held_calls.would_do(entry, now, GIT_SECONDS)
         words = message_text.held(entry, would, call_preview.rules(entry.details))
         yield from self._made("held", f"{entry.nonce}-held", words, now, nonce=entry.nonce, until=entry.expires)
         lead = min(self._config.expiring_seconds, (entry.expires - entry.created) / 2)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +12,8 @@ from toolguard_cli.hostconfig.config_tree import ConfigTree
 from toolguard_cli.hostconfig.draft import Draft
 from toolguard_cli.hostconfig.finding import nearest
 from toolguard_cli.migrations.report import safe_line
-from toolguard_cli.operations import answer_lines
+from toolguard_cli.operations import answer_lines, reload_note
 from toolguard_cli.operations import setting_names as names
-from toolguard_cli.operations.guard_proof import RESTART
 from toolguard_cli.person import require_human
 from toolguard_cli.policy import accepted_view
 from toolguard_cli.setup import install_record, plugin_folder
@@ -25,13 +23,10 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places, plugin_source
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_cli.validation import ConfigFinding, ConfigSubject, entry_settings, file_texts, startup
-from toolguard_engine.stores import open as stores
 from toolguard_engine.wording import printable, redact
 
 PLUGINS = ENTRY[:2]
 MAX_ERRORS = 5
-APPLIED_SOON = "the gateway applies this by itself within seconds, or after the current run; check with toolguard status"
-APPLIED_LATER = "no gateway with toolguard is running; it applies this when it starts"
 _ON_A_DRAFT = tuple(check for check in validation.CHECKS if check is not file_texts.there)
 """Without the check that files exist, because the change may create them."""
 
@@ -244,14 +239,9 @@ class SettingChange:
         if self.options.dry_run:
             return [*lines, Line("info", "nothing was written (--dry-run)")]
         by_itself = all(named.steps[: len(PLUGINS)] == PLUGINS for named in self.all)
-        return [*lines, Line("next", self._by_itself() if by_itself else "restart the gateway")]
-
-    def _by_itself(self) -> str:
-        if self.draft.tree.get("gateway", "reload", "mode") == "off":
-            return f"{RESTART} (gateway.reload.mode is off)"
-        with suppress(OSError):  # the setting is written
-            return APPLIED_SOON if stores.engines(self.places.state_dir).running() else APPLIED_LATER
-        return APPLIED_SOON
+        tree = self.draft.tree
+        note = reload_note.after_setting(tree, self.places) if by_itself else reload_note.after_change(tree)
+        return [*lines, Line("next", note)]
 
 
 def _has_our_schema(places: Places) -> bool:

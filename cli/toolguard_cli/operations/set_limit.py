@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from toolguard_cli.operations.change_setting import ChangeOptions, SettingChange
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
-from toolguard_engine.config.spending_limits import shown
+from toolguard_engine.config.spending_limits import SpendingCap, shown
 from toolguard_engine.wording import printable
 
 SETTING = "limits"
@@ -56,10 +57,7 @@ def run(places: Places, scope: LimitScope, amounts: dict[str, float], options: C
             for unit, amount in amounts.items():
                 draft.set((*steps, index, unit), amount)
 
-    if scope.agent and scope.agent not in (known := _agents(change.draft)):
-        names = printable.cut(", ".join(sorted(known)), MAX_SHOWN)
-        text = printable.plain(f"the config names no agent {scope.agent}, only {names}: the limit may never count anything")
-        change.notes.append(Line("warn", text))
+    change.notes.extend(_unknown_names(change.draft, scope))
     what = " and ".join(shown(amount, "usd" if unit == "usd" else "tokens") for unit, amount in amounts.items())
     name = f"the limit {scope.words}"
     return change.make(edit, f"set {name} to {what}", f"{name} is already {what}", done=f"{name} is now {what}")
@@ -76,6 +74,59 @@ def remove(places: Places, scope: LimitScope, options: ChangeOptions) -> Result:
             draft.delete((*change.named.steps, index))
 
     return change.make(edit, f"remove the limit {scope.words}", "", done=f"removed the limit {scope.words}")
+
+
+def _unknown_names(draft: Draft, scope: LimitScope) -> Iterator[Line]:
+    """A misspelled limit never counts anything."""
+    agents, models = _agents(draft), _models(draft)
+    if scope.agent and scope.agent not in agents:
+        yield _unknown("agent", scope.agent, agents)
+    if scope.model and models and not any(_covers(scope.model, each) for each in models):
+        yield _unknown("model", scope.model, models)
+
+
+def _covers(pattern: str, model: str) -> bool:
+    provider, _, name = model.partition("/")
+    return SpendingCap("day", "usd", 1.0, model=pattern).covers("", provider, name)
+
+
+def _unknown(kind: str, name: str, known: set[str]) -> Line:
+    names = printable.cut(", ".join(sorted(known)), MAX_SHOWN)
+    text = f"the config names no {kind} {name}, only {names}: the limit may never count anything"
+    return Line("warn", printable.plain(text))
+
+
+def _models(draft: Draft) -> set[str]:
+    """The models that the config names, as `provider/model`; aliases are left out."""
+    found: set[str] = set()
+    _collect(draft.tree.get("agents"), found)
+    providers = draft.tree.get("models", "providers")
+    for provider, value in (providers if isinstance(providers, dict) else {}).items():
+        listed = value.get("models") if isinstance(value, dict) else None
+        ids = [each.get("id") for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+        found |= {f"{provider}/{each}" for each in ids if isinstance(each, str)}
+    return found
+
+
+def _collect(value: object, found: set[str], depth: int = 8) -> None:
+    """The models of agents: `model`, `models` and the like, which are texts, lists and objects by release."""
+    if not isinstance(value, dict | list) or not depth:
+        return
+    for key, inner in value.items() if isinstance(value, dict) else ((None, each) for each in value):
+        if isinstance(key, str) and (key.lower().endswith("model") or key == "models"):
+            found |= {each for each in _texts(inner) if "/" in each}
+        _collect(inner, found, depth - 1)
+
+
+def _texts(value: object, depth: int = 3) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list) and depth:
+        for each in value:
+            yield from _texts(each, depth - 1)
+        if isinstance(value, dict):
+            for each in value.values():
+                yield from _texts(each, depth - 1)
 
 
 def _agents(draft: Draft) -> set[str]:

@@ -27,7 +27,15 @@ from toolguard_engine.host.tool_search import OUTER_TOOL, is_envelope, tool_name
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs
 from toolguard_engine.rules.rulebook import Rule, Rulebook
-from toolguard_engine.server.install_paths import included, links_to, measured, notifying, own_places, public_names
+from toolguard_engine.server.install_paths import (
+    included,
+    links_to,
+    measured,
+    notification_secrets,
+    notifying,
+    own_places,
+    public_names,
+)
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.call_log import resolve
 from toolguard_engine.wording import printable
@@ -178,7 +186,7 @@ def _host(places: Places, config: Config) -> Host:
     home, state, own = str(Path.home()), str(places.state_dir), str(places.config)
     return Host(
         home, state, own, tuple(guarded), metrics=file, dashboard=dashboard, links=links_to(home, state),
-        dashboard_names=public_names(config.metrics),
+        dashboard_names=public_names(config.metrics), secrets=notification_secrets(config.notify, home),
     )  # fmt: skip
 
 

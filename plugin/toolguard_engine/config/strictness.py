@@ -10,7 +10,7 @@ names of what the guard relies on.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -285,6 +285,7 @@ ORDERS: Mapping[str, Order] = {
     "fleet.whenStale": Listed("stop", "keep"),
     "fleet.staleSeconds": _MORE_IS_WEAKER,
     "fleet.ship.audit": _ON,
+    "notify.targets": Demands(),  # by name: who learns of a held call
     "budget.mode": _MODES,
     "budget.size": _MORE_IS_WEAKER,
     "budget.initialTrust": _MORE_IS_WEAKER,
@@ -305,10 +306,16 @@ ORDERS: Mapping[str, Order] = {
 NEUTRAL = (
     "approval.mode", "approval.prefix", "approval.wake", "storePath", "logPath", "python",
     "metrics.enabled", "metrics.dbPath", "metrics.retention", "metrics.prices",
-    "metrics.dashboard.enabled", "metrics.dashboard.port", "metrics.dashboard.bind", "notify",
+    "metrics.dashboard.enabled", "metrics.dashboard.port", "metrics.dashboard.bind",
+    "notify.events", "notify.quietHours", "notify.expiringSeconds", "notify.digestAt", "notify.mostPerHour",
     "fleet.deadlineMs", "fleet.listen", "fleet.ship.metrics",
 )  # fmt: skip
-"""Settings, and groups of them, whose values guard equally."""
+"""Settings, and groups of them, whose values guard equally.
+
+`metrics.dbPath` and `metrics.prices` change what counts towards `limits`, but have no direction: another file may have more
+or less usage in it, and a price that is corrected may be higher or lower than the one that it replaces. When notifications
+are sent is a matter of taste; that somebody is notified at all is not (`notify.targets`).
+"""
 
 
 def settings_of(config: Config, *, plugin: bool = True, conversation: bool | None = None) -> EffectiveSettings:
@@ -370,13 +377,17 @@ def _stricter(agent: str, name: str, old: EffectiveSettings, new: EffectiveSetti
     return was if ORDERS[name].weaker(was, now) else now
 
 
+_COMPARED: Mapping[str, Callable[[Any], Value]] = {"limits": spending_limits.amounts, "notify.targets": sorted}
+"""What is compared of settings that are more than a value or a list."""
+
+
 def _flat(nested: dict[str, Any], above: str = "") -> Values:
     """The settings with an order, by full name."""
     found: Values = {}
     for key, value in nested.items():
         name = f"{above}{key}"
         if name in ORDERS:
-            found[name] = spending_limits.amounts(value) if name == "limits" else value
+            found[name] = _COMPARED[name](value) if name in _COMPARED else value
         elif isinstance(value, dict) and name != "agents":
             found |= _flat(value, f"{name}.")
     return found

@@ -62,7 +62,8 @@ class Protected:
     `starts`, `tops`: places and roots as lower-case text; `names`: one of them is in every protected path from an unknown
     folder.
     `tails`: ends of paths that are sufficient whatever the folder; `secret_tails`: those of secrets.
-    `kept`: the names of the metrics file and the files beside it, the token first. `above`: folders that contain it.
+    `kept`: the names of the metrics file and the files beside it, the token first, and of the host's secrets.
+    `secret_names`: those of the token and the secrets. `above`: folders that contain the metrics file.
     `making`: prefix of a token file that is being written. `marks`: names that hardly anything else has.
     `links`: folders that are links, in lower case, and their targets.
     """
@@ -80,6 +81,7 @@ class Protected:
     tops: tuple[str, ...]
     names: tuple[str, ...]
     kept: tuple[str, ...]
+    secret_names: tuple[str, ...]
     above: tuple[str, ...]
     making: str
     marks: tuple[str, ...]
@@ -89,7 +91,11 @@ class Protected:
 @lru_cache(maxsize=8)
 def of(host: Host) -> Protected:
     host = replace(
-        host, config_path=plain(host.config_path), guarded=tuple(map(plain, host.guarded)), metrics=plain(host.metrics)
+        host,
+        config_path=plain(host.config_path),
+        guarded=tuple(map(plain, host.guarded)),
+        metrics=plain(host.metrics),
+        secrets=tuple(map(plain, host.secrets)),
     )
     home = plain(host.home).rstrip("/") or "/~"
     state = plain(host.state_dir).rstrip("/") or f"{home}/.openclaw"
@@ -110,21 +116,23 @@ def of(host: Host) -> Protected:
     starts |= dict.fromkeys([f"{folder}/{making}".lower()] if making else [])
     tops = dict.fromkeys("/" + "/".join(_parts(path.lower())) for path in roots)
     last = {_parts(path)[-1].lower() for path in (state, config, *host.guarded, *beside[:1])}
-    secret_tails = [_parts(path)[-2:] for path in secrets]
+    read_by_nobody = [*secrets, *host.secrets]
+    secret_tails = [_parts(path)[-2:] for path in read_by_nobody]
     tails = [(each, *tail) for each in names for tail in (("toolguard",), ("extensions", "toolguard"), *zip(CONFIG_NAMES))]
     tails += [tail for path in beside if (tail := _parts(path)[-2:])[0] in names]
     return Protected(
         home, state, config,
         tuple(map(_parts, roots)),
         tuple(map(_parts, places)),
-        tuple(map(_parts, [*(f"{folder}/toolguard/key" for folder in states), *secrets])),
+        tuple(map(_parts, [*(f"{folder}/toolguard/key" for folder in states), *read_by_nobody])),
         tuple(tails),
         tuple(secret_tails),
         tuple(last),
         tuple(starts),
         tuple(tops),
         (*map(str.lower, names), *CONFIG_NAMES, *((name.lower(),) if name else ())),
-        tuple(path.rpartition("/")[2] for path in (*secrets, *beside)),
+        tuple(path.rpartition("/")[2] for path in (*secrets, *beside, *host.secrets)),
+        tuple(path.rpartition("/")[2] for path in (*secrets[:1], *host.secrets)),
         tuple(path for path in above if path not in states),
         making,
         (*map(str.lower, names), *CONFIG_NAMES, "toolguard"),

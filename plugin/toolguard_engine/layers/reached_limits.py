@@ -23,11 +23,13 @@ def judge(given: LayerInput, _: Judgement) -> Judgement | None:
     return judgement.of(found, ends=True, free=True) if found else None
 
 
-def verdict(spending: SpendingTotals, agent: str, session: str, config: Config) -> Verdict | None:
-    """The block of whatever this session does next; None while it may go on."""
+def verdict(
+    spending: SpendingTotals, agent: str, session: str, config: Config, model: tuple[str, str] | None = None
+) -> Verdict | None:
+    """The block of whatever this session does next; None while it may go on. `model`: as in `SpendingTotals.reached`."""
     if config.active_mode == "disabled":
         return None
-    if found := spending.reached(agent, session):
+    if found := spending.reached(agent, session, model):
         return _block(CODE, reason(*found), config)
     if spending.unknown and config.fail_mode == "closed":
         return _block(UNKNOWN, limit_texts.unknown(spending.unknown), config)

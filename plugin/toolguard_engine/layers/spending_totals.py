@@ -104,15 +104,16 @@ class SpendingTotals:
                 each.of(session).learn(in_file.get(session, 0.0) + pending)
         self._is_reached = any(map(_is_reached, self._caps))
 
-    def reached(self, agent: str, session: str) -> tuple[SpendingCap, float] | None:
-        """A limit that this session may not go beyond, and what is used of it."""
+    def reached(self, agent: str, session: str, model: tuple[str, str] | None = None) -> tuple[SpendingCap, float] | None:
+        """A limit that this session may not go beyond, and what is used of it. `model`: its provider and name; by default
+        those that the session used last."""
         if not self._is_reached:
             return None
         session = self._name(session)
-        provider, model = self._models.get(session, ("", ""))
+        provider, name = model or self._models.get(session, ("", ""))
         for each in self._caps:
             cap = each.cap
-            if cap.agent in ("", agent) and (not cap.model or cap.covers(agent, provider, model)):
+            if cap.agent in ("", agent) and (not cap.model or cap.covers(agent, provider, name)):
                 used = each.used(session)
                 if cap.state(used) == "reached":
                     return cap, used

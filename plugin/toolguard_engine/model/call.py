@@ -45,7 +45,7 @@ class Host:
     """What the engine knows of the gateway it guards. Paths are absolute; `guarded` are folders of toolguard itself.
 
     `pids`: the engine and its gateway. `metrics`: the metrics file. `dashboard`: `address:port` where it is switched on,
-    `dashboard_names`: host names under which a proxy serves it.
+    `dashboard_names`: host names under which a proxy serves it. `secrets`: files of `guarded` that agents may not read.
     `links`: folders that are symbolic links, or lie below one, and where they lead, as far as that is near a guarded place.
     `code`: the folder of the gateway's package, `release`: its version; empty where they are not known.
     """
@@ -61,6 +61,7 @@ class Host:
     code: tuple[str, ...] = ()
     release: str = ""
     dashboard_names: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

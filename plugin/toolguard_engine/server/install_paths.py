@@ -107,8 +107,16 @@ def notifying(config: NotifyConfig, home: str) -> tuple[str, ...]:
     or interpreters, which agents may run. Each with the file that it leads to if it is a link."""
     own = [path for path in (_at(home, each) for each in notify_targets.programs(config)) if path.startswith(f"{home}/")]
     own = [path for path in own if not _is_usual(os.path.basename(path))]  # noqa: PTH119 - texts
-    found = [*(_at(home, each) for each in notify_targets.files(config)), *own]
-    named = [file for file in found if file.startswith("/") and file.isprintable()]
+    return (*notification_secrets(config, home), *_with_targets(own))
+
+
+def notification_secrets(config: NotifyConfig, home: str) -> tuple[str, ...]:
+    """The files with addresses and secrets of notifications: who reads them can read or forge what is sent. As above."""
+    return _with_targets(_at(home, each) for each in notify_targets.files(config))
+
+
+def _with_targets(files: Iterable[str]) -> tuple[str, ...]:
+    named = [file for file in files if file.startswith("/") and file.isprintable()]
     return tuple(dict.fromkeys(each for file in named for each in (file, os.path.realpath(file))))
 
 

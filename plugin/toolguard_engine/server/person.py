@@ -157,4 +157,4 @@ class PersonDecisions:
         if entry is None and (event := NATIVE_EVENTS.get(message.outcome)):
             text = "answered in the gateway's own prompt after it was closed here"
             self._outbox.event(event, Call("", None), Verdict("allow", "approval.native", reason=text), message.nonce)
-        return messages.Pong(message.id)
+        return messages.Pong(message.id, entered=entry is not None)

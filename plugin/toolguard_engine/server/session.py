@@ -22,7 +22,7 @@ from toolguard_engine.metrics.measure import Measure
 from toolguard_engine.model.call import Call, Host, MalformedCall, Run, Stop, Verdict
 from toolguard_engine.rules.rulebook import Rule, Rulebook
 from toolguard_engine.server.file_watch import FileWatch
-from toolguard_engine.server.install_paths import measured, notifying, public_names
+from toolguard_engine.server.install_paths import measured, notification_secrets, notifying, public_names
 from toolguard_engine.server.outbox import Outbox, fault
 from toolguard_engine.server.person import PersonDecisions
 from toolguard_engine.server.session_state import SessionState
@@ -163,6 +163,7 @@ class Session(SessionState):
             self.setup.home, hello.state_dir, hello.config_path, guarded, pids, *measured(metrics),
             links=self.setup.links(self.setup.home, hello.state_dir), code=self.setup.package(hello.entry),
             release=hello.host, dashboard_names=public_names(metrics),
+            secrets=notification_secrets(self.config.notify, self.setup.home),
         )  # fmt: skip
 
     def unreadable(self, leading: messages.Leading, reason: str) -> messages.Wire:

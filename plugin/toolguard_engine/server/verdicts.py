@@ -166,7 +166,8 @@ class Verdicts:
 
     def begins(self, message: messages.Message) -> messages.Wire:
         """Whether a run may begin. One that may not has no call that could be blocked, so the audit log says it here."""
-        verdict = self._state.guard.may_begin(message.agent, message.session)
+        model = (message.provider, message.model) if message.model else None
+        verdict = self._state.guard.may_begin(message.agent, message.session, model)
         if verdict is None:
             return messages.Stopped(message.id)
         call = Call("", None, agent=message.agent, session=message.session, run=message.run)

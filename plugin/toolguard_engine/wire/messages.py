@@ -156,7 +156,8 @@ class MessageCall(msgspec.Struct, frozen=True):
 
 
 class Message(Place, frozen=True, tag="message"):
-    """The model wants to make these calls: does the run end first? Without calls: may this run begin? Answer: `Stopped`."""
+    """The model wants to make these calls: does the run end first? Without calls: may this run begin, with the model that is
+    named, or the one that the session used last? Answer: `Stopped`."""
 
     id: Id
     calls: Annotated[list[MessageCall], Meta(max_length=10_000)]
@@ -367,8 +368,11 @@ class Decided(Wire, frozen=True, tag="decided"):
     decision: Literal["approve", "deny"]
 
 
-class Pong(Wire, frozen=True, tag="pong"):
+class Pong(Wire, frozen=True, tag="pong", omit_defaults=True):
+    """`entered`: what the gateway's own prompt brought is in the ledger now; nobody had decided otherwise."""
+
     id: Id
+    entered: bool = False
 
 
 class Error(Wire, frozen=True, tag="error"):

@@ -29,7 +29,9 @@ _NAMES = ("toolguard", "openclaw", "openclaw-gateway", "clawdbot", "node", "main
           "python", "python3", "python3.11", "python3.12", "python3.13", "python3.14")  # fmt: skip
 """Process names of the engine and the gateway; Node names its first thread MainThread."""
 
-_LINES = ("python3 -p -m toolguard_engine", "python -m toolguard_engine", "node openclaw.mjs gateway run",
+_LINES = ("python3 -p -m toolguard_engine", "python -m toolguard_engine",
+          "python3 -p -e -m toolguard_cli.notify --state-dir /home/u/.openclaw",
+          "node openclaw.mjs gateway run",
           "openclaw-gateway", "/usr/bin/node /usr/lib/node_modules/openclaw/dist/index.js gateway --port 18789")  # fmt: skip
 _MENTION = re.compile(r"toolguard|(?<![./\w])(?:openclaw|clawdbot)|\bengine\b|18789|PPID", re.IGNORECASE)
 _PARENT = re.compile(r"PPID|getppid|process\.ppid|\bppid=")

@@ -135,7 +135,7 @@ def _kinds(run: ProgramRun, scene: CommandScene) -> dict[Place, bool]:
         found.add("guard")
     if (not scene.folder and not run.cwd) or UNKNOWN in run.cwd:
         found |= {place_of(word, scene.host, ()) for word in run.argv if word in protected_paths.CONFIG_NAMES}
-    if (UNKNOWN in run.cwd or "root" in found) and not {"toolguard/key", *scene.protected.kept[:1]}.isdisjoint(run.argv):
+    if (UNKNOWN in run.cwd or "root" in found) and not {"toolguard/key", *scene.protected.secret_names}.isdisjoint(run.argv):
         found.add("key")
     if run.name in sqlite_shell.SHELLS:
         walked = sqlite_shell.walked((*run.argv[1:], *texts(run)))

@@ -233,7 +233,7 @@ def _found(run: ProgramRun, wanted: list[str], scene: CommandScene, *, whole: st
     catch_all = _CATCH_ALL.issuperset(wanted)
     if whole == "certain" and catch_all and not all(name in _TELLS for name in runs):
         return ProtectionFinding(KEY)
-    names = ("key", *scene.protected.kept[:1])
+    names = ("key", *map(str.lower, scene.protected.secret_names))
     chosen = set(wanted) - _CATCH_ALL
     secret = any(fnmatchcase(name, pattern) or pattern.endswith("guard/key") for pattern in chosen for name in names)
     if secret and not all(name in _TELLS for name in runs):

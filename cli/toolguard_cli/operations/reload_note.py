@@ -1,0 +1,41 @@
+"""What a user has to do so that the gateway applies a change of its config: usually nothing, because it reloads the file."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from toolguard_cli.hostconfig.config_tree import ConfigTree
+from toolguard_cli.operations.guard_proof import RESTART
+from toolguard_cli.system.paths import Places
+from toolguard_engine.stores import open as stores
+
+APPLIED_SOON = "the gateway applies this by itself within seconds, or after the current run; check with toolguard status"
+APPLIED_LATER = "no gateway with toolguard is running; it applies this when it starts"
+UNLOADED_SOON = f"a running gateway unloads the plugin by itself within seconds; one that does not: {RESTART}"
+RELOADED_SOON = f"a running gateway applies this by itself within seconds; one that does not: {RESTART}"
+OFF = f"{RESTART} (gateway.reload.mode is off)"
+
+
+def after_setting(tree: ConfigTree, places: Places) -> str:
+    """After a change of toolguard's settings."""
+    return OFF if _is_off(tree) else APPLIED_SOON if _is_running(places) else APPLIED_LATER
+
+
+def after_removal(tree: ConfigTree) -> str:
+    """After the plugin was taken out of the config."""
+    return OFF if _is_off(tree) else UNLOADED_SOON
+
+
+def after_change(tree: ConfigTree) -> str:
+    """After a change of other parts of the config."""
+    return OFF if _is_off(tree) else RELOADED_SOON
+
+
+def _is_off(tree: ConfigTree) -> bool:
+    return bool(tree.get("gateway", "reload", "mode") == "off")
+
+
+def _is_running(places: Places) -> bool:
+    with suppress(OSError):
+        return bool(stores.engines(places.state_dir).running())
+    return True
