@@ -145,9 +145,11 @@ class Ledger:
         for entry in self.entries:
             self._holds(entry)
 
-    def waiting(self, binding: str, now: float) -> HeldCall | None:
-        """The entry that answers for this call now: pending, approved, or else a denial that still lasts."""
-        found = [entry for entry in self._entries.values() if entry.binding == binding and _answers(entry, now)]
+    def waiting(self, binding: str, now: float, former: str = "") -> HeldCall | None:
+        """The entry that answers for this call now: pending, approved, or else a denial that still lasts. `former`: what an
+        earlier version bound the call to."""
+        bindings = (binding, former or binding)
+        found = [entry for entry in self._entries.values() if entry.binding in bindings and _answers(entry, now)]
         return next((entry for entry in sorted(found, key=_is_closed) if self._holds(entry)), None)
 
     def enter(self, entry: HeldCall) -> HeldCall:

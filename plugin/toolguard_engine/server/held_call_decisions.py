@@ -98,9 +98,9 @@ class Approvals:
             used = self._used(verdict, call, now) if now < grant.created + window else None
             return used or Settled(Verdict("allow", f"grant.{grant.id}", reason=f"covered by the grant {grant.id}"))
         prefix = config.approval.prefix
-        request = _request(verdict, call, config, now)
+        request = _request(verdict, call, config, now, self._nonces.gateway_id())
         self.give_back()
-        presented = self._nonces.present(request, now, log=False)
+        presented = self._nonces.present(request, now, former=_binding(verdict, call), log=False)
         entry = presented.entry
         if presented.outcome == "used":
             return _consumed(entry)
@@ -113,9 +113,9 @@ class Approvals:
         """Uses up the approval of a call that a grant covers too, which would end as one whose call did not run. None where
         there is none; whatever goes wrong, the call has its grant."""
         with suppress(StoreError, ValueError):
-            binding = _binding(verdict, call)
+            bindings = (_binding(verdict, call), _binding(verdict, call, self._nonces.gateway_id()))
             for entry in self._nonces.look()[0]:
-                if entry.binding == binding and entry.status == "approved" and now < entry.expires:
+                if entry.binding in bindings and entry.status == "approved" and now < entry.expires:
                     used = self._nonces.settle(entry.nonce, "used", Decision(entry.by, entry.where, entry.why), now)
                     return _consumed(used) if used else None
         return None
@@ -179,9 +179,9 @@ def _consumed(entry: HeldCall) -> Settled:
     return Settled(Verdict("allow", "approval.consumed", reason=f"approved under {entry.nonce}"), entry)
 
 
-def _binding(verdict: Verdict, call: Call) -> str:
+def _binding(verdict: Verdict, call: Call, gateway: str = "") -> str:
     """Raises `ValueError`."""
-    return bind(call, verdict.details.files if verdict.details else ())
+    return bind(call, verdict.details.files if verdict.details else (), gateway)
 
 
 def _pending_lines(entries: list[HeldCall], now: float) -> list[str]:
@@ -218,12 +218,12 @@ def _reasons(entry: HeldCall) -> str:
     return " ".join([*shown, *([f"And {left} more, see toolguard pending."] if left else [])])
 
 
-def _request(verdict: Verdict, call: Call, config: Config, now: float) -> HeldCall:
+def _request(verdict: Verdict, call: Call, config: Config, now: float, gateway: str) -> HeldCall:
     text, whole = approval_texts.disclosed(call)
     wait = verdict.details.wait if verdict.details else 0
     return HeldCall(
         nonce="",
-        binding=_binding(verdict, call),
+        binding=_binding(verdict, call, gateway),
         tool=correction.name(call.tool),
         agent=call.agent,
         session=call.session,

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from toolguard_engine.approvals.ledger import OPEN, REVIVED, Decision, HeldCall, Ledger, Status
-from toolguard_engine.stores import atomic, audit_log, signing_key
+from toolguard_engine.stores import atomic, audit_log, gateway_identity, signing_key
 from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.files.audit_log_file import AuditLog
 from toolguard_engine.stores.locked import LockedFile, StoreError, is_there
@@ -80,9 +80,13 @@ class FileNonces:
         self._unlogged: list[audit_log.AuditEvent] = []
         self.is_behind = False
 
-    def present(self, request: HeldCall, now: float, *, log: bool = True) -> Presented:
+    def gateway_id(self) -> str:
+        is_known = is_there(signing_key_file.path(self._state_dir))
+        return gateway_identity.of_key(self._key(_File() if is_known else self._file.read()))
+
+    def present(self, request: HeldCall, now: float, *, former: str = "", log: bool = True) -> Presented:
         def work(ledger: Ledger) -> Presented:
-            known = ledger.waiting(request.binding, now)
+            known = ledger.waiting(request.binding, now, former)
             if known is None:
                 return Presented("pending", ledger.enter(self._named(request, ledger)), fresh=True)
             if known.status == "approved":
