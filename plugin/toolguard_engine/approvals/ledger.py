@@ -60,7 +60,8 @@ class HeldCall(msgspec.Struct, frozen=True, gc=False):
     """One held call. `expires`: the end of waiting, of the approval's window, or of the denial. `mac`: see `nonces`.
 
     `shown`: the call for the person who decides, `whole`: and that is all of it; `cwd`: where it would run; `details`: what
-    it would do; `exact`: what a grant for just this call says, None where there is none.
+    it would do; `exact`: what a grant for just this call says, None where there is none; `requester`: who
+    asked the agent, as the gateway's channel names them.
     """
 
     nonce: str
@@ -83,6 +84,7 @@ class HeldCall(msgspec.Struct, frozen=True, gc=False):
     cwd: str = ""
     details: HeldDetails | None = None
     exact: ExactCall | None = None
+    requester: str = ""
     mac: str = ""
 
 

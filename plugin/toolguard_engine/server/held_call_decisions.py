@@ -26,6 +26,8 @@ from toolguard_engine.wording import approval as approval_texts
 from toolguard_engine.wording import correction
 from toolguard_engine.wording.redact import cut
 
+AWAY = "approval.away"
+MAX_REQUESTER = 200
 MAX_TITLE, MAX_DESCRIPTION = 80, 512
 """What the gateway's own prompt takes."""
 MAX_PROMPT_REASON, MAX_PROMPT_REASONS, MIN_PROMPT_CALL = 120, 250, 200
@@ -81,7 +83,7 @@ class Approvals:
             settled = self._settle(verdict, call, config)
         except StoreError as error:
             self.trouble = str(error)
-            return Settled(Verdict("block", error.code, approval_texts.out_of_order(prefix, error.code), str(error)))
+            return Settled(Verdict("block", error.code, _unsettled(prefix, error), str(error)))
         except TooManyHeldError:
             code = "approval.too-many"
             return Settled(Verdict("block", code, approval_texts.out_of_order(prefix, code), "too many calls are waiting"))
@@ -121,14 +123,8 @@ class Approvals:
         return None
 
     def is_decided(self, nonce: str) -> bool:
-        """Whether the call held under this nonce waits no more: asking again brings news. An unreadable store has none."""
-        now = self._clock()
-        try:
-            entries, _ = self._nonces.look()
-            waiting = [entry.nonce for entry in entries if entry.status == "pending" and now < entry.expires]
-        except StoreError:
-            return False
-        return nonce not in waiting
+        """Whether the call held under this nonce waits no more: asking again brings news."""
+        return self._nonces.is_decided(nonce, self._clock())
 
     def decide(self, message: messages.PersonDecision, config: Config) -> messages.DecisionReply:
         """A yes or no that came through the gateway."""
@@ -173,6 +169,12 @@ class Approvals:
         except StoreError as error:
             self.trouble = str(error)
             return None
+
+
+def _unsettled(prefix: str, error: StoreError) -> str:
+    if error.code == AWAY:
+        return approval_texts.not_now(prefix, str(error).partition(";")[0])
+    return approval_texts.out_of_order(prefix, error.code)
 
 
 def _consumed(entry: HeldCall) -> Settled:
@@ -236,5 +238,6 @@ def _request(verdict: Verdict, call: Call, config: Config, now: float, gateway: 
         details=verdict.details,
         created=now,
         exact=exact_grant.kept(call),
+        requester=cut(audit_log.plain(call.requester), MAX_REQUESTER),
         expires=now + (wait or config.pending_timeout_ms / 1000),
     )
