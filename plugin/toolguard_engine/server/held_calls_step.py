@@ -48,7 +48,9 @@ class HeldCalls:
     def _store(self, hello: messages.Hello, config: Config, state_dir: Path) -> HeldCallStore:
         if config.fleet.enabled:
             metrics_path = str(call_log.resolve(config.metrics.db_path, state_dir)) if config.is_measured else ""
-            self._fleet = stores.fleet(state_dir, hello.gateway, config.fleet, metrics_path)
+            self._fleet = stores.fleet(
+                state_dir, hello.gateway, config.fleet, config.approval_window_ms / 1000, metrics_path
+            )
             return self._fleet.calls
         named = conflicts.store_path(config)
         return stores.held_calls(state_dir, call_log.resolve(named, state_dir) if named else None, hello.gateway)

@@ -48,11 +48,12 @@ def held_calls(state_dir: Path, path: Path | None = None, gateway: str = "") -> 
     return FileNonces(state_dir, path, gateway)
 
 
-def fleet(state_dir: Path, gateway: str, config: FleetConfig, metrics_path: str = "") -> FleetClient:
-    """The held calls of a gateway in a fleet, and the fleet's kill switch. For engines: persons have logins of their own."""
+def fleet(state_dir: Path, gateway: str, config: FleetConfig, window: float, metrics_path: str = "") -> FleetClient:
+    """The held calls of a gateway in a fleet, and the fleet's kill switch, for engines. `window`: for how many seconds an
+    approval counts."""
     from toolguard_engine.stores.fleet.fleet_client import FleetClient
 
-    return FleetClient(state_dir, gateway, config, metrics_path)
+    return FleetClient(state_dir, gateway, config, window, metrics_path)
 
 
 def grants(state_dir: Path) -> ports.GrantStore:

@@ -26,7 +26,13 @@ from toolguard_engine.stores.ports import HeldCallStore
 
 class FleetClient:
     def __init__(
-        self, state_dir: Path, gateway: str, config: FleetConfig, metrics_path: str = "", proof: FleetProof | None = None
+        self,
+        state_dir: Path,
+        gateway: str,
+        config: FleetConfig,
+        window: float,
+        metrics_path: str = "",
+        proof: FleetProof | None = None,
     ) -> None:
         self._state_dir = state_dir
         self._gateway = gateway
@@ -50,6 +56,7 @@ class FleetClient:
                 proof=proof or NoProof(),
                 marks=LocalMarks(state_dir),
                 seconds=config.deadline_ms / 1000,
+                window=window,
                 skew=lambda: self.switch.status.skew,
             )
         )

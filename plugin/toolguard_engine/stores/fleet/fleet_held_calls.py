@@ -33,7 +33,7 @@ from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.fleet import pipe_messages as pipe
 from toolguard_engine.stores.fleet import received_entries
 from toolguard_engine.stores.fleet.courier_link import FleetAwayError
-from toolguard_engine.stores.fleet.fleet_log import FleetLog
+from toolguard_engine.stores.fleet.fleet_log import REISSUED, FleetLog
 from toolguard_engine.stores.fleet.local_marks import LocalMarks, UsedBeforeError
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.state_files import FLEET_NEWS
@@ -79,8 +79,8 @@ class Link(Protocol):
 
 @dataclass(frozen=True)
 class FleetSetup:
-    """`gateway_id` raises `StoreError` while the gateway cannot take part. `seconds`: the deadline of a question. `skew`: of
-    the server's clock against ours."""
+    """`gateway_id` raises `StoreError` while the gateway cannot take part. `seconds`: the deadline of a question. `window`:
+    for which an approval counts. `skew`: the server's clock minus ours."""
 
     state_dir: Path
     gateway_id: Callable[[], str]
@@ -89,6 +89,7 @@ class FleetSetup:
     proof: FleetProof
     marks: LocalMarks
     seconds: float
+    window: float
     skew: Callable[[], float] = lambda: 0.0
 
 
@@ -122,7 +123,7 @@ class FleetHeldCalls:
         try:
             if found.status == "used":
                 self._use(found, answer, attempt, now)
-            self._note(found, attempt, fresh=answer.fresh)
+            self._note(found, fresh=answer.fresh)
         finally:
             if log:
                 with suppress(StoreError):
@@ -144,7 +145,7 @@ class FleetHeldCalls:
         answer = setup.link.ask(
             lambda number, seconds: pipe.Present(
                 number, seconds, attempt, entry.nonce, entry.binding, entry.session, entry.requester,
-                setup.proof.digest(entry), stored, wait, need, teams,
+                setup.proof.digest(entry), stored, wait, setup.window, need, teams,
             ),
             setup.seconds,
         )  # fmt: skip
@@ -163,10 +164,11 @@ class FleetHeldCalls:
 
     def _stated(self, entry: HeldCall, answer: pipe.PresentAnswer, now: float) -> HeldCall:
         status: Status = "used" if answer.outcome == "used" else "denied" if answer.outcome == "denied" else "pending"
-        last = answer.decisions[-1].at if answer.decisions else 0.0
-        decided = (last - self._setup.skew()) if last else now
-        found = pipe.FleetEntry(answer.nonce, status, answer.entry, answer.left, decided, decisions=answer.decisions)
-        return received_entries.with_state(entry, found, now)
+        found = pipe.FleetEntry(
+            answer.nonce, status, answer.entry, answer.left, answer.at or 0.0, answer.by, answer.where, answer.why,
+            answer.decisions,
+        )  # fmt: skip
+        return received_entries.with_state(entry, found, now, self._setup.skew())
 
     def _use(self, entry: HeldCall, answer: pipe.PresentAnswer, attempt: bytes, now: float) -> None:
         """The call may run. Raises `StoreError` if it may not."""
@@ -182,12 +184,12 @@ class FleetHeldCalls:
         while len(self._attempts) > MAX_UNANSWERED:
             self._attempts.pop(next(iter(self._attempts)))
 
-    def _note(self, entry: HeldCall, attempt: bytes, *, fresh: bool) -> None:
+    def _note(self, entry: HeldCall, *, fresh: bool) -> None:
         if fresh:
             self._log.held(entry)
             self._touch()
         elif entry.status != "pending":
-            self._log.take([(entry, attempt.hex())], is_new=entry.nonce in self._known)
+            self._log.take([entry], is_new=entry.nonce in self._known)
         self._known[entry.nonce] = entry
         self._wait()
 
@@ -217,8 +219,9 @@ class FleetHeldCalls:
         self._attempts.pop(used.nonce, None)
         if not done:
             return None
-        again = self._known[used.nonce] = structs.replace(used, status="approved")
-        self._log.reissued(again, attempt, now)
+        why = f"{REISSUED}it was used up, but its call did not run; {used.why}".removesuffix("; ")
+        again = self._known[used.nonce] = structs.replace(used, status="approved", decided=now, why=why)
+        self._log.take([again], is_new=True)
         self._wait()
         return again
 
@@ -274,7 +277,7 @@ class FleetHeldCalls:
             raise RefusedError("unknown")
         by, where, why = who
         closed = structs.replace(entry, status=status, decided=now, expires=expires, by=by, where=where, why=why)
-        self._log.take([(closed, "")], is_new=True)
+        self._log.take([closed], is_new=True)
         self._known[entry.nonce] = closed
         self._touch()
         self._wait()
@@ -287,11 +290,11 @@ class FleetHeldCalls:
         return entry is not None and not (entry.status == "pending" and now < entry.expires)
 
     def entries(self) -> list[HeldCall]:
-        found, others, attempts = self._asked()
+        found, others = self._asked()
         now = time.time()
         for entry in others:
             self._log.forged(entry, "the fleet's database returned it, and this gateway did not make it", now)
-        self._log.take([(entry, attempts.get(entry.nonce, "")) for entry in found])
+        self._log.take(found)
         self._known = {entry.nonce: entry for entry in found}
         self._wait()
         with suppress(StoreError):
@@ -299,11 +302,10 @@ class FleetHeldCalls:
         return found
 
     def look(self) -> tuple[list[HeldCall], list[HeldCall]]:
-        found, others, _ = self._asked()
-        return found, others
+        return self._asked()
 
-    def _asked(self) -> tuple[list[HeldCall], list[HeldCall], dict[str, str]]:
-        """The entries that are ours, the others, and which attempt used each."""
+    def _asked(self) -> tuple[list[HeldCall], list[HeldCall]]:
+        """The entries that are ours, the oldest first, and the others."""
         answer = self._setup.link.ask(pipe.Entries, self._setup.seconds)
         if not isinstance(answer, pipe.EntriesAnswer):
             raise FleetAwayError("the courier gave another answer; repeat it later")
@@ -315,9 +317,9 @@ class FleetHeldCalls:
             if entry is None:
                 others.append(received_entries.named(found))
             else:
-                ours.append(self._as_proven(received_entries.with_state(entry, found, now), found, now))
-        attempts = {found.nonce: (found.used_by or b"").hex() for found in answer.entries}
-        return sorted(ours, key=lambda entry: entry.created), others, attempts
+                stated = received_entries.with_state(entry, found, now, self._setup.skew())
+                ours.append(self._as_proven(stated, found, now))
+        return sorted(ours, key=lambda entry: entry.created), others
 
     def _as_proven(self, entry: HeldCall, found: pipe.FleetEntry, now: float) -> HeldCall:
         """An approval without proof is none: the call waits."""

@@ -17,6 +17,10 @@ from toolguard_engine.stores.ports import AuditLogStore
 
 MAX_KNOWN = 20_000
 MAX_LEFT = 5_000
+REISSUED = "reissued: "
+"""In the reason of an approval, each time that it was used up for a call that did not run and was given back."""
+
+MAX_REISSUED = 100
 
 
 class FleetLog:
@@ -37,10 +41,9 @@ class FleetLog:
         """It is new, so the log cannot have it."""
         self._add([self._line(entry, "hold", entry.created)])
 
-    def take(self, entries: Iterable[tuple[HeldCall, str]], *, is_new: bool = False) -> None:
-        """What has become of these entries; the text is the attempt that used the approval. `is_new`: just now, by us."""
-        lines = [line for entry, attempt in entries for line in self._lines(entry, attempt)]
-        unsure = [line for line in lines if line.id not in self._known]
+    def take(self, entries: Iterable[HeldCall], *, is_new: bool = False) -> None:
+        """What has become of these entries. `is_new`: just now, by us."""
+        unsure = [line for entry in entries for line in self._lines(entry) if line.id not in self._known]
         if unsure and not is_new:
             with suppress(OSError):
                 self._know(self._audit.known([line.id for line in unsure]))
@@ -53,24 +56,21 @@ class FleetLog:
                 self._know(self._audit.known([line.id]))
             self._add([line])
 
-    def reissued(self, entry: HeldCall, attempt: bytes, now: float) -> None:
-        """Its approval was used up for a call that did not run, and was given back."""
-        why = f"reissued: {entry.nonce} was used up, but its call did not run"
-        self._add([self._line(structs.replace(entry, why=why), "approve", now, f"reissue-{attempt.hex()[:8]}")])
-
     def write(self, *, patient: bool = False) -> None:
         """What cannot be written stays for the next time."""
         if lines := self._left[:MAX_LEFT]:
             self._audit.append(lines, patient=patient)
             del self._left[: len(lines)]
 
-    def _lines(self, entry: HeldCall, attempt: str) -> list[audit_log.AuditEvent]:
+    def _lines(self, entry: HeldCall) -> list[audit_log.AuditEvent]:
         pending = structs.replace(entry, by="", where="", why="")
         lines = [self._line(pending, "hold", entry.created)]
+        again = min(entry.why.count(REISSUED), MAX_REISSUED)
+        number = f"-{again}" if again else ""
         if entry.status in ("approved", "used"):
-            lines.append(self._line(entry, "approve", entry.decided))
+            lines.append(self._line(entry, "approve", entry.decided, f"approve{number}"))
         if entry.status == "used":
-            lines.append(self._line(entry, "consume", entry.decided, f"consume-{attempt[:8]}"))
+            lines.append(self._line(entry, "consume", entry.decided, f"consume{number}"))
         elif entry.status == "denied":
             lines.append(self._line(entry, "deny", entry.decided))
         elif entry.status == "expired":

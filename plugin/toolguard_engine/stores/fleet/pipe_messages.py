@@ -48,6 +48,7 @@ class Present(msgspec.Struct, frozen=True, tag="present"):
     digest: bytes
     entry: bytes
     wait: float
+    window: float
     need: int = 1
     need_teams: tuple[str, ...] = ()
 
@@ -102,7 +103,8 @@ class SignedVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PresentAnswer(msgspec.Struct, frozen=True, tag="presented"):
-    """`left`: until the end of waiting, of the approval's window or of the denial."""
+    """`left`: until the end of waiting, of the approval's window or of the denial; `at`: when it was
+    decided, by the server's clock."""
 
     id: int
     outcome: Outcome
@@ -110,11 +112,15 @@ class PresentAnswer(msgspec.Struct, frozen=True, tag="presented"):
     entry: bytes = b""
     fresh: bool = False
     left: float = 0.0
+    at: float | None = None
+    by: str = ""
+    where: str = ""
+    why: str = ""
     decisions: tuple[SignedVerdict, ...] = ()
 
 
 class FleetEntry(msgspec.Struct, frozen=True):
-    """An entry of this gateway. `entry`: the bytes that were presented; `used_by`: the attempt that used the approval."""
+    """An entry of this gateway. `entry`: the bytes that were presented; `decided`: by the server's clock."""
 
     nonce: str
     status: Status
@@ -124,7 +130,6 @@ class FleetEntry(msgspec.Struct, frozen=True):
     by: str = ""
     where: str = ""
     why: str = ""
-    used_by: bytes | None = None
     decisions: tuple[SignedVerdict, ...] = ()
 
 

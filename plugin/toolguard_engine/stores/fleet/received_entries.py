@@ -28,14 +28,15 @@ def named(entry: FleetEntry) -> HeldCall:
     return HeldCall(entry.nonce[:64], "", "", "", "", "", "", "", "", 0.0, 0.0)
 
 
-def with_state(entry: HeldCall, found: FleetEntry, now: float) -> HeldCall:
-    """What has become of it, as the database says. Whoever believes an approval verifies its signatures."""
+def with_state(entry: HeldCall, found: FleetEntry, now: float, skew: float) -> HeldCall:
+    """What has become of it, as the database says. Whoever believes an approval verifies its signatures. `skew`: the
+    server's clock minus ours."""
     last = _last(found.decisions, found.status)
     return structs.replace(
         entry,
         status=found.status,
         expires=now + found.left,
-        decided=0.0 if found.status == "pending" else found.decided,
+        decided=0.0 if found.status == "pending" else found.decided - skew,
         by=audit_log.plain(found.by or (last.approver if last else ""), 100),
         where=audit_log.plain(found.where, 40) or (WHERE if found.status in ("approved", "used", "denied") else ""),
         why=audit_log.plain(found.why or (last.why or "" if last else "")),
