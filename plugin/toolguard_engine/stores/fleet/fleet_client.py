@@ -16,7 +16,7 @@ from toolguard_engine.stores.fleet import fleet_identity, fleet_state, trust_roo
 from toolguard_engine.stores.fleet.courier_link import CourierLink, FleetAwayError
 from toolguard_engine.stores.fleet.fleet_held_calls import FleetHeldCalls, FleetProof, FleetSetup
 from toolguard_engine.stores.fleet.fleet_log import FleetLog
-from toolguard_engine.stores.fleet.fleet_proof import NoProof
+from toolguard_engine.stores.fleet.fleet_proof import FleetSigners
 from toolguard_engine.stores.fleet.fleet_switch import FleetSwitch
 from toolguard_engine.stores.fleet.local_fallback import LocalFallback
 from toolguard_engine.stores.fleet.local_marks import LocalMarks
@@ -53,7 +53,7 @@ class FleetClient:
                 gateway_id=self.gateway_id,
                 link=self.link,
                 log=FleetLog(AuditLog(state_dir), gateway),
-                proof=proof or NoProof(),
+                proof=proof or FleetSigners(state_dir, Path(config.trust), config.team, self.gateway_id),
                 marks=LocalMarks(state_dir),
                 seconds=config.deadline_ms / 1000,
                 window=window,
