@@ -77,11 +77,11 @@ def verify(signed: SignedBody, namespace: str, files: SignerFiles, seconds: floa
     files.check()
     until = time.monotonic() + seconds
     found = _run(("-Y", "find-principals", "-f", str(files.allowed)), signed, until)
-    names = [name for name in found.stdout.splitlines() if name and len(name) <= MAX_PRINCIPAL][:MAX_PRINCIPALS]
+    names = [name for name in found.stdout.splitlines() if name.isprintable() and 0 < len(name) <= MAX_PRINCIPAL]
     if found.returncode or not names:
         raise InvalidSignatureError(_reason(found) or "the key is not allowed to sign")
     revoked = ("-r", str(files.revoked)) if files.revoked else ()
-    for name in names:
+    for name in names[:MAX_PRINCIPALS]:
         words = ("-Y", "verify", "-n", namespace, "-I", name, "-f", str(files.allowed), *revoked)
         tried = _run(words, signed, until)
         if tried.returncode == 0:
@@ -92,15 +92,15 @@ def verify(signed: SignedBody, namespace: str, files: SignerFiles, seconds: floa
 def _run(words: tuple[str, ...], signed: SignedBody, until: float) -> subprocess.CompletedProcess[str]:
     ours, theirs = os.pipe()
     try:
-        os.write(theirs, signed.signature.encode(errors="replace"))  # fits into the pipe: it is bounded
+        os.write(theirs, signed.signature.encode())  # fits into the pipe: it is bounded
         os.close(theirs)
         theirs = -1
         return subprocess.run(
             [program(), *words, "-s", f"/dev/fd/{ours}"],
             input=signed.body,
             capture_output=True,
-            text=True,
-            errors="replace",
+            encoding="utf-8",
+            errors="surrogateescape",
             timeout=max(until - time.monotonic(), 0.01),
             pass_fds=(ours,),
             env=_ENVIRONMENT,
