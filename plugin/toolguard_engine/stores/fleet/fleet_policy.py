@@ -121,9 +121,7 @@ class _Parser:
             raise self._wrong(at, f"teams does not say who is in {team!r}, the team of the policy", fix)
         return {name: frozenset(persons) for name, persons in teams.items()}
 
-    def _approvers(
-        self, table: Mapping[str, Any], members: Mapping[str, frozenset[str]] | None
-    ) -> tuple[ApproverRule, ...]:
+    def _approvers(self, table: Mapping[str, Any], members: Mapping[str, frozenset[str]] | None) -> tuple[ApproverRule, ...]:
         tables = table.get(APPROVERS, [])
         if not isinstance(tables, list) or not all(isinstance(each, dict) for each in tables) or len(tables) > MAX_TABLES:
             fix = f"write each as [[{APPROVERS}]]"

@@ -6,10 +6,9 @@ import threading
 from dataclasses import dataclass
 
 from toolguard_engine.rules.rule_form import Rule
-from toolguard_engine.stores.fleet.last_good_policy import LastGoodPolicy, SignedPolicy
+from toolguard_engine.stores.fleet.last_good_policy import LastGoodPolicy, SignedPolicy, Stamps
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import UserPolicy
-from toolguard_engine.stores.toml_file import Stamp
 
 WORDS = "the fleet's rules"
 _FAULT = (
@@ -20,14 +19,14 @@ _FAULT = (
 
 @dataclass(frozen=True)
 class _Seen:
-    stamp: Stamp | None
+    stamp: Stamps
     signed: SignedPolicy | None = None
     fault: str = ""
 
 
 class FleetRules:
-    """`UserPolicy`. The first look waits for the signature to be verified, a few milliseconds; later ones never wait: a thread
-    verifies what has changed, and a later look takes it over."""
+    """`UserPolicy`. The first look waits for the signature to be verified, a few milliseconds; later ones never wait: a
+    thread verifies what has changed, and a later look takes it over."""
 
     def __init__(self, own: UserPolicy, kept: LastGoodPolicy) -> None:
         self._own = own
@@ -74,15 +73,15 @@ class FleetRules:
         self._found = read(self._kept)
 
     def _take(self, found: _Seen) -> None:
-        """While one cannot be verified, the rules that were in force stay."""
+        """The rules that were in force stay while their file cannot be verified, or is gone: it is fetched again."""
         self._seen = found
-        if not found.fault:
-            self._fleet_rules = found.signed.policy.rules if found.signed else ()
+        if found.signed is not None:
+            self._fleet_rules = found.signed.policy.rules
 
 
 def read(kept: LastGoodPolicy) -> _Seen:
     """Never raises."""
-    stamp: Stamp | None = None
+    stamp: Stamps = ()
     try:
         stamp = kept.stamp()
         return _Seen(stamp, kept.load())

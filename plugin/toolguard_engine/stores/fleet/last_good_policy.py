@@ -12,9 +12,11 @@ from pathlib import Path
 
 import msgspec
 
+from toolguard_engine.approvals.needed_approvals import ApproverPolicy
 from toolguard_engine.stores import atomic
 from toolguard_engine.stores.fleet import fleet_policy, policy_signer
 from toolguard_engine.stores.fleet.fleet_policy import ALL_TEAMS, FleetPolicy
+from toolguard_engine.stores.fleet.trust_root import ALLOWED, REVOKED
 from toolguard_engine.stores.locked import StoreError, lock, unusable
 from toolguard_engine.stores.ssh_keygen import InvalidSignatureError
 from toolguard_engine.stores.state_files import FLEET_POLICY as NAME
@@ -24,6 +26,7 @@ from toolguard_engine.stores.values import InvalidRulesError
 MAX_FILE = 4 * fleet_policy.MAX_BYTES
 OFFERED = Path("the fleet's policy")
 
+Stamps = tuple[Stamp | None, ...]
 SignerOf = Callable[[str, str, Path, float | None], str]
 
 
@@ -68,9 +71,9 @@ class LastGoodPolicy:
         self._clock = clock
         self._signer_of = signer_of
 
-    def stamp(self) -> Stamp | None:
-        """Changes with the file. Raises `StoreError`."""
-        return stamp_of(self.path)
+    def stamp(self) -> Stamps:
+        """Changes with the file and with who may sign it. Raises `StoreError`."""
+        return tuple(stamp_of(path) for path in (self.path, self._trust / ALLOWED, self._trust / REVOKED))
 
     def load(self) -> SignedPolicy | None:
         """None if none was ever accepted here. Raises `PolicyRefusedError` for one that does not count, and `StoreError`."""
@@ -130,6 +133,27 @@ class LastGoodPolicy:
             if accepted is None:
                 raise
             return self._signer_of(kept.toml, kept.signature, self._trust, accepted)
+
+
+class CurrentApprovers:
+    """Who may approve, by the policy that counts now; read anew when it has changed. For one thread."""
+
+    def __init__(self, kept: LastGoodPolicy, team: str) -> None:
+        self._kept = kept
+        self._team = team
+        self._stamp: Stamps | None = None
+        self._policy: ApproverPolicy | None = None
+
+    def __call__(self) -> ApproverPolicy | None:
+        """None if no policy was ever accepted here. One that was in force stays so if its file is removed: it is fetched
+        again. Raises `StoreError` where one is there and does not count."""
+        stamp = self._kept.stamp()
+        if stamp != self._stamp:
+            signed = self._kept.load()
+            if signed is not None:
+                self._policy = signed.policy.of_team(self._team)
+            self._stamp = stamp
+        return self._policy
 
 
 def _check_order(known: FleetPolicy, offered: FleetPolicy) -> None:

@@ -1,5 +1,5 @@
-"""Who signed a team's policy: only lines of `allowed_signers` count that name the namespace `toolguard-policy`. A line without
-`namespaces` is one of an approver, and must not be able to sign a policy as well.
+"""Who signed a team's policy: only lines of `allowed_signers` count that name the namespace `toolguard-policy`. A line
+without `namespaces` is one of an approver, and must not be able to sign a policy as well.
 """
 
 from __future__ import annotations

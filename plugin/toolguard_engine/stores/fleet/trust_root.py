@@ -19,7 +19,10 @@ FIX = "give it to root (chown root:root, chmod go-w), or accept this with fleet.
 
 
 def problem(folder: Path, *, may_be_writable: bool = False) -> str:
-    """Why the signers cannot be trusted; empty if they can. `may_be_writable`: only whether they can be read. Never raises."""
+    """Why the signers cannot be trusted; empty if they can. Never raises.
+
+    `may_be_writable`: only whether they can be read.
+    """
     try:
         names = [name for name in (ALLOWED, REVOKED) if name == ALLOWED or os.path.lexists(folder / name)]
         for name in names:
