@@ -128,7 +128,6 @@ class FleetHeldCalls:
 
     def _presented(self, request: HeldCall) -> tuple[pipe.PresentAnswer, bytes]:
         setup = self._setup
-        setup.gateway_id()
         attempt = self._unanswered.pop(request.binding, b"") or secrets.token_bytes(ATTEMPT_BYTES)
         self._unanswered[request.binding] = attempt
         while len(self._unanswered) > MAX_UNANSWERED:
@@ -138,17 +137,21 @@ class FleetHeldCalls:
         need, teams = setup.proof.need(entry)
         stored = bytes(signed_entry.signed(own, entry))
         wait = max(1.0, request.expires - request.created)
-        answer = setup.link.ask(
+        answer = self._ask(
             lambda number, seconds: pipe.Present(
                 number, seconds, attempt, entry.nonce, entry.binding, entry.session, entry.requester,
                 setup.proof.digest(entry), stored, wait, setup.window, need, teams,
             ),
-            setup.seconds,
         )  # fmt: skip
         if not isinstance(answer, pipe.PresentAnswer):
             raise FleetAwayError("the courier gave another answer; repeat the call later")
         del self._unanswered[request.binding]
         return answer, attempt
+
+    def _ask(self, make: Callable[[int, float], pipe.Question]) -> pipe.Answer:
+        """Raises `StoreError`."""
+        self._setup.gateway_id()
+        return self._setup.link.ask(make, self._setup.seconds)
 
     def _ours(self, nonce: str, stored: bytes, request: HeldCall) -> HeldCall:
         entry = received_entries.request_of(signing_key_file.load(self._setup.state_dir), nonce, stored)
@@ -228,7 +231,7 @@ class FleetHeldCalls:
         return again
 
     def _done(self, make: Callable[[int, float], pipe.Question]) -> bool:
-        answer = self._setup.link.ask(make, self._setup.seconds)
+        answer = self._ask(make)
         return isinstance(answer, pipe.DoneAnswer) and answer.done
 
     def write_log(self, *, patient: bool = False) -> None:
@@ -317,7 +320,7 @@ class FleetHeldCalls:
 
     def _asked(self) -> tuple[list[HeldCall], list[HeldCall]]:
         """The entries that are ours, the oldest first, and the others."""
-        answer = self._setup.link.ask(pipe.Entries, self._setup.seconds)
+        answer = self._ask(pipe.Entries)
         if not isinstance(answer, pipe.EntriesAnswer):
             raise FleetAwayError("the courier gave another answer; repeat it later")
         own, now = signing_key_file.load(self._setup.state_dir), time.time()
