@@ -20,6 +20,7 @@ from toolguard_fleet.deadline_connection import DeadlineConnection, one_line
 from toolguard_fleet.engine_pipe import EnginePipe
 from toolguard_fleet.fleet_errors import FleetError
 from toolguard_fleet.hold_questions import HoldQuestions
+from toolguard_fleet.policy_follower import follow_policy
 from toolguard_fleet.sync_loop import SyncLoop
 
 CHANNEL = "toolguard_fleet"
@@ -61,7 +62,7 @@ async def _listen(duty: Duty) -> None:
             await asyncio.sleep(RESTART_SECONDS)
 
 
-TASKS: list[Callable[[Duty], Awaitable[None]]] = [_sync, _listen]
+TASKS: list[Callable[[Duty], Awaitable[None]]] = [_sync, _listen, follow_policy]
 """Those that run beside the questions. One that returns is done."""
 
 
