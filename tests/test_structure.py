@@ -18,7 +18,10 @@ ENGINE = (
 )  # fmt: skip
 """From the bottom up: a room imports only from rooms before it."""
 
-FLEET = ("fleet_errors", "schema")
+FLEET = (
+    "fleet_errors", "connection_options", "blocking_connection", "schema", "registry_rows", "person_access", "registration",
+    "deadline_connection", "engine_pipe", "hold_questions", "sync_loop", "courier",
+)  # fmt: skip
 """May also import the engine; the engine never imports it."""
 
 COMMAND_LINE = (
