@@ -26,7 +26,7 @@ FLEET = (
 
 COMMAND_LINE = (
     "system", "terminal", "rig", "person", "hostconfig", "setup", "approvals", "policy", "migrations", "validation",
-    "operations", "notify", "dashboard", "status", "doctor", "commands", "fast_path", "main",
+    "operations", "fleet", "notify", "dashboard", "status", "doctor", "commands", "fast_path", "main",
 )  # fmt: skip
 PACKAGES = {
     "toolguard_engine": ("plugin", ENGINE),
