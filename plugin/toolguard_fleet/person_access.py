@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from toolguard_fleet import schema
 from toolguard_fleet.audit_trail import AuditTrail
 from toolguard_fleet.blocking_connection import Connection, column, connected, first
-from toolguard_fleet.registry_rows import FleetApprover, FleetCall, FleetGateway, FleetPerson, MaintenanceReport
+from toolguard_fleet.registry_rows import (
+    FleetApprover,
+    FleetCall,
+    FleetGateway,
+    FleetPerson,
+    MaintenanceReport,
+    PushedPolicy,
+    TeamSwitch,
+)
 
 
 class PersonSession:
@@ -58,6 +67,25 @@ class PersonSession:
 
     def revoke_approver(self, person: str) -> FleetApprover:
         return first(self._connection, "SELECT fleet.revoke_approver(%s)", (person,), FleetApprover)
+
+    def policy(self, team: str, version: int | None = None) -> PushedPolicy | None:
+        """The latest of the team without `version`; `*`: for teams without one of their own."""
+        kind: Any = PushedPolicy | None
+        found: PushedPolicy | None = first(self._connection, "SELECT fleet.policy_at(%s, %s)", (team, version), kind)
+        return found
+
+    def push_policy(self, team: str, version: int, toml: bytes, signature: bytes) -> None:
+        first(self._connection, "SELECT fleet.push_policy(%s, %s, %s, %s)", (team, version, toml, signature), object)
+
+    def kill_switches(self) -> list[TeamSwitch]:
+        """Of the whole fleet (`*`), then of the person's teams."""
+        return column(self._connection, "SELECT fleet.kill_switches()", (), TeamSwitch)
+
+    def kill(self, team: str, why: str, *, on: bool) -> TeamSwitch:
+        """Gateways that listen are told at once; the others ask within seconds."""
+        switched = first(self._connection, "SELECT fleet.kill(%s, %s, %s)", (team, on, why), TeamSwitch)
+        self._connection.execute("NOTIFY toolguard_fleet")
+        return switched
 
     def set_retention(self, table: str, days: int) -> None:
         first(self._connection, "SELECT fleet.set_retention(%s, %s)", (table, days), object)

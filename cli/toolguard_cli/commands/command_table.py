@@ -76,5 +76,7 @@ class FleetGroup(LazyGroup):
         "revoke": _listed("fleet_revoke", "Shut a gateway out, for good."),
         "approvers": _listed("fleet_approvers", "List, add and revoke the persons of the fleet."),
         "audit": _listed("fleet_audit", "Read and verify the audit logs of the gateways."),
+        "policy": _listed("fleet_policy", "Check, push, compare and show the signed policy of a team."),
+        "kill-switch": _listed("fleet_kill_switch", "Stop all gateways of a team, or allow their calls again."),
         "maintain": _listed("fleet_maintain", "Create and drop partitions; close what is over."),
     }

@@ -77,6 +77,13 @@ class ApprovalSigners:
 
     def missing(self, entry: HeldCall, now: float, need: int = 1) -> str:
         """Why fewer than `need` persons have signed; empty where they have."""
+        signers, why = self.signed_by(entry, now, need)
+        if len(signers) >= need:
+            return ""
+        return _WORDS["too-few"] if signers else why
+
+    def signed_by(self, entry: HeldCall, now: float, need: int) -> tuple[set[str], str]:
+        """The principals of the valid signatures of this entry, and why another one does not count."""
         signers: set[str] = set()
         why = _WORDS["unsigned"]
         for signed in entry.signatures[:MAX_SIGNATURES]:
@@ -88,9 +95,7 @@ class ApprovalSigners:
                 signers.add(self._verify(signed, DECISION_NAMESPACE, self.files, SECONDS))
             except InvalidSignatureError as error:
                 why = str(error)
-            if len(signers) >= need:
-                return ""
-        return _WORDS["too-few"] if signers else why
+        return signers, why
 
     def use(self, used: HeldCall, now: float) -> None:
         """This approval was used up: a copy of it that is put back does not count."""

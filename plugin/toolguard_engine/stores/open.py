@@ -12,6 +12,7 @@ from toolguard_engine.stores import system_calls
 
 if TYPE_CHECKING:
     from toolguard_engine.config.fleet_settings import FleetConfig
+    from toolguard_engine.rules.rule_form import Rule
     from toolguard_engine.stores import ports
     from toolguard_engine.stores.approval_signers import ApprovalSigners
     from toolguard_engine.stores.fleet.fleet_client import FleetClient
@@ -94,10 +95,27 @@ def last_good(state_dir: Path) -> ports.LastGoodStore:
     return LastGood(state_dir)
 
 
-def user_policy(state_dir: Path) -> ports.UserPolicy:
+def user_policy(state_dir: Path, fleet: FleetConfig | None = None) -> ports.UserPolicy:
+    """`fleet`: with the rules of the team's signed policy, where it is enabled."""
     from toolguard_engine.stores.files.policy_watch import OwnPolicy
 
-    return OwnPolicy(state_dir)
+    own = OwnPolicy(state_dir)
+    if fleet is None or not fleet.enabled:
+        return own
+    from toolguard_engine.stores.fleet.fleet_rules import FleetRules
+    from toolguard_engine.stores.fleet.last_good_policy import LastGoodPolicy
+
+    return FleetRules(own, LastGoodPolicy(state_dir, fleet.team, Path(fleet.trust)))
+
+
+def fleet_rules(state_dir: Path, fleet: FleetConfig) -> tuple[Rule, ...]:
+    """Those of the team's policy that is in force here. Raises `StoreError` if it cannot be verified."""
+    if not fleet.enabled:
+        return ()
+    from toolguard_engine.stores.fleet.last_good_policy import LastGoodPolicy
+
+    found = LastGoodPolicy(state_dir, fleet.team, Path(fleet.trust)).load()
+    return found.policy.rules if found else ()
 
 
 def audit_log(state_dir: Path) -> ports.AuditLogStore:
