@@ -35,6 +35,8 @@ def test_defaults() -> None:
             "agentTool": False,
             "answerLinks": False,
             "answerLinkMs": 900_000,
+            "signers": "",
+            "revokedSigners": "",
         },
         "loopDetection": {
             "historySize": 30,
