@@ -36,6 +36,8 @@ def test_defaults() -> None:
             "agentTool": False,
             "answerLinks": False,
             "answerLinkMs": 900_000,
+            "signers": "",
+            "revokedSigners": "",
         },
         "fleet": {
             "enabled": False,
