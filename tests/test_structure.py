@@ -20,7 +20,7 @@ ENGINE = (
 
 FLEET = (
     "fleet_errors", "connection_options", "blocking_connection", "deadline_connection", "schema", "shipping", "audit_trail",
-    "registry_rows", "person_access", "registration", "engine_pipe", "hold_questions", "sync_loop", "courier",
+    "registry_rows", "person_access", "registration", "engine_pipe", "hold_questions", "direct_link", "sync_loop", "courier",
 )  # fmt: skip
 """May also import the engine; the engine never imports it."""
 

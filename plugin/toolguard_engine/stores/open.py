@@ -13,7 +13,9 @@ from toolguard_engine.stores import system_calls
 if TYPE_CHECKING:
     from toolguard_engine.config.fleet_settings import FleetConfig
     from toolguard_engine.stores import ports
+    from toolguard_engine.stores.approval_signers import ApprovalSigners
     from toolguard_engine.stores.fleet.fleet_client import FleetClient
+    from toolguard_engine.stores.fleet.fleet_held_calls import Link
 
 
 def load_all() -> None:
@@ -41,11 +43,22 @@ def load_all() -> None:
     system_calls.load()
 
 
-def held_calls(state_dir: Path, path: Path | None = None, gateway: str = "") -> ports.HeldCallStore:
-    """`path`: where the setting `storePath` places the file; None for the usual place."""
+def held_calls(
+    state_dir: Path, path: Path | None = None, gateway: str = "", proof: ports.ApprovalProof | None = None
+) -> ports.HeldCallStore:
+    """`path`: where the setting `storePath` places the file; None for the usual place. `proof`: where the settings name
+    signers; the command line needs none, because it uses up no approval."""
     from toolguard_engine.stores.files.nonces import FileNonces
 
-    return FileNonces(state_dir, path, gateway)
+    return FileNonces(state_dir, path, gateway, proof)
+
+
+def signers(state_dir: Path, allowed: str, revoked: str = "") -> ApprovalSigners:
+    """Who may approve, according to `approval.signers` and `approval.revokedSigners`."""
+    from toolguard_engine.stores.approval_signers import ApprovalSigners
+    from toolguard_engine.stores.ssh_keygen import SignerFiles
+
+    return ApprovalSigners(state_dir, SignerFiles(Path(allowed), Path(revoked) if revoked else None))
 
 
 def fleet(state_dir: Path, gateway: str, config: FleetConfig, window: float, metrics_path: str = "") -> FleetClient:
@@ -54,6 +67,13 @@ def fleet(state_dir: Path, gateway: str, config: FleetConfig, window: float, met
     from toolguard_engine.stores.fleet.fleet_client import FleetClient
 
     return FleetClient(state_dir, gateway, config, window, metrics_path)
+
+
+def fleet_calls(state_dir: Path, config: FleetConfig, window: float, seconds: float, link: Link) -> ports.HeldCallStore:
+    """The held calls of a gateway in a fleet, for other processes than its engine. `link`: how the database is asked."""
+    from toolguard_engine.stores.fleet.fleet_client import calls_of
+
+    return calls_of(state_dir, config, window, seconds, link)
 
 
 def grants(state_dir: Path) -> ports.GrantStore:

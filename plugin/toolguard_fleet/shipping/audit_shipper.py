@@ -56,8 +56,8 @@ class AuditShipper:
         self.progress = AuditProgress()
 
     async def step(self) -> bool:
-        """Whether something was sent, so that there may be more. Raises `AuditRefused`, `FleetError`, `OSError`; then nothing
-        is assumed about what the database has."""
+        """Whether something was sent, so that there may be more. Raises `AuditRefused`, `FleetError`, `OSError`; then
+        nothing is assumed about what the database has."""
         position, self._position = self._position, None
         if position is None:
             position = await self._located()
