@@ -141,6 +141,8 @@ class _Follow:
             self._skip()
         if (line.seq, line.prev) != (self._seq + 1, self._hash):
             return f"line {seq} does not follow the line before it"
+        if seq == self._chain.first and line.hash != self._chain.chain:
+            return f"line {seq} is not the one that the chain is named by"
         return self._take(line)
 
     def _next(self) -> int:

@@ -35,7 +35,9 @@ def stored(owner: Connection) -> list[bytes]:
 
 
 def state(owner: Connection, gateway: Gateway) -> str:
-    row = owner.execute("SELECT state FROM fleet.gateway WHERE id = %s", (gateway.id,)).fetchone()
+    row = owner.execute(
+        "SELECT fleet.gateway_json(g) ->> 'state' FROM fleet.gateway AS g WHERE id = %s", (gateway.id,)
+    ).fetchone()
     assert row
     return row[0]
 
@@ -142,6 +144,17 @@ def test_a_line_that_follows_another_last_line_is_a_fork(
     answer = append(gateway_login, gateway, chain.name, 3, [chain.line(3, "a" * 64)])
     assert answer == {"outcome": "fork", "seq": 2}
     assert state(owner, gateway) == "quarantined"
+
+
+def test_a_gateway_that_keeps_its_fork_open_cannot_keep_an_admin_from_revoking_it(
+    gateway_login: Connection, owner: Connection, gateway: Gateway, chain: Chain
+) -> None:
+    lines = chain.add(2)
+    append(gateway_login, gateway, chain.name, 1, lines)
+    with gateway_login.transaction():
+        append(gateway_login, gateway, chain.name, 3, [chain.line(3, "a" * 64)])
+        owner.execute("SELECT fleet.revoke_gateway(%s)", (gateway.id,))
+    assert state(owner, gateway) == "revoked"
 
 
 def test_an_admin_lifts_the_quarantine_and_the_chain_stays_closed(

@@ -43,7 +43,9 @@ def gaps(owner: Connection) -> list[tuple[Any, ...]]:
 
 
 def state(owner: Connection, gateway: Gateway) -> str:
-    row = owner.execute("SELECT state FROM fleet.gateway WHERE id = %s", (gateway.id,)).fetchone()
+    row = owner.execute(
+        "SELECT fleet.gateway_json(g) ->> 'state' FROM fleet.gateway AS g WHERE id = %s", (gateway.id,)
+    ).fetchone()
     assert row
     return row[0]
 

@@ -44,6 +44,10 @@ CHANGES = {
     ),
     "a removed line": ("DELETE FROM fleet.audit WHERE seq = 4", "line 5 does not follow the line before it"),
     "a removed end": ("DELETE FROM fleet.audit WHERE seq > 7", "the lines end at 7, the chain at 9"),
+    "another name": (
+        "UPDATE fleet.audit_head SET chain = repeat('b', 64)",
+        "line 1 is not the one that the chain is named by",
+    ),
     "another head": ("UPDATE fleet.audit_head SET hash = repeat('a', 64)", "the lines end at 9, the chain at 9"),
 }
 

@@ -174,7 +174,7 @@ def test_while_the_database_is_away_files_grow_and_are_sent_later(
         else:
             own_server.stop(how)
         log_with(tmp_path, 900)
-        wait_until(lambda: "the database" in shippers.reports())
+        wait_until(lambda: "database cannot be reached" in shippers.reports())
         log_with(tmp_path, 5)
         if how == signal.SIGSTOP:
             _signal_all(own_server.pid, signal.SIGCONT)

@@ -29,7 +29,7 @@ CREATE TABLE fleet.gateway (
     id text PRIMARY KEY,
     team text NOT NULL,
     token_hash bytea NOT NULL,
-    state text NOT NULL DEFAULT 'new' CHECK (state IN ('new', 'admitted', 'quarantined', 'revoked')),
+    state text NOT NULL DEFAULT 'new' CHECK (state IN ('new', 'admitted', 'revoked')),
     host text NOT NULL DEFAULT '',
     joined timestamptz NOT NULL DEFAULT clock_timestamp(),
     decided_by text NOT NULL DEFAULT '',
@@ -42,7 +42,8 @@ CREATE TABLE fleet.contact (
     gateway text PRIMARY KEY REFERENCES fleet.gateway ON DELETE CASCADE,
     version text NOT NULL DEFAULT '',
     seen timestamptz NOT NULL DEFAULT clock_timestamp(),
-    left_at timestamptz
+    left_at timestamptz,
+    quarantined timestamptz -- a second version of its audit log was found (`audit_append`)
 ) WITH (fillfactor = 50);
 
 CREATE TABLE fleet.approver (
@@ -137,7 +138,7 @@ BEGIN
         RAISE EXCEPTION 'unknown gateway, or not its token' USING ERRCODE = 'TG001';
     ELSIF v_gateway.state = 'new' THEN
         RAISE EXCEPTION 'the gateway is not admitted yet' USING ERRCODE = 'TG002';
-    ELSIF v_gateway.state = 'quarantined' THEN
+    ELSIF EXISTS (SELECT FROM fleet.contact WHERE gateway = p_gateway AND quarantined IS NOT NULL) THEN
         RAISE EXCEPTION 'the gateway is in quarantine: a second version of its audit log was found' USING ERRCODE = 'TG002';
     ELSIF v_gateway.state <> 'admitted' OR EXISTS (SELECT FROM fleet.contact WHERE gateway = p_gateway AND left_at IS NOT NULL)
     THEN
@@ -273,7 +274,8 @@ GRANT EXECUTE ON FUNCTION fleet.leave TO toolguard_gateway;
 CREATE FUNCTION fleet.gateway_json(p_gateway fleet.gateway) RETURNS jsonb
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, fleet, pg_temp AS $$
     SELECT jsonb_build_object('id', p_gateway.id, 'team', p_gateway.team,
-        'state', CASE WHEN left_at IS NULL THEN p_gateway.state ELSE 'left' END, 'host', p_gateway.host,
+        'state', CASE WHEN left_at IS NOT NULL THEN 'left'
+            WHEN quarantined IS NOT NULL AND p_gateway.state = 'admitted' THEN 'quarantined' ELSE p_gateway.state END, 'host', p_gateway.host,
         'version', version, 'joined', fleet.epoch(p_gateway.joined), 'seen', fleet.epoch(seen),
         'silent', -fleet.seconds_until(seen), 'decided_by', p_gateway.decided_by,
         'fingerprint', encode(substring(p_gateway.token_hash FROM 1 FOR 8), 'hex'))
@@ -328,11 +330,16 @@ BEGIN
     PERFORM fleet.demand_team(v_person, v_gateway.team);
     IF v_gateway.state = 'revoked' THEN
         RAISE EXCEPTION 'the gateway is revoked: it must join again, with a new id' USING ERRCODE = 'TG003';
-    ELSIF v_gateway.state <> 'admitted' THEN
+    ELSIF v_gateway.state = 'new' THEN
         UPDATE fleet.gateway SET state = 'admitted', decided_by = v_person.id, decided = clock_timestamp()
             WHERE id = p_gateway RETURNING * INTO v_gateway;
         INSERT INTO fleet.team_state (team) VALUES (v_gateway.team) ON CONFLICT DO NOTHING;
         INSERT INTO fleet.event (kind, team, gateway, who) VALUES ('admit', v_gateway.team, p_gateway, v_person.id);
+    END IF;
+    UPDATE fleet.contact SET quarantined = NULL WHERE gateway = p_gateway AND quarantined IS NOT NULL;
+    IF FOUND THEN
+        INSERT INTO fleet.event (kind, team, gateway, who, detail)
+            VALUES ('admit', v_gateway.team, p_gateway, v_person.id, 'ended the quarantine');
     END IF;
     RETURN fleet.gateway_json(v_gateway);
 END $$;

@@ -108,7 +108,7 @@ LANGUAGE plpgsql SET search_path = pg_catalog, fleet, pg_temp AS $$
 BEGIN
     UPDATE fleet.audit_head SET forked = p_seq WHERE gateway = p_gateway AND chain = p_chain AND forked IS NULL;
     IF FOUND THEN
-        UPDATE fleet.gateway SET state = 'quarantined' WHERE id = p_gateway AND state = 'admitted';
+        UPDATE fleet.contact SET quarantined = clock_timestamp() WHERE gateway = p_gateway;
         INSERT INTO fleet.event (kind, team, gateway, detail)
             SELECT 'audit.fork', team, id, format('line %s of %s', p_seq, p_chain) FROM fleet.gateway WHERE id = p_gateway;
     END IF;

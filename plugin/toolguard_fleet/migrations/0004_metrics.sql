@@ -406,7 +406,7 @@ DECLARE
     v_person fleet.approver := fleet.reader();
 BEGIN
     RETURN QUERY
-    SELECT g.id, g.team, g.state, g.host, c.version, -fleet.seconds_until(c.seen), -fleet.seconds_until(a.stored),
+    SELECT g.id, g.team, fleet.gateway_json(g) ->> 'state', g.host, c.version, -fleet.seconds_until(c.seen), -fleet.seconds_until(a.stored),
         -fleet.seconds_until(m.stored), coalesce(a.chains, 0), coalesce(a.forks, 0), coalesce(x.gaps, 0), coalesce(a.lines, 0)
     FROM fleet.gateway AS g
     LEFT JOIN fleet.contact AS c ON c.gateway = g.id
