@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import LiteralString
+
+import psycopg
 
 from toolguard_fleet import schema
 from toolguard_fleet.audit_trail import AuditTrail
 from toolguard_fleet.blocking_connection import Connection, column, connected, first
 from toolguard_fleet.registry_rows import FleetApprover, FleetCall, FleetGateway, FleetPerson, MaintenanceReport
+
+CHANNEL: LiteralString = "toolguard_fleet"
 
 
 class PersonSession:
@@ -33,6 +38,11 @@ class PersonSession:
         """`verdict`: approved or denied; a denial needs no body and signature. The call as it is then, without its entry."""
         values = (gateway, nonce, verdict, body, signature, why)
         return first(self._connection, "SELECT fleet.decide(%s, %s, %s, %s, %s, %s)", values, FleetCall)
+
+    def announce(self) -> None:
+        """A hint for couriers that listen (`fleet.listen`), in a statement of its own. Nothing depends on it."""
+        with suppress(psycopg.Error):
+            self._connection.execute(f"NOTIFY {CHANNEL}")
 
     def revive(self, gateway: str, nonce: str, why: str) -> FleetCall:
         return first(self._connection, "SELECT fleet.revive(%s, %s, %s)", (gateway, nonce, why), FleetCall)
