@@ -408,15 +408,15 @@ def test_two_persons_are_needed_where_two_are_asked_for(desk: SignedDesk) -> Non
 
 def rewrite(desk: SignedDesk, nonce: str, **changed: str) -> None:
     """Changes an entry and signs it with the store's key, as a program of the same user can."""
-    from toolguard_engine.stores import signing_key  # noqa: PLC0415
-    from toolguard_engine.stores.files import nonces, signing_key_file  # noqa: PLC0415
+    from toolguard_engine.stores import signed_entry, signing_key  # noqa: PLC0415
+    from toolguard_engine.stores.files import signing_key_file  # noqa: PLC0415
 
     stored = msgspec.json.decode(desk.store.path.read_bytes())
     own = signing_key_file.load(desk.state)
     for entry in stored["entries"]:
         if entry["nonce"] == nonce:
             entry.update(changed)
-            entry["mac"] = signing_key.sign(own, nonces._proof(entry))
+            entry["mac"] = signing_key.sign(own, signed_entry._proof(entry))
     desk.store.path.write_bytes(msgspec.json.encode(stored))
 
 
