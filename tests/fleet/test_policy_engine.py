@@ -137,9 +137,7 @@ def test_need_is_that_of_the_policy(
     assert engine.held(command)["code"] == "approval.consumed"
 
 
-def test_the_teams_kill_switch_names_team_and_reason(
-    engine: EngineInFleet, admin: PolicyAdmin, state: Path
-) -> None:
+def test_the_teams_kill_switch_names_team_and_reason(engine: EngineInFleet, admin: PolicyAdmin, state: Path) -> None:
     until_held(engine)
     admin.connection.execute("SELECT fleet.kill('ops', true, 'it mails everybody')")
     answer = wait_until(lambda: found if (found := searched(engine))["decision"] == "block" else None)
@@ -164,5 +162,3 @@ def test_a_trust_root_that_the_gateway_can_write_blocks_what_asks(
         assert "trustWritable" in json.dumps([*made.news, answer])
     finally:
         made.talk.kill()
-
-

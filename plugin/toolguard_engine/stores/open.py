@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolguard_engine.stores import ports
     from toolguard_engine.stores.approval_signers import ApprovalSigners
     from toolguard_engine.stores.fleet.fleet_client import FleetClient
+    from toolguard_engine.stores.fleet.fleet_held_calls import Link
 
 
 def load_all() -> None:
@@ -67,6 +68,13 @@ def fleet(state_dir: Path, gateway: str, config: FleetConfig, window: float, met
     from toolguard_engine.stores.fleet.fleet_client import FleetClient
 
     return FleetClient(state_dir, gateway, config, window, metrics_path)
+
+
+def fleet_calls(state_dir: Path, config: FleetConfig, window: float, seconds: float, link: Link) -> ports.HeldCallStore:
+    """The held calls of a gateway in a fleet, for other processes than its engine. `link`: how the database is asked."""
+    from toolguard_engine.stores.fleet.fleet_client import calls_of
+
+    return calls_of(state_dir, config, window, seconds, link)
 
 
 def grants(state_dir: Path) -> ports.GrantStore:
