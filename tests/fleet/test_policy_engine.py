@@ -16,13 +16,6 @@ from policy_desk import PolicyAdmin
 from ssh_signers import SshRoom
 from test_fleet_engine import EngineInFleet, until_held
 
-RULES = """
-[[rule]]
-id = "no-search"
-tool = ["memory_search"]
-verdict = "block"
-reason = "It searches what it should not."
-"""
 TWO = '[teams]\nops = ["anna@example.com", "bert@example.com"]\n[[approvers]]\nneed = 2\n'
 
 
@@ -61,6 +54,12 @@ def engine(database: FleetDatabase, room: SshRoom, tmp_path: Path, state: Path) 
     made.talk.kill()
 
 
+def deployed(engine: EngineInFleet) -> dict[str, Any]:
+    """The verdict on a call that runs without the policy."""
+    engine.send("exec", command="make deploy")
+    return engine.verdict()
+
+
 def searched(engine: EngineInFleet) -> dict[str, Any]:
     engine.send("memory_search", query="x")
     return engine.verdict()
@@ -76,18 +75,18 @@ def test_a_pushed_rule_blocks_and_stays_over_a_restart(
     engine: EngineInFleet, admin: PolicyAdmin, database: FleetDatabase, room: SshRoom, tmp_path: Path, state: Path
 ) -> None:
     until_held(engine)
-    assert searched(engine)["decision"] == "allow"
-    admin.push(1, RULES)
-    answer = wait_until(lambda: found if (found := searched(engine))["decision"] == "block" else None)
-    assert (answer["code"], "It searches what it should not." in answer["text"]) == ("rule.fleet.no-search", True)
-    shown = json.loads(toolguard("check", "--tool", "memory_search", "--state-dir", state, "--json", stdin="{}").stdout)
-    assert "rule.fleet.no-search" in json.dumps(shown)
+    assert deployed(engine)["decision"] == "allow"
+    admin.push(1)
+    answer = wait_until(lambda: found if (found := deployed(engine))["decision"] == "block" else None)
+    assert (answer["code"], "It publishes the site." in answer["text"]) == ("rule.fleet.no-deploy", True)
+    shown = json.loads(toolguard("check", "make deploy", "--state-dir", state, "--json").stdout)
+    assert "rule.fleet.no-deploy" in json.dumps(shown)
     assert status(state)["data"]["fleet"]["policyVersion"] == 1
     engine.talk.kill()
     nowhere = "host=127.0.0.1 port=1 dbname=fleet user=toolguard_gateway"
     again = EngineInFleet(state, settings(database, room, tmp_path, dsn=nowhere))
     try:
-        assert searched(again)["code"] == "rule.fleet.no-search", "from its first call on, and without the database"
+        assert deployed(again)["code"] == "rule.fleet.no-deploy", "from its first call on, and without the database"
     finally:
         again.talk.kill()
 
@@ -96,11 +95,11 @@ def test_a_tampered_last_good_policy_holds_calls(
     engine: EngineInFleet, admin: PolicyAdmin, database: FleetDatabase, room: SshRoom, tmp_path: Path, state: Path
 ) -> None:
     until_held(engine)
-    admin.push(1, RULES)
-    wait_until(lambda: searched(engine)["decision"] == "block")
+    admin.push(1)
+    wait_until(lambda: deployed(engine)["decision"] == "block")
     engine.talk.kill()
     kept = state / "toolguard" / "fleet-policy.last-good"
-    kept.write_bytes(kept.read_bytes().replace(b"memory_search", b"memory_serach"))
+    kept.write_bytes(kept.read_bytes().replace(b"make deploy", b"make depl0y"))
     nowhere = "host=127.0.0.1 port=1 dbname=fleet user=toolguard_gateway"
     again = EngineInFleet(state, settings(database, room, tmp_path, dsn=nowhere))
     try:
