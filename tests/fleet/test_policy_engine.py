@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,13 @@ from cli_stage import toolguard
 from fleet_database import FleetDatabase
 from fleet_desk import TEAM, Approver, join, passwordless, wait_until
 from policy_desk import PolicyAdmin
-from ssh_signers import SshRoom
+from ssh_signers import SshRoom, sign
 from test_fleet_engine import EngineInFleet, until_held
+from toolguard_engine.approvals import signed_decision
+from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.config.settings import parse
+from toolguard_engine.model.signed_body import SignedBody
+from toolguard_engine.stores import open as stores
 
 TWO = '[teams]\nops = ["anna@example.com", "bert@example.com"]\n[[approvers]]\nneed = 2\n'
 
@@ -161,3 +167,22 @@ def test_a_trust_root_that_the_gateway_can_write_blocks_what_asks(
         assert "trustWritable" in json.dumps([*made.news, answer])
     finally:
         made.talk.kill()
+
+
+def test_a_grant_of_the_stores_key_alone_lets_nothing_run(
+    engine: EngineInFleet, database: FleetDatabase, room: SshRoom, state: Path
+) -> None:
+    """Whoever reads that key could otherwise do without a signature."""
+    anna = Approver(database, room, "anna")
+    room.allow("anna@example.com", anna.key)
+    until_held(engine)
+    until = time.time() + 3_600
+    forged = Grant(id="", tool="deploy", pattern="*", agent="", expires=until, created=time.time(), by="x", reason="x")
+    stores.grants(state).add(forged)
+    assert engine.held()["code"] == "approval.pending"
+    signers = stores.grant_signers(state, parse({"fleet": {"enabled": True, "trust": str(room.folder)}}))
+    assert signers is not None
+    (grant,) = stores.grants(state).grants()
+    body = signed_decision.grant_body(grant, signers.issuer)
+    signers.keep_grant(grant, SignedBody(body.decode(), sign(body, anna.key, "toolguard-grant")))
+    assert engine.held()["code"] == f"grant.{grant.id}"

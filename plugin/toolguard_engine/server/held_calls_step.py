@@ -47,7 +47,8 @@ class HeldCalls:
         self.path = nonces.path
         wake, native = approval.wake, approval.mode == "native" and not is_fleet
         self._wakes = Wakes(nonces, self._clock.time, self._queue, self._output.send_all, wake=wake, native=native)
-        return Approvals(nonces, stores.grants(state_dir), self._clock.time, signers)
+        of_grants = stores.grant_signers(state_dir, config)
+        return Approvals(nonces, stores.grants(state_dir), self._clock.time, signers, of_grants)
 
     def _store(
         self, hello: messages.Hello, config: Config, state_dir: Path, signers: ApprovalSigners | None

@@ -12,6 +12,7 @@ from toolguard_engine.stores import system_calls
 
 if TYPE_CHECKING:
     from toolguard_engine.config.fleet_settings import FleetConfig
+    from toolguard_engine.config.settings import Config
     from toolguard_engine.rules.rule_form import Rule
     from toolguard_engine.stores import ports
     from toolguard_engine.stores.approval_signers import ApprovalSigners
@@ -60,6 +61,18 @@ def signers(state_dir: Path, allowed: str, revoked: str = "") -> ApprovalSigners
     from toolguard_engine.stores.ssh_keygen import SignerFiles
 
     return ApprovalSigners(state_dir, SignerFiles(Path(allowed), Path(revoked) if revoked else None))
+
+
+def grant_signers(state_dir: Path, config: Config) -> ApprovalSigners | None:
+    """Who must have signed a grant: `approval.signers`, in a fleet else those of its trust root. None: nobody."""
+    if config.approval.is_signed:
+        return signers(state_dir, config.approval.signers, config.approval.revoked_signers)
+    if not config.fleet.enabled:
+        return None
+    from toolguard_engine.stores.approval_signers import ApprovalSigners
+    from toolguard_engine.stores.fleet.fleet_proof import signer_files
+
+    return ApprovalSigners(state_dir, signer_files(Path(config.fleet.trust)))
 
 
 def fleet(state_dir: Path, gateway: str, config: FleetConfig, window: float, metrics_path: str = "") -> FleetClient:

@@ -114,6 +114,8 @@ class LastGoodPolicy:
             raise unusable(self.path, error) from error
 
     def _verified(self, kept: _Kept, *, is_new: bool = False) -> SignedPolicy:
+        if len(kept.toml) > fleet_policy.MAX_BYTES:
+            raise PolicyRefusedError(f"the fleet's policy is larger than {fleet_policy.MAX_BYTES} bytes")
         accepted = min(kept.accepted, self._clock())
         try:
             signer = self._signer(kept, None if is_new else accepted)
