@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from toolguard_engine.stores import ssh_keygen
-from toolguard_engine.stores.fleet.fleet_policy import NAMESPACE
+from toolguard_engine.stores.fleet.policy_form import NAMESPACE
 from toolguard_engine.stores.fleet.trust_root import ALLOWED, REVOKED
 from toolguard_engine.stores.ssh_keygen import InvalidSignatureError, SignerFiles, VerifierError
 
