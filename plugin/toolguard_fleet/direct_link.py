@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 
 from toolguard_engine.stores.fleet import pipe_messages as messages
-from toolguard_engine.stores.fleet.courier_link import FleetAwayError
+from toolguard_engine.stores.fleet.courier_link import FleetAwayError, error_of
 from toolguard_engine.stores.fleet.fleet_identity import FleetIdentity
 from toolguard_fleet.deadline_connection import DeadlineConnection
 from toolguard_fleet.hold_questions import HoldQuestions
@@ -33,7 +33,7 @@ class DirectLink:
         if not answers:
             raise FleetAwayError("the fleet's database does not answer; try again later")
         if isinstance(answers[0], messages.AwayAnswer):
-            raise FleetAwayError(f"{answers[0].why}; toolguard doctor finds out more")
+            raise error_of(answers[0])
         return answers[0]
 
     async def _asked(self, question: messages.Question, identity: FleetIdentity) -> messages.Answer:

@@ -407,8 +407,7 @@ def test_two_persons_are_needed_where_two_are_asked_for(desk: SignedDesk) -> Non
 
 def rewrite(desk: SignedDesk, nonce: str, **changed: str) -> None:
     """Changes an entry and signs it with the store's key, as a program of the same user can."""
-    from toolguard_engine.stores import signing_key  # noqa: PLC0415
-    from toolguard_engine.stores import signed_entry
+    from toolguard_engine.stores import signed_entry, signing_key  # noqa: PLC0415
     from toolguard_engine.stores.files import signing_key_file  # noqa: PLC0415
 
     stored = msgspec.json.decode(desk.store.path.read_bytes())

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 from cli_stage import toolguard
+from msgspec import structs
 
 from fleet_database import PASSWORD, FleetDatabase
-from fleet_desk import Approver, FleetDesk
+from fleet_desk import Approver, FleetDesk, wait_until
 from ssh_signers import SshRoom
+from toolguard_engine.config.settings import parse
+from toolguard_engine.stores import open as stores
 
 
 class Person(Approver):
@@ -72,7 +75,7 @@ def test_from_a_machine_without_a_gateway(desk: FleetDesk, anna: Person, tmp_pat
 
 def test_on_the_machine_of_the_gateway(desk: FleetDesk, anna: Person) -> None:
     nonce = desk.present("rm -rf build").entry.nonce
-    (call,) = anna.run(desk.state, "pending")["data"]["calls"]
+    (call,) = anna.run(desk.state, "pending")["data"]["pending"]
     assert call["nonce"] == nonce
     assert anna.run(desk.state, "approve", nonce, "--yes", "--key", str(anna.key))["data"]["status"] == "approved"
     assert desk.present("rm -rf build").outcome == "used"
@@ -113,3 +116,27 @@ def test_an_entry_that_the_database_changed_shows_and_approves_only_itself(
     owner.execute("UPDATE fleet.held SET entry = kept.entry FROM fleet.kept WHERE kept.nonce = held.nonce")
     refused = desk.present("rm -rf build")
     assert (refused.outcome, refused.refusal) == ("expired", "the call is not the one that was signed")
+
+
+def test_a_call_that_nobody_answered_is_revived(desk: FleetDesk, anna: Person) -> None:
+    nonce = desk.present(wait=0.2).entry.nonce
+
+    def is_over() -> bool:
+        return any(entry.nonce == nonce and entry.status == "expired" for entry in desk.calls.entries())
+
+    wait_until(is_over)
+    anna.run(desk.state, "revive", nonce)
+    anna.run(desk.state, "fleet", "revive", nonce, code=1)
+    assert desk.present().fresh
+    assert desk.events() == ["hold", "expire", "hold"] or desk.events() == ["hold", "expire", "revive", "hold"]
+
+
+def test_a_grant_counts_in_a_fleet_only_with_a_signature(desk: FleetDesk, anna: Person) -> None:
+    words = ("grant", "rm -rf build", "--tool", "exec", "--for", "1d")
+    anna.run(desk.state, *words, "--key", str(anna.key))
+    config = parse({"fleet": {"enabled": True, "trust": str(desk.room.folder)}})
+    signers = stores.grant_signers(desk.state, config)
+    assert signers is not None
+    (grant,) = stores.grants(desk.state).known()
+    assert signers.allows(grant)
+    assert not signers.allows(structs.replace(grant, pattern="*"))

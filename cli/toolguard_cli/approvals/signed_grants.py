@@ -13,6 +13,4 @@ from toolguard_engine.stores import open as stores
 def counting(places: Places, config: Config, grants: Iterable[Grant]) -> list[Grant]:
     """Those that an allowed signer has signed; all of them where no signers are named. Raises `StoreError`."""
     signers = stores.grant_signers(places.state_dir, config)
-    if signers is None:
-        return list(grants)
-    return [grant for grant in grants if signers.allows(grant)]
+    return [grant for grant in grants if signers is None or signers.allows(grant)]

@@ -71,6 +71,7 @@ class FleetGroup(LazyGroup):
         "pending": _listed("fleet_pending", "List the calls that wait on all gateways of your teams."),
         "approve": _listed("fleet_approve", "Let a held call of any gateway run once."),
         "deny": _listed("fleet_deny", "Refuse a held call of any gateway, or withdraw an unused approval."),
+        "revive": _listed("fleet_revive", "Ask an agent to retry a call that expired unanswered."),
         "gateways": _listed("fleet_gateways", "List the gateways of the fleet."),
         "admit": _listed("fleet_admit", "Let a gateway that joined take part."),
         "revoke": _listed("fleet_revoke", "Shut a gateway out, for good."),

@@ -102,6 +102,7 @@ def approve(session: PersonSession, call: ShownCall, key: str, why: str, *, trus
     body = signed_decision.decision_body(call.entry, issuer, until, verdict="approved", need=row.need)
     signature = _signed(body, key, trust / "allowed_signers")
     now = session.decide(row.gateway, row.nonce, "approved", body, signature.encode(), why)
+    session.announce()
     if now.status == "approved":
         return now, f"{replies.approved(call.entry, row.window)}, on {printable.plain(row.host)}"
     count = sum(each.verdict == "approved" for each in now.decisions)
@@ -112,6 +113,7 @@ def deny(session: PersonSession, call: ShownCall, why: str) -> tuple[FleetCall, 
     """Raises `FleetError`, `RefusedError`."""
     row = call.row
     now = session.decide(row.gateway, row.nonce, "denied", b"", b"", why)
+    session.announce()
     return now, replies.refused(call.entry, taken_back=row.status == "approved")
 
 
@@ -127,3 +129,11 @@ def _signed(body: bytes, key: str, allowed: Path) -> str:
         except UserError as error:
             errors.append(error)
     raise errors[0]
+
+
+def revive(session: PersonSession, call: ShownCall, why: str) -> str:
+    """Raises `FleetError`, `RefusedError`."""
+    row = call.row
+    session.revive(row.gateway, row.nonce, why)
+    session.announce()
+    return f"revived {row.nonce} on {printable.plain(row.host)}: its agent is asked to make the call again"

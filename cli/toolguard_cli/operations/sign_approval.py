@@ -62,8 +62,7 @@ class Signing:
 
 def of(places: Places, config: Config, key: str = "") -> Signing | None:
     """None where the settings name no signers. Raises `UserError` for a key that nothing would be signed with."""
-    signers = stores.grant_signers(places.state_dir, config)
-    if signers is not None:
+    if signers := stores.grant_signers(places.state_dir, config):
         return Signing(signers, key)
     if key:
         fix = "omit --key, or set approval.signers to a file with allowed signers"

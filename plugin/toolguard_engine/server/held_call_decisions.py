@@ -45,8 +45,8 @@ class Settled:
 
 
 class Approvals:
-    """Settles holds. `clock`: seconds since 1970. Other threads than that of the loop may call all but `is_decided`, one at
-    a time."""
+    """Settles holds. `grant_signers`: by default `signers`. `clock`: seconds since 1970. Other threads than that of the loop
+    may call all but `is_decided`, one at a time."""
 
     def __init__(
         self,

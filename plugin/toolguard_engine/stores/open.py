@@ -64,15 +64,16 @@ def signers(state_dir: Path, allowed: str, revoked: str = "") -> ApprovalSigners
 
 
 def grant_signers(state_dir: Path, config: Config) -> ApprovalSigners | None:
-    """Who must have signed a grant: `approval.signers`, in a fleet else those of its trust root. None: nobody."""
+    """Who may sign grants: in a fleet the signers that the machine trusts, unless `approval.signers` names others. None
+    where grants need no signature."""
     if config.approval.is_signed:
         return signers(state_dir, config.approval.signers, config.approval.revoked_signers)
     if not config.fleet.enabled:
         return None
     from toolguard_engine.stores.approval_signers import ApprovalSigners
-    from toolguard_engine.stores.fleet.fleet_proof import signer_files
+    from toolguard_engine.stores.fleet import fleet_proof
 
-    return ApprovalSigners(state_dir, signer_files(Path(config.fleet.trust)))
+    return ApprovalSigners(state_dir, fleet_proof.signer_files(Path(config.fleet.trust)))
 
 
 def fleet(state_dir: Path, gateway: str, config: FleetConfig, window: float, metrics_path: str = "") -> FleetClient:

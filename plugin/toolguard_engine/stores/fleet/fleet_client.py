@@ -58,7 +58,7 @@ class FleetClient:
                 marks=LocalMarks(state_dir),
                 seconds=config.deadline_ms / 1000,
                 window=window,
-                skew=lambda: self.switch.status.skew,
+                skew=lambda: self.switch.skew,
             )
         )
 
@@ -108,7 +108,7 @@ def calls_of(state_dir: Path, config: FleetConfig, window: float, seconds: float
         FleetSetup(
             state_dir=state_dir, gateway_id=gateway_id, link=link, log=FleetLog(AuditLog(state_dir), ""),
             proof=FleetSigners(state_dir, Path(config.trust), config.team, gateway_id), marks=LocalMarks(state_dir),
-            seconds=seconds, window=window, skew=lambda: fleet_state.load(state_dir).status.skew,
+            seconds=seconds, window=window, skew=lambda: FleetSwitch(config, fleet_state.load(state_dir).status).skew,
         )
     )  # fmt: skip
     return fleet if config.when_away == "block" else LocalFallback(fleet, FileNonces(state_dir), gateway_id)
