@@ -48,7 +48,8 @@ class PersonSession:
 
     def announce(self) -> None:
         """A hint for couriers that listen (`fleet.listen`), in a statement of its own. Nothing depends on it."""
-        self._hint()
+        with suppress(psycopg.Error):
+            self._connection.execute(f"NOTIFY {CHANNEL}")
 
     def revive(self, gateway: str, nonce: str, why: str) -> FleetCall:
         return first(self._connection, "SELECT fleet.revive(%s, %s, %s)", (gateway, nonce, why), FleetCall)
@@ -91,13 +92,8 @@ class PersonSession:
     def kill(self, team: str, why: str, *, on: bool) -> TeamSwitch:
         """Gateways that listen are told at once; the others ask within seconds."""
         switched = first(self._connection, "SELECT fleet.kill(%s, %s, %s)", (team, on, why), TeamSwitch)
-        self._hint()
+        self.announce()
         return switched
-
-    def _hint(self) -> None:
-        """Gateways that listen ask at once."""
-        with suppress(psycopg.Error):
-            self._connection.execute(f"NOTIFY {CHANNEL}")
 
     def set_retention(self, table: str, days: int) -> None:
         first(self._connection, "SELECT fleet.set_retention(%s, %s)", (table, days), object)
