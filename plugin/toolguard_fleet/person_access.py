@@ -93,7 +93,7 @@ class PersonSession:
     def kill(self, team: str, why: str, *, on: bool) -> TeamSwitch:
         """Gateways that listen are told at once; the others ask within seconds."""
         switched = first(self._connection, "SELECT fleet.kill(%s, %s, %s)", (team, on, why), TeamSwitch)
-        self._connection.execute("NOTIFY toolguard_fleet")
+        self.announce()
         return switched
 
     def set_retention(self, table: str, days: int) -> None:

@@ -438,7 +438,7 @@ def test_a_damaged_file_of_signatures_is_no_signature(desk: SignedDesk) -> None:
 
 def test_signatures_survive_a_version_that_does_not_know_them(desk: SignedDesk) -> None:
     """An earlier version rewrites the file with the members that it knows, and keeps the others."""
-    from toolguard_engine.stores.files import nonces  # noqa: PLC0415
+    from toolguard_engine.stores import signed_entry  # noqa: PLC0415
 
     entry = desk.held()
     desk.approve(entry, desk.signed(entry))
@@ -449,7 +449,7 @@ def test_signatures_survive_a_version_that_does_not_know_them(desk: SignedDesk) 
     (raw,) = msgspec.json.decode(desk.store.path.read_bytes())["entries"]
     known = msgspec.to_builtins(msgspec.convert(raw, older))
     rewritten = {**known, **{name: value for name, value in raw.items() if name not in known}}
-    assert nonces._proof(rewritten) != b""
+    assert signed_entry._proof(rewritten) != b""
     assert rewritten["signatures"] == raw["signatures"]
     assert desk.code() == "allow approval.consumed"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,14 @@ from cli_stage import toolguard
 from fleet_database import FleetDatabase
 from fleet_desk import TEAM, Approver, join, passwordless, wait_until
 from policy_desk import PolicyAdmin
-from ssh_signers import SshRoom
+from ssh_signers import SshRoom, sign
 from test_fleet_engine import EngineInFleet, until_held
+from toolguard_engine.approvals import signed_decision
+from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.config.settings import parse
+from toolguard_engine.model.signed_body import SignedBody
+from toolguard_engine.stores import open as stores
 
-RULES = """
-[[rule]]
-id = "no-search"
-tool = ["memory_search"]
-verdict = "block"
-reason = "It searches what it should not."
-"""
 TWO = '[teams]\nops = ["anna@example.com", "bert@example.com"]\n[[approvers]]\nneed = 2\n'
 
 
@@ -61,6 +60,12 @@ def engine(database: FleetDatabase, room: SshRoom, tmp_path: Path, state: Path) 
     made.talk.kill()
 
 
+def deployed(engine: EngineInFleet) -> dict[str, Any]:
+    """The verdict on a call that runs without the policy."""
+    engine.send("exec", command="make deploy")
+    return engine.verdict()
+
+
 def searched(engine: EngineInFleet) -> dict[str, Any]:
     engine.send("memory_search", query="x")
     return engine.verdict()
@@ -76,18 +81,18 @@ def test_a_pushed_rule_blocks_and_stays_over_a_restart(
     engine: EngineInFleet, admin: PolicyAdmin, database: FleetDatabase, room: SshRoom, tmp_path: Path, state: Path
 ) -> None:
     until_held(engine)
-    assert searched(engine)["decision"] == "allow"
-    admin.push(1, RULES)
-    answer = wait_until(lambda: found if (found := searched(engine))["decision"] == "block" else None)
-    assert (answer["code"], "It searches what it should not." in answer["text"]) == ("rule.fleet.no-search", True)
-    shown = json.loads(toolguard("check", "--tool", "memory_search", "--state-dir", state, "--json", stdin="{}").stdout)
-    assert "rule.fleet.no-search" in json.dumps(shown)
+    assert deployed(engine)["decision"] == "allow"
+    admin.push(1)
+    answer = wait_until(lambda: found if (found := deployed(engine))["decision"] == "block" else None)
+    assert (answer["code"], "It publishes the site." in answer["text"]) == ("rule.fleet.no-deploy", True)
+    shown = json.loads(toolguard("check", "make deploy", "--state-dir", state, "--json").stdout)
+    assert "rule.fleet.no-deploy" in json.dumps(shown)
     assert status(state)["data"]["fleet"]["policyVersion"] == 1
     engine.talk.kill()
     nowhere = "host=127.0.0.1 port=1 dbname=fleet user=toolguard_gateway"
     again = EngineInFleet(state, settings(database, room, tmp_path, dsn=nowhere))
     try:
-        assert searched(again)["code"] == "rule.fleet.no-search", "from its first call on, and without the database"
+        assert deployed(again)["code"] == "rule.fleet.no-deploy", "from its first call on, and without the database"
     finally:
         again.talk.kill()
 
@@ -96,11 +101,11 @@ def test_a_tampered_last_good_policy_holds_calls(
     engine: EngineInFleet, admin: PolicyAdmin, database: FleetDatabase, room: SshRoom, tmp_path: Path, state: Path
 ) -> None:
     until_held(engine)
-    admin.push(1, RULES)
-    wait_until(lambda: searched(engine)["decision"] == "block")
+    admin.push(1)
+    wait_until(lambda: deployed(engine)["decision"] == "block")
     engine.talk.kill()
     kept = state / "toolguard" / "fleet-policy.last-good"
-    kept.write_bytes(kept.read_bytes().replace(b"memory_search", b"memory_serach"))
+    kept.write_bytes(kept.read_bytes().replace(b"make deploy", b"make depl0y"))
     nowhere = "host=127.0.0.1 port=1 dbname=fleet user=toolguard_gateway"
     again = EngineInFleet(state, settings(database, room, tmp_path, dsn=nowhere))
     try:
@@ -162,3 +167,22 @@ def test_a_trust_root_that_the_gateway_can_write_blocks_what_asks(
         assert "trustWritable" in json.dumps([*made.news, answer])
     finally:
         made.talk.kill()
+
+
+def test_a_grant_of_the_stores_key_alone_lets_nothing_run(
+    engine: EngineInFleet, database: FleetDatabase, room: SshRoom, state: Path
+) -> None:
+    """Whoever reads that key could otherwise do without a signature."""
+    anna = Approver(database, room, "anna")
+    room.allow("anna@example.com", anna.key)
+    until_held(engine)
+    until = time.time() + 3_600
+    forged = Grant(id="", tool="deploy", pattern="*", agent="", expires=until, created=time.time(), by="x", reason="x")
+    stores.grants(state).add(forged)
+    assert engine.held()["code"] == "approval.pending"
+    signers = stores.grant_signers(state, parse({"fleet": {"enabled": True, "trust": str(room.folder)}}))
+    assert signers is not None
+    (grant,) = stores.grants(state).grants()
+    body = signed_decision.grant_body(grant, signers.issuer)
+    signers.keep_grant(grant, SignedBody(body.decode(), sign(body, anna.key, "toolguard-grant")))
+    assert engine.held()["code"] == f"grant.{grant.id}"

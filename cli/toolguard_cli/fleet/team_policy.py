@@ -16,9 +16,9 @@ from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.layers import rule_examples
 from toolguard_engine.stores import toml_file
-from toolguard_engine.stores.fleet import fleet_policy, policy_signer
-from toolguard_engine.stores.fleet.fleet_policy import ALL_TEAMS, NAMESPACE, FleetPolicy
+from toolguard_engine.stores.fleet import policy_form, policy_signer
 from toolguard_engine.stores.fleet.last_good_policy import LastGoodPolicy, PolicyRefusedError, SignedPolicy
+from toolguard_engine.stores.fleet.policy_form import ALL_TEAMS, NAMESPACE, FleetPolicy
 from toolguard_engine.stores.fleet.trust_root import ALLOWED
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ssh_keygen import InvalidSignatureError
@@ -52,7 +52,7 @@ def read(path: Path) -> FleetPolicy:
         raise UserError(printable.plain(str(error))) from error
     if not text:
         raise UserError(f"there is no policy in {printable.plain(str(path))}", "toolguard fleet policy check FILE names it")
-    return fleet_policy.parse(text, path, rule_examples.speaks)
+    return policy_form.parse(text, path, rule_examples.speaks)
 
 
 def trust_of(places: Places, given: Path | None) -> Path:
