@@ -21,7 +21,7 @@ from toolguard_cli.commands import approve, audit, deny
 from toolguard_cli.commands.audit import Filter
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_engine.stores.files import nonces
+from toolguard_engine.stores import held_call_lines
 from toolguard_engine.stores.files.audit_log_file import AuditEvent, AuditLog, when
 
 ALL = Filter()
@@ -108,7 +108,7 @@ def test_a_known_event_that_nothing_has(places: Places) -> None:
 def test_all_kinds_of_events_are_known_and_told() -> None:
     named = re.compile(r"""(?:\b_?event\(|_said\(|\bevent=|\bLOST = |log\(places, \w+, )"([a-z-]+)\"""")
     sources = [path for package in (toolguard_engine, toolguard_cli) for path in Path(package.__path__[0]).rglob("*.py")]
-    used = {name for path in sources for name in named.findall(path.read_text())} | set(nonces._EVENTS.values())
+    used = {name for path in sources for name in named.findall(path.read_text())} | set(held_call_lines.EVENTS.values())
     assert used <= set(audit.EVENTS)
     assert len(used) > 15
     said = "".join(toolguard("audit", "show", "--help").stdout.split())  # a long name may be wrapped at its hyphen

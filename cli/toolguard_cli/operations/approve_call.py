@@ -10,6 +10,7 @@ from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.config.settings import Config
 from toolguard_engine.model.signed_body import SignedBody
 from toolguard_engine.stores.ports import HeldCallStore
+from toolguard_engine.stores.values import NeedsSignatureError
 
 
 def approve(
@@ -31,5 +32,9 @@ def approve(
         raise UserError(answer.text, answer.fix)
     window = config.approval_window_ms / 1000
     signatures = (signed,) if signed else ()
-    entry = ledger.approve(nonce, decision, time.time(), window, unseen=unseen, signatures=signatures)
+    try:
+        entry = ledger.approve(nonce, decision, time.time(), window, unseen=unseen, signatures=signatures)
+    except NeedsSignatureError as error:
+        answer = replies.needs_signature(nonce)
+        raise UserError(answer.text, answer.fix) from error
     return entry, replies.approved(entry, window)

@@ -37,7 +37,8 @@ def whole(subject: DoctorSubject) -> Check:
     if names:
         return Check("stores", "error", f"a store is damaged, so nothing can be approved: {names}", fix)
     place = ledger(subject).path
-    if damaged or conflicts.is_taken(str(place)):
+    is_file = not subject.settings.fleet.enabled
+    if is_file and (damaged or conflicts.is_taken(str(place))):
         elsewhere = f"{place} (storePath) is not a store of held calls, so nothing can be approved"
         return Check("stores", "error", elsewhere, subject.command("config", "unset", "storePath"))
     try:
@@ -48,7 +49,8 @@ def whole(subject: DoctorSubject) -> Check:
         text, _, fix = printable.plain(str(error)).rpartition("; ")
         return Check("stores", "error", text, fix)
     except StoreError as error:
-        return Check("stores", "error", printable.plain(str(error)), "check its owner, mode and disk")
+        fix = "check its owner, mode and disk" if is_file else "check fleet.dsn, and whether the database runs"
+        return Check("stores", "error", printable.plain(str(error).partition(";")[0] if not is_file else str(error)), fix)
     if others:
         return Check("stores", "error", f"{len(others)} held calls are not signed by toolguard and not in force", fix)
     waiting = sum(entry.status == "pending" and subject.now < entry.expires for entry in trusted)
