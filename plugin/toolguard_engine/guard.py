@@ -69,7 +69,7 @@ MAX_CONFIGS = 1_000
 Outcomes = Literal["", "tell", "ask"]
 TOO_DEEP = Verdict("block", "call.too-deep", reason="Its arguments are nested too deeply to be judged.")
 TOO_INTRICATE = Verdict("hold", rubric.TOO_INTRICATE_CODE, reason=rubric.TOO_INTRICATE)
-IN_SHADOW_TOO = (engaged_kill_switch.CODE, TOO_DEEP.code)
+IN_SHADOW_TOO = (*engaged_kill_switch.CODES, TOO_DEEP.code)
 """Codes of blocks that shadow mode does not lift."""
 
 
@@ -122,6 +122,7 @@ class Guard:
         self._touched: dict[str, Run | None] = {}
         self.killed = ""
         """Why the kill switch is on; empty while it is off."""
+        self.kill_code = engaged_kill_switch.CODE
         self.lost = ""
         """Why it is not known how the agents stood before this engine, or not kept what they spend; else empty."""
         self.unread = ""
@@ -196,6 +197,7 @@ class Guard:
         return LayerInput(
             reading, self.config_for(reading.call.agent), self._book, self.contexts, self.processes, run,
             self.autonomy, self.killed, self.unread, self.lost, self._judge_typed, spending=self.spending,
+            kill_code=self.kill_code,
         )  # fmt: skip
 
     def _stateless(self, reading: CallReading, processes: Processes | None = None, *, is_typed: bool = False) -> LayerInput:
@@ -234,9 +236,9 @@ class Guard:
         """The guard held this call (under `nonce`) or blocked it: what the model is told, and the end of the run, if due."""
         run = self._run(call.run, call.at)
         config = self.config_for(call.agent)
-        if verdict.code == engaged_kill_switch.CODE:
+        if verdict.code in engaged_kill_switch.CODES:
             run.stop = (
-                run.stop if run.stop and run.stop.code != engaged_kill_switch.CODE else Stop(verdict.code, verdict.text)
+                run.stop if run.stop and run.stop.code not in engaged_kill_switch.CODES else Stop(verdict.code, verdict.text)
             )
         elif verdict.code in (reached_limits.CODE, reached_limits.UNKNOWN) and run.stop is None:
             run.stop = reached_limits.stop(verdict)
@@ -261,9 +263,13 @@ class Guard:
         found = _layered(self._stateless(self.read(call), self.processes))
         return None if found.decision == "allow" else found.verdict
 
+    def kill_verdict(self, prefix: str) -> Verdict:
+        """The block of every call while a kill switch is on."""
+        return engaged_kill_switch.verdict(self.killed, prefix, self.kill_code)
+
     def _freed(self, run: Run) -> None:
         """A run that only the kill switch stopped goes on when that is off."""
-        if not self.killed and run.stop and run.stop.code == engaged_kill_switch.CODE:
+        if not self.killed and run.stop and run.stop.code in engaged_kill_switch.CODES:
             run.stop = None
 
     def stop(self, run_id: str, stop: Stop) -> None:

@@ -73,8 +73,9 @@ def latest() -> int:
     return migrations()[-1].number
 
 
-def migrate(connection: Connection[Any]) -> list[str]:
-    """Applies what is missing, as the owner. The names of what was applied. Raises `SchemaError`."""
+def migrate(connection: Connection[Any], days_ahead: int = 30) -> list[str]:
+    """Applies what is missing, as the owner, and creates partitions for the next days. The names of what was applied.
+    Raises `SchemaError`."""
     if connection.info.server_version < MIN_SERVER:
         raise SchemaError(
             f"the server is PostgreSQL {connection.info.server_version // 10_000}: the fleet needs 15 or later"
@@ -88,6 +89,7 @@ def migrate(connection: Connection[Any]) -> list[str]:
                 if _apply(connection, migration):
                     applied.append(migration.name)  # noqa: PERF401 - what was applied before a race counts
             _admit_to_database(connection)
+            connection.execute("SELECT fleet.maintain_partitions(%s)", (days_ahead,))
         except RACES:
             if not left:
                 raise

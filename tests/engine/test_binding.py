@@ -71,6 +71,12 @@ def test_a_known_value() -> None:
     assert bind(call) == sha256(canonical.encode()).hexdigest()
 
 
+def test_the_gateway_matters() -> None:
+    canonical = '{"agent":"","cwd":"","gateway":"gw-1","params":{},"session":"s","tool":"exec","v":2}'
+    assert bind(Call("exec", {}, session="s"), gateway="gw-1") == sha256(canonical.encode()).hexdigest()
+    assert len({bind(CALL), bind(CALL, gateway="gw-1"), bind(CALL, gateway="gw-2")}) == 3
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -9,7 +9,8 @@ import jsonschema
 import msgspec
 import pytest
 
-from toolguard_engine.config import plugin_manifest
+from toolguard_engine.config import conflicts, plugin_manifest
+from toolguard_engine.config.fleet_settings import has_password
 from toolguard_engine.config.settings import AgentConfig, Config, MetricsConfig, digests, metrics_of, parse
 
 SEED_EXAMPLE = {"maxIdenticalFailures": 2, "maxFailuresPerTurn": 5, "logPath": "~/.openclaw/tool-guard.log"}
@@ -35,6 +36,19 @@ def test_defaults() -> None:
             "agentTool": False,
             "answerLinks": False,
             "answerLinkMs": 900_000,
+        },
+        "fleet": {
+            "enabled": False,
+            "dsn": "",
+            "team": "",
+            "deadlineMs": 1_500,
+            "whenAway": "block",
+            "staleSeconds": 60,
+            "whenStale": "keep",
+            "listen": False,
+            "ship": {"audit": True, "metrics": True},
+            "trust": "/etc/toolguard",
+            "trustWritable": False,
         },
         "loopDetection": {
             "historySize": 30,
@@ -286,3 +300,46 @@ def test_digests_tell_settings_apart(one: dict[str, Any], other: dict[str, Any],
     """Not how they are written: with defaults filled in, and with the home in the place of `~`."""
     found = [digests(parse(each)) for each in (one, other)]
     assert {name for name in {**found[0], **found[1]} if found[0].get(name) != found[1].get(name)} == differing
+
+
+@pytest.mark.parametrize(
+    ("dsn", "found"),
+    [
+        ("host=db dbname=fleet user=gateway", False),
+        ("host=db passfile=/etc/pgpass sslmode=verify-full", False),
+        ("postgresql://gateway@db.example:5432/fleet?sslmode=verify-full", False),
+        ("postgresql:///fleet?host=/run/postgresql", False),
+        ("service=password", False),
+        ("host=db password=secret", True),
+        ("password = 'secret' host=db", True),
+        ("host=db PASSWORD=secret", True),
+        ("host=db sslpassword=secret", True),
+        ("postgresql://gateway:secret@db/fleet", True),
+        ("POSTGRES://gateway:secret@db/fleet", True),
+        ("postgresql://db/fleet?user=a&pass%77ord=secret", True),
+        ("postgres://db/fleet?sslpassword=secret", True),
+    ],
+)
+def test_passwords_in_connection_strings(dsn: str, found: bool) -> None:  # noqa: FBT001
+    assert has_password(dsn) is found
+
+
+@pytest.mark.parametrize(
+    ("fleet", "blamed"),
+    [
+        ({}, []),
+        ({"dsn": "host=db password=secret"}, []),
+        ({"enabled": True}, ["fleet.enabled"]),
+        ({"enabled": True, "dsn": "host=db"}, ["fleet.enabled"]),
+        ({"enabled": True, "dsn": "host=db password=secret", "team": "ops"}, ["fleet.dsn"]),
+        ({"enabled": True, "dsn": "host=db", "team": "ops", "trust": "here"}, ["fleet.trust"]),
+        ({"enabled": True, "dsn": "host=db", "team": "ops"}, []),
+    ],
+)
+def test_a_fleet_that_cannot_be_used(fleet: dict[str, Any], blamed: list[str]) -> None:
+    assert [".".join(each.path) for each in conflicts.problems(parse({"fleet": fleet}))] == blamed
+
+
+def test_a_native_prompt_cannot_approve_in_a_fleet() -> None:
+    config = parse({"fleet": {"enabled": True, "dsn": "host=db", "team": "ops"}, "approval": {"mode": "native"}})
+    assert [".".join(each.path) for each in conflicts.problems(config)] == ["approval.mode"]

@@ -82,6 +82,29 @@ def test_once(store: FileNonces, state: Path) -> None:
     assert AuditLog(state).verify() == Verification(4)
 
 
+def test_a_binding_of_the_former_format_counts_until_it_expires(store: FileNonces) -> None:
+    nonce = approved(store)
+    used = store.present(request("new"), NOW + 1, former="call")
+    assert (used.outcome, used.entry.nonce) == ("used", nonce)
+    again = store.present(request("new"), NOW + 1, former="call")
+    assert (again.outcome, again.fresh, again.entry.binding) == ("pending", True, "new")
+    store.deny(held(store, "old"), ANNA, NOW + 1, 300)
+    assert store.present(request("newer"), NOW + 2, former="old").outcome == "denied"
+    assert store.present(request("newer", NOW + 400), NOW + 400, former="old").fresh
+
+
+def test_each_installation_has_an_id_of_its_own(store: FileNonces, tmp_path: Path) -> None:
+    assert store.gateway_id() == FileNonces(tmp_path / "state").gateway_id()
+    assert store.gateway_id() != FileNonces(tmp_path / "other").gateway_id()
+
+
+def test_the_id_never_makes_a_new_key_for_old_entries(store: FileNonces, state: Path) -> None:
+    held(store)
+    signing_key.path(state).unlink()
+    with pytest.raises(StoreError, match="is missing, though it has signed"):
+        store.gateway_id()
+
+
 def test_what_the_log_says(store: FileNonces, state: Path) -> None:
     nonce = approved(store)
     lines = list(AuditLog(state).events())

@@ -62,6 +62,15 @@ CASES: list[tuple[str, Any, Any]] = [
     ("limits", [{"per": "day", "usd": 5, "agent": "main"}], [{"per": "day", "usd": 5.5, "agent": "main"}]),
     ("limits", [{"per": "month", "tokens": 9, "usd": 1}], [{"per": "month", "usd": 1}]),
     ("limits", [{"per": "day", "usd": 1}, {"per": "day", "usd": 2}], [{"per": "day", "usd": 2}]),
+    ("fleet.enabled", True, False),
+    *((f"fleet.{name}", "/a", "/b") for name in ("dsn", "trust")),
+    ("fleet.dsn", "dbname=a", ""),
+    ("fleet.team", "ops", "dev"),
+    ("fleet.trustWritable", False, True),
+    ("fleet.whenAway", "block", "local"),
+    ("fleet.whenStale", "stop", "keep"),
+    ("fleet.staleSeconds", 60, 61),
+    ("fleet.ship.audit", True, False),
     ("budget.mode", "enforce", "shadow"),
     ("budget.size", 1.0, 1.5),
     ("budget.initialTrust", 0.7, 0.8),
@@ -73,6 +82,9 @@ CASES: list[tuple[str, Any, Any]] = [
     *((f"budget.drift.{signal}", 3, 4) for signal in ("sameResource", "warnings", "minutesAlone")),
 ]
 """Setting, a value, and one that guards less."""
+
+NAMES = ("fleet.dsn", "fleet.team", "fleet.trust")
+"""Any other value is weaker."""
 
 ALIKE: list[tuple[str, Any, Any]] = [
     ("logLevel", "debug", "warn"),
@@ -103,7 +115,8 @@ def test_the_direction_of_each_setting(name: str, strict: Any, weak: Any) -> Non
     assert (found.name, found.old, found.new, found.agent) == (name, *values, "")
     assert found.setting == name
     back = weaker(under(name, weak), under(name, strict))
-    assert [each.name for each in back] == ([name] if (name, strict) == ("neverBlock", ["a", "b"]) else [])
+    both = (name, strict) == ("neverBlock", ["a", "b"]) or (name in NAMES and bool(weak))
+    assert [each.name for each in back] == ([name] if both else [])
 
 
 @pytest.mark.parametrize(("name", "one", "other"), ALIKE, ids=str)
@@ -214,6 +227,7 @@ CONFIGS = st.builds(
         optional={
             "neverBlock": st.lists(st.sampled_from("abc"), max_size=3),
             "failMode": st.sampled_from(["closed", "open"]),
+            "fleet": st.fixed_dictionaries({"team": st.sampled_from(["", "ops", "dev"])}),
             "budget": st.fixed_dictionaries(
                 {"toolRiskMap": st.dictionaries(st.sampled_from("ab"), st.sampled_from(["SAFE", "HIGH", "CRITICAL"]))}
             ),
@@ -221,7 +235,7 @@ CONFIGS = st.builds(
     ),
     st.dictionaries(st.sampled_from(["main", "ops"]), OVERRIDES),
 )
-SETS = {"neverBlock", "alwaysBlock", "rulesOff", "budget.toolRiskMap"}
+SETS = {"neverBlock", "alwaysBlock", "rulesOff", "budget.toolRiskMap", *NAMES}
 
 
 @given(CONFIGS)

@@ -27,7 +27,7 @@ def make_template(server: TemporaryPostgres) -> None:
         )
         connection.execute(f"CREATE DATABASE {TEMPLATE} OWNER {OWNER}")
     with psycopg.connect(server.dsn(OWNER, TEMPLATE, PASSWORD), autocommit=True) as connection:
-        schema.migrate(connection)
+        schema.migrate(connection, days_ahead=1)
         connection.execute(sql.SQL("ALTER ROLE toolguard_gateway PASSWORD {}").format(sql.Literal(PASSWORD)))
 
 

@@ -33,6 +33,7 @@ _WORDS = {
     "guard.replaced": "The package was replaced while the guard was running; restart the gateway.",
     "guard.unreadable": "The guard could not read the question, so the call was blocked.",
     "kill-switch.on": "The kill switch is on.",
+    "kill-switch.fleet": "The fleet's kill switch is on, or there is no contact with the fleet.",
     "malformed.invalid-arguments": "The arguments of the call are not what the tool takes.",
     "malformed.missing-parameter": "A parameter that the tool requires is missing.",
     "malformed.unknown-tool": "The agent called a tool that does not exist.",

@@ -1,4 +1,7 @@
-"""What an approval is bound to: exactly one call of one agent in one session."""
+"""What an approval is bound to: exactly one call of one agent in one session of one gateway.
+
+Format 2 adds the gateway's id. Entries of format 1, which has none, answer for their calls until they expire.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,13 @@ EXACT = 2**53 - 1
 """Beyond this JavaScript has no exact integers, so the gateway itself holds a float there (RFC 8785, section 3.2.2.3)."""
 
 
-def bind(call: Call, files: Iterable[str] = ()) -> str:
-    """SHA-256, in hex, of the canonical JSON (RFC 8785) of tool, params, agent, session and working directory, and of the
-    digests of the `files` that the call runs, so that another content needs another approval.
+FORMAT = 2
+
+
+def bind(call: Call, files: Iterable[str] = (), gateway: str = "") -> str:
+    """SHA-256, in hex, of the canonical JSON (RFC 8785) of tool, params, agent, session, working directory, `gateway`, and
+    of the digests of the `files` that the call runs, so that another content needs another approval. Without `gateway` it is
+    of format 1.
 
     Never bound to the run or to who asked: a woken agent has another run and another requester. Raises `ValueError` for
     params that have no canonical form (nested too deeply, a number that JavaScript cannot hold, half a surrogate pair).
@@ -28,6 +35,8 @@ def bind(call: Call, files: Iterable[str] = ()) -> str:
         "session": call.session,
         "cwd": call.cwd,
     }
+    if gateway:
+        bound |= {"v": FORMAT, "gateway": gateway}
     if digests := sorted(files):
         bound["files"] = digests
     try:

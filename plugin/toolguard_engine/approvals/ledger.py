@@ -60,7 +60,8 @@ class HeldCall(msgspec.Struct, frozen=True, gc=False):
     """One held call. `expires`: the end of waiting, of the approval's window, or of the denial. `mac`: see `nonces`.
 
     `shown`: the call for the person who decides, `whole`: and that is all of it; `cwd`: where it would run; `details`: what
-    it would do; `exact`: what a grant for just this call says, None where there is none.
+    it would do; `exact`: what a grant for just this call says, None where there is none; `requester`: who
+    asked the agent, as the gateway's channel names them.
     """
 
     nonce: str
@@ -83,6 +84,7 @@ class HeldCall(msgspec.Struct, frozen=True, gc=False):
     cwd: str = ""
     details: HeldDetails | None = None
     exact: ExactCall | None = None
+    requester: str = ""
     mac: str = ""
 
 
@@ -145,9 +147,11 @@ class Ledger:
         for entry in self.entries:
             self._holds(entry)
 
-    def waiting(self, binding: str, now: float) -> HeldCall | None:
-        """The entry that answers for this call now: pending, approved, or else a denial that still lasts."""
-        found = [entry for entry in self._entries.values() if entry.binding == binding and _answers(entry, now)]
+    def waiting(self, binding: str, now: float, former: str = "") -> HeldCall | None:
+        """The entry that answers for this call now: pending, approved, or else a denial that still lasts. `former`: what an
+        earlier version bound the call to."""
+        bindings = (binding, former or binding)
+        found = [entry for entry in self._entries.values() if entry.binding in bindings and _answers(entry, now)]
         return next((entry for entry in sorted(found, key=_is_closed) if self._holds(entry)), None)
 
     def enter(self, entry: HeldCall) -> HeldCall:

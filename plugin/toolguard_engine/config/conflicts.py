@@ -133,6 +133,7 @@ def problems(config: Config) -> list[SettingConflict]:
     found += _reserved_files(general)
     found += _links_without_address(config)
     found += _unusable_targets(config)
+    found += _unusable_fleet(config)
     for agent in config.agents:
         found += _of_agent(config, agent)
     return found
@@ -234,6 +235,15 @@ def _unusable_targets(config: Config) -> Iterator[SettingConflict]:
         if text:
             where = ("notify", "targets", name)
             yield SettingConflict(where, f"{text}: nothing is sent to {printable.plain(name)}")
+
+
+def _unusable_fleet(config: Config) -> Iterator[SettingConflict]:
+    setting, text = config.fleet.problem
+    if text:
+        yield SettingConflict(("fleet", setting), text)
+    if config.fleet.enabled and config.approval.mode == "native":
+        text = "approval.mode native has no effect in a fleet: a yes needs a signature, which a prompt cannot ask for"
+        yield SettingConflict(("approval", "mode"), text)
 
 
 def is_taken(path: str) -> bool:

@@ -17,6 +17,7 @@ from typing import Any, get_args
 import msgspec
 
 from toolguard_engine import __version__
+from toolguard_engine.config.fleet_settings import WhenAway, WhenStale
 from toolguard_engine.config.settings import (
     ApprovalMode,
     Config,
@@ -32,7 +33,18 @@ from toolguard_engine.config.settings import (
 # The settings page shows choices in schema order; msgspec sorts them, but the declared order is better.
 _ORDERS = {
     frozenset(get_args(choice)): list(get_args(choice))
-    for choice in (Mode, FailMode, LogLevel, PinParams, ApprovalMode, RiskLevel, LimitPeriod, NotifyEvent)
+    for choice in (
+        Mode,
+        FailMode,
+        LogLevel,
+        PinParams,
+        ApprovalMode,
+        RiskLevel,
+        LimitPeriod,
+        NotifyEvent,
+        WhenAway,
+        WhenStale,
+    )
 }
 _OF_AN_AGENT = "agents.*."
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from toolguard_engine.config.fleet_settings import FleetConfig
+
 Mode = Literal["enforce", "soft", "shadow", "disabled"]
 LENIENT_FIRST: tuple[Mode, ...] = ("disabled", "shadow", "soft", "enforce")
 FailMode = Literal["closed", "open"]
@@ -286,6 +288,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     notify: NotifyConfig = NotifyConfig()
     budget: BudgetConfig = BudgetConfig()
     limits: SpendingLimits = msgspec.field(default_factory=list)
+    fleet: FleetConfig = FleetConfig()
     log_path: FilePath = DEFAULT_LOG_PATH
     log_level: LogLevel = "info"
     fail_mode: FailMode = "closed"

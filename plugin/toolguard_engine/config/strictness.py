@@ -3,7 +3,7 @@
 `ORDERS` defines, for each setting that can weaken the guard, in which direction it does. `NEUTRAL` names all others.
 
 Invariants: settings are never weaker than themselves; stricter ones are never reported; if neither of two values is weaker,
-they guard equally. Each can be weaker than the other only in lists and maps, which may name different things.
+they guard equally. Each can be weaker than the other only in lists, maps and names, which may stand for different things.
 """
 
 from __future__ import annotations
@@ -159,6 +159,19 @@ class Demands(_Names):
         return f"no longer names {_names(self._set(old) - self._set(new))}"
 
 
+class Named:
+    """The name of something that the guard relies on: any other value is weaker, also none."""
+
+    def fits(self, value: Value) -> bool:
+        return isinstance(value, str)
+
+    def weaker(self, old: Value, new: Value) -> bool:
+        return bool(old) and old != new
+
+    def words(self, old: Value, new: Value) -> str:
+        return f"changed from {shown(old)} to {shown(new) if new else 'nothing'}"
+
+
 class RiskMap:
     """The risk level of single tools. A tool without one is rated by the guard, which counts as stricter than all levels
     but CRITICAL."""
@@ -259,6 +272,15 @@ ORDERS: Mapping[str, Order] = {
     "loopDetection.detectors.pingPong": _ON,
     "loopDetection.postCompactionGuard.windowSize": _MORE_IS_WEAKER,
     "limits": Amounts(),
+    "fleet.enabled": _ON,
+    "fleet.dsn": Named(),
+    "fleet.team": Named(),
+    "fleet.trust": Named(),
+    "fleet.trustWritable": _OFF,
+    "fleet.whenAway": Listed("block", "local"),
+    "fleet.whenStale": Listed("stop", "keep"),
+    "fleet.staleSeconds": _MORE_IS_WEAKER,
+    "fleet.ship.audit": _ON,
     "budget.mode": _MODES,
     "budget.size": _MORE_IS_WEAKER,
     "budget.initialTrust": _MORE_IS_WEAKER,
@@ -280,6 +302,7 @@ NEUTRAL = (
     "approval.mode", "approval.prefix", "approval.wake", "storePath", "logPath", "python",
     "metrics.enabled", "metrics.dbPath", "metrics.retention", "metrics.prices",
     "metrics.dashboard.enabled", "metrics.dashboard.port", "metrics.dashboard.bind", "notify",
+    "fleet.deadlineMs", "fleet.listen", "fleet.ship.metrics",
 )  # fmt: skip
 """Settings, and groups of them, whose values guard equally."""
 

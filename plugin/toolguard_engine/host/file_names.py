@@ -21,6 +21,7 @@ KEPT = (
     "notifications.db*",
     "kill-switch",
     "accepted-settings.json",
+    "fleet-*",
 )
 """Globs for the files that no setting can move."""
 
@@ -45,6 +46,10 @@ NAMES = (
     "kill-switch",
     "accepted-settings.json",
     "nonces.json",
+    "fleet-identity.json",
+    "fleet-state.json",
+    "fleet-news",
+    "fleet-used",
 )
 """Full names, including those of stores that a setting can move: what a search could find them by."""
 
@@ -56,5 +61,6 @@ DISTINCTIVE = (
     "nonces.json",
     "last-engine.json",
     "accepted-settings.json",
+    "fleet-identity.json",
 )
 """Names that hardly any other program uses."""

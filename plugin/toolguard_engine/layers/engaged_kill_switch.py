@@ -1,4 +1,4 @@
-"""The kill switch: while it is on, no call of any agent runs, whatever the mode."""
+"""The kill switches, of this machine and of its fleet: while one is on, no call of any agent runs, whatever the mode."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.wording import approval
 
 CODE = "kill-switch.on"
+FLEET_CODE = "kill-switch.fleet"
+CODES = (CODE, FLEET_CODE)
 
 
 def judge(given: LayerInput, _: Judgement) -> Judgement | None:
     if not given.kill_switch:
         return None
-    return judgement.of(verdict(given.kill_switch, given.config.approval.prefix), ends=True, free=True)
+    return judgement.of(verdict(given.kill_switch, given.config.approval.prefix, given.kill_code), ends=True, free=True)
 
 
-def verdict(why: str, prefix: str) -> Verdict:
+def verdict(why: str, prefix: str, code: str = CODE) -> Verdict:
     """`why`: the reason that was given, and by whom."""
-    return Verdict("block", CODE, approval.stopped(prefix, why), why)
+    text = approval.stopped_by_fleet(prefix, why) if code == FLEET_CODE else approval.stopped(prefix, why)
+    return Verdict("block", code, text, why)

@@ -50,6 +50,8 @@ class LayerInput:
     """Whether this is such a command."""
     spending: SpendingTotals | None = None
     """What is used of the limits; None without limits."""
+    kill_code: str = "kill-switch.on"
+    """Whose kill switch is on."""
 
     @property
     def call(self) -> Call:

@@ -42,7 +42,7 @@ def engine(
             pipe=pipe,
             context=context,
             held=held,
-            policy=PolicyWatch(context, includes),
+            policy=PolicyWatch(context, includes, held.fleet_stop),
             records=records,
             settings=SettingsWatch(context, records),
             metrics=Metrics(context, held),

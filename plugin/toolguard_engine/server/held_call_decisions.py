@@ -26,6 +26,8 @@ from toolguard_engine.wording import approval as approval_texts
 from toolguard_engine.wording import correction
 from toolguard_engine.wording.redact import cut
 
+AWAY = "approval.away"
+MAX_REQUESTER = 200
 MAX_TITLE, MAX_DESCRIPTION = 80, 512
 """What the gateway's own prompt takes."""
 MAX_PROMPT_REASON, MAX_PROMPT_REASONS, MIN_PROMPT_CALL = 120, 250, 200
@@ -81,7 +83,7 @@ class Approvals:
             settled = self._settle(verdict, call, config)
         except StoreError as error:
             self.trouble = str(error)
-            return Settled(Verdict("block", error.code, approval_texts.out_of_order(prefix, error.code), str(error)))
+            return Settled(Verdict("block", error.code, _unsettled(prefix, error), str(error)))
         except TooManyHeldError:
             code = "approval.too-many"
             return Settled(Verdict("block", code, approval_texts.out_of_order(prefix, code), "too many calls are waiting"))
@@ -98,9 +100,9 @@ class Approvals:
             used = self._used(verdict, call, now) if now < grant.created + window else None
             return used or Settled(Verdict("allow", f"grant.{grant.id}", reason=f"covered by the grant {grant.id}"))
         prefix = config.approval.prefix
-        request = _request(verdict, call, config, now)
+        request = _request(verdict, call, config, now, self._nonces.gateway_id())
         self.give_back()
-        presented = self._nonces.present(request, now, log=False)
+        presented = self._nonces.present(request, now, former=_binding(verdict, call), log=False)
         entry = presented.entry
         if presented.outcome == "used":
             return _consumed(entry)
@@ -113,22 +115,16 @@ class Approvals:
         """Uses up the approval of a call that a grant covers too, which would end as one whose call did not run. None where
         there is none; whatever goes wrong, the call has its grant."""
         with suppress(StoreError, ValueError):
-            binding = _binding(verdict, call)
+            bindings = (_binding(verdict, call), _binding(verdict, call, self._nonces.gateway_id()))
             for entry in self._nonces.look()[0]:
-                if entry.binding == binding and entry.status == "approved" and now < entry.expires:
+                if entry.binding in bindings and entry.status == "approved" and now < entry.expires:
                     used = self._nonces.settle(entry.nonce, "used", Decision(entry.by, entry.where, entry.why), now)
                     return _consumed(used) if used else None
         return None
 
     def is_decided(self, nonce: str) -> bool:
-        """Whether the call held under this nonce waits no more: asking again brings news. An unreadable store has none."""
-        now = self._clock()
-        try:
-            entries, _ = self._nonces.look()
-            waiting = [entry.nonce for entry in entries if entry.status == "pending" and now < entry.expires]
-        except StoreError:
-            return False
-        return nonce not in waiting
+        """Whether the call held under this nonce waits no more: asking again brings news."""
+        return self._nonces.is_decided(nonce, self._clock())
 
     def decide(self, message: messages.PersonDecision, config: Config) -> messages.DecisionReply:
         """A yes or no that came through the gateway."""
@@ -175,13 +171,19 @@ class Approvals:
             return None
 
 
+def _unsettled(prefix: str, error: StoreError) -> str:
+    if error.code == AWAY:
+        return approval_texts.not_now(prefix, str(error).partition(";")[0])
+    return approval_texts.out_of_order(prefix, error.code)
+
+
 def _consumed(entry: HeldCall) -> Settled:
     return Settled(Verdict("allow", "approval.consumed", reason=f"approved under {entry.nonce}"), entry)
 
 
-def _binding(verdict: Verdict, call: Call) -> str:
+def _binding(verdict: Verdict, call: Call, gateway: str = "") -> str:
     """Raises `ValueError`."""
-    return bind(call, verdict.details.files if verdict.details else ())
+    return bind(call, verdict.details.files if verdict.details else (), gateway)
 
 
 def _pending_lines(entries: list[HeldCall], now: float) -> list[str]:
@@ -218,12 +220,12 @@ def _reasons(entry: HeldCall) -> str:
     return " ".join([*shown, *([f"And {left} more, see toolguard pending."] if left else [])])
 
 
-def _request(verdict: Verdict, call: Call, config: Config, now: float) -> HeldCall:
+def _request(verdict: Verdict, call: Call, config: Config, now: float, gateway: str) -> HeldCall:
     text, whole = approval_texts.disclosed(call)
     wait = verdict.details.wait if verdict.details else 0
     return HeldCall(
         nonce="",
-        binding=_binding(verdict, call),
+        binding=_binding(verdict, call, gateway),
         tool=correction.name(call.tool),
         agent=call.agent,
         session=call.session,
@@ -236,5 +238,6 @@ def _request(verdict: Verdict, call: Call, config: Config, now: float) -> HeldCa
         details=verdict.details,
         created=now,
         exact=exact_grant.kept(call),
+        requester=cut(audit_log.plain(call.requester), MAX_REQUESTER),
         expires=now + (wait or config.pending_timeout_ms / 1000),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from toolguard_engine.config import conflicts
 from toolguard_engine.config.settings import Config
@@ -14,7 +15,11 @@ from toolguard_engine.server.store_queue import StoreQueue
 from toolguard_engine.server.wake_watcher import Wakes
 from toolguard_engine.stores import call_log
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.ports import HeldCallStore
 from toolguard_engine.wire import messages
+
+if TYPE_CHECKING:
+    from toolguard_engine.stores.fleet.fleet_client import FleetClient
 
 
 class HeldCalls:
@@ -27,17 +32,37 @@ class HeldCalls:
         self._poll = Every(clock, poll)
         self._slow_poll = Every(clock, 5 * poll)
         self._wakes: Wakes | None = None
+        self._fleet: FleetClient | None = None
         self.path = Path()
         """Where the store is."""
 
     def open(self, hello: messages.Hello, config: Config) -> Approvals:
         state_dir = Path(hello.state_dir)
-        named = conflicts.store_path(config)
-        nonces = stores.held_calls(state_dir, call_log.resolve(named, state_dir) if named else None, hello.gateway)
+        self.close()
+        nonces = self._store(hello, config, state_dir)
         self.path = nonces.path
-        wake, native = config.approval.wake, config.approval.mode == "native"
+        wake, native = config.approval.wake, config.approval.mode == "native" and not config.fleet.enabled
         self._wakes = Wakes(nonces, self._clock.time, self._queue, self._output.send_all, wake=wake, native=native)
         return Approvals(nonces, stores.grants(state_dir), self._clock.time)
+
+    def _store(self, hello: messages.Hello, config: Config, state_dir: Path) -> HeldCallStore:
+        if config.fleet.enabled:
+            metrics_path = str(call_log.resolve(config.metrics.db_path, state_dir)) if config.is_measured else ""
+            self._fleet = stores.fleet(
+                state_dir, hello.gateway, config.fleet, config.approval_window_ms / 1000, metrics_path
+            )
+            return self._fleet.calls
+        named = conflicts.store_path(config)
+        return stores.held_calls(state_dir, call_log.resolve(named, state_dir) if named else None, hello.gateway)
+
+    def fleet_stop(self) -> str:
+        """Why the fleet lets no call run; empty where it does."""
+        return self._fleet.switch.why() if self._fleet else ""
+
+    def close(self) -> None:
+        if self._fleet is not None:
+            self._fleet.close()
+            self._fleet = None
 
     @property
     def next(self) -> float:

@@ -252,6 +252,7 @@ class Engine:
         steps: Iterable[Callable[[], object]] = (
             partial(parts.context.queue.close, LEAVE_SECONDS),
             self._send_parked,
+            parts.held.close,
             parts.settings.report_end,
             parts.records.save_counters,
             parts.records.save_last_file_memory,

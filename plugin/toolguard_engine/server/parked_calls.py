@@ -13,9 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from toolguard_engine.config.settings import Config
-from toolguard_engine.layers import engaged_kill_switch
 from toolguard_engine.model.call import Call, Verdict
-from toolguard_engine.server.held_call_decisions import Approvals, Settled, prompt_for
+from toolguard_engine.server.held_call_decisions import AWAY, Approvals, Settled, prompt_for
 from toolguard_engine.server.outbox import Outbox
 from toolguard_engine.server.session_state import SessionState
 from toolguard_engine.server.store_queue import StoreJob, nothing
@@ -25,7 +24,6 @@ from toolguard_engine.wording import approval as approval_texts
 if TYPE_CHECKING:
     from toolguard_engine.server.verdicts import Verdicts
 
-AWAY = "approval.away"
 RUN_OVER = "approval.run-over"
 UNUSED = "approval.unused"
 ENDED = "its run ended before the store of held calls had answered"
@@ -89,7 +87,7 @@ class ParkedCalls:
     def _away(self, parked: ParkedCall) -> Verdict:
         prefix = parked.config.approval.prefix
         if self._state.guard.killed:
-            return engaged_kill_switch.verdict(self._state.guard.killed, prefix)
+            return self._state.guard.kill_verdict(prefix)
         reason = f"the store of held calls did not answer within {self._state.setup.queue.answer_seconds} s"
         return Verdict("block", AWAY, approval_texts.not_now(prefix, reason), reason)
 
@@ -104,9 +102,10 @@ class ParkedCalls:
             return self._let_run(parked, settled)
         if verdict.decision == "hold" and entry and not settled.fresh:
             self._outbox.event("hold-again", call, verdict, nonce=entry.nonce)
+        can_ask = parked.message.native and not parked.config.fleet.enabled  # a prompt asks for no signature
         prompt = (
             prompt_for(entry, self._state.setup.clock().timestamp())
-            if verdict.decision == "hold" and entry and entry.whole and parked.message.native
+            if verdict.decision == "hold" and entry and entry.whole and can_ask
             else None
         )
         return self._verdicts.refuse(parked.message.id, call, verdict, entry.nonce if entry else "", prompt)
@@ -125,7 +124,7 @@ class ParkedCalls:
         """What has come up since the call was parked; None where nothing has that would keep it from running."""
         prefix = parked.config.approval.prefix
         if self._state.guard.killed:
-            return engaged_kill_switch.verdict(self._state.guard.killed, prefix)
+            return self._state.guard.kill_verdict(prefix)
         if verdict.decision != "allow":
             return None
         if parked.run_is_over:

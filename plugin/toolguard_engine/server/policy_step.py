@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from toolguard_engine.layers import engaged_kill_switch
 from toolguard_engine.rules.rulebook import Rule
 from toolguard_engine.server.clock import Every
 from toolguard_engine.server.engine_context import Context
@@ -29,9 +32,11 @@ class Includes:
 
 
 class PolicyWatch:
-    """Looks for such changes and passes them to the session."""
+    """Looks for such changes and passes them to the session. `fleet_stop`: why the fleet stops this gateway; empty where it
+    does not."""
 
-    def __init__(self, context: Context, includes: Includes) -> None:
+    def __init__(self, context: Context, includes: Includes, fleet_stop: Callable[[], str] = str) -> None:
+        self._fleet_stop = fleet_stop
         self._session = context.session
         self._context = context
         self._includes = includes
@@ -91,4 +96,6 @@ class PolicyWatch:
         if switch is None or not self._switch_timer.due():
             return
         self._switch_timer.restart()
-        self._session.guard.killed = switch.why()
+        guard, why = self._session.guard, switch.why()
+        guard.killed = why or self._fleet_stop()
+        guard.kill_code = engaged_kill_switch.CODE if why or not guard.killed else engaged_kill_switch.FLEET_CODE

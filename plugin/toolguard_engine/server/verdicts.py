@@ -8,7 +8,7 @@ from dataclasses import replace
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.layers import engaged_kill_switch, store_unavailable
+from toolguard_engine.layers import store_unavailable
 from toolguard_engine.layers.autonomy.checkpoint_gate import ASKS
 from toolguard_engine.model.call import Call, Stop, Verdict
 from toolguard_engine.model.work_limit import TooIntricate
@@ -56,7 +56,7 @@ class Verdicts:
         bare = replace(call, params=None)  # nothing may look at them again
         config = self._state.guard.config_for(call.agent)
         if self._state.guard.killed:
-            verdict = engaged_kill_switch.verdict(self._state.guard.killed, config.approval.prefix)
+            verdict = self._state.guard.kill_verdict(config.approval.prefix)
         elif config.active_mode == "disabled":
             verdict = Verdict("allow", code, reason=reason)
         else:

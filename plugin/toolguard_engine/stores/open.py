@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from toolguard_engine.stores import system_calls
 
 if TYPE_CHECKING:
+    from toolguard_engine.config.fleet_settings import FleetConfig
     from toolguard_engine.stores import ports
+    from toolguard_engine.stores.fleet.fleet_client import FleetClient
 
 
 def load_all() -> None:
@@ -44,6 +46,14 @@ def held_calls(state_dir: Path, path: Path | None = None, gateway: str = "") -> 
     from toolguard_engine.stores.files.nonces import FileNonces
 
     return FileNonces(state_dir, path, gateway)
+
+
+def fleet(state_dir: Path, gateway: str, config: FleetConfig, window: float, metrics_path: str = "") -> FleetClient:
+    """The held calls of a gateway in a fleet, and the fleet's kill switch, for engines. `window`: for how many seconds an
+    approval counts."""
+    from toolguard_engine.stores.fleet.fleet_client import FleetClient
+
+    return FleetClient(state_dir, gateway, config, window, metrics_path)
 
 
 def grants(state_dir: Path) -> ports.GrantStore:

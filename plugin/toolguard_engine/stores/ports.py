@@ -29,14 +29,18 @@ Tables = list[dict[str, Any]]
 
 class HeldCallStore(Protocol):
     """The ledger of held calls. An engine asks it beside its loop (`server.store_queue`) and answers a call when it has the
-    result: methods may wait for another process or a network."""
+    result: all methods but `is_decided` may wait for another process or a network."""
 
     @property
     def path(self) -> Path:
-        """The file to watch for changes."""
+        """The file to watch: it changes when an entry does, here or elsewhere."""
 
-    def present(self, request: HeldCall, now: float, *, log: bool = True) -> Presented:
-        """Uses up the approval of a call, or holds it under a nonce. `request` is the entry that it would get.
+    def gateway_id(self) -> str:
+        """The gateway's id, for `binding.bind`."""
+
+    def present(self, request: HeldCall, now: float, *, former: str = "", log: bool = True) -> Presented:
+        """Uses up the approval of a call, or holds it under a nonce. `request` is the entry that it would get; `former`: its
+        binding in an earlier format, for entries of that time.
 
         Without `log` its lines for the audit log are stored with the change, and written by `write_log`.
         """
@@ -47,8 +51,9 @@ class HeldCallStore(Protocol):
     def write_log(self) -> None:
         """Writes the lines that `present` left. Raises `Busy` at once if another process writes: `sweep` does it."""
 
-    is_behind: bool
-    """Whether such lines could not be written."""
+    @property
+    def is_behind(self) -> bool:
+        """Whether such lines could not be written."""
 
     def approve(self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False) -> HeldCall:
         """See `Ledger.approve`; also raises `ledger.RefusedError`."""
@@ -69,6 +74,10 @@ class HeldCallStore(Protocol):
 
     def settle(self, nonce: str, status: Status, decision: Decision, now: float) -> HeldCall | None:
         """See `Ledger.settle`."""
+
+    def is_decided(self, nonce: str, now: float) -> bool:
+        """Whether the call held under this nonce waits no more: asking again brings news. False where it cannot be known.
+        Called in the loop."""
 
     def entries(self) -> list[HeldCall]:
         """All trusted entries, the oldest first. Others are removed and reported to the audit log."""

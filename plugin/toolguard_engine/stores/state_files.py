@@ -18,3 +18,7 @@ STANDINGS = "standings.db"
 STANDINGS_BESIDE = ("-wal", "-shm")
 """What SQLite keeps beside the file of standings while it is open."""
 NOTIFICATIONS = "notifications.db"
+FLEET_IDENTITY = "fleet-identity.json"
+FLEET_STATE = "fleet-state.json"
+FLEET_NEWS = "fleet-news"
+FLEET_USED = "fleet-used"

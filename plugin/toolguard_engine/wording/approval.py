@@ -88,6 +88,14 @@ def stopped(prefix: str, why: str) -> str:
     )
 
 
+def stopped_by_fleet(prefix: str, why: str) -> str:
+    """The fleet's kill switch is on, or its state is unknown for too long."""
+    return (
+        f"{prefix}_BLOCK|The fleet has stopped this gateway: {line(why)}\n"
+        "No tool call of any agent runs until a person of the fleet changes that. Tell the user this, and stop."
+    )
+
+
 def out_of_order(prefix: str, code: str) -> str:
     """The stores do not work, so nothing can be approved."""
     return (

@@ -9,7 +9,10 @@
 DO $$
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'toolguard_gateway') THEN
-        CREATE ROLE toolguard_gateway LOGIN CONNECTION LIMIT 500;
+        -- Gateways that open as many connections as they can leave some to persons.
+        EXECUTE format('CREATE ROLE toolguard_gateway LOGIN CONNECTION LIMIT %s',
+            greatest(10, pg_catalog.current_setting('max_connections')::integer * 8 / 10));
+        GRANT toolguard_gateway TO CURRENT_USER; -- `maintain` ends sessions that hold a transaction open
         ALTER ROLE toolguard_gateway SET statement_timeout = '5s';
         ALTER ROLE toolguard_gateway SET lock_timeout = '1s';
         ALTER ROLE toolguard_gateway SET idle_in_transaction_session_timeout = '5s';
@@ -29,14 +32,21 @@ CREATE TABLE fleet.gateway (
     id text PRIMARY KEY,
     team text NOT NULL,
     token_hash bytea NOT NULL,
-    state text NOT NULL DEFAULT 'new' CHECK (state IN ('new', 'admitted', 'quarantined', 'revoked')),
+    state text NOT NULL DEFAULT 'new' CHECK (state IN ('new', 'admitted', 'revoked')),
     host text NOT NULL DEFAULT '',
-    version text NOT NULL DEFAULT '',
     joined timestamptz NOT NULL DEFAULT clock_timestamp(),
-    seen timestamptz NOT NULL DEFAULT clock_timestamp(),
     decided_by text NOT NULL DEFAULT '',
     decided timestamptz
-) WITH (fillfactor = 70);
+);
+
+-- What a gateway writes itself, apart from `gateway`: a gateway that keeps its row locked cannot keep an admin from revoking
+-- it. Its questions take turns by this row.
+CREATE TABLE fleet.contact (
+    gateway text PRIMARY KEY REFERENCES fleet.gateway ON DELETE CASCADE,
+    version text NOT NULL DEFAULT '',
+    seen timestamptz NOT NULL DEFAULT clock_timestamp(),
+    left_at timestamptz
+) WITH (fillfactor = 50);
 
 CREATE TABLE fleet.approver (
     id text PRIMARY KEY,
@@ -67,7 +77,7 @@ CREATE TABLE fleet.event (
     kind text NOT NULL,
     team text NOT NULL DEFAULT '',
     gateway text NOT NULL DEFAULT '',
-    by text NOT NULL DEFAULT '',
+    who text NOT NULL DEFAULT '',
     detail text NOT NULL DEFAULT ''
 );
 CREATE INDEX event_at ON fleet.event (at);
@@ -130,9 +140,8 @@ BEGIN
         RAISE EXCEPTION 'unknown gateway, or not its token' USING ERRCODE = 'TG001';
     ELSIF v_gateway.state = 'new' THEN
         RAISE EXCEPTION 'the gateway is not admitted yet' USING ERRCODE = 'TG002';
-    ELSIF v_gateway.state = 'quarantined' THEN
-        RAISE EXCEPTION 'the gateway is in quarantine: a second version of its audit log was found' USING ERRCODE = 'TG002';
-    ELSIF v_gateway.state <> 'admitted' THEN
+    ELSIF v_gateway.state <> 'admitted' OR EXISTS (SELECT FROM fleet.contact WHERE gateway = p_gateway AND left_at IS NOT NULL)
+    THEN
         RAISE EXCEPTION 'the gateway is revoked' USING ERRCODE = 'TG003';
     END IF;
     RETURN v_gateway;
@@ -179,7 +188,7 @@ END $$;
 
 CREATE FUNCTION fleet.covers(p_person fleet.approver, p_team text) RETURNS boolean
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, fleet, pg_temp AS $$
-    SELECT p_team = ANY (p_person.teams) OR '*' = ANY (p_person.teams)
+    SELECT coalesce(p_team = ANY (p_person.teams) OR '*' = ANY (p_person.teams), false)
 $$;
 
 CREATE FUNCTION fleet.demand_team(p_person fleet.approver, p_team text) RETURNS void
@@ -226,16 +235,17 @@ BEGIN
         IF (SELECT count(*) FROM (SELECT FROM fleet.gateway WHERE state = 'new' LIMIT 1000) AS waiting) >= 1000 THEN
             RAISE EXCEPTION '1,000 gateways wait to be admitted: admit or revoke some first' USING ERRCODE = 'TG020';
         END IF;
-        INSERT INTO fleet.gateway (id, team, token_hash, host, version)
-            VALUES (p_gateway, p_team, p_token_hash, p_host, p_version) ON CONFLICT (id) DO NOTHING;
+        INSERT INTO fleet.gateway (id, team, token_hash, host) VALUES (p_gateway, p_team, p_token_hash, p_host)
+            ON CONFLICT (id) DO NOTHING;
+        INSERT INTO fleet.contact (gateway, version) VALUES (p_gateway, p_version) ON CONFLICT (gateway) DO NOTHING;
         SELECT * INTO v_known FROM fleet.gateway WHERE id = p_gateway;
         INSERT INTO fleet.event (kind, team, gateway, detail) VALUES ('join', p_team, p_gateway, p_host);
     END IF;
     IF v_known.token_hash <> p_token_hash THEN
         RAISE EXCEPTION 'another gateway has this id' USING ERRCODE = 'TG001';
     ELSIF v_known.state = 'new' THEN
-        UPDATE fleet.gateway SET team = p_team, host = p_host, version = p_version, seen = clock_timestamp()
-            WHERE id = p_gateway AND state = 'new';
+        UPDATE fleet.gateway SET team = p_team, host = p_host WHERE id = p_gateway AND state = 'new';
+        UPDATE fleet.contact SET version = p_version, seen = clock_timestamp() WHERE gateway = p_gateway;
     END IF;
     RETURN v_known.state;
 END $$;
@@ -247,11 +257,12 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, fleet, pg_temp S
 DECLARE
     v_gateway fleet.gateway;
 BEGIN
-    SELECT * INTO v_gateway FROM fleet.gateway WHERE id = p_gateway FOR NO KEY UPDATE;
+    SELECT * INTO v_gateway FROM fleet.gateway WHERE id = p_gateway;
     IF NOT FOUND OR octet_length(p_token) IS DISTINCT FROM 32 OR sha256(p_token) IS DISTINCT FROM v_gateway.token_hash THEN
         RAISE EXCEPTION 'unknown gateway, or not its token' USING ERRCODE = 'TG001';
-    ELSIF v_gateway.state <> 'revoked' THEN
-        UPDATE fleet.gateway SET state = 'revoked', decided_by = 'left', decided = clock_timestamp() WHERE id = p_gateway;
+    END IF;
+    UPDATE fleet.contact SET left_at = clock_timestamp() WHERE gateway = p_gateway AND left_at IS NULL;
+    IF FOUND THEN
         INSERT INTO fleet.event (kind, team, gateway) VALUES ('leave', v_gateway.team, p_gateway);
     END IF;
 END $$;
@@ -259,11 +270,12 @@ GRANT EXECUTE ON FUNCTION fleet.leave TO toolguard_gateway;
 
 CREATE FUNCTION fleet.gateway_json(p_gateway fleet.gateway) RETURNS jsonb
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, fleet, pg_temp AS $$
-    SELECT jsonb_build_object(
-        'id', p_gateway.id, 'team', p_gateway.team, 'state', p_gateway.state, 'host', p_gateway.host,
-        'version', p_gateway.version, 'joined', fleet.epoch(p_gateway.joined), 'seen', fleet.epoch(p_gateway.seen),
-        'silent', -fleet.seconds_until(p_gateway.seen), 'decided_by', p_gateway.decided_by,
+    SELECT jsonb_build_object('id', p_gateway.id, 'team', p_gateway.team,
+        'state', CASE WHEN left_at IS NULL THEN p_gateway.state ELSE 'left' END, 'host', p_gateway.host,
+        'version', version, 'joined', fleet.epoch(p_gateway.joined), 'seen', fleet.epoch(seen),
+        'silent', -fleet.seconds_until(seen), 'decided_by', p_gateway.decided_by,
         'fingerprint', encode(substring(p_gateway.token_hash FROM 1 FOR 8), 'hex'))
+    FROM fleet.contact WHERE gateway = p_gateway.id
 $$;
 
 -- Persons -----------------------------------------------------------------------------------------------------------
@@ -314,11 +326,11 @@ BEGIN
     PERFORM fleet.demand_team(v_person, v_gateway.team);
     IF v_gateway.state = 'revoked' THEN
         RAISE EXCEPTION 'the gateway is revoked: it must join again, with a new id' USING ERRCODE = 'TG003';
-    ELSIF v_gateway.state <> 'admitted' THEN
+    ELSIF v_gateway.state = 'new' THEN
         UPDATE fleet.gateway SET state = 'admitted', decided_by = v_person.id, decided = clock_timestamp()
             WHERE id = p_gateway RETURNING * INTO v_gateway;
         INSERT INTO fleet.team_state (team) VALUES (v_gateway.team) ON CONFLICT DO NOTHING;
-        INSERT INTO fleet.event (kind, team, gateway, by) VALUES ('admit', v_gateway.team, p_gateway, v_person.id);
+        INSERT INTO fleet.event (kind, team, gateway, who) VALUES ('admit', v_gateway.team, p_gateway, v_person.id);
     END IF;
     RETURN fleet.gateway_json(v_gateway);
 END $$;
@@ -339,7 +351,7 @@ BEGIN
     IF v_gateway.state <> 'revoked' THEN
         UPDATE fleet.gateway SET state = 'revoked', decided_by = v_person.id, decided = clock_timestamp()
             WHERE id = p_gateway RETURNING * INTO v_gateway;
-        INSERT INTO fleet.event (kind, team, gateway, by, detail)
+        INSERT INTO fleet.event (kind, team, gateway, who, detail)
             VALUES ('revoke', v_gateway.team, p_gateway, v_person.id, p_why);
     END IF;
     RETURN fleet.gateway_json(v_gateway);
@@ -434,7 +446,7 @@ BEGIN
         EXECUTE format('GRANT toolguard_approver TO %I', p_login);
         EXECUTE format('REVOKE toolguard_admin FROM %I', p_login);
     END IF;
-    INSERT INTO fleet.event (kind, by, detail)
+    INSERT INTO fleet.event (kind, who, detail)
         VALUES ('approver', v_admin.id, format('%s %s %s', p_id, p_role, array_to_string(p_teams, ',')));
     RETURN fleet.approver_json(v_person);
 END $$;
@@ -454,7 +466,7 @@ BEGIN
     ELSIF v_person.revoked IS NULL THEN
         UPDATE fleet.approver SET revoked = clock_timestamp(), revoked_by = v_admin.id WHERE id = p_id
             RETURNING * INTO v_person;
-        INSERT INTO fleet.event (kind, by, detail) VALUES ('approver-revoked', v_admin.id, p_id);
+        INSERT INTO fleet.event (kind, who, detail) VALUES ('approver-revoked', v_admin.id, p_id);
     END IF;
     IF EXISTS (SELECT FROM pg_roles WHERE rolname = v_person.login) THEN
         EXECUTE format('REVOKE toolguard_admin, toolguard_approver FROM %I', v_person.login);
@@ -465,9 +477,9 @@ GRANT EXECUTE ON FUNCTION fleet.revoke_approver TO toolguard_admin;
 
 -- Partitions --------------------------------------------------------------------------------------------------------
 
--- Creates partitions up to 30 days ahead and drops those that are over; the names of what it created and dropped. A day of
+-- Creates partitions for days ahead and drops those that are over; the names of what it created and dropped. A day of
 -- which the default partition has rows stays there, and its rows are deleted when they are over.
-CREATE FUNCTION fleet.maintain_partitions() RETURNS jsonb
+CREATE FUNCTION fleet.maintain_partitions(p_ahead integer DEFAULT 30) RETURNS jsonb
 LANGUAGE plpgsql SET search_path = pg_catalog, fleet, pg_temp SET lock_timeout = '2s' AS $$
 DECLARE
     v_today date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
@@ -478,8 +490,12 @@ DECLARE
     v_created text[] := '{}';
     v_dropped text[] := '{}';
 BEGIN
+    -- One at a time; but questions queue behind what waits for a partitioned table, so that is not waited for long.
+    PERFORM set_config('lock_timeout', '60s', true);
+    LOCK TABLE fleet.retention IN SHARE ROW EXCLUSIVE MODE;
+    PERFORM set_config('lock_timeout', '2s', true);
     FOR v_kept IN SELECT * FROM fleet.retention ORDER BY table_name LOOP
-        FOR v_day IN SELECT v_today + n FROM generate_series(-1, 30) AS n LOOP
+        FOR v_day IN SELECT v_today + n FROM generate_series(-1, p_ahead) AS n LOOP
             v_name := v_kept.table_name || '_' || to_char(v_day, 'YYYYMMDD');
             CONTINUE WHEN to_regclass(format('fleet.%I', v_name)) IS NOT NULL;
             EXECUTE format('SELECT EXISTS (SELECT FROM fleet.%I WHERE day = %L)', v_kept.table_name || '_default', v_day)
@@ -516,6 +532,6 @@ BEGIN
         RAISE EXCEPTION 'no such table: %', (SELECT string_agg(table_name, ', ' ORDER BY table_name) FROM fleet.retention)
             USING ERRCODE = '22023';
     END IF;
-    INSERT INTO fleet.event (kind, by, detail) VALUES ('retention', v_admin.id, format('%s %s', p_table, p_days));
+    INSERT INTO fleet.event (kind, who, detail) VALUES ('retention', v_admin.id, format('%s %s', p_table, p_days));
 END $$;
 GRANT EXECUTE ON FUNCTION fleet.set_retention TO toolguard_admin;

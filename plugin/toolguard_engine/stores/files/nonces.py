@@ -20,8 +20,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from toolguard_engine.approvals.ledger import OPEN, REVIVED, Decision, HeldCall, Ledger, Status
-from toolguard_engine.stores import atomic, audit_log, signing_key
+from toolguard_engine.approvals.ledger import OPEN, Decision, HeldCall, Ledger, Status
+from toolguard_engine.stores import atomic, audit_log, gateway_identity, held_call_lines, signed_entry, signing_key
 from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.files.audit_log_file import AuditLog
 from toolguard_engine.stores.locked import LockedFile, StoreError, is_there
@@ -29,17 +29,7 @@ from toolguard_engine.stores.state_files import HELD_CALLS as NAME
 from toolguard_engine.stores.values import Presented
 
 NONCE_BYTES = 4
-MAX_FORGED_SHOWN = 200
 MAX_OUTBOX = 5_000
-_EVENTS: dict[Status, str] = {
-    "pending": "hold",
-    "approved": "approve",
-    "denied": "deny",
-    "used": "consume",
-    "expired": "expire",
-}
-
-_SHOWN_FIELDS = ("nonce", "tool", "agent", "session", "code", "shown")
 _CLOSED: tuple[Status, ...] = ("used", "denied", "expired")
 
 T = TypeVar("T")
@@ -80,9 +70,13 @@ class FileNonces:
         self._unlogged: list[audit_log.AuditEvent] = []
         self.is_behind = False
 
-    def present(self, request: HeldCall, now: float, *, log: bool = True) -> Presented:
+    def gateway_id(self) -> str:
+        is_known = is_there(signing_key_file.path(self._state_dir))
+        return gateway_identity.of_key(self._key(_File() if is_known else self._file.read()))
+
+    def present(self, request: HeldCall, now: float, *, former: str = "", log: bool = True) -> Presented:
         def work(ledger: Ledger) -> Presented:
-            known = ledger.waiting(request.binding, now)
+            known = ledger.waiting(request.binding, now, former)
             if known is None:
                 return Presented("pending", ledger.enter(self._named(request, ledger)), fresh=True)
             if known.status == "approved":
@@ -124,6 +118,13 @@ class FileNonces:
     def settle(self, nonce: str, status: Status, decision: Decision, now: float) -> HeldCall | None:
         return self._change(lambda ledger: ledger.settle(nonce, status, decision, now), now)
 
+    def is_decided(self, nonce: str, now: float) -> bool:
+        try:
+            known = self.look()[0]
+        except StoreError:
+            return False
+        return not any(entry.nonce == nonce and entry.status == "pending" and now < entry.expires for entry in known)
+
     def entries(self) -> list[HeldCall]:
         trusted, others = self._sorted(self._file.read())
         if others:
@@ -139,7 +140,7 @@ class FileNonces:
         own = self._key(stored) if stored.entries else b""
         both: tuple[list[HeldCall], list[HeldCall]] = [], []
         for entry, raw in zip(stored.held(), stored.entries, strict=True):
-            both[not _trusted(own, raw)].append(entry)
+            both[not signed_entry.is_trusted(own, raw)].append(entry)
         return both
 
     def sweep(self, now: float) -> None:
@@ -186,7 +187,7 @@ class FileNonces:
             left, forged = [], [*forged, self._forged_outbox(stored.outbox, now)]
         events = [*left, *forged, *(self._event(entry) for entry in ledger.changed)]
         if ledger.changed or ledger.dropped or forged:
-            raw |= {entry.nonce: _signed(own, entry, raw.get(entry.nonce)) for entry in ledger.changed}
+            raw |= {entry.nonce: signed_entry.signed(own, entry, raw.get(entry.nonce)) for entry in ledger.changed}
             entries = [raw[entry.nonce] for entry in ledger.entries]
             outbox = msgspec.to_builtins(events[-MAX_OUTBOX:])
             mac = signing_key.sign(own, msgspec.json.encode(outbox)) if outbox else ""
@@ -201,14 +202,14 @@ class FileNonces:
 
         `closed` caches the ids of all events since a time.
         """
-        if not _trusted(own, raw[entry.nonce]):
+        if not signed_entry.is_trusted(own, raw[entry.nonce]):
             return False
         if entry.status not in OPEN:
             return True
         ids = next((found for since, found in closed.items() if since <= entry.created), None)
         if ids is None:
             ids = closed[entry.created] = self._audit.ids_since(entry.created)
-        return ids.isdisjoint(f"{entry.nonce}-{_EVENTS[status]}" for status in _CLOSED)
+        return ids.isdisjoint(f"{entry.nonce}-{held_call_lines.EVENTS[status]}" for status in _CLOSED)
 
     def _not_logged(self, outbox: list[audit_log.AuditEvent]) -> list[audit_log.AuditEvent]:
         unsure = [event for event in outbox if event.id not in self._logged]
@@ -230,16 +231,11 @@ class FileNonces:
         return nonce
 
     def _event(self, entry: HeldCall) -> audit_log.AuditEvent:
-        at = entry.decided or entry.created
-        return self._line(entry, "revive" if entry.why == REVIVED else _EVENTS[entry.status], at)
+        return held_call_lines.of_status(entry, self._gateway)
 
     def _forged(self, entry: HeldCall, now: float) -> audit_log.AuditEvent:
-        """Only what identifies the entry: the rest is an attacker's text."""
-        shown = {name: audit_log.plain(getattr(entry, name), MAX_FORGED_SHOWN) for name in _SHOWN_FIELDS}
         why = "not signed with our key, or put back after it was closed"
-        return audit_log.AuditEvent(
-            id=f"{shown['nonce']}-forged", time=audit_log.when(now), event="forged", why=why, gateway=self._gateway, **shown
-        )
+        return held_call_lines.forged(entry, why, now, self._gateway)
 
     def _forged_outbox(self, outbox: list[dict[str, Any]], now: float) -> audit_log.AuditEvent:
         name = sha256(msgspec.json.encode(outbox)).hexdigest()[:16]
@@ -247,51 +243,6 @@ class FileNonces:
         return audit_log.AuditEvent(
             id=f"outbox-{name}-forged", time=audit_log.when(now), event="forged", why=why, gateway=self._gateway
         )
-
-    def _line(self, entry: HeldCall, event: str, at: float) -> audit_log.AuditEvent:
-        return audit_log.AuditEvent(
-            id=f"{entry.nonce}-{event}",
-            time=audit_log.when(at),
-            event=event,
-            code=entry.code,
-            nonce=entry.nonce,
-            tool=entry.tool,
-            agent=entry.agent,
-            session=entry.session,
-            run=entry.run,
-            by=entry.by,
-            where=entry.where,
-            why=entry.why,
-            reason=entry.reason,
-            shown=entry.shown,
-            gateway=self._gateway,
-        )
-
-
-def _signed(own: bytes, entry: HeldCall, stored: msgspec.Raw | None) -> msgspec.Raw:
-    """The entry with the members of the stored one that this version does not know, and its signature."""
-    known = msgspec.to_builtins(entry)
-    more = {name: value for name, value in _members(stored).items() if name not in known} if stored else {}
-    members = {**known, **more}
-    return msgspec.Raw(msgspec.json.encode({**members, "mac": signing_key.sign(own, _proof(members))}))
-
-
-def _trusted(own: bytes, stored: msgspec.Raw) -> bool:
-    members = _members(stored)
-    try:
-        return signing_key.fits(own, _proof(members), members.get("mac", ""))
-    except (OverflowError, UnicodeEncodeError):  # a number or a text that we never write
-        return False
-
-
-def _proof(members: dict[str, Any]) -> bytes:
-    """The signed bytes: the members in their order, without the signature."""
-    return msgspec.json.encode({**members, "mac": ""})
-
-
-def _members(stored: msgspec.Raw) -> dict[str, Any]:
-    members: dict[str, Any] = msgspec.json.decode(stored)
-    return members
 
 
 _ENTRY = msgspec.json.Decoder(HeldCall)

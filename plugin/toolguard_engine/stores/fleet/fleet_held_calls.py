@@ -1,0 +1,346 @@
+"""Held calls in the fleet's database. The database orders and counts; what it says is verified here before a call runs:
+
+- the entry is ours (our signature), of this very call (binding) and nonce;
+- `proof` finds valid signatures of enough persons;
+- this machine never let a call run with that nonce (`local_marks`), and the mark is on disk before this one runs.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import structs
+
+from toolguard_engine.approvals.ledger import (
+    LAPSED,
+    MAX_DENIAL,
+    OPEN,
+    Decision,
+    HeldCall,
+    Ledger,
+    RefusedError,
+    Status,
+    TooManyHeldError,
+)
+from toolguard_engine.stores import atomic, signed_entry
+from toolguard_engine.stores.files import signing_key_file
+from toolguard_engine.stores.fleet import pipe_messages as pipe
+from toolguard_engine.stores.fleet import received_entries
+from toolguard_engine.stores.fleet.courier_link import FleetAwayError
+from toolguard_engine.stores.fleet.fleet_log import REISSUED, FleetLog
+from toolguard_engine.stores.fleet.local_marks import LocalMarks, UsedBeforeError
+from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.stores.state_files import FLEET_NEWS
+from toolguard_engine.stores.values import Presented
+
+NONCE_BYTES = 6
+ATTEMPT_BYTES = 16
+MAX_UNANSWERED = 1_000
+
+
+class UnprovenApprovalError(StoreError):
+    """The database says that a call was approved, and does not prove it."""
+
+    code = "approval.unproven"
+
+
+class NeedsSignatureError(StoreError):
+    """Only a person's own login can do this, from a terminal."""
+
+    code = "approval.unsigned"
+
+
+class FleetProof(Protocol):
+    """Who may approve, according to this machine."""
+
+    def need(self, request: HeldCall) -> tuple[int, tuple[str, ...]]:
+        """How many persons must approve this call, and of which teams; no teams: the gateway's."""
+
+    def digest(self, entry: HeldCall) -> bytes:
+        """Of all that is shown of the call, and its binding: what approvers sign."""
+
+    def refusal(self, entry: HeldCall, decisions: tuple[pipe.SignedVerdict, ...], now: float) -> str:
+        """Why these decisions do not approve this entry; empty where they do. `now`: by the server's clock."""
+
+
+class Link(Protocol):
+    """See `courier_link.CourierLink`."""
+
+    def ask(self, make: Callable[[int, float], pipe.Question], seconds: float) -> pipe.Answer: ...
+
+    def wait_for(self, nonces: tuple[str, ...]) -> None: ...
+
+
+@dataclass(frozen=True)
+class FleetSetup:
+    """`gateway_id` raises `StoreError` while the gateway cannot take part. `seconds`: the deadline of a question. `window`:
+    for which an approval counts. `skew`: the server's clock minus ours."""
+
+    state_dir: Path
+    gateway_id: Callable[[], str]
+    link: Link
+    log: FleetLog
+    proof: FleetProof
+    marks: LocalMarks
+    seconds: float
+    window: float
+    skew: Callable[[], float] = lambda: 0.0
+
+
+class FleetHeldCalls:
+    """`HeldCallStore` of one gateway in a fleet. `path` changes when there are news."""
+
+    def __init__(self, setup: FleetSetup) -> None:
+        self.path = atomic.own_folder(setup.state_dir) / FLEET_NEWS
+        self._setup = setup
+        self._log = setup.log
+        self._known: dict[str, HeldCall] = {}
+        """By nonce, as last seen."""
+        self._unanswered: dict[str, bytes] = {}
+        """Attempts whose answer was lost, by binding: the same call asks with the same attempt."""
+        self._attempts: dict[str, bytes] = {}
+        """That used an approval here, by nonce."""
+
+    @property
+    def is_behind(self) -> bool:
+        return self._log.is_behind
+
+    def gateway_id(self) -> str:
+        return self._setup.gateway_id()
+
+    def present(self, request: HeldCall, now: float, *, former: str = "", log: bool = True) -> Presented:
+        answer, attempt = self._presented(request)
+        if answer.outcome == "too-many":
+            raise TooManyHeldError
+        entry = self._ours(answer.nonce, answer.entry, request)
+        found = self._stated(entry, answer, now)
+        try:
+            if found.status == "used":
+                self._use(found, answer, attempt, now)
+            self._note(found, fresh=answer.fresh)
+        finally:
+            if log:
+                with suppress(StoreError):
+                    self.write_log()
+        return Presented(found.status, found, answer.fresh)
+
+    def _presented(self, request: HeldCall) -> tuple[pipe.PresentAnswer, bytes]:
+        setup = self._setup
+        setup.gateway_id()
+        attempt = self._unanswered.pop(request.binding, b"") or secrets.token_bytes(ATTEMPT_BYTES)
+        self._unanswered[request.binding] = attempt
+        while len(self._unanswered) > MAX_UNANSWERED:
+            self._unanswered.pop(next(iter(self._unanswered)))
+        entry = structs.replace(request, nonce=secrets.token_hex(NONCE_BYTES))
+        own = signing_key_file.load(setup.state_dir)
+        need, teams = setup.proof.need(entry)
+        stored = bytes(signed_entry.signed(own, entry))
+        wait = max(1.0, request.expires - request.created)
+        answer = setup.link.ask(
+            lambda number, seconds: pipe.Present(
+                number, seconds, attempt, entry.nonce, entry.binding, entry.session, entry.requester,
+                setup.proof.digest(entry), stored, wait, setup.window, need, teams,
+            ),
+            setup.seconds,
+        )  # fmt: skip
+        if not isinstance(answer, pipe.PresentAnswer):
+            raise FleetAwayError("the courier gave another answer; repeat the call later")
+        del self._unanswered[request.binding]
+        return answer, attempt
+
+    def _ours(self, nonce: str, stored: bytes, request: HeldCall) -> HeldCall:
+        entry = received_entries.request_of(signing_key_file.load(self._setup.state_dir), nonce, stored)
+        if entry is None or entry.binding != request.binding:
+            raise UnprovenApprovalError(
+                "the fleet's database answered with an entry that is not of this call; tell its owner"
+            )
+        return entry
+
+    def _stated(self, entry: HeldCall, answer: pipe.PresentAnswer, now: float) -> HeldCall:
+        status: Status = "used" if answer.outcome == "used" else "denied" if answer.outcome == "denied" else "pending"
+        found = pipe.FleetEntry(
+            answer.nonce, status, answer.entry, answer.left, answer.at or 0.0, answer.by, answer.where, answer.why,
+            answer.decisions,
+        )  # fmt: skip
+        return received_entries.with_state(entry, found, now, self._setup.skew())
+
+    def _use(self, entry: HeldCall, answer: pipe.PresentAnswer, attempt: bytes, now: float) -> None:
+        """The call may run. Raises `StoreError` if it may not."""
+        if why := self._setup.proof.refusal(entry, answer.decisions, now + self._setup.skew()):
+            self._log.forged(entry, f"the fleet's database says that it was approved: {why}", now)
+            raise UnprovenApprovalError(f"the approval of {entry.nonce} does not count: {why}; approve the call again")
+        try:
+            self._setup.marks.use(entry.nonce, attempt)
+        except UsedBeforeError:
+            self._log.forged(entry, "the fleet's database says that it was approved, but it was used here before", now)
+            raise
+        self._attempts[entry.nonce] = attempt
+        while len(self._attempts) > MAX_UNANSWERED:
+            self._attempts.pop(next(iter(self._attempts)))
+
+    def _note(self, entry: HeldCall, *, fresh: bool) -> None:
+        if fresh:
+            self._log.held(entry)
+            self._touch()
+        elif entry.status != "pending":
+            self._log.take([entry], is_new=entry.nonce in self._known)
+        self._known[entry.nonce] = entry
+        self._wait()
+
+    def _wait(self) -> None:
+        self._setup.link.wait_for(tuple(sorted(nonce for nonce, entry in self._known.items() if entry.status in OPEN)))
+
+    def _touch(self) -> None:
+        """Other processes look at the file."""
+        with suppress(OSError):
+            atomic.make_folder(self.path.parent)
+            atomic.replace(self.path, secrets.token_hex(8).encode(), durable=False)
+
+    def take(self, news: pipe.HoldDecided) -> None:
+        """Something was decided elsewhere. In the thread of the link."""
+        known = self._known.get(news.nonce)
+        if known is not None and known.status != news.status:
+            self._known[news.nonce] = structs.replace(known, status=news.status)
+        self._touch()
+
+    def give_back(self, used: HeldCall, now: float) -> HeldCall | None:
+        attempt = self._attempts.get(used.nonce)
+        if attempt is None:
+            return None
+        done = self._done(lambda number, seconds: pipe.GiveBack(number, seconds, used.nonce, attempt))
+        if done:
+            self._setup.marks.give_back(used.nonce, attempt)
+        self._attempts.pop(used.nonce, None)
+        if not done:
+            return None
+        why = f"{REISSUED}it was used up, but its call did not run; {used.why}".removesuffix("; ")
+        again = self._known[used.nonce] = structs.replace(used, status="approved", decided=now, why=why)
+        self._log.take([again], is_new=True)
+        self._wait()
+        return again
+
+    def _done(self, make: Callable[[int, float], pipe.Question]) -> bool:
+        answer = self._setup.link.ask(make, self._setup.seconds)
+        return isinstance(answer, pipe.DoneAnswer) and answer.done
+
+    def write_log(self, *, patient: bool = False) -> None:
+        self._log.write(patient=patient)
+
+    def approve(self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False) -> HeldCall:
+        raise NeedsSignatureError(f"an approval in a fleet needs your signature; run toolguard approve {_shown(prefix)}")
+
+    def revive(self, prefix: str, decision: Decision, now: float) -> HeldCall:
+        raise NeedsSignatureError(f"in a fleet a call is revived with your own login; run toolguard revive {_shown(prefix)}")
+
+    def revive_approved(
+        self,
+        prefix: str,
+        decision: Decision,
+        now: float,
+        window: float,
+        *,
+        unseen: bool = False,
+    ) -> HeldCall:
+        raise NeedsSignatureError(f"an approval in a fleet needs your signature; run toolguard approve {_shown(prefix)}")
+
+    def deny(self, prefix: str, decision: Decision, now: float, lasts: float, *, unanswered: bool = False) -> HeldCall:
+        entry = Ledger(self.entries()).find(prefix)
+        if entry.status not in OPEN or (unanswered and entry.status != "pending"):
+            raise RefusedError(entry.status, entry)
+        return self._close(entry, "denied", decision, now, now + min(lasts, MAX_DENIAL))
+
+    def lapse(self, means: Callable[[HeldCall], bool], decision: Decision, now: float) -> list[HeldCall]:
+        found = [entry for entry in self.entries() if entry.status == "pending" and means(entry)]
+        lapsed = Decision(decision.by, decision.where, LAPSED)
+        return [self._close(entry, "expired", lapsed, now, entry.expires) for entry in found]
+
+    def settle(self, nonce: str, status: Status, decision: Decision, now: float) -> HeldCall | None:
+        """A yes in the gateway's own prompt is no signature, so it approves nothing."""
+        entry = self._known.get(nonce)
+        if entry is None or status == "used" or (status == "expired" and entry.status != "pending"):
+            return None
+        lasts = now + min(entry.expires - entry.created, MAX_DENIAL) if status == "denied" else entry.expires
+        with suppress(RefusedError):
+            return self._close(entry, "denied" if status == "denied" else "expired", decision, now, lasts)
+        return None
+
+    def _close(self, entry: HeldCall, status: Status, decision: Decision, now: float, expires: float) -> HeldCall:
+        over: pipe.ClosedStatus = "denied" if status == "denied" else "expired"
+        who = (decision.by, decision.where, decision.why)
+        if not self._done(lambda number, seconds: pipe.Close(number, seconds, entry.nonce, over, *who)):
+            raise RefusedError("unknown")
+        by, where, why = who
+        closed = structs.replace(entry, status=status, decided=now, expires=expires, by=by, where=where, why=why)
+        self._log.take([closed], is_new=True)
+        self._known[entry.nonce] = closed
+        self._touch()
+        self._wait()
+        with suppress(StoreError):
+            self.write_log()
+        return closed
+
+    def is_decided(self, nonce: str, now: float) -> bool:
+        entry = self._known.get(nonce)
+        return entry is not None and not (entry.status == "pending" and now < entry.expires)
+
+    def entries(self) -> list[HeldCall]:
+        found, others = self._asked()
+        now = time.time()
+        for entry in others:
+            self._log.forged(entry, "the fleet's database returned it, and this gateway did not make it", now)
+        self._log.take(found)
+        self._known = {entry.nonce: entry for entry in found}
+        self._wait()
+        with suppress(StoreError):
+            self.write_log()
+        return found
+
+    def look(self) -> tuple[list[HeldCall], list[HeldCall]]:
+        return self._asked()
+
+    def _asked(self) -> tuple[list[HeldCall], list[HeldCall]]:
+        """The entries that are ours, the oldest first, and the others."""
+        answer = self._setup.link.ask(pipe.Entries, self._setup.seconds)
+        if not isinstance(answer, pipe.EntriesAnswer):
+            raise FleetAwayError("the courier gave another answer; repeat it later")
+        own, now = signing_key_file.load(self._setup.state_dir), time.time()
+        ours: list[HeldCall] = []
+        others: list[HeldCall] = []
+        for found in answer.entries:
+            entry = received_entries.request_of(own, found.nonce, found.entry)
+            if entry is None:
+                others.append(received_entries.named(found))
+            else:
+                stated = received_entries.with_state(entry, found, now, self._setup.skew())
+                ours.append(self._as_proven(stated, found, now))
+        return sorted(ours, key=lambda entry: entry.created), others
+
+    def _as_proven(self, entry: HeldCall, found: pipe.FleetEntry, now: float) -> HeldCall:
+        """An approval without proof is none: the call waits."""
+        if entry.status != "approved":
+            return entry
+        why = self._setup.proof.refusal(entry, found.decisions, now + self._setup.skew())
+        if not why:
+            return entry
+        self._log.forged(entry, f"the fleet's database says that it was approved: {why}", now)
+        return structs.replace(entry, status="pending", decided=0.0, by="", where="", why="")
+
+    def sweep(self, now: float) -> None:
+        """What is over by our clock is asked about again."""
+        over = [nonce for nonce, entry in self._known.items() if entry.status in OPEN and now >= entry.expires]
+        for nonce in over:
+            del self._known[nonce]
+        if over:
+            self._touch()
+            self._wait()
+        self.write_log()
+
+
+def _shown(prefix: str) -> str:
+    return "".join(sign for sign in prefix[:24] if sign.isalnum())

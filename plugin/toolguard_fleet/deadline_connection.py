@@ -1,0 +1,135 @@
+"""A connection to the fleet's database on which every question ends in time, whatever the server does.
+
+libpq's own timeouts do not end a question to a frozen server, and psycopg would wait for such a server to confirm that a
+cancelled one is over. So the socket is shut down at the deadline: the question fails at once, and the connection is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import socket
+from contextlib import suppress
+from typing import Any, LiteralString
+
+import msgspec
+import psycopg
+from psycopg.types.json import set_json_loads
+
+from toolguard_fleet.fleet_errors import FleetError, UnreachableError
+
+FIRST_DELAY, MAX_DELAY = 1.0, 30.0
+SEVERED_SECONDS = 1.0
+"""For which a question may go on behind a connection that was shut down."""
+
+LOST = (psycopg.OperationalError, psycopg.InterfaceError, OSError)
+MAX_ERROR = 200
+
+
+class DeadlineConnection:
+    """Asks one question at a time. After a failure it connects again no sooner than after a random delay, which grows from 1
+    to 30 s, so that a server that comes back is not asked by all gateways at once."""
+
+    def __init__(self, dsn: str, name: str) -> None:
+        self._dsn = dsn
+        self._name = name
+        self._connection: psycopg.AsyncConnection[Any] | None = None
+        self._turn = asyncio.Lock()
+        self._failures = 0
+        self._not_before = 0.0
+        self._error = ""
+
+    async def call(self, statement: LiteralString, arguments: tuple[Any, ...], seconds: float) -> Any:
+        """The first column of the first row; None without one. Raises `FleetError`; `UnreachableError` without an answer."""
+        until = asyncio.get_running_loop().time() + seconds
+        try:
+            async with asyncio.timeout_at(until):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise UnreachableError("the fleet's database does not answer") from None
+        try:
+            return await self._asked(statement, arguments, until)
+        finally:
+            self._turn.release()
+
+    async def _asked(self, statement: LiteralString, arguments: tuple[Any, ...], until: float) -> Any:
+        connection = await self._connected(until)
+        asked = asyncio.ensure_future(_first(connection, statement, arguments))
+        await asyncio.wait({asked}, timeout=until - asyncio.get_running_loop().time())
+        if not asked.done():
+            _sever(connection)
+            await asyncio.wait({asked}, timeout=SEVERED_SECONDS)
+            asked.cancel()
+            with suppress(BaseException):
+                asked.exception()
+            raise await self._lost("it did not answer in time")
+        try:
+            return asked.result()
+        except LOST as error:
+            raise await self._lost(one_line(error)) from error
+        except psycopg.Error as error:
+            raise FleetError(one_line(error), error.sqlstate or "") from error
+
+    async def _connected(self, until: float) -> psycopg.AsyncConnection[Any]:
+        if self._connection is not None and not self._connection.closed:
+            return self._connection
+        loop = asyncio.get_running_loop()
+        if loop.time() < self._not_before:
+            raise UnreachableError(self._error)
+        try:
+            async with asyncio.timeout_at(until):
+                connection = await psycopg.AsyncConnection.connect(
+                    self._dsn, autocommit=True, prepare_threshold=None, application_name=f"toolguard {self._name}"
+                )
+        except TimeoutError:
+            raise await self._lost("it did not answer in time") from None
+        except (psycopg.Error, OSError, UnicodeError) as error:
+            raise await self._lost(one_line(error)) from error
+        set_json_loads(msgspec.json.decode, connection)
+        self._connection, self._failures = connection, 0
+        return connection
+
+    async def _lost(self, why: str) -> UnreachableError:
+        self._failures += 1
+        self._error = f"the fleet's database cannot be reached: {why}"
+        longest = min(MAX_DELAY, FIRST_DELAY * 2**self._failures)
+        self._not_before = asyncio.get_running_loop().time() + random.uniform(FIRST_DELAY, longest)  # noqa: S311
+        await self.close()
+        return UnreachableError(self._error)
+
+    async def listen(self, channel: LiteralString, hear: asyncio.Event, seconds: float) -> None:
+        """Sets the event at each notification, until the connection is lost. Raises `FleetError`."""
+        await self.call(f"LISTEN {channel}", (), seconds)
+        connection = self._connection
+        if connection is None:
+            return
+        try:
+            async for _ in connection.notifies():
+                hear.set()
+        except LOST as error:
+            raise await self._lost(one_line(error)) from error
+
+    async def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(*LOST):
+                await connection.close()
+
+
+async def _first(connection: psycopg.AsyncConnection[Any], statement: LiteralString, arguments: tuple[Any, ...]) -> Any:
+    cursor = await connection.execute(statement, arguments)
+    row = await cursor.fetchone() if cursor.description else None
+    return row[0] if row else None
+
+
+def _sever(connection: psycopg.AsyncConnection[Any]) -> None:
+    """What waits for the socket finds it at its end."""
+    with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as ours:
+        ours.shutdown(socket.SHUT_RDWR)
+
+
+def one_line(error: BaseException) -> str:
+    """Printable and bounded. Errors of libpq name hosts and users, never passwords."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return "".join(sign if sign.isprintable() else "?" for sign in text)[:MAX_ERROR]
