@@ -7,25 +7,17 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-import psycopg
-
 from fleet_database import FleetDatabase, Gateway
+from toolguard_fleet.deadline_connection import DeadlineConnection
 from toolguard_fleet.shipping.audit_shipper import AuditShipper
-from toolguard_fleet.shipping.link import Connect, Link
+from toolguard_fleet.shipping.link import Link
 
 LIMIT = 60.0
 """Seconds for anything that must happen."""
 
 
-def connector(dsn: str) -> Connect:
-    async def connect() -> psycopg.AsyncConnection[Any]:
-        return await psycopg.AsyncConnection.connect(dsn, autocommit=True, connect_timeout=5)
-
-    return connect
-
-
 def link_of(database: FleetDatabase, gateway: Gateway) -> Link:
-    return Link(connector(database.dsn("toolguard_gateway")), gateway.id, gateway.token)
+    return Link(DeadlineConnection(database.dsn("toolguard_gateway"), "test"), gateway.id, gateway.token, LIMIT)
 
 
 def with_link(database: FleetDatabase, gateway: Gateway, work: Callable[[Link], Coroutine[Any, Any, Any]]) -> Any:
@@ -51,10 +43,3 @@ def ship_audit(database: FleetDatabase, gateway: Gateway, state_dir: Path) -> Au
 
     shipper: AuditShipper = with_link(database, gateway, work)
     return shipper
-
-
-async def until(is_met: Callable[[], bool]) -> None:
-    """Waits for a condition. Raises `TimeoutError`."""
-    async with asyncio.timeout(LIMIT):
-        while not is_met():
-            await asyncio.sleep(0.02)

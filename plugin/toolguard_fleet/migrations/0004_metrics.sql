@@ -339,7 +339,7 @@ BEGIN
     DELETE FROM fleet.day WHERE at < v_now - make_interval(days => v_kept.day_days);
     DELETE FROM fleet.verdict_day WHERE at < v_now - make_interval(days => v_kept.day_days);
     DELETE FROM fleet.standing WHERE stored < v_now - interval '30 days';
-    RETURN jsonb_build_object('moved', v_moved);
+    RETURN jsonb_build_object('summed_parts', v_moved);
 END $$;
 
 -- Persons -----------------------------------------------------------------------------------------------------------
@@ -404,9 +404,10 @@ DECLARE
     v_person fleet.approver := fleet.reader();
 BEGIN
     RETURN QUERY
-    SELECT g.id, g.team, g.state, g.host, g.version, -fleet.seconds_until(g.seen), -fleet.seconds_until(a.stored),
+    SELECT g.id, g.team, g.state, g.host, c.version, -fleet.seconds_until(c.seen), -fleet.seconds_until(a.stored),
         -fleet.seconds_until(m.stored), coalesce(a.chains, 0), coalesce(a.forks, 0), coalesce(x.gaps, 0), coalesce(a.lines, 0)
     FROM fleet.gateway AS g
+    LEFT JOIN fleet.contact AS c ON c.gateway = g.id
     LEFT JOIN (
         SELECT h.gateway, max(h.stored) AS stored, count(*) AS chains, count(h.forked) AS forks, sum(h.lines) AS lines
         FROM fleet.audit_head AS h GROUP BY h.gateway) AS a ON a.gateway = g.id

@@ -63,12 +63,13 @@ class AuditReader:
         return next(self._lines(), None)
 
     def last(self) -> ChainLine | None:
+        """None also if the end of the log is broken for longer than any line."""
         for path in reversed(self._log.files()):
-            found = None
-            for _, line in _whole_lines(path, 0):
-                found = parsed(line) or found
-            if found:
-                return found
+            with suppress(FileNotFoundError), opened(path) as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - 2 * MAX_BYTES))
+                for data in reversed(file.readlines()):
+                    if line := parsed(data):
+                        return line
         return None
 
     def at(self, seq: int) -> ChainLine | None:

@@ -32,10 +32,10 @@ class AuditRefused(Exception):  # noqa: N818 - an answer
 
 @dataclass
 class AuditProgress:
-    """`sent`: lines since the start; `seq`: the last line that the database has; `gaps`: those reported since the start."""
+    """`sent`: lines since the start; `behind`: lines that wait; `gaps`: those reported since the start."""
 
     sent: int = 0
-    seq: int = 0
+    behind: int = 0
     gaps: int = 0
 
 
@@ -63,13 +63,17 @@ class AuditShipper:
             position = await self._located()
             if position is None:
                 return False
+        self.progress.behind = await asyncio.to_thread(self._behind, position)
         batch = await asyncio.to_thread(self._reader.after, position, ROWS, BYTES)
         if batch == Batch():
             self._position = position
             return False
         self._position = await (self._skip(position, batch.gap) if batch.gap else self._append(position, batch))
-        self.progress.seq = self._position.seq if self._position else self.progress.seq
         return True
+
+    def _behind(self, position: Position) -> int:
+        last = self._reader.last()
+        return max(0, last.seq - position.seq) if last else 0
 
     async def _located(self) -> Position | None:
         if await asyncio.to_thread(self._reader.first) is None:

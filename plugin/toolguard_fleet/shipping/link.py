@@ -1,52 +1,28 @@
-"""A connection to the database for one shipper: opened when it is needed, closed when it is idle, dropped on any error.
-
-A frozen server answers nothing and libpq waits for ever, so each question has a deadline of its own; what is not answered
-in time is asked again on a new connection. All functions that are asked here are idempotent.
-"""
+"""Asks the database as one gateway. All functions that shippers ask are idempotent, so an answer that was lost is asked for
+again."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any, LiteralString
 
-import psycopg
+from toolguard_fleet.deadline_connection import DeadlineConnection
 
-Connect = Callable[[], Awaitable[psycopg.AsyncConnection[Any]]]
-"""Opens a connection in autocommit mode."""
-
-ANSWER_SECONDS = 30.0
-CLOSE_SECONDS = 1.0
+ANSWER_SECONDS = 10.0
+"""More than the database lets a gateway's statement take."""
 
 
 class Link:
-    """Asks as one gateway. `ask` raises `psycopg.Error`, `OSError` and `TimeoutError`."""
+    """`ask` raises `FleetError`; then nothing is known about what the database did."""
 
-    def __init__(self, connect: Connect, gateway: str, token: bytes, seconds: float = ANSWER_SECONDS) -> None:
-        self._connect = connect
+    def __init__(self, connection: DeadlineConnection, gateway: str, token: bytes, seconds: float = ANSWER_SECONDS) -> None:
+        self._connection = connection
         self._who = (gateway, token)
         self._seconds = seconds
-        self._connection: psycopg.AsyncConnection[Any] | None = None
 
     async def ask(self, function: LiteralString, *arguments: object) -> Any:
         """`function`: a call whose first two arguments are the gateway and its token. Returns its only value."""
-        try:
-            async with asyncio.timeout(self._seconds):
-                if self._connection is None:
-                    self._connection = await self._connect()
-                query = f"SELECT {function}"
-                cursor = await self._connection.execute(query, (*self._who, *arguments), prepare=False)
-                row = await cursor.fetchone()
-        except BaseException:
-            await self.close()
-            raise
-        return row[0] if row else None
+        return await self._connection.call(f"SELECT {function}", (*self._who, *arguments), self._seconds)
 
     async def close(self) -> None:
-        """Never waits for a server that does not answer."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(psycopg.Error, OSError, TimeoutError):
-                async with asyncio.timeout(CLOSE_SECONDS):
-                    await connection.close()
+        """The next question connects again."""
+        await self._connection.close()

@@ -37,9 +37,11 @@ _SUM_UP = "fleet.sum_up(%s, %s)"
 
 @dataclass
 class MetricsProgress:
-    """Since the start: rows sent, and parts of sums moved while this gateway led."""
+    """Since the start: rows `sent`, and parts of sums moved while this gateway led (`summed`). `behind`: rows that wait, at
+    most: the file counts those of all gateways of the machine."""
 
     sent: int = 0
+    behind: int = 0
     summed: int = 0
 
 
@@ -75,6 +77,7 @@ class MetricsShipper:
         if rows.calls or rows.verdicts:
             stored = await self._record(stream, rows)
         self._known = stream.name, stored
+        self.progress.behind = stream.calls - stored.calls if len(rows.calls) == ROWS else 0
         await self._copy_standings()
         return await self._sum_up() or ROWS in (len(rows.calls), len(rows.verdicts))
 

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import psycopg
-
+from toolguard_engine.stores.fleet.fleet_identity import FleetIdentity
 from toolguard_engine.stores.locked import StoreError
+from toolguard_fleet.deadline_connection import DeadlineConnection
+from toolguard_fleet.fleet_errors import FleetError
 from toolguard_fleet.shipping.audit_shipper import AuditRefused, AuditShipper
-from toolguard_fleet.shipping.link import ANSWER_SECONDS, Connect, Link
+from toolguard_fleet.shipping.link import ANSWER_SECONDS, Link
 from toolguard_fleet.shipping.metrics_shipper import MetricsShipper
 
 FIRST_RETRY = 1.0
@@ -27,8 +28,22 @@ REFUSED_RETRY = 60.0
 IDLE_CLOSES = 30.0
 """Seconds without anything to send after which the connection is given back."""
 
-Report = Callable[[str, str, int], None]
-"""Takes `audit` or `metrics`, an error of one line (empty: it works), and the rows sent since the start."""
+Connect = Callable[[str], DeadlineConnection]
+"""A connection by its name, not opened yet."""
+
+
+@dataclass(frozen=True)
+class ShippingReport:
+    """`kind`: `audit` or `metrics`. `error`: one line, empty while it works. `sent`: rows since the start; `behind`: about how
+    many wait on this machine."""
+
+    kind: str
+    error: str
+    sent: int
+    behind: int
+
+
+Report = Callable[[ShippingReport], None]
 
 
 @dataclass(frozen=True)
@@ -43,27 +58,24 @@ class ShippingSettings:
     answer: float = ANSWER_SECONDS
 
 
-@dataclass(frozen=True)
-class LocalGateway:
-    """This gateway, as it proves itself to the database, and where its files are."""
-
-    id: str
-    token: bytes
-    state_dir: Path
-
-
 async def run_shipping(
-    connect: Connect, gateway: LocalGateway, settings: ShippingSettings, stop: asyncio.Event, report: Report
+    connect: Connect,
+    gateway: FleetIdentity,
+    state_dir: Path,
+    settings: ShippingSettings,
+    report: Report,
+    stop: asyncio.Event,
 ) -> None:
-    """Until `stop` is set. Each shipper has a connection of its own. Errors are reported and retried, never raised."""
+    """Until `stop` is set or the task is cancelled. Each shipper has a connection of its own. Errors are reported and
+    retried, never raised."""
     async with asyncio.TaskGroup() as group:
         if settings.audit:
-            link = Link(connect, gateway.id, gateway.token, settings.answer)
-            shipper = AuditShipper(link, gateway.state_dir)
+            link = Link(connect("audit"), gateway.id, gateway.token, settings.answer)
+            shipper = AuditShipper(link, state_dir)
             group.create_task(_run("audit", link, shipper, settings, stop, report))
         if settings.metrics and settings.metrics_path:
-            link = Link(connect, gateway.id, gateway.token, settings.answer)
-            other = MetricsShipper(link, gateway.state_dir, settings.metrics_path)
+            link = Link(connect("metrics"), gateway.id, gateway.token, settings.answer)
+            other = MetricsShipper(link, state_dir, settings.metrics_path)
             group.create_task(_run("metrics", link, other, settings, stop, report))
 
 
@@ -82,11 +94,11 @@ async def _run(
         except Exception as error:  # noqa: BLE001 - a bug here must not end the shipping for good
             failures += 1
             await link.close()
-            report(name, _in_one_line(error), shipper.progress.sent)
+            report(ShippingReport(name, _in_one_line(error), shipper.progress.sent, shipper.progress.behind))
             await _wait(stop, _retry_after(error, failures))
             continue
         failures = 0
-        report(name, "", shipper.progress.sent)
+        report(ShippingReport(name, "", shipper.progress.sent, shipper.progress.behind))
         if more:
             idle = 0.0
             continue
@@ -99,20 +111,14 @@ async def _run(
 
 
 def _retry_after(error: Exception, failures: int) -> float:
-    if isinstance(error, AuditRefused) or str(getattr(error, "sqlstate", None)).startswith("TG"):
+    if isinstance(error, AuditRefused) or (isinstance(error, FleetError) and error.code.startswith("TG")):
         return REFUSED_RETRY * random.uniform(0.75, 1.25)  # noqa: S311 - as above
     return min(LAST_RETRY, FIRST_RETRY * 2.0 ** min(failures - 1, 10)) * random.uniform(0.5, 1.0)  # noqa: S311 - as above
 
 
 def _in_one_line(error: Exception) -> str:
-    """Without what the database quotes from rows or addresses."""
-    if isinstance(error, AuditRefused | StoreError):
+    if isinstance(error, AuditRefused | StoreError | FleetError):
         return str(error)
-    if isinstance(error, TimeoutError):
-        return "the database does not answer"
-    if isinstance(error, psycopg.Error):
-        message = error.diag.message_primary
-        return f"the database refuses: {message[:200]!a}" if message else "the database cannot be reached"
     if isinstance(error, OSError):
         return f"a file cannot be read: {error.strerror or type(error).__name__}"
     return f"{type(error).__name__} while sending; please report this"
@@ -121,8 +127,4 @@ def _in_one_line(error: Exception) -> str:
 async def _wait(stop: asyncio.Event, seconds: float) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            await _set(stop)
-
-
-def _set(stop: asyncio.Event) -> Awaitable[object]:
-    return stop.wait()
+            await stop.wait()
