@@ -15,7 +15,8 @@ from toolguard_cli.terminal.result import Result
 FLAGS = {"--yes": "yes", "-y": "yes", "--json": "json"}
 PLACES = frozenset({"--state-dir", "--config"})
 REASON = ("--reason", "--why")
-VALUED = PLACES | frozenset(REASON)
+KEY = "--key"
+VALUED = PLACES | frozenset((*REASON, KEY))
 
 
 def run(arguments: Sequence[str]) -> Result | None:
@@ -35,12 +36,13 @@ def run(arguments: Sequence[str]) -> Result | None:
     from toolguard_cli.commands import approve  # noqa: PLC0415 - imported when called
 
     places = paths.find(_path(options, "--state-dir"), _path(options, "--config"))
-    return approve.run(places, words[0], yes=True, reason=_reason(options), as_json="json" in options)
+    key = options.get(KEY, "")
+    return approve.run(places, words[0], yes=True, reason=_reason(options), key=key, as_json="json" in options)
 
 
 def _switch(arguments: Sequence[str]) -> Result | None:
     words, options = _read(arguments)
-    if len(words) != 1 or words[0] not in ("on", "off", "status") or "yes" in options:
+    if len(words) != 1 or words[0] not in ("on", "off", "status") or "yes" in options or KEY in options:
         return None
     from toolguard_cli.operations import set_kill_switch  # noqa: PLC0415 - imported when called
 

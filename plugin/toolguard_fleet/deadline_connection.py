@@ -131,5 +131,6 @@ def _sever(connection: psycopg.AsyncConnection[Any]) -> None:
 
 def one_line(error: BaseException) -> str:
     """Printable and bounded. Errors of libpq name hosts and users, never passwords."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    primary = error.diag.message_primary if isinstance(error, psycopg.Error) else None
+    text = " ".join((primary or str(error)).split()) or type(error).__name__
     return "".join(sign if sign.isprintable() else "?" for sign in text)[:MAX_ERROR]

@@ -71,6 +71,8 @@ CASES: list[tuple[str, Any, Any]] = [
     ("fleet.whenStale", "stop", "keep"),
     ("fleet.staleSeconds", 60, 61),
     ("fleet.ship.audit", True, False),
+    ("approval.signers", "/etc/toolguard/allowed_signers", ""),
+    ("approval.revokedSigners", "/etc/toolguard/krl", ""),
     ("budget.mode", "enforce", "shadow"),
     ("budget.size", 1.0, 1.5),
     ("budget.initialTrust", 0.7, 0.8),
@@ -83,7 +85,7 @@ CASES: list[tuple[str, Any, Any]] = [
 ]
 """Setting, a value, and one that guards less."""
 
-NAMES = ("fleet.dsn", "fleet.team", "fleet.trust")
+NAMES = ("fleet.dsn", "fleet.team", "fleet.trust", "approval.signers", "approval.revokedSigners")
 """Any other value is weaker."""
 
 ALIKE: list[tuple[str, Any, Any]] = [
@@ -122,6 +124,12 @@ def test_the_direction_of_each_setting(name: str, strict: Any, weak: Any) -> Non
 @pytest.mark.parametrize(("name", "one", "other"), ALIKE, ids=str)
 def test_values_that_guard_alike(name: str, one: Any, other: Any) -> None:
     assert weaker(under(name, one), under(name, other)) == weaker(under(name, other), under(name, one)) == ()
+
+
+def test_another_list_of_signers_is_weaker_in_both_directions() -> None:
+    """What is in a file is not known here."""
+    one, other = (under("approval.signers", f"/etc/{name}") for name in ("a", "b"))
+    assert [each.name for each in weaker(one, other)] == [each.name for each in weaker(other, one)] == ["approval.signers"]
 
 
 def test_every_setting_has_a_direction_or_is_neutral() -> None:

@@ -18,8 +18,8 @@ from toolguard_engine.approvals.ledger import HeldCall, RefusedError
 from toolguard_engine.server import call_preview
 from toolguard_engine.wording import printable
 
-SECRET = ("mac", "binding")
-"""The signature of an entry and what it is bound to, which are never shown."""
+SECRET = ("mac", "binding", "signatures")
+"""What proves an entry and what it is bound to, which are never shown."""
 
 
 def never_been(places: Places) -> bool:

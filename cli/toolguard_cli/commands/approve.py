@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolguard_cli.approvals import held_calls, only_waiting
-from toolguard_cli.commands.command_options import Nonce, Reason, Yes, command, command_app
+from toolguard_cli.commands.command_options import Key, Nonce, Reason, Yes, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import approve_call
 from toolguard_cli.person import require_human
@@ -18,9 +18,11 @@ from toolguard_cli.terminal import confirm as asking
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import HeldCall, RefusedError
+from toolguard_engine.config.settings import Config
 from toolguard_engine.wording import printable
 
 if TYPE_CHECKING:
+    from toolguard_cli.operations.sign_approval import Signing
     from toolguard_engine.approvals.grant_matching import Grant
 
 app = command_app()
@@ -33,7 +35,7 @@ app = command_app()
     "toolguard approve 3f9a --for 1d",
     "toolguard approve 3f9a51c2 --yes --reason 'release day'",
 )
-def run(
+def run(  # noqa: PLR0913 - the options of a command line
     places: Places,
     nonce: Nonce = "",
     *,
@@ -43,12 +45,15 @@ def run(
         str, typer.Option("--for", metavar="1h|1d|1w", help="Also allow exactly this call for that long without asking.")
     ] = "",
     reason: Reason = "",
+    key: Key = "",
     as_json: bool = False,
 ) -> Result:
     """Let a held call run once.
 
     Shows the call and asks; without a nonce also with --yes, for the only call that waits or one that you choose. The agent
     may then repeat exactly this call within the approval window (30 s by default; see approvalWindowMs).
+    With approval.signers the approval is signed with your SSH key: one that your agent holds, or one in ~/.ssh, if it is
+    allowed; --key or TOOLGUARD_SIGNING_KEY names another.
     With --for, exactly this call also runs for that long without asking, unless the same command could have a different
     effect later.
     """
@@ -65,16 +70,25 @@ def run(
         always = _always(shown, lasts) if lasts else ""
         if not _agreed(caller, shown, always, yes=yes, as_json=as_json):
             return Result("approve", {"nonce": shown.nonce}, _not_approved(ledger.entries(), shown.nonce, time.time()), 1)
-        decision = gateway_stores.decision(reason)
+        decision, signing = gateway_stores.decision(reason), _signing(places, config, key)
         if lasts:
-            return _allowed(*_operation().always_allow(places, ledger, shown, lasts, decision, config))
-        entry, message = approve_call.approve(ledger, shown.nonce, decision, config, unseen=unseen)
+            return _allowed(*_operation().always_allow(places, ledger, shown, lasts, decision, config, signing=signing))
+        signed = signing.decision(shown, config.approval_window_ms / 1000) if signing else None
+        entry, message = approve_call.approve(ledger, shown.nonce, decision, config, unseen=unseen, signed=signed)
     lines = (
         Line("ok", message),
         Line("info", printable.plain(entry.shown)),
         Line("next", f"the agent is resumed; until the call has run, toolguard deny {entry.nonce} withdraws the approval"),
     )
     return Result("approve", held_calls.public(entry, time.time()), lines)
+
+
+def _signing(places: Places, config: Config, key: str) -> Signing | None:
+    if not (config.approval.is_signed or key):
+        return None
+    from toolguard_cli.operations import sign_approval  # noqa: PLC0415 - as below
+
+    return sign_approval.of(places, config, key)
 
 
 def _operation() -> ModuleType:

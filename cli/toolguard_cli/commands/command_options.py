@@ -89,6 +89,10 @@ GrantId = Annotated[
     ),
 ]
 Reason = Annotated[str, typer.Option("--reason", "--why", help="The reason, for the audit log.", show_default=False)]
+Key = Annotated[
+    str,
+    typer.Option("--key", metavar="FILE", help="Sign with this SSH key; only with approval.signers.", show_default=False),
+]
 Setting = Annotated[
     str,
     typer.Argument(

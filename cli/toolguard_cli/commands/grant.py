@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Iterator
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from toolguard_cli.approvals.grant_view import details, ends, public, words
-from toolguard_cli.commands.command_options import DryRun, Reason, command, command_app
+from toolguard_cli.commands.command_options import DryRun, Key, Reason, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import grant_calls
 from toolguard_cli.operations.grant_calls import GrantRequest
@@ -27,6 +27,9 @@ from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.wording import printable
+
+if TYPE_CHECKING:
+    from toolguard_cli.operations.sign_approval import Signing
 
 app = command_app()
 
@@ -54,6 +57,7 @@ def grant(  # noqa: PLR0913 - the options of a command line
         typer.Option("--accept", metavar="ID", help="Sign a grant that was written by hand.", show_default=False),
     ] = "",
     reason: Reason = "",
+    key: Key = "",
     yes: Annotated[
         bool, typer.Option("-y", "--yes", help="Allow a pattern that covers every call; with --accept: do not ask.")
     ] = False,
@@ -67,19 +71,20 @@ def grant(  # noqa: PLR0913 - the options of a command line
     only: never an option, a quote or a shell character. In paths, ** also matches /.
 
     A grant that was written or changed by hand in policy.toml does not apply until it is signed: --accept ID shows what it
-    covers, asks, and signs it. toolguard grants lists unsigned grants.
+    covers, asks, and signs it. toolguard grants lists unsigned grants. With approval.signers a grant is also signed with
+    your SSH key, as an approval is.
     """
     if accept_id:
         if any(given not in (None, "", []) for given in (pattern, tool, lasts, agent, cwd, param)):
             raise typer.BadParameter("cannot be combined with a pattern or limits", param_hint="--accept")
-        return accept(places, accept_id, reason=reason, yes=yes, dry_run=dry_run, as_json=as_json)
+        return accept(places, accept_id, reason=reason, key=key, yes=yes, dry_run=dry_run, as_json=as_json)
     if pattern is None or tool is None:
         raise typer.BadParameter("both are required", param_hint="PATTERN and --tool")
     request = GrantRequest(pattern, tool, "24h" if lasts is None else lasts, agent, cwd, tuple(param or ()), reason)
-    return run(places, request, yes=yes, dry_run=dry_run)
+    return run(places, request, key=key, yes=yes, dry_run=dry_run)
 
 
-def run(places: Places, request: GrantRequest, *, yes: bool, dry_run: bool) -> Result:
+def run(places: Places, request: GrantRequest, *, yes: bool, dry_run: bool, key: str = "") -> Result:
     caller = require_human.caller(places, "grant", loosens=not dry_run)
     now = time.time()
     grant = grant_calls.draft(request, now)
@@ -88,7 +93,7 @@ def run(places: Places, request: GrantRequest, *, yes: bool, dry_run: bool) -> R
     caller.require([f"would grant {words(grant)}", f"{ends(grant, now)}; * stands for {grant_matching.meaning(grant.tool)}"])
     with gateway_stores.user_errors():
         if not dry_run:
-            grant = grant_calls.add(places, grant)
+            grant = grant_calls.add(places, grant, _signing(places, key))
     verb = "would grant" if dry_run else f"granted {grant.id}:"
     lines = [
         Line("ok", f"{verb} {words(grant)}"),
@@ -98,6 +103,15 @@ def run(places: Places, request: GrantRequest, *, yes: bool, dry_run: bool) -> R
     if not dry_run:
         lines.append(Line("next", f"toolguard revoke {grant.id} revokes it; toolguard grants lists all grants"))
     return Result("grant", {"dryRun": dry_run, "grant": public(grant, now)}, tuple(lines))
+
+
+def _signing(places: Places, key: str) -> Signing | None:
+    config = gateway_stores.settings(places)
+    if not (config.approval.is_signed or key):
+        return None
+    from toolguard_cli.operations import sign_approval  # noqa: PLC0415 - only where grants are signed
+
+    return sign_approval.of(places, config, key)
 
 
 def _blocked(places: Places, grant: Grant) -> Iterator[str]:
@@ -121,13 +135,14 @@ def _blocked(places: Places, grant: Grant) -> Iterator[str]:
         yield printable.plain(f"it has no effect on such a call: {why}")
 
 
-def accept(places: Places, grant_id: str, *, reason: str, yes: bool, dry_run: bool, as_json: bool) -> Result:
+def accept(places: Places, grant_id: str, *, reason: str, yes: bool, dry_run: bool, as_json: bool, key: str = "") -> Result:
     """Signs the grant that was shown; one that was changed meanwhile is refused."""
     caller = require_human.caller(places, "grant --accept", loosens=not dry_run)
     now, why = time.time(), audit_log.plain(reason)
     with gateway_stores.user_errors():
         policies = stores.grants(places.state_dir)
-        grant = grant_calls.unsigned(policies, grant_id)
+        signing = _signing(places, key)
+        grant = grant_calls.unsigned(policies, grant_id, signing)
         grant_calls.check(grant, allow_broad=True)
         shown = _shown(grant, now)
         if caller.doubt:
@@ -137,7 +152,7 @@ def accept(places: Places, grant_id: str, *, reason: str, yes: bool, dry_run: bo
         if not agreed:
             return Result("grant", {"accepted": False}, (Line("info", f"{grant.id} was not accepted"),), 1)
         if not dry_run:
-            grant = grant_calls.sign(places, policies, grant, why)
+            grant = grant_calls.sign(places, policies, grant, why, signing)
     verb = "would accept" if dry_run else "accepted"
     lines = [Line("ok", f"{verb} {grant.id}: {words(grant)}")]
     lines += [Line("info", line) for line in shown[1:]] if yes or dry_run else []

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from toolguard_cli.approvals import signed_grants
 from toolguard_cli.approvals.grant_view import left, public
 from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
@@ -32,7 +33,8 @@ def run(
     now = time.time()
     with gateway_stores.user_errors():
         policies = stores.grants(places.state_dir)
-        known, signed, active = policies.known(), policies.grants(), policies.active(now)
+        known, active = policies.known(), policies.active(now)
+        signed = signed_grants.counting(places, gateway_stores.settings(places), policies.grants())
     ends = {grant.id: inf if grant in signed and grant not in active else now for grant in known}
     found = [grant for grant in known if everything or not is_expired(grant, ends[grant.id])]
     rows = (_row(grant, left(grant, ends[grant.id]) if grant in signed else NOT_SIGNED) for grant in found)

@@ -154,6 +154,8 @@ def _done(watched: WatchedCalls, view: ScreenView, act: WatchAction | None) -> S
         with gateway_stores.user_errors():
             if act.verb == "approve" and watched.doubt:
                 return ScreenView(view.selected, "", f"watch was started {watched.doubt}; run toolguard approve {act.nonce}")
+            if act.verb == "approve" and config.approval.is_signed:
+                return ScreenView(view.selected, "", f"approvals are signed here; run toolguard approve {act.nonce}")
             if act.verb == "approve":
                 _, message = approve_call.approve(watched.ledger, act.nonce, gateway_stores.decision(""), config)
             else:

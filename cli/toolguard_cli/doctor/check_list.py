@@ -38,6 +38,7 @@ from toolguard_cli.doctor.checks import (
     plugin_check,
     rules_check,
     settings_check,
+    signers_check,
     standings_check,
     stores_check,
     ways_in_check,
@@ -119,5 +120,6 @@ TABLE = (
     ListedCheck("approvals", "policy", grants_check.policy),
     ListedCheck("approvals", "rules", rules_check.count),
     ListedCheck("approvals", "self-approval", grants_check.by_persons),
+    ListedCheck("approvals", "signers", signers_check.allowed),
     ListedCheck("approvals", "weakened", weakened_check.accepted_all, weakened_check.fix),
 )

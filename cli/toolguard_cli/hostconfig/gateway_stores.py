@@ -29,6 +29,9 @@ from toolguard_engine.wording import printable
 
 ENTRY = ("plugins", "entries", PLUGIN_ID, "config")
 NEEDED = ("approvalWindowMs", "pendingTimeoutMs", "storePath")
+SIGNERS = ("signers", "revokedSigners")
+"""The same, under `approval`."""
+
 MAX_BYTES = 20 * 1024 * 1024
 COMPOSED = (b"$include", b"${")
 _USUAL_FIX = "check that it exists, its owner, its mode and the space on its disk"
@@ -40,9 +43,14 @@ def settings(places: Places) -> Config:
     value = entry(places)
     known = value if isinstance(value, dict) else {}
     try:
-        return parse({name: known[name] for name in NEEDED if name in known})
+        return parse({**{name: known[name] for name in NEEDED if name in known}, **_signers(known.get("approval"))})
     except msgspec.ValidationError as error:
         raise UserError(f"{'.'.join(ENTRY)} in {places.config}: {error}", "fix that setting, then try again") from error
+
+
+def _signers(approval: object) -> dict[str, Any]:
+    named = {name: approval[name] for name in SIGNERS if name in approval} if isinstance(approval, dict) else {}
+    return {"approval": named} if named else {}
 
 
 def entry(places: Places) -> Any:

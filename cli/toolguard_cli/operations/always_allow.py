@@ -10,6 +10,7 @@ import re
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -29,6 +30,9 @@ from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import HeldCallStore
 from toolguard_engine.wording import printable
+
+if TYPE_CHECKING:
+    from toolguard_cli.operations.sign_approval import Signing
 
 PERIODS = {"1h": 3_600, "1d": 86_400, "1w": 7 * 86_400}
 IN_WORDS = {"1h": "an hour", "1d": "a day", "1w": "a week"}
@@ -99,7 +103,14 @@ def narrow_grant(entry: HeldCall) -> NarrowGrant:
 
 
 def always_allow(
-    places: Places, ledger: HeldCallStore, entry: HeldCall, period: str, decision: Decision, config: Config
+    places: Places,
+    ledger: HeldCallStore,
+    entry: HeldCall,
+    period: str,
+    decision: Decision,
+    config: Config,
+    *,
+    signing: Signing | None = None,
 ) -> tuple[HeldCall, Grant, str]:
     """Approves the call and grants the same call for `period` (a key of `PERIODS`): the approved call, the grant, and the
     message for the user. Raises `UserError` where the grant is not narrow, `RefusedError` and `StoreError`."""
@@ -111,9 +122,12 @@ def always_allow(
     draft = msgspec.structs.replace(
         narrow.grant, created=now, expires=now + PERIODS[period], by=decision.by, reason=reason[:400]
     )
-    grant = grant_calls.add(places, draft)
+    if config.approval.is_signed and signing is None:
+        approve_call.approve(ledger, entry.nonce, decision, config)  # refuses it
+    signed = signing.decision(entry, config.approval_window_ms / 1000) if signing else None
+    grant = grant_calls.add(places, draft, signing)
     try:
-        approved, message = approve_call.approve(ledger, entry.nonce, decision, config)
+        approved, message = approve_call.approve(ledger, entry.nonce, decision, config, signed=signed)
     except (RefusedError, StoreError):  # somebody else has decided meanwhile, or the ledger cannot be written
         stores.grants(places.state_dir).revoke(grant.id, lambda each: _log_revoked(places, each))
         raise

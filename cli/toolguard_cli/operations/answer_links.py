@@ -44,7 +44,7 @@ NONCE, END, DIGEST, MAC = 4, 4, 16, 32
 LENGTH = 4 * -(-(NONCE + END + DIGEST + MAC) // 3) - 1
 """Characters of a link."""
 
-UNBOUND = frozenset({"run", "expires", "status", "decided", "by", "where", "why", "mac"})
+UNBOUND = frozenset({"run", "expires", "status", "decided", "by", "where", "why", "mac", "signatures"})
 """What may change while a call waits. A link is bound to all other fields: what the call is, and what is shown of it."""
 
 _NEEDED = ("approval", "metrics")

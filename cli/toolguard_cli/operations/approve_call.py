@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import time
 
+from toolguard_cli.system.errors import UserError
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.config.settings import Config
+from toolguard_engine.model.signed_body import SignedBody
 from toolguard_engine.stores.ports import HeldCallStore
 
 
 def approve(
-    ledger: HeldCallStore, nonce: str, decision: Decision, config: Config, *, unseen: bool = False
+    ledger: HeldCallStore,
+    nonce: str,
+    decision: Decision,
+    config: Config,
+    *,
+    unseen: bool = False,
+    signed: SignedBody | None = None,
 ) -> tuple[HeldCall, str]:
-    """The approved call, and the message for the user. Raises `RefusedError` and `StoreError`.
+    """The approved call, and the message for the user. Raises `RefusedError` and `StoreError`; `UserError` where the
+    settings name signers and there is no signature.
 
     `unseen`: approve even if not all of the call can be shown.
     """
+    if config.approval.is_signed and signed is None:
+        answer = replies.needs_signature(nonce)
+        raise UserError(answer.text, answer.fix)
     window = config.approval_window_ms / 1000
-    entry = ledger.approve(nonce, decision, time.time(), window, unseen=unseen)
+    signatures = (signed,) if signed else ()
+    entry = ledger.approve(nonce, decision, time.time(), window, unseen=unseen, signatures=signatures)
     return entry, replies.approved(entry, window)

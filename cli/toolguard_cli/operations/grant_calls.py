@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,6 +19,9 @@ from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.ports import GrantStore
 from toolguard_engine.wording import printable
 from toolguard_engine.wording.redact import UNPRINTABLE
+
+if TYPE_CHECKING:
+    from toolguard_cli.operations.sign_approval import Signing
 
 NEVER = "never"
 
@@ -76,24 +80,29 @@ def check(grant: Grant, *, allow_broad: bool) -> None:
         raise UserError(problem, "make the pattern more specific; or, if you mean it, repeat with --yes")
 
 
-def add(places: Places, grant: Grant) -> Grant:
-    """The grant with its id. It is in the audit log before it counts. Raises `StoreError`."""
+def add(places: Places, grant: Grant, signing: Signing | None = None) -> Grant:
+    """The grant with its id. It is in the audit log before it counts. `signing`: where the settings name signers. Raises
+    `StoreError`, and `UserError` where it cannot be signed."""
+    if signing:
+        signing.signers.keep_grant(grant, signing.grant(grant))
     policies = stores.grants(places.state_dir)
     return policies.add(
         msgspec.structs.replace(grant, id=""), lambda named: grant_view.log(places, named, "grant", named.reason)
     )
 
 
-def unsigned(policies: GrantStore, grant_id: str) -> Grant:
+def unsigned(policies: GrantStore, grant_id: str, signing: Signing | None = None) -> Grant:
     """The grant with this id. Raises `UserError` if there is none, or it is signed."""
     grant = next((grant for grant in policies.known() if grant.id == grant_id), None)
     if grant is None:
         raise grant_view.missing(grant_id)
-    if grant in policies.grants():
+    if grant in policies.grants() and (signing is None or signing.signers.allows(grant)):
         raise UserError(f"{grant.id} is already signed", "toolguard grants lists all grants and whether they apply")
     return grant
 
 
-def sign(places: Places, policies: GrantStore, grant: Grant, why: str) -> Grant:
-    """Signs a grant that was written by hand, unless it was changed meanwhile. Raises `StoreError`."""
+def sign(places: Places, policies: GrantStore, grant: Grant, why: str, signing: Signing | None = None) -> Grant:
+    """Signs a grant that was written by hand, unless it was changed meanwhile. Raises as `add` does."""
+    if signing:
+        signing.signers.keep_grant(grant, signing.grant(grant))
     return policies.accept(grant, lambda signed: grant_view.log(places, signed, "grant", why, "accepted"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from toolguard_cli.system.errors import UserError
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import MISSED_REMEMBERED, Decision, HeldCall
 from toolguard_engine.config.settings import Config
@@ -25,7 +26,13 @@ def revive(ledger: HeldCallStore, nonce: str, decision: Decision) -> tuple[HeldC
 def revive_approved(
     ledger: HeldCallStore, nonce: str, decision: Decision, config: Config, *, unseen: bool = False
 ) -> tuple[HeldCall, str]:
-    """The same, and exactly this call is approved, once, under a new nonce. Raises `RefusedError` and `StoreError`."""
+    """The same, and exactly this call is approved, once, under a new nonce. Raises `RefusedError` and `StoreError`;
+    `UserError` where the settings name signers."""
+    if config.approval.is_signed:
+        raise UserError(
+            f"{nonce} cannot be revived and approved at once: approvals need a signature here, which names the new nonce",
+            f"toolguard revive {nonce}, then toolguard approve when the agent has made the call again",
+        )
     window = config.approval_window_ms / 1000
     entry = ledger.revive_approved(nonce, decision, time.time(), window, unseen=unseen)
     return entry, replies.approved(entry, window)

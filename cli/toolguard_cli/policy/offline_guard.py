@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from toolguard_cli.approvals import signed_grants
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
@@ -139,7 +140,7 @@ def load(places: Places) -> Judging:
     config, config_path = _settings(places)
     policies = stores.grants(places.state_dir)
     with gateway_stores.user_errors():
-        given = policies.active(time.time())
+        given = signed_grants.counting(places, gateway_stores.settings(places), policies.active(time.time()))
         own = stores.user_rules(places.state_dir).rules()
     policy = str(policies.path) if policies.path.exists() else ""
     mode, threshold = config.active_mode, config.escalation_threshold

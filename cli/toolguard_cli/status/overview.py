@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from toolguard_cli.approvals import signed_grants
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
@@ -54,7 +55,8 @@ def look(places: Places, now: float) -> StatusOverview:
         damaged.append((error.message, error.fix))
     try:
         with gateway_stores.user_errors():
-            grants = len(stores.grants(places.state_dir).active(now))
+            active = stores.grants(places.state_dir).active(now)
+            grants = len(signed_grants.counting(places, gateway_stores.settings(places), active))
             stores.user_rules(places.state_dir).rules()
     except UserError as error:
         damaged.append((f"policy.toml is invalid (toolguard check --rules): {error.message}", error.fix))

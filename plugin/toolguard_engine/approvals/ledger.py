@@ -22,6 +22,7 @@ import msgspec
 from msgspec import structs
 
 from toolguard_engine.model.held_details import ExactCall, HeldDetails
+from toolguard_engine.model.signed_body import SignedBody
 
 Status = Literal["pending", "approved", "used", "denied", "expired"]
 OPEN: frozenset[Status] = frozenset({"pending", "approved"})
@@ -56,12 +57,19 @@ REVIVED = "revived: the agent may make the call again"
 """Why an entry is over that `Ledger.revive` was called for."""
 
 
+UNPROVEN = "its approval does not count: "
+"""How the reason of an entry begins that `Ledger.refuse` closed."""
+
+UNSIGNED = "it is not signed"
+"""The rest, of an approval that has no signature at all where the settings name signers."""
+
+
 class HeldCall(msgspec.Struct, frozen=True, gc=False):
     """One held call. `expires`: the end of waiting, of the approval's window, or of the denial. `mac`: see `nonces`.
 
     `shown`: the call for the person who decides, `whole`: and that is all of it; `cwd`: where it would run; `details`: what
-    it would do; `exact`: what a grant for just this call says, None where there is none; `requester`: who
-    asked the agent, as the gateway's channel names them.
+    it would do; `exact`: what a grant for just this call says, None where there is none; `requester`: who asked the agent,
+    as the gateway's channel names them; `signatures`: of those who approved it, where the settings name signers.
     """
 
     nonce: str
@@ -85,6 +93,7 @@ class HeldCall(msgspec.Struct, frozen=True, gc=False):
     details: HeldDetails | None = None
     exact: ExactCall | None = None
     requester: str = ""
+    signatures: tuple[SignedBody, ...] = ()
     mac: str = ""
 
 
@@ -189,16 +198,31 @@ class Ledger:
             raise RefusedError("ambiguous", matches=tuple(sorted(entry.nonce for entry in candidates)))
         return candidates[0]
 
-    def approve(self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False) -> HeldCall:
+    def refuse(self, entry: HeldCall, why: str, now: float) -> HeldCall:
+        """Closes an entry that does not prove what it says: the same call is held anew."""
+        over = _closed(structs.replace(entry, by="", where="", why=f"{UNPROVEN}{why}"), "expired", now)
+        return self._put(structs.replace(over, signatures=()))
+
+    def approve(
+        self,
+        prefix: str,
+        decision: Decision,
+        now: float,
+        window: float,
+        *,
+        unseen: bool = False,
+        signatures: tuple[SignedBody, ...] = (),
+    ) -> HeldCall:
         """Lets the call through once within `window` seconds. Raises `Refused`.
 
-        `unseen`: the person says yes although not all of the call can be shown.
+        `unseen`: the person says yes although not all of the call can be shown. `signatures` are kept with the entry.
         """
         entry = self.find(prefix)
         if entry.status != "pending":
             raise RefusedError(entry.status, entry)
         if not (entry.whole or unseen):
             raise RefusedError("unseen", entry)
+        entry = structs.replace(entry, signatures=signatures) if signatures else entry
         return self._decide(entry, "approved", decision, now, now + window)
 
     def deny(self, prefix: str, decision: Decision, now: float, lasts: float, *, unanswered: bool = False) -> HeldCall:

@@ -7,7 +7,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
 
-from toolguard_engine.approvals.ledger import LAPSED, MIN_PREFIX, OPEN, REVIVED, HeldCall, Ledger, RefusedError, is_missed
+from toolguard_engine.approvals.ledger import (
+    LAPSED,
+    MIN_PREFIX,
+    OPEN,
+    REVIVED,
+    UNPROVEN,
+    HeldCall,
+    Ledger,
+    RefusedError,
+    is_missed,
+)
 from toolguard_engine.wording.printable import cut, duration, moment, plain
 
 MAX_MATCHES = 5
@@ -48,6 +58,9 @@ def explain(refused: RefusedError) -> Answer:
         return Answer(f"{entry.nonce} ({_name(entry)}) was revived at {_when(entry.decided)}", GO_ON)
     if entry.status == "expired" and entry.why == LAPSED:
         return Answer(f"{entry.nonce} ({_name(entry)}) has not been waiting since {_when(entry.decided)}: {LAPSED}", GO_ON)
+    if entry.status == "expired" and entry.why.startswith(UNPROVEN):
+        text = f"{entry.nonce} ({_name(entry)}) was closed at {_when(entry.decided)}: {cut(entry.why, WIDTH)}"
+        return Answer(text, AGAIN)
     if entry.status == "expired" and not is_missed(entry):
         by = f" by {cut(entry.by, 60)}" if entry.by else ""
         return Answer(
@@ -72,6 +85,15 @@ def explain(refused: RefusedError) -> Answer:
     return Answer(
         f"{entry.nonce} ({_name(entry)}) is already approved{_by_whom(entry)}",
         f"tell the agent to repeat the call before {_when(entry.expires)}; toolguard deny {entry.nonce} withdraws it",
+    )
+
+
+def needs_signature(nonce: str) -> Answer:
+    """Why a yes from here cannot count, where the settings name signers."""
+    named = cut(plain(nonce), 20)
+    return Answer(
+        f"{named} was not approved: approvals need a signature here (approval.signers)",
+        f"run toolguard approve {named} in a terminal, which signs it with your SSH key",
     )
 
 

@@ -134,6 +134,7 @@ def problems(config: Config) -> list[SettingConflict]:
     found += _links_without_address(config)
     found += _unusable_targets(config)
     found += _unusable_fleet(config)
+    found += _unsigned_ways(config)
     for agent in config.agents:
         found += _of_agent(config, agent)
     return found
@@ -226,6 +227,19 @@ def _links_without_address(config: Config) -> Iterator[SettingConflict]:
     if config.approval.answer_links and not any(map(public_hosts.is_private, hosts)):
         text = "approval.answerLinks needs a name with TLS in metrics.dashboard.hosts: otherwise notifications have no link"
         yield SettingConflict(("approval", "answerLinks"), text)
+
+
+def _unsigned_ways(config: Config) -> Iterator[SettingConflict]:
+    approval = config.approval
+    if approval.revoked_signers and not approval.is_signed:
+        text = "approval.revokedSigners has no effect without approval.signers"
+        yield SettingConflict(("approval", "revokedSigners"), text)
+    if not approval.is_signed:
+        return
+    for name, is_on in (("mode", approval.mode == "native"), ("answerLinks", approval.answer_links)):
+        if is_on:
+            text = f"approval.{name} approves nothing while approval.signers is set: it cannot sign"
+            yield SettingConflict(("approval", name), text)
 
 
 def _unusable_targets(config: Config) -> Iterator[SettingConflict]:

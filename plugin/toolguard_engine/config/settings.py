@@ -46,6 +46,9 @@ ToolNames = Annotated[list[ToolName], Meta(max_length=500)]
 RuleName = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9.-]{0,79}$")]
 RuleNames = Annotated[list[RuleName], Meta(max_length=500)]
 FilePath = Annotated[str, Meta(min_length=1, max_length=4096)]
+SignersFile = Annotated[str, Meta(max_length=4096, pattern=r"^(/[^\x00-\x1f\x7f]*)?$")]
+"""An absolute path, which no other program reads in another way; empty: none."""
+
 PendingTimeout = Annotated[int, Meta(ge=60_000, le=86_400_000)]
 ApprovalWindow = Annotated[int, Meta(ge=10_000, le=120_000)]
 Prefix = Annotated[str, Meta(pattern="^[A-Z][A-Z0-9_]{0,39}$")]
@@ -80,7 +83,8 @@ DEFAULT_METRICS_PATH = "~/.openclaw/metrics.db"
 
 
 class ApprovalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """How calls are approved. `mode`: by nonce, or in the gateway's own prompt if it can show one."""
+    """How calls are approved. `mode`: by nonce, or in the gateway's own prompt if it can show one. `signers`: a file in the
+    format of OpenSSH's `allowed_signers`; `revoked_signers`: a revocation list (KRL), or a list of keys."""
 
     mode: ApprovalMode = "nonce"
     prefix: Prefix = "TOOLGUARD"
@@ -88,6 +92,13 @@ class ApprovalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
     agent_tool: bool = False
     answer_links: bool = False
     answer_link_ms: AnswerLinkTime = 900_000
+    signers: SignersFile = ""
+    revoked_signers: SignersFile = ""
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether an approval counts only with the signature of an allowed signer."""
+        return bool(self.signers)
 
 
 class Detectors(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

@@ -3,7 +3,8 @@
 `ORDERS` defines, for each setting that can weaken the guard, in which direction it does. `NEUTRAL` names all others.
 
 Invariants: settings are never weaker than themselves; stricter ones are never reported; if neither of two values is weaker,
-they guard equally. Each can be weaker than the other only in lists, maps and names, which may stand for different things.
+they guard equally. Each can be weaker than the other only in lists and maps, which may name different things, and in the
+names of what the guard relies on.
 """
 
 from __future__ import annotations
@@ -159,17 +160,18 @@ class Demands(_Names):
         return f"no longer names {_names(self._set(old) - self._set(new))}"
 
 
-class Named:
-    """The name of something that the guard relies on: any other value is weaker, also none."""
+class Trusted:
+    """The name of something that the guard relies on, such as a file that limits who may do something; empty: none. Any
+    other value is weaker, since what it names is not known here."""
 
     def fits(self, value: Value) -> bool:
         return isinstance(value, str)
 
     def weaker(self, old: Value, new: Value) -> bool:
-        return bool(old) and old != new
+        return bool(old) and new != old
 
     def words(self, old: Value, new: Value) -> str:
-        return f"changed from {shown(old)} to {shown(new) if new else 'nothing'}"
+        return f"changed from {shown(old)} to {shown(new or None)}"
 
 
 class RiskMap:
@@ -256,6 +258,8 @@ ORDERS: Mapping[str, Order] = {
     "approval.agentTool": _OFF,
     "approval.answerLinks": _OFF,
     "approval.answerLinkMs": _MORE_IS_WEAKER,
+    "approval.signers": Trusted(),
+    "approval.revokedSigners": Trusted(),
     "metrics.dashboard.hosts": Exempts(),  # names that the page accepts, and where links lead
     "pinParams": Listed("always", "approved"),
     "logLevel": Listed(("debug", "info", "warn"), "error"),  # the gateway's log lacks the guard's warnings
@@ -273,9 +277,9 @@ ORDERS: Mapping[str, Order] = {
     "loopDetection.postCompactionGuard.windowSize": _MORE_IS_WEAKER,
     "limits": Amounts(),
     "fleet.enabled": _ON,
-    "fleet.dsn": Named(),
-    "fleet.team": Named(),
-    "fleet.trust": Named(),
+    "fleet.dsn": Trusted(),
+    "fleet.team": Trusted(),
+    "fleet.trust": Trusted(),
     "fleet.trustWritable": _OFF,
     "fleet.whenAway": Listed("block", "local"),
     "fleet.whenStale": Listed("stop", "keep"),

@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from toolguard_engine.approvals import exact_grant, replies
 from toolguard_engine.approvals import grant_matching as grants
 from toolguard_engine.approvals.binding import bind
-from toolguard_engine.approvals.ledger import Decision, HeldCall, RefusedError, TooManyHeldError
+from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.ledger import UNSIGNED, Decision, HeldCall, RefusedError, TooManyHeldError
 from toolguard_engine.config.settings import Config
 from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.server import call_preview
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores.locked import StoreError
-from toolguard_engine.stores.ports import GrantSource, HeldCallStore
+from toolguard_engine.stores.ports import GrantSource, HeldCallStore, SignedApprovals
+from toolguard_engine.stores.values import NeedsSignatureError
 from toolguard_engine.wire import messages
 from toolguard_engine.wording import approval as approval_texts
 from toolguard_engine.wording import correction
@@ -46,7 +48,14 @@ class Approvals:
     """Settles holds. `clock`: seconds since 1970. Other threads than that of the loop may call all but `is_decided`, one at
     a time."""
 
-    def __init__(self, nonces: HeldCallStore, policies: GrantSource, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        nonces: HeldCallStore,
+        policies: GrantSource,
+        clock: Callable[[], float],
+        signers: SignedApprovals | None = None,
+    ) -> None:
+        self._signers = signers
         self._nonces = nonces
         self._policies = policies
         self._clock = clock
@@ -62,7 +71,9 @@ class Approvals:
         """Stores those approvals again, so that the same calls run with them, also under another engine. Raises
         `StoreError`; then it is done before the next call is settled."""
         while self._unused:
-            self._nonces.give_back(self._unused[0], self._clock())
+            again = self._nonces.give_back(self._unused[0], self._clock())
+            if again and self._signers:
+                self._signers.give_back(self._unused[0], again)
             self._unused.popleft()
 
     def not_given_back(self, error: Exception) -> None:
@@ -95,7 +106,7 @@ class Approvals:
 
     def _settle(self, verdict: Verdict, call: Call, config: Config) -> Settled:
         now = self._clock()
-        if grant := grants.covering(call, self._policies.active(now), now):
+        if grant := self._covering(call, now):
             window = config.approval_window_ms / 1000 + 1  # an approval given beside an older grant is over
             used = self._used(verdict, call, now) if now < grant.created + window else None
             return used or Settled(Verdict("allow", f"grant.{grant.id}", reason=f"covered by the grant {grant.id}"))
@@ -104,12 +115,27 @@ class Approvals:
         self.give_back()
         presented = self._nonces.present(request, now, former=_binding(verdict, call), log=False)
         entry = presented.entry
+        if presented.outcome == "expired":
+            reason = f"the approval of {entry.nonce} does not count: {presented.refusal}"
+            code = "approval.unsigned" if presented.refusal == UNSIGNED else "approval.bad-signature"
+            return Settled(Verdict("block", code, approval_texts.not_signed(prefix, reason), reason), entry)
         if presented.outcome == "used":
+            if self._signers:
+                self._signers.use(entry, now)
             return _consumed(entry)
         if presented.outcome == "denied":
             return Settled(Verdict("block", "approval.denied", approval_texts.denied(prefix, entry.why), entry.why), entry)
         text = approval_texts.held(prefix, entry.nonce, verdict.reason, call)
         return Settled(Verdict("hold", "approval.pending", text, verdict.reason), entry, presented.fresh)
+
+    def _covering(self, call: Call, now: float) -> Grant | None:
+        """The first grant that covers this call and, where the settings name signers, is signed by one of them."""
+        granted = list(self._policies.active(now))
+        while grant := grants.covering(call, granted, now):
+            if self._signers is None or self._signers.allows(grant):
+                return grant
+            granted.remove(grant)
+        return None
 
     def _used(self, verdict: Verdict, call: Call, now: float) -> Settled | None:
         """Uses up the approval of a call that a grant covers too, which would end as one whose call did not run. None where
@@ -133,6 +159,9 @@ class Approvals:
         try:
             if message.action == "pending":
                 text = "\n".join(_pending_lines(self._nonces.entries(), now))
+            elif message.action == "approve" and self._signers:
+                answer = replies.needs_signature(message.nonce)
+                return messages.DecisionReply(message.id, ok=False, text=f"{answer.text}\n{answer.fix}")
             elif message.action == "approve":
                 window = config.approval_window_ms / 1000
                 text = replies.approved(self._nonces.approve(message.nonce, decision, now, window), int(window))
@@ -144,6 +173,9 @@ class Approvals:
         except RefusedError as refused:
             answer = replies.explain(refused)
             return messages.DecisionReply(message.id, ok=False, text=f"{answer.text}\n{answer.fix}".strip())
+        except NeedsSignatureError:
+            answer = replies.needs_signature(message.nonce)
+            return messages.DecisionReply(message.id, ok=False, text=f"{answer.text}\n{answer.fix}")
         except StoreError as error:
             return messages.DecisionReply(message.id, ok=False, text=f"{error}\nRun `toolguard doctor` in a terminal.")
         return messages.DecisionReply(message.id, ok=True, text=text)

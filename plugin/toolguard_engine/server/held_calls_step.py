@@ -19,6 +19,7 @@ from toolguard_engine.stores.ports import HeldCallStore
 from toolguard_engine.wire import messages
 
 if TYPE_CHECKING:
+    from toolguard_engine.stores.approval_signers import ApprovalSigners
     from toolguard_engine.stores.fleet.fleet_client import FleetClient
 
 
@@ -39,13 +40,18 @@ class HeldCalls:
     def open(self, hello: messages.Hello, config: Config) -> Approvals:
         state_dir = Path(hello.state_dir)
         self.close()
-        nonces = self._store(hello, config, state_dir)
+        approval, is_fleet = config.approval, config.fleet.enabled
+        is_signed = approval.is_signed and not is_fleet
+        signers = stores.signers(state_dir, approval.signers, approval.revoked_signers) if is_signed else None
+        nonces = self._store(hello, config, state_dir, signers)
         self.path = nonces.path
-        wake, native = config.approval.wake, config.approval.mode == "native" and not config.fleet.enabled
+        wake, native = approval.wake, approval.mode == "native" and not is_fleet
         self._wakes = Wakes(nonces, self._clock.time, self._queue, self._output.send_all, wake=wake, native=native)
-        return Approvals(nonces, stores.grants(state_dir), self._clock.time)
+        return Approvals(nonces, stores.grants(state_dir), self._clock.time, signers)
 
-    def _store(self, hello: messages.Hello, config: Config, state_dir: Path) -> HeldCallStore:
+    def _store(
+        self, hello: messages.Hello, config: Config, state_dir: Path, signers: ApprovalSigners | None
+    ) -> HeldCallStore:
         if config.fleet.enabled:
             metrics_path = str(call_log.resolve(config.metrics.db_path, state_dir)) if config.is_measured else ""
             self._fleet = stores.fleet(
@@ -53,7 +59,8 @@ class HeldCalls:
             )
             return self._fleet.calls
         named = conflicts.store_path(config)
-        return stores.held_calls(state_dir, call_log.resolve(named, state_dir) if named else None, hello.gateway)
+        place = call_log.resolve(named, state_dir) if named else None
+        return stores.held_calls(state_dir, place, hello.gateway, signers)
 
     def fleet_stop(self) -> str:
         """Why the fleet lets no call run; empty where it does."""

@@ -102,13 +102,17 @@ class ParkedCalls:
             return self._let_run(parked, settled)
         if verdict.decision == "hold" and entry and not settled.fresh:
             self._outbox.event("hold-again", call, verdict, nonce=entry.nonce)
-        can_ask = parked.message.native and not parked.config.fleet.enabled  # a prompt asks for no signature
         prompt = (
             prompt_for(entry, self._state.setup.clock().timestamp())
-            if verdict.decision == "hold" and entry and entry.whole and can_ask
+            if verdict.decision == "hold" and entry and entry.whole and self._may_prompt(parked)
             else None
         )
         return self._verdicts.refuse(parked.message.id, call, verdict, entry.nonce if entry else "", prompt)
+
+    @staticmethod
+    def _may_prompt(parked: ParkedCall) -> bool:
+        """A yes in the gateway's own prompt carries no signature, and the gateway would let the call run by itself."""
+        return parked.message.native and not (parked.config.approval.is_signed or parked.config.fleet.enabled)
 
     def _let_run(self, parked: ParkedCall, settled: Settled) -> messages.Wire:
         call, entry = parked.call, settled.entry

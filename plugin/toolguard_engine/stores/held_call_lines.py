@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolguard_engine.approvals.ledger import REVIVED, HeldCall, Status
+from toolguard_engine.approvals.ledger import REVIVED, UNPROVEN, HeldCall, Status
 from toolguard_engine.stores import audit_log
 
 EVENTS: dict[Status, str] = {
@@ -19,6 +19,8 @@ _SHOWN_FIELDS = ("nonce", "tool", "agent", "session", "code", "shown")
 def of_status(entry: HeldCall, gateway: str) -> audit_log.AuditEvent:
     """What has become of it."""
     event = "revive" if entry.why == REVIVED else EVENTS[entry.status]
+    if entry.status == "expired" and entry.why.startswith(UNPROVEN):
+        event = "forged"
     return line(entry, event, entry.decided or entry.created, gateway)
 
 

@@ -13,6 +13,7 @@ from toolguard_engine.stores import system_calls
 if TYPE_CHECKING:
     from toolguard_engine.config.fleet_settings import FleetConfig
     from toolguard_engine.stores import ports
+    from toolguard_engine.stores.approval_signers import ApprovalSigners
     from toolguard_engine.stores.fleet.fleet_client import FleetClient
 
 
@@ -41,11 +42,22 @@ def load_all() -> None:
     system_calls.load()
 
 
-def held_calls(state_dir: Path, path: Path | None = None, gateway: str = "") -> ports.HeldCallStore:
-    """`path`: where the setting `storePath` places the file; None for the usual place."""
+def held_calls(
+    state_dir: Path, path: Path | None = None, gateway: str = "", proof: ports.ApprovalProof | None = None
+) -> ports.HeldCallStore:
+    """`path`: where the setting `storePath` places the file; None for the usual place. `proof`: where the settings name
+    signers; the command line needs none, because it uses up no approval."""
     from toolguard_engine.stores.files.nonces import FileNonces
 
-    return FileNonces(state_dir, path, gateway)
+    return FileNonces(state_dir, path, gateway, proof)
+
+
+def signers(state_dir: Path, allowed: str, revoked: str = "") -> ApprovalSigners:
+    """Who may approve, according to `approval.signers` and `approval.revokedSigners`."""
+    from toolguard_engine.stores.approval_signers import ApprovalSigners
+    from toolguard_engine.stores.ssh_keygen import SignerFiles
+
+    return ApprovalSigners(state_dir, SignerFiles(Path(allowed), Path(revoked) if revoked else None))
 
 
 def fleet(state_dir: Path, gateway: str, config: FleetConfig, window: float, metrics_path: str = "") -> FleetClient:
@@ -74,10 +86,17 @@ def last_good(state_dir: Path) -> ports.LastGoodStore:
     return LastGood(state_dir)
 
 
-def user_policy(state_dir: Path) -> ports.UserPolicy:
+def user_policy(state_dir: Path, fleet: FleetConfig | None = None) -> ports.UserPolicy:
+    """`fleet`: with the rules of the team's signed policy, where it is enabled."""
     from toolguard_engine.stores.files.policy_watch import OwnPolicy
 
-    return OwnPolicy(state_dir)
+    own = OwnPolicy(state_dir)
+    if fleet is None or not fleet.enabled:
+        return own
+    from toolguard_engine.stores.fleet.fleet_rules import FleetRules
+    from toolguard_engine.stores.fleet.last_good_policy import LastGoodPolicy
+
+    return FleetRules(own, LastGoodPolicy(state_dir, fleet.team, Path(fleet.trust)))
 
 
 def audit_log(state_dir: Path) -> ports.AuditLogStore:

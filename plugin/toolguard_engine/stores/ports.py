@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # annotations only: importing this module stays cheap
     from toolguard_engine.config.strictness import EffectiveSettings, StrictnessChange
     from toolguard_engine.model.call import Run
     from toolguard_engine.model.files import FileRecord
+    from toolguard_engine.model.signed_body import SignedBody
     from toolguard_engine.rules.rulebook import Example, Rule
     from toolguard_engine.stores.accepted_settings import AcceptedState, Log, Notice
     from toolguard_engine.stores.audit_log import AuditEvent, Verification
@@ -25,6 +26,26 @@ if TYPE_CHECKING:  # annotations only: importing this module stays cheap
     from toolguard_engine.stores.values import Found, KillSwitchState, Placed, Presented
 
 Tables = list[dict[str, Any]]
+
+
+class ApprovalProof(Protocol):
+    """Whether an entry is what it says, where the settings name signers."""
+
+    def refusal(self, entry: HeldCall, request: HeldCall, now: float) -> str:
+        """Why this entry, which waits or is approved, does not answer for `request`; empty where it does."""
+
+
+class SignedApprovals(ApprovalProof, Protocol):
+    """The same for the engine, which also uses approvals up."""
+
+    def use(self, used: HeldCall, now: float) -> None:
+        """This approval was used up."""
+
+    def give_back(self, used: HeldCall, again: HeldCall) -> None:
+        """It waits again as `again`, since its call did not run."""
+
+    def allows(self, grant: Grant) -> bool:
+        """Whether an allowed signer has signed this grant."""
 
 
 class HeldCallStore(Protocol):
@@ -55,7 +76,16 @@ class HeldCallStore(Protocol):
     def is_behind(self) -> bool:
         """Whether such lines could not be written."""
 
-    def approve(self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False) -> HeldCall:
+    def approve(
+        self,
+        prefix: str,
+        decision: Decision,
+        now: float,
+        window: float,
+        *,
+        unseen: bool = False,
+        signatures: tuple[SignedBody, ...] = (),
+    ) -> HeldCall:
         """See `Ledger.approve`; also raises `ledger.RefusedError`."""
 
     def deny(self, prefix: str, decision: Decision, now: float, lasts: float, *, unanswered: bool = False) -> HeldCall:

@@ -30,11 +30,19 @@ class KillSwitchState(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Presented:
-    """The result for a call that needs approval. `outcome`: `used` (it may run, once), `pending` or `denied`."""
+    """The result for a call that needs approval. `outcome`: `used` (it may run, once), `pending` or `denied`; `expired`: its
+    approval does not count, and `refusal` says why."""
 
     outcome: Status
     entry: HeldCall
     fresh: bool = False
+    refusal: str = ""
+
+
+class NeedsSignatureError(StoreError):
+    """Only a person's own login, with a signature, can do this."""
+
+    code = "approval.unsigned"
 
 
 class PolicyError(StoreError):

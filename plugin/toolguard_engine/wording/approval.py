@@ -109,6 +109,14 @@ def not_now(prefix: str, reason: str) -> str:
     return f"{prefix}_BLOCK|This call needs a person's approval, and {reason}.\nIf it is still needed, repeat it once."
 
 
+def not_signed(prefix: str, reason: str) -> str:
+    """The approval of the call has no valid signature."""
+    return (
+        f"{prefix}_BLOCK|This call did not run: {line(reason)}.\n"
+        "Tell the user this. If the call is still needed, repeat it once: it is then held under a new nonce."
+    )
+
+
 def undecided(prefix: str, code: str) -> str:
     """The guard reached no verdict: it could not read the request, or has a bug."""
     return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from toolguard_cli.approvals import signed_grants
 from toolguard_cli.doctor.check_types import Check, DoctorSubject
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
@@ -11,7 +12,9 @@ from toolguard_engine.wording import printable
 def policy(subject: DoctorSubject) -> Check:
     try:
         policies = stores.grants(subject.places.state_dir)
-        granted, unsigned, active = policies.grants(), policies.unsigned(), policies.active(subject.now)
+        granted, active = policies.grants(), policies.active(subject.now)
+        counting = signed_grants.counting(subject.places, subject.settings, granted)
+        unsigned = [*policies.unsigned(), *(grant for grant in granted if grant not in counting)]
     except StoreError as error:
         text, _, fix = printable.plain(str(error)).rpartition("; ")
         blocked = f"{text or fix}: every call that needs an approval is blocked"

@@ -21,10 +21,12 @@ from typing import Any, TypeVar
 import msgspec
 
 from toolguard_engine.approvals.ledger import OPEN, Decision, HeldCall, Ledger, Status
+from toolguard_engine.model.signed_body import SignedBody
 from toolguard_engine.stores import atomic, audit_log, gateway_identity, held_call_lines, signed_entry, signing_key
 from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.files.audit_log_file import AuditLog
 from toolguard_engine.stores.locked import LockedFile, StoreError, is_there
+from toolguard_engine.stores.ports import ApprovalProof
 from toolguard_engine.stores.state_files import HELD_CALLS as NAME
 from toolguard_engine.stores.values import Presented
 
@@ -60,10 +62,13 @@ def _is_valid(stored: _File, _: bytes) -> bool:
 class FileNonces:
     """`HeldCallStore` in a file. `path` is `<state dir>/toolguard/nonces.json` unless the settings name another."""
 
-    def __init__(self, state_dir: Path, path: Path | None = None, gateway: str = "") -> None:
+    def __init__(
+        self, state_dir: Path, path: Path | None = None, gateway: str = "", proof: ApprovalProof | None = None
+    ) -> None:
         self.path = path or atomic.own_folder(state_dir) / NAME
         self._state_dir = state_dir
         self._gateway = gateway
+        self._proof = proof
         self._file = LockedFile(self.path, _File, _is_valid)
         self._audit = AuditLog(state_dir)
         self._logged: set[str] = set()
@@ -77,6 +82,12 @@ class FileNonces:
     def present(self, request: HeldCall, now: float, *, former: str = "", log: bool = True) -> Presented:
         def work(ledger: Ledger) -> Presented:
             known = ledger.waiting(request.binding, now, former)
+            refusal = self._proof.refusal(known, request, now) if known and self._proof and known.status in OPEN else ""
+            if known and refusal:
+                refused = ledger.refuse(known, refusal, now)
+                if known.status == "approved":
+                    return Presented("expired", refused, refusal=refusal)
+                known = None
             if known is None:
                 return Presented("pending", ledger.enter(self._named(request, ledger)), fresh=True)
             if known.status == "approved":
@@ -95,8 +106,20 @@ class FileNonces:
             self._audit.append(lines, patient=patient)
             self._logged, self.is_behind = {event.id for event in lines}, False
 
-    def approve(self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False) -> HeldCall:
-        return self._change(lambda ledger: ledger.approve(prefix, decision, now, window, unseen=unseen), now)
+    def approve(
+        self,
+        prefix: str,
+        decision: Decision,
+        now: float,
+        window: float,
+        *,
+        unseen: bool = False,
+        signatures: tuple[SignedBody, ...] = (),
+    ) -> HeldCall:
+        def work(ledger: Ledger) -> HeldCall:
+            return ledger.approve(prefix, decision, now, window, unseen=unseen, signatures=signatures)
+
+        return self._change(work, now)
 
     def deny(self, prefix: str, decision: Decision, now: float, lasts: float, *, unanswered: bool = False) -> HeldCall:
         return self._change(lambda ledger: ledger.deny(prefix, decision, now, lasts, unanswered=unanswered), now)

@@ -21,6 +21,7 @@ from toolguard_engine.approvals.ledger import (
     LAPSED,
     MAX_DENIAL,
     OPEN,
+    UNPROVEN,
     Decision,
     HeldCall,
     Ledger,
@@ -28,6 +29,7 @@ from toolguard_engine.approvals.ledger import (
     Status,
     TooManyHeldError,
 )
+from toolguard_engine.model.signed_body import SignedBody
 from toolguard_engine.stores import atomic, signed_entry
 from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.fleet import pipe_messages as pipe
@@ -37,23 +39,17 @@ from toolguard_engine.stores.fleet.fleet_log import REISSUED, FleetLog
 from toolguard_engine.stores.fleet.local_marks import LocalMarks, UsedBeforeError
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.state_files import FLEET_NEWS
-from toolguard_engine.stores.values import Presented
+from toolguard_engine.stores.values import NeedsSignatureError, Presented
 
 NONCE_BYTES = 6
 ATTEMPT_BYTES = 16
 MAX_UNANSWERED = 1_000
 
 
-class UnprovenApprovalError(StoreError):
-    """The database says that a call was approved, and does not prove it."""
+class UnprovenEntryError(StoreError):
+    """The database answered with an entry that is not of the call."""
 
-    code = "approval.unproven"
-
-
-class NeedsSignatureError(StoreError):
-    """Only a person's own login can do this, from a terminal."""
-
-    code = "approval.unsigned"
+    code = "approval.bad-signature"
 
 
 class FleetProof(Protocol):
@@ -121,8 +117,8 @@ class FleetHeldCalls:
         entry = self._ours(answer.nonce, answer.entry, request)
         found = self._stated(entry, answer, now)
         try:
-            if found.status == "used":
-                self._use(found, answer, attempt, now)
+            if found.status == "used" and (why := self._refusal(found, answer, attempt, now)):
+                return Presented("expired", structs.replace(found, status="expired", why=f"{UNPROVEN}{why}"), refusal=why)
             self._note(found, fresh=answer.fresh)
         finally:
             if log:
@@ -132,7 +128,6 @@ class FleetHeldCalls:
 
     def _presented(self, request: HeldCall) -> tuple[pipe.PresentAnswer, bytes]:
         setup = self._setup
-        setup.gateway_id()
         attempt = self._unanswered.pop(request.binding, b"") or secrets.token_bytes(ATTEMPT_BYTES)
         self._unanswered[request.binding] = attempt
         while len(self._unanswered) > MAX_UNANSWERED:
@@ -142,24 +137,26 @@ class FleetHeldCalls:
         need, teams = setup.proof.need(entry)
         stored = bytes(signed_entry.signed(own, entry))
         wait = max(1.0, request.expires - request.created)
-        answer = setup.link.ask(
+        answer = self._ask(
             lambda number, seconds: pipe.Present(
                 number, seconds, attempt, entry.nonce, entry.binding, entry.session, entry.requester,
                 setup.proof.digest(entry), stored, wait, setup.window, need, teams,
             ),
-            setup.seconds,
         )  # fmt: skip
         if not isinstance(answer, pipe.PresentAnswer):
             raise FleetAwayError("the courier gave another answer; repeat the call later")
         del self._unanswered[request.binding]
         return answer, attempt
 
+    def _ask(self, make: Callable[[int, float], pipe.Question]) -> pipe.Answer:
+        """Raises `StoreError`."""
+        self._setup.gateway_id()
+        return self._setup.link.ask(make, self._setup.seconds)
+
     def _ours(self, nonce: str, stored: bytes, request: HeldCall) -> HeldCall:
         entry = received_entries.request_of(signing_key_file.load(self._setup.state_dir), nonce, stored)
         if entry is None or entry.binding != request.binding:
-            raise UnprovenApprovalError(
-                "the fleet's database answered with an entry that is not of this call; tell its owner"
-            )
+            raise UnprovenEntryError("the fleet's database answered with an entry that is not of this call; tell its owner")
         return entry
 
     def _stated(self, entry: HeldCall, answer: pipe.PresentAnswer, now: float) -> HeldCall:
@@ -170,19 +167,27 @@ class FleetHeldCalls:
         )  # fmt: skip
         return received_entries.with_state(entry, found, now, self._setup.skew())
 
-    def _use(self, entry: HeldCall, answer: pipe.PresentAnswer, attempt: bytes, now: float) -> None:
-        """The call may run. Raises `StoreError` if it may not."""
-        if why := self._setup.proof.refusal(entry, answer.decisions, now + self._setup.skew()):
-            self._log.forged(entry, f"the fleet's database says that it was approved: {why}", now)
-            raise UnprovenApprovalError(f"the approval of {entry.nonce} does not count: {why}; approve the call again")
+    def _refusal(self, entry: HeldCall, answer: pipe.PresentAnswer, attempt: bytes, now: float) -> str:
+        """Why the approval does not count; empty where the call may run: then it is marked as used on disk."""
         try:
-            self._setup.marks.use(entry.nonce, attempt)
-        except UsedBeforeError:
-            self._log.forged(entry, "the fleet's database says that it was approved, but it was used here before", now)
+            why = self._setup.proof.refusal(entry, answer.decisions, now + self._setup.skew())
+        except StoreError:  # it cannot be known now: the approval must not be lost by that
+            with suppress(StoreError):
+                self._done(lambda number, seconds: pipe.GiveBack(number, seconds, entry.nonce, attempt))
             raise
+        if not why:
+            try:
+                self._setup.marks.use(entry.nonce, attempt)
+            except UsedBeforeError as error:
+                why = str(error)
+        if why:
+            self._known.pop(entry.nonce, None)
+            self._log.forged(entry, f"the fleet's database says that it was approved: {why}", now)
+            return why
         self._attempts[entry.nonce] = attempt
         while len(self._attempts) > MAX_UNANSWERED:
             self._attempts.pop(next(iter(self._attempts)))
+        return ""
 
     def _note(self, entry: HeldCall, *, fresh: bool) -> None:
         if fresh:
@@ -226,13 +231,22 @@ class FleetHeldCalls:
         return again
 
     def _done(self, make: Callable[[int, float], pipe.Question]) -> bool:
-        answer = self._setup.link.ask(make, self._setup.seconds)
+        answer = self._ask(make)
         return isinstance(answer, pipe.DoneAnswer) and answer.done
 
     def write_log(self, *, patient: bool = False) -> None:
         self._log.write(patient=patient)
 
-    def approve(self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False) -> HeldCall:
+    def approve(
+        self,
+        prefix: str,
+        decision: Decision,
+        now: float,
+        window: float,
+        *,
+        unseen: bool = False,
+        signatures: tuple[SignedBody, ...] = (),
+    ) -> HeldCall:
         raise NeedsSignatureError(f"an approval in a fleet needs your signature; run toolguard approve {_shown(prefix)}")
 
     def revive(self, prefix: str, decision: Decision, now: float) -> HeldCall:
@@ -306,7 +320,7 @@ class FleetHeldCalls:
 
     def _asked(self) -> tuple[list[HeldCall], list[HeldCall]]:
         """The entries that are ours, the oldest first, and the others."""
-        answer = self._setup.link.ask(pipe.Entries, self._setup.seconds)
+        answer = self._ask(pipe.Entries)
         if not isinstance(answer, pipe.EntriesAnswer):
             raise FleetAwayError("the courier gave another answer; repeat it later")
         own, now = signing_key_file.load(self._setup.state_dir), time.time()
@@ -325,7 +339,10 @@ class FleetHeldCalls:
         """An approval without proof is none: the call waits."""
         if entry.status != "approved":
             return entry
-        why = self._setup.proof.refusal(entry, found.decisions, now + self._setup.skew())
+        try:
+            why = self._setup.proof.refusal(entry, found.decisions, now + self._setup.skew())
+        except StoreError:
+            why = ""  # whether it counts is found out when it is used
         if not why:
             return entry
         self._log.forged(entry, f"the fleet's database says that it was approved: {why}", now)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from toolguard_engine.approvals.ledger import OPEN, Decision, HeldCall, Ledger, RefusedError, Status
+from toolguard_engine.model.signed_body import SignedBody
 from toolguard_engine.stores.fleet.courier_link import FleetAwayError
 from toolguard_engine.stores.ports import HeldCallStore
 from toolguard_engine.stores.values import Presented
@@ -46,8 +47,17 @@ class LocalFallback:
         self._local.write_log()
         self._fleet.write_log()
 
-    def approve(self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False) -> HeldCall:
-        return self._of(prefix).approve(prefix, decision, now, window, unseen=unseen)
+    def approve(
+        self,
+        prefix: str,
+        decision: Decision,
+        now: float,
+        window: float,
+        *,
+        unseen: bool = False,
+        signatures: tuple[SignedBody, ...] = (),
+    ) -> HeldCall:
+        return self._of(prefix).approve(prefix, decision, now, window, unseen=unseen, signatures=signatures)
 
     def deny(self, prefix: str, decision: Decision, now: float, lasts: float, *, unanswered: bool = False) -> HeldCall:
         return self._of(prefix).deny(prefix, decision, now, lasts, unanswered=unanswered)
@@ -56,7 +66,13 @@ class LocalFallback:
         return self._of(prefix).revive(prefix, decision, now)
 
     def revive_approved(
-        self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False
+        self,
+        prefix: str,
+        decision: Decision,
+        now: float,
+        window: float,
+        *,
+        unseen: bool = False,
     ) -> HeldCall:
         return self._of(prefix).revive_approved(prefix, decision, now, window, unseen=unseen)
 

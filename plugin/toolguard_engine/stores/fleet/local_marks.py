@@ -43,7 +43,7 @@ class LocalMarks:
         if (before := marks.get(nonce)) is not None:
             if before == attempt.hex():
                 return
-            raise UsedBeforeError(f"the approval of {nonce} was used on this machine before; approve the call again")
+            raise UsedBeforeError("it was used on this machine before")
         self._append(f"{nonce} {attempt.hex()}\n")
         marks[nonce] = attempt.hex()
 
