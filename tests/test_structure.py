@@ -18,12 +18,15 @@ ENGINE = (
 )  # fmt: skip
 """From the bottom up: a room imports only from rooms before it."""
 
-FLEET = ("fleet_errors", "schema", "shipping")
+FLEET = (
+    "fleet_errors", "connection_options", "blocking_connection", "schema", "registry_rows", "person_access", "registration",
+    "deadline_connection", "page_database", "engine_pipe", "hold_questions", "sync_loop", "courier", "shipping",
+)  # fmt: skip
 """May also import the engine; the engine never imports it."""
 
 COMMAND_LINE = (
     "system", "terminal", "rig", "person", "hostconfig", "setup", "approvals", "policy", "migrations", "validation",
-    "operations", "notify", "dashboard", "status", "doctor", "commands", "fast_path", "main",
+    "operations", "notify", "dashboard", "fleet", "status", "doctor", "commands", "fast_path", "main",
 )  # fmt: skip
 PACKAGES = {
     "toolguard_engine": ("plugin", ENGINE),

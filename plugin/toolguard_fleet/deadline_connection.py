@@ -17,6 +17,7 @@ import msgspec
 import psycopg
 from psycopg.types.json import set_json_loads
 
+from toolguard_fleet import connection_options
 from toolguard_fleet.fleet_errors import FleetError, UnreachableError
 
 FIRST_DELAY, MAX_DELAY = 1.0, 30.0
@@ -80,7 +81,9 @@ class DeadlineConnection:
         try:
             async with asyncio.timeout_at(until):
                 connection = await psycopg.AsyncConnection.connect(
-                    self._dsn, autocommit=True, prepare_threshold=None, application_name=f"toolguard {self._name}"
+                    autocommit=True,
+                    prepare_threshold=None,
+                    **connection_options.options(self._dsn, f"toolguard {self._name}"),
                 )
         except TimeoutError:
             raise await self._lost("it did not answer in time") from None

@@ -27,11 +27,11 @@ class Caller:
         assert row
         return row[0]
 
-    def present(self, binding: str = "a call", **changed: Any) -> Any:
+    def present(self, binding: str | None = "a call", **changed: Any) -> Any:
         values = {
             "id": self.gateway.id, "token": self.gateway.token, "attempt": secrets.token_bytes(16),
             "nonce": secrets.token_hex(6), "binding": binding, "session": "main", "requester": "",
-            "digest": sha256(binding.encode()).digest(), "entry": b"{}", "wait": 3600.0, "need": 1, "need_teams": [],
+            "digest": sha256((binding or "").encode()).digest(), "entry": b"{}", "wait": 3600.0, "need": 1, "need_teams": [],
             "window": 600.0,
         }  # fmt: skip
         return self._one(PRESENT, values | changed)

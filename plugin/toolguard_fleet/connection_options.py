@@ -1,0 +1,61 @@
+"""What a connection string becomes before it is used: encrypted and verified, unless the server is on this machine."""
+
+from __future__ import annotations
+
+import os
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import conninfo
+
+from toolguard_fleet.fleet_errors import FleetError
+
+CONNECT_SECONDS = 5
+VERIFIED = "verify-full"
+SYSTEM_CERTIFICATES = 160_000
+"""The libpq from which `sslrootcert=system` exists."""
+
+
+def options(dsn: str, name: str = "toolguard") -> dict[str, Any]:
+    """Arguments for `psycopg.connect`. `name`: the application name that the server shows. Raises `FleetError`."""
+    try:
+        found: dict[str, Any] = conninfo.conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError as error:
+        raise FleetError("fleet.dsn is not a connection string, such as `host=db.example dbname=fleet`") from error
+    found.setdefault("connect_timeout", CONNECT_SECONDS)
+    found["application_name"] = name[:63]
+    return found if is_local(found) else _verified(found)
+
+
+def is_local(found: dict[str, Any]) -> bool:
+    """Whether all hosts are Unix sockets or loopback. What a service file names counts as remote."""
+    if found.get("service") or os.environ.get("PGSERVICE"):
+        return False
+    hosts = [str(found.get(name) or os.environ.get(variable, "")) for name, variable in _PLACES]
+    return all(_is_here(host) for value in hosts for host in value.split(","))
+
+
+_PLACES = (("host", "PGHOST"), ("hostaddr", "PGHOSTADDR"))
+
+
+def _is_here(host: str) -> bool:
+    if host in ("", "localhost") or host.startswith(("/", "@")):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _verified(found: dict[str, Any]) -> dict[str, Any]:
+    """GSS encryption is off: where it is possible, libpq would prefer it and not check the certificate."""
+    if (mode := found.get("sslmode", VERIFIED)) != VERIFIED:
+        raise FleetError(f"fleet.dsn has sslmode={mode}: a server on another machine needs sslmode={VERIFIED}")
+    found |= {"sslmode": VERIFIED, "gssencmode": "disable"}
+    own = Path("~/.postgresql/root.crt").expanduser()
+    has_own = found.get("sslrootcert") or os.environ.get("PGSSLROOTCERT") or own.exists()
+    if not has_own and psycopg.pq.version() >= SYSTEM_CERTIFICATES:
+        found["sslrootcert"] = "system"
+    return found

@@ -1,0 +1,42 @@
+"""Setting up the database, as its owner, and registering a gateway, with the gateways' login."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from toolguard_fleet import schema
+from toolguard_fleet.blocking_connection import connected, first, translated
+
+OWNER, JOINING = "toolguard owner", "toolguard join"
+
+
+def migrate(dsn: str) -> tuple[list[str], int]:
+    """The migrations that were applied, and the version of the schema. Raises `FleetError`."""
+    with connected(dsn, OWNER) as connection, translated():
+        done = schema.migrate(connection)
+        return done, schema.read_version(connection).version
+
+
+def has_schema(dsn: str) -> bool:
+    """Raises `FleetError`."""
+    with connected(dsn, OWNER) as connection:
+        return first(connection, "SELECT to_regclass('fleet.migration') IS NOT NULL", (), bool)
+
+
+def join(dsn: str, gateway: str, token: bytes, team: str, host: str, version: str) -> str:
+    """The state of the gateway: new, admitted. The database gets the token's digest only. Raises `FleetError`."""
+    with connected(dsn, JOINING) as connection:
+        schema.check_version(connection)
+        values = (gateway, sha256(token).digest(), team, host, version)
+        return first(connection, "SELECT fleet.join(%s, %s, %s, %s, %s)", values, str)
+
+
+def leave(dsn: str, gateway: str, token: bytes) -> None:
+    """The gateway can ask nothing any more. Raises `FleetError`."""
+    with connected(dsn, JOINING) as connection:
+        first(connection, "SELECT fleet.leave(%s, %s)", (gateway, token), object)
+
+
+def fingerprint(token: bytes) -> str:
+    """What an admin compares before admitting the gateway."""
+    return sha256(token).digest()[:8].hex()
