@@ -81,8 +81,8 @@ TASKS: list[Callable[[Duty], Awaitable[None]]] = [_sync, _listen, _ship]
 async def serve(pipe: EnginePipe) -> None:
     """Returns when the engine is gone."""
     writing = asyncio.ensure_future(pipe.write())
-    said = pipe.read()
-    begin = await anext(said, None)
+    incoming = pipe.read()
+    begin = await anext(incoming, None)
     if not isinstance(begin, messages.Begin) or begin.v != messages.VERSION:
         return
     try:
@@ -96,7 +96,7 @@ async def serve(pipe: EnginePipe) -> None:
     questions = HoldQuestions(duty.connect("holds"), identity)
     beside = {writing, *(asyncio.ensure_future(_kept_up(task, duty)) for task in TASKS)}
     open_questions: set[asyncio.Future[None]] = set()
-    async for message in said:
+    async for message in incoming:
         if isinstance(message, messages.Waiting):
             sync.wait_for(message.nonces)
         elif not isinstance(message, messages.Begin) and len(open_questions) < MAX_OPEN:
