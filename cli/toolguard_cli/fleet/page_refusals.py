@@ -6,6 +6,9 @@ from toolguard_cli.dashboard.problems import ApiError
 from toolguard_fleet.fleet_errors import FleetError, UnreachableError
 
 LOGIN = "log in with a token; an admin makes one with `toolguard fleet tokens add`"
+UNREACHABLE = "the fleet's database cannot be reached"
+"""Visitors who have not logged in get this too: it names no host and no login."""
+
 STATUSES = {
     "TG001": (404, "unknown"),
     "TG010": (403, "role"),
@@ -30,7 +33,7 @@ SCHEMA = ("3F000", "42883", "42P01")
 def of(error: FleetError) -> ApiError:
     message, code = primary(error), error.code
     if isinstance(error, UnreachableError):
-        return ApiError(503, "database", message)
+        return ApiError(503, "database", UNREACHABLE, "see the log of the dashboard's server")
     if code == NOT_LOGGED_IN:
         return ApiError(401, "login", message, LOGIN)
     if code == REFUSED:

@@ -84,7 +84,7 @@ BEGIN
     INSERT INTO fleet.policy (team, version, toml, signature, by)
         VALUES (p_team, p_version, p_toml, p_signature, v_admin.id) RETURNING * INTO v_policy;
     UPDATE fleet.team_state SET policy_version = p_version WHERE team = p_team;
-    INSERT INTO fleet.event (kind, team, by, detail)
+    INSERT INTO fleet.event (kind, team, who, detail)
         VALUES ('policy', p_team, v_admin.id, format('version %s sha256 %s', p_version, encode(sha256(p_toml), 'hex')));
     RETURN fleet.policy_json(v_policy) - 'toml' - 'signature';
 END $$;
@@ -139,9 +139,9 @@ BEGIN
     IF p_on AND NOT (v_state.kill AND p_why IN ('', v_state.kill_why)) THEN
         UPDATE fleet.team_state SET kill = true, kill_why = p_why, kill_by = v_person.id, kill_at = clock_timestamp()
             WHERE team = p_team RETURNING * INTO v_state;
-        INSERT INTO fleet.event (kind, team, by, detail) VALUES ('kill-on', p_team, v_person.id, p_why);
+        INSERT INTO fleet.event (kind, team, who, detail) VALUES ('kill-on', p_team, v_person.id, p_why);
     ELSIF NOT p_on AND v_state.kill THEN
-        INSERT INTO fleet.event (kind, team, by, detail) VALUES ('kill-off', p_team, v_person.id, p_why);
+        INSERT INTO fleet.event (kind, team, who, detail) VALUES ('kill-off', p_team, v_person.id, p_why);
         UPDATE fleet.team_state SET kill = false, kill_why = '', kill_by = '', kill_at = NULL
             WHERE team = p_team RETURNING * INTO v_state;
     END IF;

@@ -386,7 +386,7 @@ BEGIN
         VALUES ('tok-' || encode(substring(p_hash FROM 1 FOR 6), 'hex'), p_hash, p_person, v_admin.id,
             clock_timestamp() + make_interval(days => p_days))
         RETURNING * INTO v_token;
-    INSERT INTO fleet.event (kind, by, detail) VALUES ('page-token', v_admin.id, format('%s for %s', v_token.id, p_person));
+    INSERT INTO fleet.event (kind, who, detail) VALUES ('page-token', v_admin.id, format('%s for %s', v_token.id, p_person));
     RETURN fleet.page_token_json(v_token);
 END $$;
 
@@ -408,7 +408,7 @@ BEGIN
         UPDATE fleet.page_token SET revoked = clock_timestamp(), revoked_by = v_admin.id WHERE id = p_id
             RETURNING * INTO v_token;
         DELETE FROM fleet.page_session WHERE token = p_id;
-        INSERT INTO fleet.event (kind, by, detail) VALUES ('page-token-revoked', v_admin.id, p_id);
+        INSERT INTO fleet.event (kind, who, detail) VALUES ('page-token-revoked', v_admin.id, p_id);
     END IF;
     RETURN fleet.page_token_json(v_token);
 END $$;
@@ -431,7 +431,7 @@ BEGIN
     PERFORM fleet.demand_team(v_admin, '*');
     UPDATE fleet.page_setting SET proxy = coalesce(p_on, false);
     DELETE FROM fleet.page_session WHERE token IS NULL AND NOT coalesce(p_on, false);
-    INSERT INTO fleet.event (kind, by, detail) VALUES ('page-proxy', v_admin.id, CASE WHEN p_on THEN 'on' ELSE 'off' END);
+    INSERT INTO fleet.event (kind, who, detail) VALUES ('page-proxy', v_admin.id, CASE WHEN p_on THEN 'on' ELSE 'off' END);
 END $$;
 GRANT EXECUTE ON FUNCTION fleet.add_page_token, fleet.revoke_page_token, fleet.page_tokens, fleet.set_page_proxy
     TO toolguard_admin;
