@@ -14,6 +14,8 @@ from toolguard_fleet.fleet_errors import FleetError
 
 CONNECT_SECONDS = 5
 VERIFIED = "verify-full"
+NOT_A_DSN = "this is not a connection string, such as host=db.example dbname=fleet"
+_LOGIN = frozenset({"user", "password", "passfile", "sslcert", "sslkey", "sslpassword"})
 SYSTEM_CERTIFICATES = 160_000
 """The libpq from which `sslrootcert=system` exists."""
 
@@ -23,7 +25,7 @@ def options(dsn: str, name: str = "toolguard") -> dict[str, Any]:
     try:
         found: dict[str, Any] = conninfo.conninfo_to_dict(dsn)
     except psycopg.ProgrammingError as error:
-        raise FleetError("fleet.dsn is not a connection string, such as `host=db.example dbname=fleet`") from error
+        raise FleetError(NOT_A_DSN) from error
     found.setdefault("connect_timeout", CONNECT_SECONDS)
     found["application_name"] = name[:63]
     return found if is_local(found) else _verified(found)
@@ -52,10 +54,19 @@ def _is_here(host: str) -> bool:
 def _verified(found: dict[str, Any]) -> dict[str, Any]:
     """GSS encryption is off: where it is possible, libpq would prefer it and not check the certificate."""
     if (mode := found.get("sslmode", VERIFIED)) != VERIFIED:
-        raise FleetError(f"fleet.dsn has sslmode={mode}: a server on another machine needs sslmode={VERIFIED}")
+        raise FleetError(f"the connection string has sslmode={mode}: a server on another machine needs sslmode={VERIFIED}")
     found |= {"sslmode": VERIFIED, "gssencmode": "disable"}
     own = Path("~/.postgresql/root.crt").expanduser()
     has_own = found.get("sslrootcert") or os.environ.get("PGSSLROOTCERT") or own.exists()
     if not has_own and psycopg.pq.version() >= SYSTEM_CERTIFICATES:
         found["sslrootcert"] = "system"
     return found
+
+
+def without_login(dsn: str) -> str:
+    """The same server and database, for the login and password of whoever connects. Raises `FleetError`."""
+    try:
+        found = conninfo.conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError as error:
+        raise FleetError(NOT_A_DSN) from error
+    return conninfo.make_conninfo("", **{name: value for name, value in found.items() if name not in _LOGIN})

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import secrets
 from hashlib import sha256
+
+from psycopg import sql
 
 from toolguard_fleet import schema
 from toolguard_fleet.blocking_connection import connected, first, translated
 
+GATEWAYS = "toolguard_gateway"
 OWNER, JOINING = "toolguard owner", "toolguard join"
 
 
@@ -21,6 +25,16 @@ def has_schema(dsn: str) -> bool:
     """Raises `FleetError`."""
     with connected(dsn, OWNER) as connection:
         return first(connection, "SELECT to_regclass('fleet.migration') IS NOT NULL", (), bool)
+
+
+def new_gateway_password(dsn: str) -> str:
+    """Gives the gateways' login a new password, which the server gets as a verifier only. Raises `FleetError`."""
+    password = secrets.token_urlsafe(24)
+    with connected(dsn, OWNER) as connection, translated():
+        verifier = connection.pgconn.encrypt_password(password.encode(), GATEWAYS.encode(), b"scram-sha-256").decode()
+        command = sql.SQL("ALTER ROLE {} PASSWORD {}")
+        connection.execute(command.format(sql.Identifier(GATEWAYS), sql.Literal(verifier)))
+    return password
 
 
 def join(dsn: str, gateway: str, token: bytes, team: str, host: str, version: str) -> str:

@@ -6,12 +6,16 @@ Without PostgreSQL they are skipped; with `TOOLGUARD_TEST_POSTGRES=required` the
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from fleet_database import Connection, FleetDatabase, make_template
 from toolguard_cli.rig.temporary_postgres import TemporaryPostgres, programs
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "cli"))  # the command line in this process
 
 
 @pytest.fixture(scope="session")

@@ -49,6 +49,7 @@ class FleetDatabase:
         self.name = f"fleet_{secrets.token_hex(6)}"
         self._open: list[Connection] = []
         self._logins: list[str] = []
+        self._others: list[str] = []
         self._superuser = psycopg.connect(server.dsn(), autocommit=True)
         self._superuser.execute(f"CREATE DATABASE {self.name} TEMPLATE {TEMPLATE} OWNER {OWNER}")
         schema._admit_to_database(self.owner())  # a database's own rights are not part of its template
@@ -63,6 +64,13 @@ class FleetDatabase:
 
     def owner(self) -> Connection:
         return self.connect(OWNER)
+
+    def empty(self) -> str:
+        """The owner's connection string for another database without a schema."""
+        name = f"{self.name}_empty"
+        self._superuser.execute(f"CREATE DATABASE {name} OWNER {OWNER}".encode())
+        self._others.append(name)
+        return self.server.dsn(OWNER, name, PASSWORD)
 
     def superuser(self) -> Connection:
         """To this database."""
@@ -100,7 +108,8 @@ class FleetDatabase:
     def close(self) -> None:
         for connection in self._open:
             connection.close()
-        self._superuser.execute(f"DROP DATABASE {self.name} WITH (FORCE)")
+        for name in (self.name, *self._others):
+            self._superuser.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
         for login in self._logins:
             self._superuser.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(login)))
         self._superuser.close()

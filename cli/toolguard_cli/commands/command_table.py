@@ -13,7 +13,7 @@ class RootGroup(LazyGroup):
     sections = {  # noqa: RUF012 - as `table`
         "Held calls": ("pending", "approve", "deny", "revive", "watch", "grant", "grants", "revoke"),
         "What the guard does": ("status", "check", "rules", "replay", "tune", "audit", "usage", "dashboard", "demo"),
-        "Control": ("kill-switch", "checkpoint", "limits", "notify", "config"),
+        "Control": ("kill-switch", "checkpoint", "limits", "notify", "config", "fleet"),
         "Installation": ("install", "doctor", "migrate", "uninstall"),
     }
     table = {  # noqa: RUF012 - a ClassVar, declared in the base class
@@ -44,6 +44,7 @@ class RootGroup(LazyGroup):
         "constraints": _listed("own_rules", "Former name of rules; removed in the next release.", "rules"),
         "audit": _listed("audit", "Read, verify and export the audit log."),
         "config": _listed("config_commands", "Read, check and change the gateway's config."),
+        "fleet": _listed("fleet_commands", "Many gateways, one guard: set up and manage the fleet's database."),
         "help": _listed("show_help", "Show the help of a command."),
         "version": _listed("show_version", "Show the versions of toolguard and of what it runs on."),
     }
@@ -58,4 +59,18 @@ class ConfigGroup(LazyGroup):
         "accept": _listed("config_accept", "Accept settings that became weaker."),
         "show": _listed("config_show", "List toolguard's settings, their values and where they come from."),
         "schema": _listed("config_schema", "Print the JSON schema of toolguard's settings."),
+    }
+
+
+class FleetGroup(LazyGroup):
+    table = {  # noqa: RUF012 - as above
+        "init": _listed("fleet_init", "Create the fleet's schema and roles in a database."),
+        "migrate": _listed("fleet_migrate", "Bring the fleet's schema up to date."),
+        "join": _listed("fleet_join", "Register this gateway with the fleet."),
+        "leave": _listed("fleet_leave", "Take this gateway out of the fleet."),
+        "gateways": _listed("fleet_gateways", "List the gateways of the fleet."),
+        "admit": _listed("fleet_admit", "Let a gateway that joined take part."),
+        "revoke": _listed("fleet_revoke", "Shut a gateway out, for good."),
+        "approvers": _listed("fleet_approvers", "List, add and revoke the persons of the fleet."),
+        "maintain": _listed("fleet_maintain", "Create and drop partitions; close what is over."),
     }

@@ -1,1 +1,1 @@
-"""The fleet for persons: the dashboard of a fleet, one process over its database. Needs the extra `[fleet]`."""
+"""The fleet for persons: its database for their commands, how a gateway joins and leaves, and the fleet dashboard."""

@@ -247,6 +247,9 @@ BEGIN
         UPDATE fleet.gateway SET team = p_team, host = p_host WHERE id = p_gateway AND state = 'new';
         UPDATE fleet.contact SET version = p_version, seen = clock_timestamp() WHERE gateway = p_gateway;
     END IF;
+    IF EXISTS (SELECT FROM fleet.contact WHERE gateway = p_gateway AND left_at IS NOT NULL) THEN
+        RETURN 'left';
+    END IF;
     RETURN v_known.state;
 END $$;
 GRANT EXECUTE ON FUNCTION fleet.join TO toolguard_gateway;

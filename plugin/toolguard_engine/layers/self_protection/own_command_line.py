@@ -24,6 +24,7 @@ _SHOWING = {
     "audit": frozenset({"", "show", "verify", *_HELP}),
     "config": frozenset({"show", "schema", "validate", *_HELP}),
     "constraints": _RULES,
+    "fleet": frozenset({"gateways", *_HELP}),
     "kill-switch": frozenset({"status", *_HELP}),
     "limits": frozenset({"", "--json", *_HELP}),
     "notify": frozenset({"status", *_HELP}),
@@ -40,7 +41,7 @@ ANSWERS = frozenset({"approve", "deny", "grant", "revive", "revoke"})
 CHANGES = ANSWERS | frozenset(
     {
         "watch", "policy", "install", "uninstall", "migrate", "config", "doctor", "kill-switch", "checkpoint", "dashboard",
-        "constraints", "rules", "tune", "demo", "replay", "limits",
+        "constraints", "rules", "tune", "demo", "replay", "limits", "fleet",
     }
 )  # fmt: skip
 _LINKERS = program_catalogue.programs("program_linker")
@@ -48,10 +49,18 @@ _NAMERS = program_catalogue.programs("program_namer")
 """Programs that give a program another name."""
 _BINARIES = frozenset({"bin", "Scripts"})
 _FINDERS = program_catalogue.programs("program_locator")
-_VALUED = frozenset({"--state-dir", "--config"})
+_VALUED = frozenset({"--state-dir", "--config", "--dsn"})
 _PLACES = frozenset(
-    {"TOOLGUARD_CONFIG", "TOOLGUARD_STATE_DIR", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"}
+    {
+        "TOOLGUARD_CONFIG",
+        "TOOLGUARD_STATE_DIR",
+        "TOOLGUARD_FLEET_DSN",
+        "OPENCLAW_CONFIG_PATH",
+        "OPENCLAW_STATE_DIR",
+        "OPENCLAW_HOME",
+    }
 )
+_ELSEWHERE = frozenset({"--config", "--dsn"})
 _CLI_MODULES = frozenset({"toolguard", "toolguard_cli", "toolguard_cli.__main__"})
 _PAGE = ("toolguard_cli", "dashboard")
 """The module that serves the dashboard; it needs no sub-command."""
@@ -84,8 +93,8 @@ def _answers(run: ProgramRun, scene: CommandScene) -> bool:
 
 
 def _reads_elsewhere(run: ProgramRun) -> bool:
-    """Whether it reads another config: errors quote lines of whatever file that is."""
-    named = any(word.partition("=")[0] == "--config" for word in run.argv)
+    """Whether it reads another config, whose lines errors quote, or asks another server."""
+    named = any(word.partition("=")[0] in _ELSEWHERE for word in run.argv)
     return named or not _PLACES.isdisjoint(name for name, _ in run.assigns)
 
 

@@ -1,0 +1,23 @@
+"""`toolguard fleet admit`: lets a gateway take part."""
+
+from __future__ import annotations
+
+from toolguard_cli.commands.command_options import command, command_app
+from toolguard_cli.commands.fleet_commands import Dsn, GatewayId
+from toolguard_cli.fleet import fleet_session, registry_view
+from toolguard_cli.person import require_human
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.wording import printable
+
+app = command_app()
+
+
+@command(app, "toolguard fleet admit gw-0123456789abcdef")
+def run(places: Places, gateway: GatewayId, *, dsn: Dsn = "") -> Result:
+    """Let a gateway that joined take part. Compare its fingerprint with what toolguard fleet join showed there."""
+    require_human.refuse(places, "fleet admit")
+    with fleet_session.opened(places, dsn) as session:
+        found = session.admit(gateway)
+    where = printable.plain(f"{found.id} on {found.host}, team {found.team}, fingerprint {found.fingerprint}")
+    return Result("fleet admit", {"gateway": registry_view.gateway_data(found)}, (Line("ok", f"admitted {where}"),))

@@ -1,0 +1,36 @@
+"""`toolguard fleet`: many gateways, one guard, behind PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from toolguard_cli.commands.command_options import command_app, examples
+from toolguard_cli.commands.command_table import FleetGroup
+
+Dsn = Annotated[
+    str,
+    typer.Option(
+        "--dsn", help="The database (default: $TOOLGUARD_FLEET_DSN, then fleet.dsn with your login).", show_default=False
+    ),
+]
+GatewayId = Annotated[str, typer.Argument(metavar="ID", help="As toolguard fleet gateways shows it.", show_default=False)]
+
+app = command_app()
+
+
+@app.callback(
+    cls=FleetGroup,
+    no_args_is_help=True,
+    epilog=examples(
+        "toolguard fleet init --dsn 'host=db.example dbname=fleet user=fleet_owner'",
+        "toolguard fleet join --dsn 'host=db.example dbname=fleet user=toolguard_gateway' --team ops",
+        "toolguard fleet gateways",
+    ),
+)
+def group() -> None:
+    """Many gateways, one guard: set up and manage the fleet's database.
+
+    Needs pip install 'openclaw-toolguard[fleet]'. Passwords belong into ~/.pgpass, not into a connection string.
+    """

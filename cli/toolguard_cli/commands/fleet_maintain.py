@@ -1,0 +1,42 @@
+"""`toolguard fleet maintain`: partitions and retention."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import msgspec
+import typer
+
+from toolguard_cli.commands.command_options import command, command_app
+from toolguard_cli.commands.fleet_commands import Dsn
+from toolguard_cli.fleet import fleet_session
+from toolguard_cli.person import require_human
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Line, Result
+
+KEPT = re.compile(r"([a-z_]{1,63})=([0-9]{1,4})")
+
+app = command_app()
+
+
+@command(app, "toolguard fleet maintain", "toolguard fleet maintain --keep held_closed=30")
+def run(
+    places: Places,
+    *,
+    keep: Annotated[
+        list[str] | None, typer.Option("--keep", help="TABLE=DAYS, from now on; may be repeated.", show_default=False)
+    ] = None,
+    dsn: Dsn = "",
+) -> Result:
+    """Create partitions for the next 30 days, drop those that are over, and close what is over. Run it daily."""
+    require_human.refuse(places, "fleet maintain", loosens=False)
+    wanted = [KEPT.fullmatch(each) for each in keep or []]
+    if not all(wanted):
+        raise typer.BadParameter("give TABLE=DAYS", param_hint="--keep")
+    with fleet_session.opened(places, dsn) as session:
+        for each in filter(None, wanted):
+            session.set_retention(each[1], int(each[2]))
+        done = session.maintain()
+    words = f"{len(done.created)} partitions created, {len(done.dropped)} dropped, {done.expired} held calls closed"
+    return Result("fleet maintain", msgspec.to_builtins(done), (Line("ok", words),))

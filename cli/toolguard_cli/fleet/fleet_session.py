@@ -1,0 +1,82 @@
+"""The fleet's database for a person's command: which one it is, and its errors for a user.
+
+`toolguard_fleet` is imported only here and in `joining`, when a command needs it: it needs the extra `[fleet]`.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+
+if TYPE_CHECKING:
+    from toolguard_fleet.person_access import PersonSession
+
+EXTRA = "openclaw-toolguard[fleet]"
+VARIABLE = "TOOLGUARD_FLEET_DSN"
+NO_DSN = "it is not known which database is the fleet's"
+GIVE_DSN = f"give --dsn 'host=db.example dbname=fleet', or set {VARIABLE}"
+
+
+def require_extra() -> None:
+    """Raises `UserError` if psycopg is not installed."""
+    if find_spec("psycopg") is None:
+        command = f"{shlex.quote(sys.executable)} -m pip install {shlex.quote(EXTRA)}"
+        raise UserError("psycopg is not installed, which the fleet needs", command)
+
+
+@contextmanager
+def user_errors() -> Iterator[None]:
+    """Turns errors of the database and refusals into a `UserError`. Raises it also without the extra."""
+    require_extra()
+    from toolguard_fleet.fleet_errors import FleetError  # noqa: PLC0415 - needs the extra
+
+    try:
+        with gateway_stores.user_errors():
+            yield
+    except FleetError as error:
+        text, mark, fix = str(error).partition(": run ")
+        raise UserError(text, f"run {fix}" if mark else "") from error
+
+
+@contextmanager
+def opened(places: Places, dsn: str) -> Iterator[PersonSession]:
+    """A session as the person who runs the command. Raises `UserError`."""
+    with user_errors():
+        from toolguard_fleet import person_access  # noqa: PLC0415 - needs the extra
+
+        with person_access.open_session(chosen(places, dsn)) as session:
+            yield session
+
+
+def chosen(places: Places, dsn: str) -> str:
+    """The given connection string, that of the environment, or this gateway's without its login. Raises `UserError`."""
+    if given := dsn or os.environ.get(VARIABLE, ""):
+        return given
+    return _without_login(own_dsn(places))
+
+
+def own_dsn(places: Places) -> str:
+    """`fleet.dsn` of this gateway. Raises `UserError`."""
+    entry: Any = gateway_stores.entry(places)
+    fleet = entry.get("fleet") if isinstance(entry, dict) else None
+    dsn = fleet.get("dsn") if isinstance(fleet, dict) else None
+    if not isinstance(dsn, str) or not dsn:
+        raise UserError(NO_DSN, GIVE_DSN)
+    return dsn
+
+
+def _without_login(dsn: str) -> str:
+    """A person has a login and a password of the person's own."""
+    with user_errors():
+        from toolguard_fleet.connection_options import without_login  # noqa: PLC0415 - needs the extra
+
+        return without_login(dsn)

@@ -1,0 +1,80 @@
+"""A gateway joins the fleet, and leaves it."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from pathlib import Path
+
+import msgspec
+
+from toolguard_cli.fleet.fleet_session import user_errors
+from toolguard_cli.operations import set_setting
+from toolguard_cli.operations.change_setting import ChangeOptions
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine import __version__
+from toolguard_engine.config.fleet_settings import has_password
+from toolguard_engine.stores import atomic
+from toolguard_engine.stores.fleet import fleet_identity
+from toolguard_engine.stores.fleet.fleet_identity import FleetIdentity, NotJoinedError
+from toolguard_engine.wording import printable
+
+MAX_HOST = 255
+
+
+def join(places: Places, dsn: str, team: str, *, anew: bool) -> Result:
+    """The identity is stored before the database learns of it: what is interrupted is done again with the same one."""
+    if has_password(dsn):
+        raise UserError("the connection string contains a password", "move it to ~/.pgpass, or name a file with passfile=")
+    with user_errors():
+        from toolguard_fleet import registration  # noqa: PLC0415 - needs the extra
+
+        identity = _identity(places.state_dir, team, anew=anew)
+        host = socket.gethostname()[:MAX_HOST]
+        state = registration.join(dsn, identity.id, identity.token, team, host, __version__)
+        shown = registration.fingerprint(identity.token)
+    if state in ("revoked", "left"):
+        raise UserError(f"{identity.id} is out of the fleet ({state})", "toolguard fleet join --anew makes a new identity")
+    settings = [("fleet.dsn", dsn), ("fleet.team", team), ("fleet.enabled", "true")]
+    change = set_setting.run_all(places, settings, ChangeOptions(offline=True))
+    lines = [Line("ok", f"{identity.id} joined the team {team}; fingerprint {shown}"), *change.lines]
+    if state == "new":
+        lines.append(Line("next", f"an admin lets it take part: toolguard fleet admit {identity.id}"))
+    data = {"gateway": identity.id, "team": team, "state": state, "fingerprint": shown}
+    return Result("fleet join", data, tuple(lines), change.exit_code)
+
+
+def _identity(state_dir: Path, team: str, *, anew: bool) -> FleetIdentity:
+    place = fleet_identity.path(state_dir)
+    if not anew:
+        try:
+            return fleet_identity.load(state_dir)
+        except NotJoinedError:
+            if place.exists():
+                raise
+    made = FleetIdentity(f"gw-{secrets.token_hex(8)}", secrets.token_bytes(fleet_identity.TOKEN_BYTES), team)
+    try:
+        atomic.make_folder(place.parent)
+        atomic.replace(place, msgspec.json.encode(made))
+    except OSError as error:
+        raise UserError(f"{place} cannot be written: {error.strerror}") from error
+    return made
+
+
+def leave(places: Places, dsn: str) -> Result:
+    """Raises `UserError`; then the gateway is still in the fleet."""
+    with user_errors():
+        from toolguard_fleet import registration  # noqa: PLC0415 - needs the extra
+
+        identity = fleet_identity.load(places.state_dir)
+        change = set_setting.run_all(places, [("fleet.enabled", "false")], ChangeOptions(offline=True))
+        registration.leave(dsn, identity.id, identity.token)
+    place = fleet_identity.path(places.state_dir)
+    try:
+        place.unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"{printable.plain(str(place))} cannot be removed: {error.strerror}") from error
+    lines = (Line("ok", f"{identity.id} left the fleet; held calls are in files again"), *change.lines)
+    return Result("fleet leave", {"gateway": identity.id}, lines, change.exit_code)

@@ -1,0 +1,182 @@
+"""`toolguard fleet ...` as a user runs it, on a real database."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from cli_stage import toolguard
+from psycopg import conninfo
+
+from fleet_database import OWNER, PASSWORD, FleetDatabase
+from toolguard_cli.fleet import fleet_session
+from toolguard_engine.stores.fleet import fleet_identity
+from toolguard_fleet import connection_options
+from toolguard_fleet.fleet_errors import FleetError
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A gateway's state directory; passwords are in a password file, as users are asked to keep them."""
+    folder = tmp_path / "state"
+    folder.mkdir()
+    (folder / "openclaw.json").write_text('{"plugins": {"entries": {"toolguard": {"config": {}}}}}')
+    passwords = tmp_path / "pgpass"
+    passwords.write_text(f"*:*:*:*:{PASSWORD}\n")
+    passwords.chmod(0o600)
+    monkeypatch.setenv("PGPASSFILE", str(passwords))
+    return folder
+
+
+def fleet(state: Path, *words: str, code: int = 0) -> dict[str, Any]:
+    """The JSON of `toolguard fleet WORDS`."""
+    done = toolguard("fleet", *words, "--state-dir", state, "--json")
+    assert done.returncode == code, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def without_password(dsn: str) -> str:
+    return conninfo.make_conninfo("", **{n: v for n, v in conninfo.conninfo_to_dict(dsn).items() if n != "password"})
+
+
+def test_a_fleet_is_set_up_in_five_commands(database: FleetDatabase, state: Path) -> None:
+    owner = without_password(database.empty())
+    made = fleet(state, "init", "--dsn", owner)["data"]
+    assert made["created"] is True
+    gateways = conninfo.make_conninfo(owner, user="toolguard_gateway")
+    with psycopg.connect(gateways, password=made["gatewayPassword"]):
+        pass
+    database.superuser().execute(f"ALTER ROLE toolguard_gateway PASSWORD '{PASSWORD}'".encode())
+    assert fleet(state, "init", "--dsn", owner)["data"]["created"] is False
+    login = f"anna_{database.name}"
+    words = ("approvers", "add", "anna", "--login", login, "--team", "ops", "--create-login", "--role", "admin")
+    added = fleet(state, *words, "--dsn", owner)["data"]
+    database._logins.append(login)
+    joined = fleet(state, "join", "--dsn", gateways, "--team", "ops")["data"]
+    assert joined["state"] == "new"
+    identity = fleet_identity.load(state)
+    assert identity.id == joined["gateway"]
+    assert fleet_identity.path(state).stat().st_mode & 0o777 == 0o600
+    config = json.loads((state / "openclaw.json").read_text())["plugins"]["entries"]["toolguard"]["config"]
+    assert config["fleet"] == {"dsn": gateways, "team": "ops", "enabled": True}
+
+    person = conninfo.make_conninfo(owner, user=login, password=added["password"])
+    (listed,) = fleet(state, "gateways", "--dsn", person)["data"]["gateways"]
+    assert (listed["state"], listed["fingerprint"]) == ("new", joined["fingerprint"])
+    assert fleet(state, "admit", joined["gateway"], "--dsn", person)["data"]["gateway"]["state"] == "admitted"
+    assert fleet(state, "join", "--dsn", gateways, "--team", "ops")["data"]["state"] == "admitted"
+
+
+def test_the_lists_say_what_is_there(database: FleetDatabase, state: Path) -> None:
+    gateway = database.gateway()
+    database.person("anna", "approver", ("ops", "sales"))
+    owner = database.dsn(OWNER)
+    shown = toolguard("fleet", "gateways", "--dsn", owner, "--state-dir", state).stdout
+    assert gateway.id in shown
+    assert "admitted" in shown
+    shown = toolguard("fleet", "approvers", "--dsn", owner, "--state-dir", state).stdout
+    assert "ops, sales" in shown
+    fleet(state, "approvers", "revoke", "anna", "--dsn", owner)
+    (listed,) = fleet(state, "approvers", "list", "--dsn", owner)["data"]["approvers"]
+    assert listed["revokedAt"]
+    assert fleet(state, "revoke", gateway.id, "--dsn", owner)["data"]["gateway"]["state"] == "revoked"
+
+
+def test_maintain_keeps_and_drops_partitions(database: FleetDatabase, state: Path) -> None:
+    owner = database.owner()
+    owner.execute("CREATE TABLE fleet.held_closed_20200101 PARTITION OF fleet.held_closed"
+                  " FOR VALUES FROM ('2020-01-01') TO ('2020-01-02')")  # fmt: skip
+    done = fleet(state, "maintain", "--keep", "held_closed=30", "--dsn", database.dsn(OWNER))["data"]
+    assert done["dropped"] == ["held_closed_20200101"]
+    assert len(done["created"]) >= 2 * 29
+    assert fleet(state, "maintain", "--dsn", database.dsn(OWNER))["data"]["created"] == []
+    assert owner.execute("SELECT keep_days FROM fleet.retention WHERE table_name = 'held_closed'").fetchone() == (30,)
+
+
+def test_a_gateway_leaves(database: FleetDatabase, state: Path) -> None:
+    dsn = without_password(database.dsn("toolguard_gateway"))
+    joined = fleet(state, "join", "--dsn", dsn, "--team", "ops")["data"]
+    fleet(state, "leave")
+    assert not fleet_identity.path(state).exists()
+    (listed,) = fleet(state, "gateways", "--dsn", database.dsn(OWNER))["data"]["gateways"]
+    assert (listed["id"], listed["state"]) == (joined["gateway"], "left")
+
+
+def test_a_revoked_gateway_joins_with_a_new_identity_only(database: FleetDatabase, state: Path) -> None:
+    words = ("join", "--dsn", without_password(database.dsn("toolguard_gateway")), "--team", "ops")
+    first = fleet(state, *words)["data"]["gateway"]
+    database.owner().execute("SELECT fleet.revoke_gateway(%s)", (first,))
+    assert "--anew" in str(fleet(state, *words, code=1))
+    assert fleet(state, *words, "--anew")["data"]["gateway"] != first
+
+
+def error(state: Path, *words: str) -> str:
+    done = toolguard("fleet", *words, "--state-dir", state)
+    assert done.returncode == 1
+    _, *more = done.stderr.splitlines()
+    assert len(more) <= 1, "one line, and what to do"
+    assert PASSWORD not in done.stdout + done.stderr
+    return done.stderr
+
+
+def test_errors_are_one_line(database: FleetDatabase, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner = database.dsn(OWNER)
+    assert "cannot be used" in error(state, "gateways", "--dsn", "host=127.0.0.1 port=1 dbname=fleet")
+    assert "cannot be used" in error(state, "gateways", "--dsn", conninfo.make_conninfo(owner, password="another"))
+    assert "toolguard fleet init" in error(state, "gateways", "--dsn", database.empty())
+    assert "sslmode=verify-full" in error(state, "gateways", "--dsn", "host=db.example sslmode=prefer")
+    assert "not a connection string" in error(state, "gateways", "--dsn", "what is this")
+    assert "which database" in error(state, "gateways")
+    assert "no such gateway" in error(state, "admit", "gw-0123456789abcdef", "--dsn", owner)
+    assert "there is no login" in error(state, "approvers", "add", "x", "--team", "ops", "--dsn", owner)
+    assert "a team is" in error(state, "approvers", "add", OWNER, "--team", "Ops!", "--dsn", owner)
+    assert "no such person" in error(state, "approvers", "revoke", "x", "--dsn", owner)
+    assert "password" in error(state, "join", "--dsn", database.dsn("toolguard_gateway"), "--team", "ops")
+    viewer = f"vera_{database.name}"
+    database.person("vera", "viewer")
+    assert "may not do that" in error(state, "admit", "gw-0123456789abcdef", "--dsn", database.dsn(viewer))
+    monkeypatch.setattr(fleet_session, "find_spec", lambda _: None)
+    assert "openclaw-toolguard[fleet]" in error(state, "gateways", "--dsn", owner)
+
+
+@pytest.mark.parametrize("number", [9_999, 1])
+def test_another_version_of_the_schema(database: FleetDatabase, state: Path, number: int) -> None:
+    owner = database.owner()
+    if number == 1:
+        owner.execute("DELETE FROM fleet.migration WHERE number > 1")
+    else:
+        owner.execute("INSERT INTO fleet.migration VALUES (9999, '9999_next', 'x', 9999)")
+    expected = "toolguard fleet migrate" if number == 1 else "upgrade it here"
+    assert expected in error(state, "gateways", "--dsn", database.dsn(OWNER))
+
+
+REMOTE = (
+    "host=db.example",
+    "host=10.0.0.1",
+    "host=localhost,db.example",
+    "hostaddr=10.0.0.1",
+    "host=localhost hostaddr=10.0.0.1",
+    "service=fleet",
+    "postgresql://db.example/fleet",
+)
+
+
+@pytest.mark.parametrize("dsn", REMOTE)
+def test_another_machine_is_verified(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = connection_options.options(dsn)
+    assert (found["sslmode"], found["gssencmode"]) == ("verify-full", "disable")
+    for mode in ("disable", "prefer", "require", "verify-ca"):
+        with pytest.raises(FleetError, match="verify-full"):
+            connection_options.options(conninfo.make_conninfo(dsn, sslmode=mode))
+
+
+@pytest.mark.parametrize("dsn", ["", "host=localhost", "host=/run/postgresql", "host=127.0.0.2,::1", "postgresql:///fleet"])
+def test_this_machine_needs_no_certificate(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "sslmode" not in connection_options.options(dsn)
+    monkeypatch.setenv("PGHOST", "db.example")
+    if "host" not in dsn:
+        assert connection_options.options(dsn)["sslmode"] == "verify-full"
