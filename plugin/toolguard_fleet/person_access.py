@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from toolguard_fleet import schema
 from toolguard_fleet.blocking_connection import Connection, column, connected, first
-from toolguard_fleet.registry_rows import FleetApprover, FleetCall, FleetGateway, FleetPerson, MaintenanceReport
+from toolguard_fleet.registry_rows import (
+    FleetApprover,
+    FleetCall,
+    FleetGateway,
+    FleetPerson,
+    MaintenanceReport,
+    PageToken,
+    PushedPolicy,
+    TeamSwitch,
+)
 
 
 class PersonSession:
@@ -57,6 +67,39 @@ class PersonSession:
 
     def revoke_approver(self, person: str) -> FleetApprover:
         return first(self._connection, "SELECT fleet.revoke_approver(%s)", (person,), FleetApprover)
+
+    def policy(self, team: str, version: int | None = None) -> PushedPolicy | None:
+        """The latest of the team without `version`; `*`: for teams without one of their own."""
+        kind: Any = PushedPolicy | None
+        found: PushedPolicy | None = first(self._connection, "SELECT fleet.policy_at(%s, %s)", (team, version), kind)
+        return found
+
+    def push_policy(self, team: str, version: int, toml: bytes, signature: bytes) -> None:
+        first(self._connection, "SELECT fleet.push_policy(%s, %s, %s, %s)", (team, version, toml, signature), object)
+
+    def kill_switches(self) -> list[TeamSwitch]:
+        """Of the whole fleet (`*`), then of the person's teams."""
+        return column(self._connection, "SELECT fleet.kill_switches()", (), TeamSwitch)
+
+    def kill(self, team: str, why: str, *, on: bool) -> TeamSwitch:
+        """Gateways that listen are told at once; the others ask within seconds."""
+        switched = first(self._connection, "SELECT fleet.kill(%s, %s, %s)", (team, on, why), TeamSwitch)
+        self._connection.execute("NOTIFY toolguard_fleet")
+        return switched
+
+    def add_page_token(self, person: str, digest: bytes, days: int) -> PageToken:
+        """`digest`: SHA-256 of the token, which the database never gets."""
+        return first(self._connection, "SELECT fleet.add_page_token(%s, %s, %s)", (person, digest, days), PageToken)
+
+    def revoke_page_token(self, token: str) -> PageToken:
+        """`token`: its id."""
+        return first(self._connection, "SELECT fleet.revoke_page_token(%s)", (token,), PageToken)
+
+    def page_tokens(self) -> list[PageToken]:
+        return column(self._connection, "SELECT fleet.page_tokens()", (), PageToken)
+
+    def set_page_proxy(self, on: bool) -> None:  # noqa: FBT001 - one switch
+        first(self._connection, "SELECT fleet.set_page_proxy(%s)", (on,), object)
 
     def set_retention(self, table: str, days: int) -> None:
         first(self._connection, "SELECT fleet.set_retention(%s, %s)", (table, days), object)

@@ -86,3 +86,39 @@ class MaintenanceReport(msgspec.Struct, frozen=True):
     dropped: tuple[str, ...]
     expired: int
     forgotten_gateways: int
+
+
+class PushedPolicy(msgspec.Struct, frozen=True):
+    """A policy as the database has it: not verified. `by`: the admin whose login pushed it."""
+
+    team: str
+    version: int
+    toml: bytes
+    signature: bytes
+    by: str
+    at: float
+
+
+class TeamSwitch(msgspec.Struct, frozen=True):
+    """The kill switch of a team, or of the whole fleet (`*`). `at`: when it was switched on, None while it is off."""
+
+    team: str
+    on: bool
+    why: str
+    by: str
+    at: float | None
+    policy_version: int
+
+
+class PageToken(msgspec.Struct, frozen=True):
+    """A token for the fleet dashboard, without the token. `used`: when it last began a session."""
+
+    id: str
+    person: str
+    created: float
+    created_by: str
+    expires: float
+    used: float | None
+    revoked: float | None
+    revoked_by: str
+    valid: bool

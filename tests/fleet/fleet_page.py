@@ -19,8 +19,9 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from toolguard_cli.fleet import run_page
+from toolguard_cli.fleet.page_settings import PageSettings
 socket = Path(sys.argv[2]) if sys.argv[2] else None
-settings = run_page.PageSettings(sys.argv[1], port=0, socket=socket, hosts=tuple(sys.argv[3:]))
+settings = PageSettings(sys.argv[1], port=0, socket=socket, hosts=tuple(sys.argv[3:]))
 run_page.run(settings, lambda address: print(address, flush=True))
 """
 

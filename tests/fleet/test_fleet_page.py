@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from fleet_database import Connection, FleetDatabase
 from fleet_page import FleetPage, new_token
-from held_calls_at_database import Caller, decide
+from held_calls_at_database import Caller
 from toolguard_cli.fleet.page_data import ENDPOINTS
 
 PATHS = [each.path for each in ENDPOINTS if each.method == "GET"]
@@ -26,4 +24,7 @@ def test_a_person_sees_only_the_own_teams(database: FleetDatabase, owner: Connec
         assert own["nonce"] in text
         assert [theirs.id in text, foreign["nonce"] in text, '"web"' in text] == [False, False, False]
         assert [each["team"] for each in anna.get("/api/teams")["teams"]] == ["*", "ops"]
-        assert {each["team"] for each in page.log_in(new_token(owner, "root")).get("/api/gateways")["gateways"]} == {"ops", "web"}
+        assert {each["team"] for each in page.log_in(new_token(owner, "root")).get("/api/gateways")["gateways"]} == {
+            "ops",
+            "web",
+        }

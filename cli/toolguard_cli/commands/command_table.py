@@ -72,5 +72,9 @@ class FleetGroup(LazyGroup):
         "admit": _listed("fleet_admit", "Let a gateway that joined take part."),
         "revoke": _listed("fleet_revoke", "Shut a gateway out, for good."),
         "approvers": _listed("fleet_approvers", "List, add and revoke the persons of the fleet."),
+        "policy": _listed("fleet_policy", "Check, push, compare and show the signed policy of a team."),
+        "kill-switch": _listed("fleet_kill_switch", "Stop all gateways of a team, or allow their calls again."),
+        "dashboard": _listed("fleet_dashboard", "Serve the dashboard of the fleet."),
+        "tokens": _listed("fleet_tokens", "List, add and revoke the tokens that log in to the fleet dashboard."),
         "maintain": _listed("fleet_maintain", "Create and drop partitions; close what is over."),
     }

@@ -41,7 +41,7 @@ class FleetDecision(Shape, frozen=True):
 
 class FleetCallView(Shape, frozen=True):
     """A held call. `readable`: its entry has a known form; `whole`: `shown` is the complete call. `need`: how many
-    approvers; `may_approve`: who they may be, `may`: whether this person is one of them; `command`: makes and signs a yes."""
+    approvers; `may_approve`: who they may be, `may`: whether this person is one of them; `command`: what signs a yes."""
 
     gateway: str
     team: str

@@ -9,35 +9,20 @@ import socket
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from toolguard_cli.dashboard import discovery, http_server
 from toolguard_cli.dashboard.http_server import HttpServer
 from toolguard_cli.dashboard.security import AccessPolicy
 from toolguard_cli.fleet import page_app
+from toolguard_cli.fleet.page_settings import PageSettings
 from toolguard_cli.fleet.page_visit import FleetSite
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.config import public_hosts
 from toolguard_engine.wording import printable
 from toolguard_fleet.page_database import PageDatabase
 
-USER_HEADER = "x-forwarded-user"
 OTHERS_MAY_WRITE = 0o002
-
-
-@dataclass(frozen=True)
-class PageSettings:
-    """`socket`: listen there instead of at `bind` and `port`, for a reverse proxy; `group` may connect too. `hosts`: the
-    public names. `user_header`: in which the proxy names the person, over the socket only."""
-
-    dsn: str
-    bind: str = "127.0.0.1"
-    port: int = 8090
-    socket: Path | None = None
-    group: str = ""
-    hosts: tuple[str, ...] = ()
-    user_header: str = USER_HEADER
 
 
 def run(settings: PageSettings, on_serving: Callable[[str], None]) -> None:

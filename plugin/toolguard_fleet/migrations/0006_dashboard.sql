@@ -84,7 +84,8 @@ BEGIN
         v_person.teams := '{*}';
         RETURN v_person;
     END IF;
-    RAISE EXCEPTION 'only an admin of this fleet may do that' USING ERRCODE = 'TG010';
+    RAISE EXCEPTION '% is not an admin of this fleet', CASE WHEN session_user = 'toolguard_page' THEN 'this person'
+        ELSE 'the login ' || quote_ident(session_user) END USING ERRCODE = 'TG010';
 END $$;
 
 -- The person of a session of the dashboard, for the rest of the transaction.

@@ -34,7 +34,7 @@ from dashboard_stage import (
 from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import connect
 
-from toolguard_cli.dashboard import discovery, http_server, run_server, token, vouched
+from toolguard_cli.dashboard import discovery, run_server, token, vouched
 from toolguard_cli.dashboard.__main__ import main
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.host import metrics_path

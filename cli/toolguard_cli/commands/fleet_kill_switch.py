@@ -1,0 +1,88 @@
+"""`toolguard fleet kill-switch`: stops all gateways of a team, or of the whole fleet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+
+from toolguard_cli.commands.command_options import command, command_app
+from toolguard_cli.commands.fleet_commands import Dsn
+from toolguard_cli.fleet import fleet_session, team_policy
+from toolguard_cli.operations import set_kill_switch
+from toolguard_cli.person import require_human
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Line, Result, dated
+from toolguard_engine.wording import printable
+
+if TYPE_CHECKING:
+    from toolguard_fleet.registry_rows import TeamSwitch
+
+COMMAND = "fleet kill-switch"
+MAX_WHY = 300
+
+app = command_app()
+
+
+@command(
+    app,
+    "toolguard fleet kill-switch on --why 'it mails everybody'",
+    "toolguard fleet kill-switch status",
+    "toolguard fleet kill-switch off --team ops",
+)
+def run(
+    places: Places,
+    action: Annotated[str, typer.Argument(metavar="on|off|status", help="What to do.", show_default=False)],
+    *,
+    team: Annotated[
+        str, typer.Option("--team", help="Default: the team of this gateway; '*': the whole fleet.", show_default=False)
+    ] = "",
+    why: Annotated[
+        str, typer.Option("--why", "--reason", help="The reason, for the agents and the fleet's log.", show_default=False)
+    ] = "",
+    dsn: Dsn = "",
+) -> Result:
+    """Stop every tool call on all gateways of a team, or allow them again.
+
+    Approvers may switch it on for their teams; only admins switch it off. Gateways learn of it within seconds; without
+    contact to the database they keep the state that they know.
+    """
+    try:
+        request = set_kill_switch.parse_request(action)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="on|off|status") from error
+    if request == "status":
+        with fleet_session.opened(places, dsn) as session:
+            found = [each for each in session.kill_switches() if team in ("", each.team)]
+        lines = [Line("warn" if each.on else "ok", _words(each)) for each in found]
+        return Result(COMMAND, {"teams": [_data(each) for each in found]}, tuple(lines or [Line("info", "no such team")]))
+    caller = require_human.caller(places, f"{COMMAND} {request}", loosens=request == "off")
+    name = team_policy.team_of(places, team)
+    with fleet_session.opened(places, dsn) as session:
+        if request == "off":
+            before = [each for each in session.kill_switches() if each.team == name]
+            caller.require([*map(_words, before), "calls will be judged as the settings of each gateway say"])
+        switched = session.kill(name, " ".join(why.split()), on=request == "on")
+    lines = [Line("ok", _words(switched))]
+    if switched.on:
+        lines.append(Line("info", "a call that is already running is not stopped"))
+        lines.append(Line("next", f"an admin lets them run again: toolguard {COMMAND} off --team {_option(name)}"))
+    return Result(COMMAND, {"teams": [_data(switched)]}, tuple(lines))
+
+
+def _words(found: TeamSwitch) -> str:
+    which = "the fleet's kill switch" if found.team == "*" else f"{found.team}'s kill switch"
+    if not found.on:
+        return printable.plain(f"{which} is off")
+    since = f", since {printable.moment(found.at)}" if found.at else ""
+    why = printable.cut(found.why, MAX_WHY) or "no reason given"
+    return printable.plain(f"{which} is ON: no tool call runs on its gateways: {why} (by {found.by}{since})")
+
+
+def _data(found: TeamSwitch) -> dict[str, Any]:
+    return dated({**msgspec.to_builtins(found), "at": found.at or 0.0}, "at")
+
+
+def _option(team: str) -> str:
+    return "'*'" if team == "*" else printable.plain(team)

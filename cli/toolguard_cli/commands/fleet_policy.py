@@ -1,0 +1,144 @@
+"""`toolguard fleet policy`: the signed policy of a team."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolguard_cli.commands.command_options import command, command_app, examples
+from toolguard_cli.commands.fleet_commands import Dsn
+from toolguard_cli.fleet import fleet_session, team_policy
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.person import require_human
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Line, Result, dated
+from toolguard_engine.stores.values import InvalidRulesError
+from toolguard_engine.wording import printable
+
+PolicyFile = Annotated[Path, typer.Argument(metavar="FILE", help="The policy, a TOML file.", show_default=False)]
+Trust = Annotated[
+    Path | None,
+    typer.Option("--trust", metavar="DIR", help="Where allowed_signers is (default: fleet.trust).", show_default=False),
+]
+SigningKey = Annotated[str, typer.Option("--key", metavar="FILE", help="Sign with this SSH key.", show_default=False)]
+
+app = command_app()
+
+
+@app.callback(
+    no_args_is_help=True,
+    epilog=examples("toolguard fleet policy check ops.toml", "toolguard fleet policy push ops.toml"),
+)
+def group() -> None:
+    """Check, push, compare and show the signed policy of a team: who approves what, and rules.
+
+    Gateways accept only a policy that an admin signed, and never a lower version than the one they have.
+    """
+
+
+@command(app, "toolguard fleet policy check ops.toml", name="check")
+def check(file: PolicyFile) -> Result:
+    """Check a policy and the examples of its rules. Asks no database."""
+    try:
+        policy = team_policy.read(file)
+    except InvalidRulesError as error:
+        return team_policy.invalid("fleet policy check", error)
+    lines = (Line("ok", f"{printable.plain(str(file))} is valid"), *team_policy.summary(policy))
+    return Result("fleet policy check", {"file": str(file), **team_policy.data(policy)}, lines)
+
+
+@command(app, "toolguard fleet policy push ops.toml", "toolguard fleet policy push ops.toml --key ~/.ssh/admin", name="push")
+def push(places: Places, file: PolicyFile, *, key: SigningKey = "", trust: Trust = None, dsn: Dsn = "") -> Result:
+    """Sign a policy with your SSH key and put it into force for its team.
+
+    Its version must be greater than that of the one before. Gateways take it over within seconds.
+    """
+    caller = require_human.caller(places, "fleet policy push")
+    try:
+        policy = team_policy.read(file)
+    except InvalidRulesError as error:
+        return team_policy.invalid("fleet policy push", error)
+    folder = team_policy.trust_of(places, trust)
+    with fleet_session.opened(places, dsn) as session:
+        before = session.policy(policy.team)
+        team_policy.check_version(policy, before)
+        changes = team_policy.diff(team_policy.text_of(before), policy.text, ("in force", str(file)))
+        caller.require(changes)
+        made = team_policy.signed(policy, folder, key)
+        session.push_policy(policy.team, policy.version, policy.text.encode(), made.text.encode())
+    by = f", signed by {printable.plain(made.signer)}" if made.signer else ""
+    lines = [Line("ok", f"version {policy.version} is in force for {_team(policy.team)}{by}"), *team_policy.summary(policy)]
+    if not made.signer:
+        lines.append(Line("warn", "there are no allowed signers here: whether gateways accept the signature is not known"))
+    lines.append(Line("next", "toolguard status on a gateway shows the version that it has, or why it refused"))
+    return Result("fleet policy push", {"signer": made.signer, **team_policy.data(policy)}, tuple(lines))
+
+
+@command(app, "toolguard fleet policy diff ops.toml", name="diff")
+def diff(places: Places, file: PolicyFile, *, dsn: Dsn = "") -> Result:
+    """Compare a policy with the one that is in force for its team."""
+    try:
+        policy = team_policy.read(file)
+    except InvalidRulesError as error:
+        return team_policy.invalid("fleet policy diff", error)
+    with fleet_session.opened(places, dsn) as session:
+        before = session.policy(policy.team)
+    changes = team_policy.diff(team_policy.text_of(before), policy.text, ("in force", str(file)))
+    lines = [Line("info", line) for line in changes] or [Line("ok", "there is no difference")]
+    try:
+        team_policy.check_version(policy, before if changes else None)
+    except UserError as error:
+        lines += [Line("warn", error.message), Line("next", error.fix)]
+    data = {"team": policy.team, "version": policy.version, "inForce": before.version if before else 0, "diff": changes}
+    return Result("fleet policy diff", data, tuple(lines))
+
+
+@command(app, "toolguard fleet policy show --team ops", "toolguard fleet policy show --version 3 --json", name="show")
+def show(
+    places: Places,
+    *,
+    team: Annotated[str, typer.Option("--team", help="Default: the team of this gateway.", show_default=False)] = "",
+    version: Annotated[int, typer.Option("--version", min=0, help="0: the latest.")] = 0,
+    trust: Trust = None,
+    dsn: Dsn = "",
+) -> Result:
+    """Show a policy as the database has it, whether gateways accept its signature, and what is in force here."""
+    name = team_policy.team_of(places, team)
+    with fleet_session.opened(places, dsn) as session:
+        found = session.policy(name, version or None)
+    if found is None:
+        lines = [Line("info", f"{_team(name)} has no {'such ' if version else ''}policy: one person is enough")]
+        return Result("fleet policy show", {"team": name, "policy": None}, (*lines, *_here(places)))
+    text = team_policy.text_of(found)
+    by = printable.plain(found.by)
+    lines = [Line("info", f"version {found.version} for {_team(name)}, pushed by {by} at {printable.moment(found.at)}")]
+    signer = ""
+    try:
+        signer = team_policy.verified(text, found.signature.decode("ascii", "replace"), team_policy.trust_of(places, trust))
+        lines.append(Line("ok", f"signed by {printable.plain(signer)}"))
+    except UserError as error:
+        lines += [Line("warn", error.message)]
+    lines += [Line("info", printable.plain(line)) for line in text.splitlines()]
+    shown = {"team": name, "version": found.version, "by": found.by, "pushed": found.at, "signer": signer, "toml": text}
+    return Result("fleet policy show", {"team": name, "policy": dated(shown, "pushed")}, (*lines, *_here(places)))
+
+
+def _here(places: Places) -> list[Line]:
+    """What counts on this machine, if it is a gateway of the fleet."""
+    if not gateway_stores.settings(places).fleet.enabled:
+        return []
+    try:
+        kept = team_policy.kept_here(places)
+    except UserError as error:
+        return [Line("error", error.message), Line("next", error.fix)]
+    if kept is None:
+        return [Line("info", "on this gateway no policy is in force")]
+    signer = printable.plain(kept.signer)
+    return [Line("info", f"on this gateway version {kept.policy.version} is in force, signed by {signer}")]
+
+
+def _team(name: str) -> str:
+    return "all teams without their own" if name == "*" else f"the team {printable.plain(name)}"
