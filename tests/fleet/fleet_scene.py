@@ -7,12 +7,18 @@ from typing import Any
 
 import msgspec
 
+from audit_logs import Chain
 from fleet_database import FleetDatabase, Gateway
 from held_calls_at_database import Caller, decide
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.model.held_details import HeldDetails, HeldEffect, HeldRule
 
-PERSONS = (("anna", "approver", ("ops",)), ("bert", "approver", ("ops",)), ("carla", "viewer", ("web",)), ("root", "admin", ("*",)))
+PERSONS = (
+    ("anna", "approver", ("ops",)),
+    ("bert", "approver", ("ops",)),
+    ("carla", "viewer", ("web",)),
+    ("root", "admin", ("*",)),
+)
 
 
 def entry(tool: str, shown: str, **changed: Any) -> bytes:
@@ -46,7 +52,8 @@ class FleetScene:
 
     def hold(self, team: str, tool: str, shown: str, *, binding: str = "", **changed: Any) -> str:
         """The nonce of a new held call. What `HeldCall` knows goes into its entry."""
-        inside = {name: changed.pop(name) for name in list(changed) if name in HeldCall.__struct_fields__ and name != "requester"}
+        names = set(HeldCall.__struct_fields__) - {"requester"}
+        inside = {name: changed.pop(name) for name in list(changed) if name in names}
         row = self.caller(team).present(binding or shown, entry=entry(tool, shown, **inside), **changed)
         return str(row["nonce"])
 
@@ -61,10 +68,19 @@ class FleetScene:
         """A day's sums, as the leader writes them."""
         for table in ("day", "hour"):
             self.owner.execute(
-                f"INSERT INTO fleet.{table} SELECT date_trunc('{table}', clock_timestamp() - make_interval(days => %s), 'UTC'),"
+                f"INSERT INTO fleet.{table} "
+                f"SELECT date_trunc('{table}', clock_timestamp() - make_interval(days => %s), 'UTC'),"
                 " %s, %s, 'provider', %s, 120, 3, 90000, 20000, 0, 0, 110000, 118, %s, 0, 118, 40000",
                 (days, self.gateways[team].id, agent, model, usd),
             )
+
+    def log(self, team: str, *lines: dict[str, str]) -> None:
+        """A new audit log of the gateway with these lines."""
+        gateway, chain = self.gateways[team], Chain()
+        made = [line for fields in lines for line in chain.add(1, **fields)]
+        self.login.execute(
+            "SELECT fleet.audit_append(%s, %s, %s, 1, %s)", (gateway.id, gateway.token, chain.name_of(made), made)
+        )
 
     def other_gateway(self, team: str, state: str) -> Gateway:
         made = self.database.gateway(team)

@@ -59,7 +59,7 @@ function showLogin() {
   fill(place("person"));
   place("logout").hidden = true;
   connection("reconnecting", "Not logged in");
-  const token = el("input", { type: "password", autocomplete: "off", name: "token", required: true, spellcheck: "false" });
+  const token = el("input", { type: "password", autocomplete: "off", name: "token", spellcheck: "false" });
   const wrong = el("p", { class: "notice bad", role: "alert", hidden: true });
   const form = el(
     "form",
