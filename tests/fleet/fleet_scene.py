@@ -52,7 +52,7 @@ class FleetScene:
 
     def hold(self, team: str, tool: str, shown: str, *, binding: str = "", **changed: Any) -> str:
         """The nonce of a new held call. What `HeldCall` knows goes into its entry."""
-        names = set(HeldCall.__struct_fields__) - {"requester"}
+        names = set(HeldCall.__struct_fields__) - {"requester", "session"}
         inside = {name: changed.pop(name) for name in list(changed) if name in names}
         row = self.caller(team).present(binding or shown, entry=entry(tool, shown, **inside), **changed)
         return str(row["nonce"])

@@ -136,9 +136,7 @@ def test_hostile_texts_are_text(scene: FleetScene, visit: Callable[..., Visitor]
         expect(page.locator("main img, main script")).to_have_count(0)
 
 
-@pytest.mark.parametrize(
-    "context", [{}, {"viewport": PHONE, "color_scheme": "dark", "has_touch": True}], ids=["wide", "phone"]
-)
+@pytest.mark.parametrize("context", [{}, ON_PHONE], ids=["wide", "phone"])
 def test_every_view_is_accessible_and_fits(
     scene: FleetScene, visit: Callable[..., Visitor], context: dict[str, Any]
 ) -> None:
