@@ -76,7 +76,9 @@ def _meaning(error: psycopg.Error) -> Exception:
         return FleetError(f"this login may not do that: {text}", code)
     if code == "55P03":
         return FleetError("another transaction has it locked: try again", code)
-    if not code or isinstance(error, psycopg.OperationalError):
+    if code == "57014":
+        return FleetError("the fleet's database took too long: try again", code)
+    if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return UnreachableError(f"the connection to the fleet's database was lost: {text}", code)
     return FleetError(f"{text}: {FIXES[code]}" if code in FIXES else text, code)
 

@@ -40,6 +40,14 @@ REVOKE ALL ON DATABASE {database} FROM PUBLIC;
 GRANT CONNECT ON DATABASE {database} TO toolguard_gateway, toolguard_approver, toolguard_admin, toolguard_page
 """
 
+GATEWAY_LIMITS = """
+ALTER ROLE toolguard_gateway RESET ALL;
+ALTER ROLE toolguard_gateway SET statement_timeout = '5s';
+ALTER ROLE toolguard_gateway SET lock_timeout = '1s';
+ALTER ROLE toolguard_gateway SET idle_in_transaction_session_timeout = '5s'
+"""
+"""A login may change its own settings, and all gateways share this one."""
+
 
 class SchemaMigration(msgspec.Struct, frozen=True):
     number: int
@@ -89,6 +97,8 @@ def migrate(connection: Connection[Any], days_ahead: int = 30) -> list[str]:
                 if _apply(connection, migration):
                     applied.append(migration.name)  # noqa: PERF401 - what was applied before a race counts
             _admit_to_database(connection)
+            with connection.transaction():
+                connection.execute(GATEWAY_LIMITS)
             connection.execute("SELECT fleet.maintain_partitions(%s)", (days_ahead,))
         except RACES:
             if not left:

@@ -69,7 +69,9 @@ def test_what_is_in_it(wheel: Path) -> None:
     assert gateway == sorted(path.name for path in SOURCE.iterdir())
     assert {"index.mjs", "openclaw.plugin.json", "package.json"} <= set(gateway)
     tops = {name.partition("/")[0] for name in held}
-    assert tops == {"toolguard_cli", "toolguard_engine", "toolguard_manifests", "openclaw_toolguard-0.1.0.dist-info"}
+    packages = {"toolguard_cli", "toolguard_engine", "toolguard_fleet", "toolguard_manifests"}
+    assert tops == packages | {"openclaw_toolguard-0.1.0.dist-info"}
+    assert "toolguard_fleet/migrations/0001_registry.sql" in held
     assert [name for name in held if "test" in name.lower() or name.endswith(".pyc")] == []
     assert {"toolguard_cli/py.typed", "toolguard_manifests/plugin.toml"} <= set(held)
 

@@ -13,6 +13,7 @@ from psycopg import sql
 
 from fleet_database import PASSWORD, Connection, FleetDatabase
 from held_calls_at_database import Caller, cause, decide, revive
+from toolguard_fleet import schema
 
 TABLES = (
     "gateway",
@@ -195,6 +196,22 @@ def test_a_gateway_that_keeps_a_transaction_open_does_not_stop_others(database: 
     admin = database.person("adam", "admin", ("*",))
     admin.execute("SELECT fleet.revoke_gateway(%s)", (hostile.gateway.id,))
     other.sync()
+
+
+def test_sessions_of_the_same_login_do_not_see_tokens(database: FleetDatabase) -> None:
+    caller, spy = Caller(database.gateway_login(), database.gateway()), database.gateway_login()
+    caller.connection.execute("BEGIN")
+    caller.sync()
+    ((shown,),) = spy.execute("SELECT query FROM pg_stat_activity WHERE state = 'idle in transaction'").fetchall()
+    assert "fleet.sync" in shown
+    assert caller.gateway.token.hex() not in shown
+    assert caller.gateway.id not in shown
+
+
+def test_migrating_restores_the_settings_of_the_gateways_login(database: FleetDatabase) -> None:
+    database.gateway_login().execute("ALTER ROLE toolguard_gateway SET default_transaction_read_only = on")
+    schema.migrate(database.owner(), days_ahead=1)
+    assert database.gateway_login().execute("SHOW default_transaction_read_only").fetchone() == ("off",)
 
 
 def test_the_gateways_login_is_bounded_by_default(database: FleetDatabase) -> None:

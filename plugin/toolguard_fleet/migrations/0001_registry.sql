@@ -13,9 +13,6 @@ BEGIN
         EXECUTE format('CREATE ROLE toolguard_gateway LOGIN CONNECTION LIMIT %s',
             greatest(10, pg_catalog.current_setting('max_connections')::integer * 8 / 10));
         GRANT toolguard_gateway TO CURRENT_USER; -- `maintain` ends sessions that hold a transaction open
-        ALTER ROLE toolguard_gateway SET statement_timeout = '5s';
-        ALTER ROLE toolguard_gateway SET lock_timeout = '1s';
-        ALTER ROLE toolguard_gateway SET idle_in_transaction_session_timeout = '5s';
     END IF;
     IF NOT EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'toolguard_approver') THEN
         CREATE ROLE toolguard_approver NOLOGIN;
