@@ -20,7 +20,7 @@ ENGINE = (
 
 FLEET = (
     "fleet_errors", "connection_options", "blocking_connection", "schema", "registry_rows", "person_access", "registration",
-    "deadline_connection", "page_database", "engine_pipe", "hold_questions", "sync_loop", "shipping",
+    "deadline_connection", "page_database", "engine_pipe", "hold_questions", "direct_link", "sync_loop", "shipping",
     "policy_follower", "courier",
 )  # fmt: skip
 """May also import the engine; the engine never imports it."""

@@ -20,11 +20,11 @@ from toolguard_fleet.deadline_connection import DeadlineConnection, one_line
 from toolguard_fleet.engine_pipe import EnginePipe
 from toolguard_fleet.fleet_errors import FleetError
 from toolguard_fleet.hold_questions import HoldQuestions
+from toolguard_fleet.person_access import CHANNEL
 from toolguard_fleet.policy_follower import follow_policy
 from toolguard_fleet.shipping.run_shipping import ShippingReport, ShippingSettings, run_shipping
 from toolguard_fleet.sync_loop import SyncLoop
 
-CHANNEL = "toolguard_fleet"
 LISTEN_SECONDS = 10.0
 RESTART_SECONDS = 5.0
 MAX_OPEN = 1_000

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, suppress
+from typing import Any, LiteralString
+
+import psycopg
 
 from toolguard_fleet import schema
 from toolguard_fleet.blocking_connection import Connection, column, connected, first
@@ -18,6 +20,8 @@ from toolguard_fleet.registry_rows import (
     PushedPolicy,
     TeamSwitch,
 )
+
+CHANNEL: LiteralString = "toolguard_fleet"
 
 
 class PersonSession:
@@ -42,6 +46,11 @@ class PersonSession:
         """`verdict`: approved or denied; a denial needs no body and signature. The call as it is then, without its entry."""
         values = (gateway, nonce, verdict, body, signature, why)
         return first(self._connection, "SELECT fleet.decide(%s, %s, %s, %s, %s, %s)", values, FleetCall)
+
+    def announce(self) -> None:
+        """A hint for couriers that listen (`fleet.listen`), in a statement of its own. Nothing depends on it."""
+        with suppress(psycopg.Error):
+            self._connection.execute(f"NOTIFY {CHANNEL}")
 
     def revive(self, gateway: str, nonce: str, why: str) -> FleetCall:
         return first(self._connection, "SELECT fleet.revive(%s, %s, %s)", (gateway, nonce, why), FleetCall)
@@ -84,7 +93,7 @@ class PersonSession:
     def kill(self, team: str, why: str, *, on: bool) -> TeamSwitch:
         """Gateways that listen are told at once; the others ask within seconds."""
         switched = first(self._connection, "SELECT fleet.kill(%s, %s, %s)", (team, on, why), TeamSwitch)
-        self._connection.execute("NOTIFY toolguard_fleet")
+        self.announce()
         return switched
 
     def add_page_token(self, person: str, digest: bytes, days: int) -> PageToken:

@@ -8,18 +8,19 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import msgspec
 
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.fleet.fleet_identity import FleetIdentity
 from toolguard_engine.stores.fleet.last_good_policy import LastGoodPolicy, PolicyRefusedError, SignedPolicy
+from toolguard_engine.stores.fleet.pipe_messages import Begin
 from toolguard_engine.stores.locked import StoreError
+from toolguard_fleet.deadline_connection import DeadlineConnection
 from toolguard_fleet.fleet_errors import FleetError
-
-if TYPE_CHECKING:
-    from toolguard_fleet.courier import Duty
+from toolguard_fleet.sync_loop import SyncLoop
 
 POLICY_OF = "SELECT fleet.policy_of(%s, %s)"
 DEADLINE = 10.0
@@ -36,7 +37,25 @@ class _Offered(msgspec.Struct, frozen=True):
     signature: bytes
 
 
-async def follow_policy(duty: Duty) -> None:
+class PolicyDuty(Protocol):
+    """See `courier.Duty`."""
+
+    @property
+    def begin(self) -> Begin: ...
+
+    @property
+    def identity(self) -> FleetIdentity: ...
+
+    @property
+    def sync(self) -> SyncLoop: ...
+
+    @property
+    def state_dir(self) -> Path: ...
+
+    def connect(self, name: str) -> DeadlineConnection: ...
+
+
+async def follow_policy(duty: PolicyDuty) -> None:
     """A task of the courier."""
     begin = duty.begin
     follower = PolicyFollower(duty, LastGoodPolicy(duty.state_dir, begin.team, Path(begin.trust)))
@@ -46,7 +65,7 @@ async def follow_policy(duty: Duty) -> None:
 
 
 class PolicyFollower:
-    def __init__(self, duty: Duty, kept: LastGoodPolicy) -> None:
+    def __init__(self, duty: PolicyDuty, kept: LastGoodPolicy) -> None:
         self._duty = duty
         self._kept = kept
         self._connection = duty.connect("policy")

@@ -407,15 +407,15 @@ def test_two_persons_are_needed_where_two_are_asked_for(desk: SignedDesk) -> Non
 
 def rewrite(desk: SignedDesk, nonce: str, **changed: str) -> None:
     """Changes an entry and signs it with the store's key, as a program of the same user can."""
-    from toolguard_engine.stores import signing_key  # noqa: PLC0415
-    from toolguard_engine.stores.files import nonces, signing_key_file  # noqa: PLC0415
+    from toolguard_engine.stores import signed_entry, signing_key  # noqa: PLC0415
+    from toolguard_engine.stores.files import signing_key_file  # noqa: PLC0415
 
     stored = msgspec.json.decode(desk.store.path.read_bytes())
     own = signing_key_file.load(desk.state)
     for entry in stored["entries"]:
         if entry["nonce"] == nonce:
             entry.update(changed)
-            entry["mac"] = signing_key.sign(own, nonces._proof(entry))
+            entry["mac"] = signing_key.sign(own, signed_entry._proof(entry))
     desk.store.path.write_bytes(msgspec.json.encode(stored))
 
 
@@ -437,7 +437,7 @@ def test_a_damaged_file_of_signatures_is_no_signature(desk: SignedDesk) -> None:
 
 def test_signatures_survive_a_version_that_does_not_know_them(desk: SignedDesk) -> None:
     """An earlier version rewrites the file with the members that it knows, and keeps the others."""
-    from toolguard_engine.stores.files import nonces  # noqa: PLC0415
+    from toolguard_engine.stores import signed_entry  # noqa: PLC0415
 
     entry = desk.held()
     desk.approve(entry, desk.signed(entry))
@@ -448,7 +448,7 @@ def test_signatures_survive_a_version_that_does_not_know_them(desk: SignedDesk) 
     (raw,) = msgspec.json.decode(desk.store.path.read_bytes())["entries"]
     known = msgspec.to_builtins(msgspec.convert(raw, older))
     rewritten = {**known, **{name: value for name, value in raw.items() if name not in known}}
-    assert nonces._proof(rewritten) != b""
+    assert signed_entry._proof(rewritten) != b""
     assert rewritten["signatures"] == raw["signatures"]
     assert desk.code() == "allow approval.consumed"
 

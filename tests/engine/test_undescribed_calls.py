@@ -17,6 +17,10 @@ GUARD = Guard(Config(), {}, Host("/home/u", "/home/u/.openclaw"), BOOK)
 
 STOPS = r"""
 bank__make_transfer {"to_iban": "DE02120300000000202051", "amount": 900, "currency": "EUR"}
+wallet__transfer {"to": "0xabc", "value": "1.0"}
+solana_wallet__send_sol {"recipient": "abc", "lamports": 1}
+shop__complete_checkout {"cart_id": "1"}
+filesystem__move_file {"source": "/home/u/Pictures/2021.jpg", "destination": "/tmp/x"}
 schedule_transaction {"recipient": "GB33BUKB20201555555555", "amount": 50, "recurring": true}
 stripe__create_refund {"charge": "ch_1", "amount": 5000}
 wallet__send_crypto {"address": "bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq", "amount": "0.4"}
@@ -75,6 +79,9 @@ slack__remove_user_from_workspace {"user": "U7"}
 """
 PASSES = r"""
 brave_search {"query": "drop table tennis"}
+wallet__get_balance {"address": "0xabc"}
+filesystem__move_file {"source": "/home/u/w/a.txt", "destination": "/tmp/x"}
+filesystem__move_file {"source": "/home/u/Pictures/a.jpg", "destination": "/home/u/Pictures/2021/a.jpg"}
 brave_web_search {"query": "delete from orders meaning in sql"}
 tavily__search {"query": "rm -rf / explained"}
 context7__get_library_docs {"query": "truncate table", "topic": "how to drop database in postgres"}

@@ -105,6 +105,11 @@ class FleetDatabase:
             owner.execute("SELECT fleet.admit(%s)", (made.id,))
         return made
 
+    def connect_again(self) -> None:
+        """After the server was stopped."""
+        self._superuser.close()
+        self._superuser = psycopg.connect(self.server.dsn(), autocommit=True)
+
     def close(self) -> None:
         for connection in self._open:
             connection.close()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from fleet_database import FleetDatabase
 from fleet_desk import Approver, FleetDesk, wait_until
@@ -16,7 +18,7 @@ from toolguard_engine.approvals.ledger import Decision, RefusedError
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.fleet import fleet_identity
-from toolguard_engine.stores.fleet.courier_link import FleetAwayError
+from toolguard_engine.stores.fleet.courier_link import FleetAwayError, FleetRefusedError
 from toolguard_engine.stores.locked import StoreError
 
 CHAT = Decision("anna", "chat", "not now")
@@ -243,8 +245,41 @@ def test_a_gateway_that_has_not_joined_says_so(desk: FleetDesk) -> None:
 def test_a_revoked_gateway_gets_no_answer(desk: FleetDesk, database: FleetDatabase) -> None:
     desk.present()
     database.owner().execute("SELECT fleet.revoke_gateway(%s)", (desk.gateway.id,))
-    with pytest.raises(FleetAwayError, match="revoked"):
+    with pytest.raises(FleetRefusedError, match="revoked"):
         desk.present()
+
+
+def test_a_revoked_gateway_is_not_approved_here_either(database: FleetDatabase, tmp_path: Path, room: SshRoom) -> None:
+    desk = FleetDesk(database, tmp_path / "gateway", room, when_away="local")
+    try:
+        desk.present()
+        database.owner().execute("SELECT fleet.revoke_gateway(%s)", (desk.gateway.id,))
+        with pytest.raises(FleetRefusedError, match="revoked"):
+            desk.present()
+    finally:
+        desk.close()
+
+
+def test_a_server_whose_clock_is_wrong_lengthens_no_approval(desk: FleetDesk, anna: Approver) -> None:
+    held = desk.present().entry
+    anna.approve(held.nonce, until=held.created - 3_600)
+    wait_until(lambda: desk.client.switch.status.is_connected)
+    desk.client.switch.take(structs.replace(desk.client.switch.status, skew=-1e9))
+    assert desk.present().outcome == "expired"
+
+
+@pytest.mark.parametrize("skew", [-600.0, 600.0])
+def test_a_clock_that_is_ten_minutes_wrong_changes_nothing(
+    desk: FleetDesk, anna: Approver, monkeypatch: pytest.MonkeyPatch, skew: float
+) -> None:
+    """The clock of the gateway; the person's and the server's are right."""
+    held = desk.present().entry
+    wait_until(lambda: desk.client.switch.status.is_connected)
+    anna.approve(held.nonce, until=held.created + 120)
+    now = time.time() + skew
+    monkeypatch.setattr(desk.client.switch, "take", lambda status: None)  # noqa: ARG005
+    desk.client.switch._status = structs.replace(desk.client.switch.status, skew=-skew)
+    assert desk.calls.present(desk.request(), now).outcome == "used"
 
 
 def test_the_kill_switch_of_the_team_stays_without_contact(desk: FleetDesk, database: FleetDatabase) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from engine_talk import PATIENT, ProcessTalk
@@ -48,7 +49,15 @@ class EngineInFleet:
 
     def send(self, tool: str, **params: Any) -> int:
         self.question += 1
-        self.talk.send(id=self.question, type="judge", tool=tool, params=params, callId=f"c{self.question}", run=f"r{self.question}", **PLACE)
+        self.talk.send(
+            id=self.question,
+            type="judge",
+            tool=tool,
+            params=params,
+            callId=f"c{self.question}",
+            run=f"r{self.question}",
+            **PLACE,
+        )
         return self.question
 
     def verdict(self) -> dict[str, Any]:
@@ -95,6 +104,14 @@ def engine(database: FleetDatabase, room: SshRoom, tmp_path: Path, state: Path) 
     made.talk.kill()
 
 
+def signal_all(server: TemporaryPostgres, how: signal.Signals) -> None:
+    """The server and its processes: each leads a group of its own."""
+    whole = psutil.Process(server.pid)
+    for process in (whole, *whole.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            process.send_signal(how)
+
+
 def until_held(engine: EngineInFleet) -> dict[str, Any]:
     """The first verdict of a database that answers."""
     return dict(wait_until(lambda: answer if (answer := engine.held())["code"] == "approval.pending" else None))
@@ -131,7 +148,7 @@ def test_an_approval_elsewhere_wakes_the_agent_and_the_call_runs_once(
 
 def test_a_frozen_server_blocks_what_asks_and_nothing_else(engine: EngineInFleet, server: TemporaryPostgres) -> None:
     nonce = until_held(engine)["nonce"]
-    os.killpg(server.pid, signal.SIGSTOP)
+    signal_all(server, signal.SIGSTOP)
     try:
         for _ in range(3):
             asked = engine.send("deploy", command="ls build")
@@ -141,21 +158,20 @@ def test_a_frozen_server_blocks_what_asks_and_nothing_else(engine: EngineInFleet
             assert {answer["decision"] for answer in answers[:5]} == {"allow"}
             assert (answers[5]["decision"], answers[5]["code"]) == ("block", "approval.away")
     finally:
-        os.killpg(server.pid, signal.SIGCONT)
+        signal_all(server, signal.SIGCONT)
     assert until_held(engine)["nonce"] == nonce
 
 
 def test_a_server_that_is_killed_and_started_again(
     engine: EngineInFleet, server: TemporaryPostgres, database: FleetDatabase, room: SshRoom
 ) -> None:
-    anna = Approver(database, room, "anna")
     nonce = until_held(engine)["nonce"]
     server.stop(signal.SIGQUIT)
     assert engine.held()["code"] == "approval.away"
     server.start()
     assert until_held(engine)["nonce"] == nonce
-    anna = Approver(database, room, "bert")
-    anna.approve(nonce)
+    database.connect_again()
+    Approver(database, room, "anna").approve(nonce)
     assert wait_until(lambda: engine.held()["code"] == "approval.consumed")
 
 
@@ -204,4 +220,3 @@ def test_while_the_database_is_away_calls_can_be_approved_here(
         assert alone.held()["code"] == "approval.consumed"
     finally:
         alone.talk.kill()
-

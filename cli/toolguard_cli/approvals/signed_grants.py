@@ -12,7 +12,5 @@ from toolguard_engine.stores import open as stores
 
 def counting(places: Places, config: Config, grants: Iterable[Grant]) -> list[Grant]:
     """Those that an allowed signer has signed; all of them where no signers are named. Raises `StoreError`."""
-    if not config.approval.is_signed:
-        return list(grants)
-    signers = stores.signers(places.state_dir, config.approval.signers, config.approval.revoked_signers)
-    return [grant for grant in grants if signers.allows(grant)]
+    signers = stores.grant_signers(places.state_dir, config)
+    return [grant for grant in grants if signers is None or signers.allows(grant)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,7 @@ from toolguard_cli.commands.command_options import Key, Nonce, Reason, Yes, comm
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import approve_call
 from toolguard_cli.person import require_human
+from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import confirm as asking
 from toolguard_cli.terminal.result import Line, Result
@@ -24,6 +25,9 @@ from toolguard_engine.wording import printable
 if TYPE_CHECKING:
     from toolguard_cli.operations.sign_approval import Signing
     from toolguard_engine.approvals.grant_matching import Grant
+
+LOCAL_NONCE = 8
+"""The length of nonces on this machine; those of a fleet are longer."""
 
 app = command_app()
 
@@ -65,6 +69,11 @@ def run(  # noqa: PLR0913 - the options of a command line
             yes = False  # it says yes to a call that was named: another one may wait by now
             nonce = only_waiting.choose(places, ledger.entries(), "approve", as_json=as_json)
         shown = held_calls.find(ledger.entries(), nonce, time.time(), "pending")  # from here on, the whole nonce counts
+        if config.fleet.enabled and len(shown.nonce) > LOCAL_NONCE:
+            if lasts:
+                raise UserError("in a fleet a call is approved once", f"toolguard approve {shown.nonce} without --for")
+            answers = _fleet_answers(yes=yes, unseen=unseen, key=key, reason=reason, as_json=as_json)
+            return _in_fleet(places, shown.nonce, answers)
         if not (shown.whole or unseen):
             raise RefusedError("unseen", shown)
         always = _always(shown, lasts) if lasts else ""
@@ -81,6 +90,20 @@ def run(  # noqa: PLR0913 - the options of a command line
         Line("next", f"the agent is resumed; until the call has run, toolguard deny {entry.nonce} withdraws the approval"),
     )
     return Result("approve", held_calls.public(entry, time.time()), lines)
+
+
+def _fleet_answers(**given: Any) -> Any:
+    from toolguard_cli.commands.fleet_approve import FleetAnswers  # noqa: PLC0415 - only in a fleet
+
+    return FleetAnswers(**given)
+
+
+def _in_fleet(places: Places, nonce: str, answers: Any) -> Result:
+    """A held call of the fleet's database is approved with the login and the signature of the person."""
+    from toolguard_cli.commands import fleet_approve  # noqa: PLC0415 - only in a fleet
+    from toolguard_engine.stores.fleet import fleet_identity  # noqa: PLC0415 - as above
+
+    return fleet_approve.approve(places, nonce, answers, gateway=fleet_identity.load(places.state_dir).id)
 
 
 def _signing(places: Places, config: Config, key: str) -> Signing | None:

@@ -10,7 +10,7 @@ import typer
 from toolguard_cli.commands.command_options import command, command_app, examples
 from toolguard_cli.commands.fleet_commands import Dsn
 from toolguard_cli.fleet import fleet_session, team_policy
-from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.fleet.own_settings import fleet_settings
 from toolguard_cli.person import require_human
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
@@ -128,7 +128,7 @@ def show(
 
 def _here(places: Places) -> list[Line]:
     """What counts on this machine, if it is a gateway of the fleet."""
-    if not gateway_stores.settings(places).fleet.enabled:
+    if not fleet_settings(places).enabled:
         return []
     try:
         kept = team_policy.kept_here(places)

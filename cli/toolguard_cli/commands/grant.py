@@ -107,7 +107,7 @@ def run(places: Places, request: GrantRequest, *, yes: bool, dry_run: bool, key:
 
 def _signing(places: Places, key: str) -> Signing | None:
     config = gateway_stores.settings(places)
-    if not (config.approval.is_signed or key):
+    if not (config.approval.is_signed or config.fleet.enabled or key):
         return None
     from toolguard_cli.operations import sign_approval  # noqa: PLC0415 - only where grants are signed
 

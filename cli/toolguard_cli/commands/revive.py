@@ -12,12 +12,16 @@ from toolguard_cli.commands.command_options import MissedNonce, Reason, Yes, com
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import missed_calls
 from toolguard_cli.person import require_human
+from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import confirm as asking
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.stores import open as stores
 from toolguard_engine.wording import printable
+
+LOCAL_NONCE = 8
+"""The length of nonces on this machine; those of a fleet are longer."""
 
 app = command_app()
 
@@ -43,6 +47,8 @@ def run(
         config, decision = gateway_stores.settings(places), gateway_stores.decision(reason)
         ledger = gateway_stores.nonces(places, config)
         shown = held_calls.find(ledger.entries(), nonce, time.time(), "expired")
+        if config.fleet.enabled and len(shown.nonce) > LOCAL_NONCE:
+            return _in_fleet(places, shown.nonce, reason, approve=approve)
         if not approve:
             entry, message = missed_calls.revive(ledger, shown.nonce, decision)
         elif _agreed(caller, shown, yes=yes, as_json=as_json):
@@ -51,6 +57,17 @@ def run(
             return Result("revive", {"nonce": shown.nonce}, (Line("info", f"{shown.nonce} was not revived"),), 1)
     lines = (Line("ok", message), Line("info", printable.plain(entry.shown)), _woken(places))
     return Result("revive", held_calls.public(entry, time.time()), lines)
+
+
+def _in_fleet(places: Places, nonce: str, reason: str, *, approve: bool) -> Result:
+    """A call of the fleet's database is revived with the person's own login."""
+    from toolguard_cli.commands import fleet_revive  # noqa: PLC0415 - only in a fleet
+    from toolguard_engine.stores.fleet import fleet_identity  # noqa: PLC0415 - as above
+
+    if approve:
+        fix = f"toolguard revive {nonce}, then toolguard approve when the agent has made the call again"
+        raise UserError(f"{nonce} cannot be revived and approved at once: a signature names the new nonce", fix)
+    return fleet_revive.revive(places, nonce, reason, gateway=fleet_identity.load(places.state_dir).id)
 
 
 def _agreed(caller: require_human.Caller, shown: HeldCall, *, yes: bool, as_json: bool) -> bool:

@@ -48,6 +48,7 @@ def run(places: Places) -> Result:
     weaker = accepted_view.look(places)
     lines = [
         *_stopped(held),
+        *_fleet(places, config),
         *overview.first_lines(held),
         *_invalid(wrong),
         *accepted_view.lines(weaker, places),
@@ -71,6 +72,7 @@ def run(places: Places) -> Result:
         "log": {"path": str(log), "recent": entries[-5:]},
         "held": overview.data(held),
         "killSwitch": set_kill_switch.public(held.thrown),
+        "fleet": _fleet_data(places, config),
         "weakened": accepted_view.data(weaker),
         "budgets": [budgets.data(each, config) for each in budgets.worth_a_look(held.standings or [], config)],
         **usage_lines.data(used),
@@ -93,6 +95,22 @@ def _stopped(held: overview.StatusOverview) -> list[Line]:
         Line("warn", f"{set_kill_switch.IS_ON}: {set_kill_switch.words(held.thrown)}"),
         Line("next", f"{set_kill_switch.OFF} lets them run again"),
     ]
+
+
+def _fleet(places: Places, config: Config) -> list[Line]:
+    if not config.fleet.enabled:
+        return []
+    from toolguard_cli.status import fleet_lines  # noqa: PLC0415 - nothing of the fleet is loaded without one
+
+    return fleet_lines.lines(places, config.fleet)
+
+
+def _fleet_data(places: Places, config: Config) -> dict[str, Any] | None:
+    if not config.fleet.enabled:
+        return None
+    from toolguard_cli.status import fleet_lines  # noqa: PLC0415 - as above
+
+    return fleet_lines.data(places, config.fleet)
 
 
 def _invalid(why: str) -> list[Line]:

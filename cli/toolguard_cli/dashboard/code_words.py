@@ -41,6 +41,8 @@ _WORDS = {
     "malformed.missing-parameter": "A parameter that the tool requires is missing.",
     "malformed.unknown-tool": "The agent called a tool that does not exist.",
     "malformed.validation": "The arguments do not have the form that the tool takes.",
+    "fleet.policy": "The fleet's signed policy came into force, or was refused.",
+    "policy.refused": "The fleet's policy cannot be verified, so nothing can be approved.",
     "rubric": "The risk of the call is above the threshold.",
     "rule.self-protection": "The call would change or disable the guard.",
     "rule.self-protection.possible": "The call might change or disable the guard.",

@@ -21,6 +21,7 @@ from toolguard_engine.metrics.database import MetricsError
 from toolguard_engine.metrics.result_types import Known
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.ports import HeldCallStore
+from toolguard_engine.stores.state_files import FLEET_NEWS
 from toolguard_engine.wording import printable
 
 MAX_GATEWAYS = 50
@@ -41,7 +42,7 @@ class WatchedGateway:
 
     def ledger(self) -> HeldCallStore:
         """Its held calls. Raises `UserError`."""
-        if self.known is None or not _is_path(self.known.nonces):
+        if self.known is None or not _is_path(self.known.nonces) or self.known.nonces.endswith(f"/{FLEET_NEWS}"):
             return gateway_stores.nonces(self.places)
         return stores.held_calls(self.places.state_dir, Path(self.known.nonces))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from toolguard_cli.fleet.fleet_session import user_errors
+from toolguard_cli.fleet.own_settings import fleet_settings
 from toolguard_cli.operations import set_setting
 from toolguard_cli.operations.change_setting import ChangeOptions
 from toolguard_cli.system.errors import UserError
@@ -17,7 +18,7 @@ from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine import __version__
 from toolguard_engine.config.fleet_settings import has_password
 from toolguard_engine.stores import atomic
-from toolguard_engine.stores.fleet import fleet_identity
+from toolguard_engine.stores.fleet import fleet_identity, trust_root
 from toolguard_engine.stores.fleet.fleet_identity import FleetIdentity, NotJoinedError
 from toolguard_engine.wording import printable
 
@@ -42,8 +43,18 @@ def join(places: Places, dsn: str, team: str, *, anew: bool) -> Result:
     lines = [Line("ok", f"{identity.id} joined the team {team}; fingerprint {shown}"), *change.lines]
     if state == "new":
         lines.append(Line("next", f"an admin lets it take part: toolguard fleet admit {identity.id}"))
+    lines += _trust_lines(places)
     data = {"gateway": identity.id, "team": team, "state": state, "fingerprint": shown}
     return Result("fleet join", data, tuple(lines), change.exit_code)
+
+
+def _trust_lines(places: Places) -> list[Line]:
+    """Whether this machine's list of signers can be trusted; for the user that runs the command, as the gateway should."""
+    config = fleet_settings(places)
+    problem = trust_root.problem(Path(config.trust), may_be_writable=config.trust_writable)
+    if not problem:
+        return []
+    return [Line("warn", printable.plain(f"held calls will be blocked: {problem}")), Line("next", "toolguard doctor")]
 
 
 def _identity(state_dir: Path, team: str, *, anew: bool) -> FleetIdentity:

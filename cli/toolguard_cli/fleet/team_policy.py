@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.fleet.own_settings import fleet_settings
 from toolguard_cli.policy import rule_view
 from toolguard_cli.system import ssh_signing
 from toolguard_cli.system.errors import UserError
@@ -16,9 +16,9 @@ from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.layers import rule_examples
 from toolguard_engine.stores import toml_file
-from toolguard_engine.stores.fleet import fleet_policy, policy_signer
-from toolguard_engine.stores.fleet.fleet_policy import ALL_TEAMS, NAMESPACE, FleetPolicy
+from toolguard_engine.stores.fleet import policy_form, policy_signer
 from toolguard_engine.stores.fleet.last_good_policy import LastGoodPolicy, PolicyRefusedError, SignedPolicy
+from toolguard_engine.stores.fleet.policy_form import ALL_TEAMS, NAMESPACE, FleetPolicy
 from toolguard_engine.stores.fleet.trust_root import ALLOWED
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ssh_keygen import InvalidSignatureError
@@ -52,17 +52,17 @@ def read(path: Path) -> FleetPolicy:
         raise UserError(printable.plain(str(error))) from error
     if not text:
         raise UserError(f"there is no policy in {printable.plain(str(path))}", "toolguard fleet policy check FILE names it")
-    return fleet_policy.parse(text, path, rule_examples.speaks)
+    return policy_form.parse(text, path, rule_examples.speaks)
 
 
 def trust_of(places: Places, given: Path | None) -> Path:
     """The folder with the allowed signers: given, or that of this gateway."""
-    return given.absolute() if given else Path(gateway_stores.settings(places).fleet.trust)
+    return given.absolute() if given else Path(fleet_settings(places).trust)
 
 
 def team_of(places: Places, given: str) -> str:
     """Raises `UserError`."""
-    if team := given or gateway_stores.settings(places).fleet.team:
+    if team := given or fleet_settings(places).team:
         return team
     raise UserError(NO_TEAM, f"--team NAME names it; --team '{ALL_TEAMS}' is the whole fleet")
 
@@ -116,7 +116,7 @@ def diff(before: str, after: str, names: tuple[str, str]) -> list[str]:
 
 def kept_here(places: Places) -> SignedPolicy | None:
     """What is in force on this gateway. Raises `UserError` for one that does not count."""
-    config = gateway_stores.settings(places).fleet
+    config = fleet_settings(places)
     if not config.enabled:
         return None
     try:

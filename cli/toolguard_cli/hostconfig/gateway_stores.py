@@ -12,6 +12,8 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -28,12 +30,15 @@ from toolguard_engine.stores.ports import HeldCallStore
 from toolguard_engine.wording import printable
 
 ENTRY = ("plugins", "entries", PLUGIN_ID, "config")
-NEEDED = ("approvalWindowMs", "pendingTimeoutMs", "storePath")
+NEEDED = ("approvalWindowMs", "fleet", "pendingTimeoutMs", "storePath")
 SIGNERS = ("signers", "revokedSigners")
 """The same, under `approval`."""
 
 MAX_BYTES = 20 * 1024 * 1024
 COMPOSED = (b"$include", b"${")
+FLEET_SECONDS = 5.0
+"""Within which the fleet's database answers a command."""
+
 _USUAL_FIX = "check that it exists, its owner, its mode and the space on its disk"
 _DAMAGED_FIX = "toolguard doctor --fix"
 
@@ -92,6 +97,8 @@ def _config(places: Places) -> Any:
 def nonces(places: Places, config: Config | None = None) -> HeldCallStore:
     """The held calls. Raises `UserError`."""
     known = config or settings(places)
+    if known.fleet.enabled:
+        return fleet_calls(places.state_dir, known)
     if not isinstance(known.store_path, str):
         return stores.held_calls(places.state_dir)
     from toolguard_engine.config import conflicts  # noqa: PLC0415 - as below
@@ -99,6 +106,17 @@ def nonces(places: Places, config: Config | None = None) -> HeldCallStore:
 
     named = conflicts.store_path(known)
     return stores.held_calls(places.state_dir, call_log.resolve(named, places.state_dir) if named else None)
+
+
+def fleet_calls(state_dir: Path, config: Config) -> HeldCallStore:
+    """The held calls of a gateway in a fleet, asked for as that gateway. Raises `UserError` without the extra."""
+    if find_spec("psycopg") is None:
+        raise UserError("psycopg is not installed, which the fleet needs", "pip install 'openclaw-toolguard[fleet]'")
+    from toolguard_engine.stores.fleet import fleet_identity  # noqa: PLC0415 - only in a fleet
+    from toolguard_fleet.direct_link import DirectLink  # noqa: PLC0415 - as above
+
+    link = DirectLink(config.fleet.dsn, lambda: fleet_identity.load(state_dir))
+    return stores.fleet_calls(state_dir, config.fleet, config.approval_window_ms / 1000, FLEET_SECONDS, link)
 
 
 def decision(why: str, where: str = "cli") -> Decision:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
+from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.notify.apprise_target import AppriseTarget
 from toolguard_cli.notify.command_target import CommandTarget
 from toolguard_cli.notify.delivery import Sender
@@ -152,8 +153,10 @@ class _Notifier:
         return EventSource(self._settings.state_dir, self._config, self._calls(), self._outbox)
 
     def _calls(self) -> HeldCallStore:
-        named = conflicts.store_path(self._settings.config)
         state = self._settings.state_dir
+        if self._settings.config.fleet.enabled:
+            return gateway_stores.fleet_calls(state, self._settings.config)
+        named = conflicts.store_path(self._settings.config)
         return stores.held_calls(state, call_log.resolve(named, state) if named else None)
 
     def _worker(self, name: str, target: NotifyTarget) -> TargetWorker:

@@ -62,9 +62,8 @@ class Signing:
 
 def of(places: Places, config: Config, key: str = "") -> Signing | None:
     """None where the settings name no signers. Raises `UserError` for a key that nothing would be signed with."""
-    approval = config.approval
-    if approval.is_signed:
-        return Signing(stores.signers(places.state_dir, approval.signers, approval.revoked_signers), key)
+    if signers := stores.grant_signers(places.state_dir, config):
+        return Signing(signers, key)
     if key:
         fix = "omit --key, or set approval.signers to a file with allowed signers"
         raise UserError("approvals are not signed here", fix)

@@ -142,10 +142,11 @@ def load(places: Places) -> Judging:
     with gateway_stores.user_errors():
         given = signed_grants.counting(places, gateway_stores.settings(places), policies.active(time.time()))
         own = stores.user_rules(places.state_dir).rules()
+        of_fleet = stores.fleet_rules(places.state_dir, config.fleet)
     policy = str(policies.path) if policies.path.exists() else ""
     mode, threshold = config.active_mode, config.escalation_threshold
     basis = Basis(config_path, policy, mode, threshold, _ids(own), len(given))
-    book = packs.load().without(config.rules_off).plus(own)
+    book = packs.load().without(config.rules_off).plus((*own, *of_fleet))
     return Judging(config, _host(places, config), book, basis, tuple(given))
 
 

@@ -42,14 +42,18 @@ _TYPING = words("typing")
 _TYPED = words("typed_parameter")
 _HIGH_ROLES = words("high_role")
 _MOVES_MONEY = words("moves_money")
+_KEEPS_MONEY = words("keeps_money")
 _TRADED = words("traded")
 _INSTRUMENT = words("payment_instrument")
 _LOGIN = words("login_parameter")
 _ACCOUNT = words("account")
-_ENTERED = frozenset(
-    ("checkout", "create", "book", "booking", "confirm", "place", "reserve", "reservation", "order", "submit", "complete")
-)
-_ALTERED = frozenset(("update", "change", "set", "modify", "edit", "patch"))
+_ENTERED = words("enters")
+_ALTERED = words("alters")
+_PASSWORD_KEEPERS = words("keeps_passwords")
+_REVEALING = tuple(words("revealing_parameter"))
+_AUTOMATIC = words("automatic_text")
+_TRASHES = words("trash_folder")
+_DELETING = words("deleting_parameter")
 _MAIL_RULE = words("mail_rule")
 
 _KEYS = frozenset(("keys", "keystrokes", "text", "input", "command", "line", "to"))
@@ -116,13 +120,8 @@ def flags(name: NameMeaning, params: Params) -> Iterator[str]:
         yield "forwards"
 
 
-_PASSWORD_KEEPERS = words("keeps_secrets") | {"lastpass", "dashlane", "keepass", "1password"}
-_REVEALING = ("reveal", "unmask", "show_password", "include_password", "decrypt", "with_decryption")
-_AUTOMATIC = frozenset(("vacation", "responder", "autoreply", "auto", "reply", "signature"))
 _PAYMENT_TEXT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}\b|\b(?:bc1|0x)[a-zA-Z0-9]{30,60}\b")
 """An account number or a wallet."""
-
-_TRASHES = frozenset(("trash", "deleteditems", "deleted", "bin", "archive"))
 
 
 def _hides(params: Params) -> bool:
@@ -137,13 +136,12 @@ def _hides(params: Params) -> bool:
     return False
 
 
-_DELETING = frozenset(("delete", "shoulddelete", "skipinbox", "permanentdelete", "stopprocessing"))
-
-
 def _pays(name: NameMeaning, keys: set[str]) -> bool:
     has_amount = not keys.isdisjoint(_AMOUNT)
     if has_amount and name.words.isdisjoint(_UNPAID):
         return not keys.isdisjoint(_PAYEE) or not name.words.isdisjoint(_MOVES_MONEY)
+    if not (name.whole.isdisjoint(_KEEPS_MONEY) or name.words.isdisjoint(_MOVES_MONEY) or keys.isdisjoint(_PAYEE)):
+        return True
     if not keys.isdisjoint(_TRADED) and "symbol" in keys:
         return True
     return not name.words.isdisjoint(_ENTERED) and not keys.isdisjoint(_INSTRUMENT)

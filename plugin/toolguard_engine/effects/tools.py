@@ -524,8 +524,10 @@ def _paths_of(name: NameMeaning, params: Params, where: Where) -> Acts:
         return ()
     kind = "mcp-write" if name.action in _WRITES else "mcp-read"
     flags = _DELETES if name.action in ("destroy", "take-away") else _NONE
-    paths = dict.fromkeys(path for path in path_texts(params) if _is_path(path))
-    return tuple(_file(kind, path, where, flags) for path in islice(paths, MAX_PATHS))
+    paths = tuple(islice(dict.fromkeys(path for path in path_texts(params) if _is_path(path)), MAX_PATHS))
+    if "move" in name.words and len(paths) > 1 and place(paths[-1], where) in ("temp", "null"):
+        return tuple(_file(kind, path, where, _DELETES if path != paths[-1] else flags) for path in paths)
+    return tuple(_file(kind, path, where, flags) for path in paths)
 
 
 def _is_path(text: str) -> bool:

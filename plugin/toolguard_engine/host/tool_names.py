@@ -146,6 +146,7 @@ _COMPOUNDS: tuple[tuple[frozenset[str], frozenset[str], ToolAction], ...] = (
     (words("promote elevate impersonate"), words("user member account role customer"), "let-in"),
     (words("authorize approve connect trust pair"), words("app application oauth device devices login client"), "let-in"),
     (words("create issue send buy"), words("gift giftcard voucher"), "pay"),
+    (words("complete finalize confirm"), words("checkout purchase"), "pay"),
     (
         words("approve pay settle release reimburse run"),
         words("invoice invoices expense expenses payroll reimbursement escrow"),

@@ -45,8 +45,8 @@ class Settled:
 
 
 class Approvals:
-    """Settles holds. `clock`: seconds since 1970. Other threads than that of the loop may call all but `is_decided`, one at
-    a time."""
+    """Settles holds. `grant_signers`: by default `signers`. `clock`: seconds since 1970. Other threads than that of the loop
+    may call all but `is_decided`, one at a time."""
 
     def __init__(
         self,
@@ -54,8 +54,10 @@ class Approvals:
         policies: GrantSource,
         clock: Callable[[], float],
         signers: SignedApprovals | None = None,
+        grant_signers: SignedApprovals | None = None,
     ) -> None:
         self._signers = signers
+        self._grant_signers = grant_signers or signers
         self._nonces = nonces
         self._policies = policies
         self._clock = clock
@@ -132,7 +134,7 @@ class Approvals:
         """The first grant that covers this call and, where the settings name signers, is signed by one of them."""
         granted = list(self._policies.active(now))
         while grant := grants.covering(call, granted, now):
-            if self._signers is None or self._signers.allows(grant):
+            if self._grant_signers is None or self._grant_signers.allows(grant):
                 return grant
             granted.remove(grant)
         return None

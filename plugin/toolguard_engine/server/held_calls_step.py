@@ -41,13 +41,13 @@ class HeldCalls:
         state_dir = Path(hello.state_dir)
         self.close()
         approval, is_fleet = config.approval, config.fleet.enabled
-        is_signed = approval.is_signed and not is_fleet
-        signers = stores.signers(state_dir, approval.signers, approval.revoked_signers) if is_signed else None
+        grant_signers = stores.grant_signers(state_dir, config)
+        signers = None if is_fleet else grant_signers
         nonces = self._store(hello, config, state_dir, signers)
         self.path = nonces.path
         wake, native = approval.wake, approval.mode == "native" and not is_fleet
         self._wakes = Wakes(nonces, self._clock.time, self._queue, self._output.send_all, wake=wake, native=native)
-        return Approvals(nonces, stores.grants(state_dir), self._clock.time, signers)
+        return Approvals(nonces, stores.grants(state_dir), self._clock.time, signers, grant_signers)
 
     def _store(
         self, hello: messages.Hello, config: Config, state_dir: Path, signers: ApprovalSigners | None

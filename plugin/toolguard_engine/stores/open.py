@@ -12,9 +12,12 @@ from toolguard_engine.stores import system_calls
 
 if TYPE_CHECKING:
     from toolguard_engine.config.fleet_settings import FleetConfig
+    from toolguard_engine.config.settings import Config
+    from toolguard_engine.rules.rule_form import Rule
     from toolguard_engine.stores import ports
     from toolguard_engine.stores.approval_signers import ApprovalSigners
     from toolguard_engine.stores.fleet.fleet_client import FleetClient
+    from toolguard_engine.stores.fleet.fleet_held_calls import Link
 
 
 def load_all() -> None:
@@ -60,12 +63,32 @@ def signers(state_dir: Path, allowed: str, revoked: str = "") -> ApprovalSigners
     return ApprovalSigners(state_dir, SignerFiles(Path(allowed), Path(revoked) if revoked else None))
 
 
+def grant_signers(state_dir: Path, config: Config) -> ApprovalSigners | None:
+    """Who may sign grants: in a fleet the signers that the machine trusts, unless `approval.signers` names others. None
+    where grants need no signature."""
+    if config.approval.is_signed:
+        return signers(state_dir, config.approval.signers, config.approval.revoked_signers)
+    if not config.fleet.enabled:
+        return None
+    from toolguard_engine.stores.approval_signers import ApprovalSigners
+    from toolguard_engine.stores.fleet import fleet_proof
+
+    return ApprovalSigners(state_dir, fleet_proof.signer_files(Path(config.fleet.trust)))
+
+
 def fleet(state_dir: Path, gateway: str, config: FleetConfig, window: float, metrics_path: str = "") -> FleetClient:
     """The held calls of a gateway in a fleet, and the fleet's kill switch, for engines. `window`: for how many seconds an
     approval counts."""
     from toolguard_engine.stores.fleet.fleet_client import FleetClient
 
     return FleetClient(state_dir, gateway, config, window, metrics_path)
+
+
+def fleet_calls(state_dir: Path, config: FleetConfig, window: float, seconds: float, link: Link) -> ports.HeldCallStore:
+    """The held calls of a gateway in a fleet, for other processes than its engine. `link`: how the database is asked."""
+    from toolguard_engine.stores.fleet.fleet_client import calls_of
+
+    return calls_of(state_dir, config, window, seconds, link)
 
 
 def grants(state_dir: Path) -> ports.GrantStore:
@@ -97,6 +120,16 @@ def user_policy(state_dir: Path, fleet: FleetConfig | None = None) -> ports.User
     from toolguard_engine.stores.fleet.last_good_policy import LastGoodPolicy
 
     return FleetRules(own, LastGoodPolicy(state_dir, fleet.team, Path(fleet.trust)))
+
+
+def fleet_rules(state_dir: Path, fleet: FleetConfig) -> tuple[Rule, ...]:
+    """Those of the team's policy that is in force here. Raises `StoreError` if it cannot be verified."""
+    if not fleet.enabled:
+        return ()
+    from toolguard_engine.stores.fleet.last_good_policy import LastGoodPolicy
+
+    found = LastGoodPolicy(state_dir, fleet.team, Path(fleet.trust)).load()
+    return found.policy.rules if found else ()
 
 
 def audit_log(state_dir: Path) -> ports.AuditLogStore:

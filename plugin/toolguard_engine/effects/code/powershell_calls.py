@@ -93,7 +93,9 @@ def _two(act: Act) -> Act:
 
 def _run(run: ScriptRun, args: list[Value], base: Value) -> Value:
     value = calls.option(args, "command")
-    value = run.names.get(PIPED, at(args, 0)) if value is None and not args else at(args, 0) if value is None else value
+    operands = [arg for arg in args if not isinstance(arg, dict)]
+    if value is None:
+        value = operands[0] if operands else run.names.get(PIPED, NOTHING)
     return calls.evaluating(run, [value], base)
 
 

@@ -178,7 +178,12 @@ class CallReader(TokenReader):
             and not (at < end and tokens[at].text in ASSIGNING)
         ):
             value = self._without_arguments(value, base)
-        return value, at
+        return (self._part(value, base) if named else value), at
+
+    def _part(self, value: Value, base: Value) -> Value:
+        """PowerShell: `$response.Content` is from where `$response` is from."""
+        is_member = isinstance(value, Library) and value.name[:1] == "."
+        return Unknown(sources=sources(base)) if is_member and self.run.syntax is POWERSHELL and sources(base) else value
 
     def _without_arguments(self, value: Library, base: Value) -> Value:
         run = self.run

@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterable, Iterator
 
 from toolguard_engine.effects import key_owners, program_catalogue
+from toolguard_engine.effects.programs import instruction_files
 from toolguard_engine.effects.programs.code_text import methods
-from toolguard_engine.effects.programs.interpreters import DECODERS, FETCHERS, hidden_text
+from toolguard_engine.effects.programs.interpreters import DECODERS, FETCHERS, hidden_text, language
 from toolguard_engine.effects.programs.web_programs import data_flags, host_flags, target
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.shell.places import Where, place
@@ -28,6 +29,8 @@ _KEEPERS = program_catalogue.programs("output_keeper")
 _RESOLVERS = program_catalogue.programs("name_resolver")
 _ENCODERS = program_catalogue.programs("encoder")
 _MAKERS = program_catalogue.programs("data_maker")
+_UNPACKERS = program_catalogue.programs("archive_unpacker")
+_PUBLISHERS = program_catalogue.programs("text_publisher")
 _TALKERS = _CONNECTORS | {"ztcp"}
 _SOCKET = ("/dev/tcp/", "/dev/udp/")
 _COLLECTORS = program_catalogue.programs("found_file_collector")
@@ -51,6 +54,7 @@ def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterab
         yield from _downloaded_then_run(reading, found)
     if len(reading.runs) > 1:
         yield from _cloned_then_run(reading)
+        yield from _fetched_instructions(reading)
         yield from _run_from_variable(reading, found)
         yield from _pushed(reading)
     if not _PUBLISHERS.isdisjoint(names):
@@ -278,6 +282,16 @@ def _downloaded_then_run(reading: Reading, found: tuple[Effect, ...]) -> Iterato
             yield Effect("run-text", name, "", frozenset(flags), run)
 
 
+def _fetched_instructions(reading: Reading) -> Iterator[Effect]:
+    """`curl ... | make -f -`, `java -jar <(curl ...)`: what another machine sends is done by a program that is no shell."""
+    for run in reading.runs:
+        if run.given or run.stdin is not None:
+            for at in instruction_files.sources(run):
+                feed = run.stdin if at == instruction_files.STDIN else dict(run.given).get(at)
+                if at == instruction_files.STDIN or not instruction_files.file_in(run.argv[at]).strip(UNKNOWN):
+                    yield from hidden_text(run, feed, piped=False)
+
+
 def _cloned_then_run(reading: Reading) -> Iterator[Effect]:
     """`git clone URL && cd x && ./install.sh`, `make -C x install`: the clone's own scripts, run unseen."""
     folders: set[str] = set()
@@ -290,9 +304,6 @@ def _cloned_then_run(reading: Reading) -> Iterator[Effect]:
             folders.update(_entered_after(reading, run))
         elif folders and (script := _script_in(run, folders)):
             yield Effect("run-text", script, "", frozenset({"fetched", "later"}), run)
-
-
-_UNPACKERS = frozenset(["tar", "bsdtar", "gtar", "unzip", "cpio", "bsdcpio"])
 
 
 def _entered_after(reading: Reading, unpacked: ProgramRun) -> Iterator[str]:
@@ -331,10 +342,14 @@ def _downloaded_file(run: ProgramRun, got: dict[str, ProgramRun]) -> str:
     own = run.argv[0].rpartition("/")[2]
     if own in got and "/" in run.argv[0]:
         return own
+    for at in instruction_files.sources(run):
+        name = instruction_files.file_in(run.argv[at]).rpartition("/")[2]
+        if at != instruction_files.STDIN and name in got:
+            return name
     if run.name in _RUNNERS or run.name.startswith(("python", "pypy")):
         if run.name == "chmod" and not any("x" in word or "7" in word or "5" in word for word in run.argv[1:3]):
             return ""
-        for word in run.argv[1:8]:
+        for word in _run_words(run):
             name = word.rpartition("/")[2]
             if name in got:
                 return name
@@ -342,6 +357,15 @@ def _downloaded_file(run: ProgramRun, got: dict[str, ProgramRun]) -> str:
             if redirect.kind == "read" and redirect.target.rpartition("/")[2] in got and run.name in SHELLS:
                 return redirect.target.rpartition("/")[2]
     return ""
+
+
+def _run_words(run: ProgramRun) -> tuple[str, ...]:
+    """The words of which one may be a file that runs: what follows the script of an interpreter is its data."""
+    words = run.argv[1:8]
+    if not language(run.name):
+        return words
+    script = next((at for at, word in enumerate(words) if word[:1] != "-" and "." in word.rpartition("/")[2]), len(words))
+    return words[: script + 1]
 
 
 # --- remote shells --------------------------------------------------------------------------------------------------------
@@ -451,20 +475,24 @@ def _run_by_xargs(reading: Reading) -> Iterator[Effect]:
 
 
 def _pushed(reading: Reading) -> Iterator[Effect]:
-    """`git remote add x https://... && git push x --all`: a push of everything to a new address."""
-    new: dict[str, str] = {}
+    """`git remote add x https://... && git push x --all`: a push of everything to a new address, or of anything to one that
+    takes the place of another."""
+    added: dict[str, str] = {}
+    replaced: dict[str, str] = {}
     for run in reading.runs:
         words = [word for word in run.argv[1:] if word[:1] != "-"] if run.name == "git" else []
         if words[:2] in (["remote", "add"], ["remote", "set-url"]) and len(words) > 3:  # noqa: PLR2004 - a name and an address
-            new[words[2]] = words[3]
-        elif words[:1] == ["push"] and len(words) > 1 and not _WHOLE.isdisjoint(run.argv):
-            address = new.get(words[1], words[1] if "://" in words[1] else "")
-            if address and (words[1] != "origin" or "://" in words[1]):
+            (added if words[1] == "add" else replaced)[words[2]] = words[3]
+        elif words[:1] == ["push"]:
+            to = words[1] if len(words) > 1 else "origin"
+            whole = not _WHOLE.isdisjoint(run.argv)
+            new = added.get(to, "") if to != "origin" else ""
+            address = replaced.get(to) or ((new or (to if "://" in to else "")) if whole else "")
+            if address:
                 yield Effect("send", address, "remote", frozenset({"file", "upload", *target(address).flags}), run)
 
 
 _WHOLE = frozenset({"--all", "--mirror", "--branches"})
-_PUBLISHERS = frozenset({"git", "gh", "glab", "hub", "tea"})
 _TEXTS = frozenset({"commit", "tag", "notes", "issue", "pr", "mr", "gist", "release", "snippet", "comment", "api"})
 
 

@@ -353,7 +353,7 @@ def _evaluated(run: ProgramRun, _: Where) -> Iterator[Effect]:
     yield from _from_substitution(run)
     if run.name == "eval" and any(UNKNOWN in word for word in run.argv[1:]) and not run.given:
         yield Effect("run-text", "a variable", "", frozenset({"variable"}), run)
-    if run.name != "eval" and "/dev/stdin" in run.argv[1:]:
+    if run.name != "eval" and (not run.argv[1:] or not {"-", "/dev/stdin"}.isdisjoint(run.argv[1:])):  # the former in fish
         yield from hidden_text(run, run.stdin, piped=True)
 
 

@@ -263,14 +263,14 @@ def _named(full: str, where: Where, found: set[str]) -> Place:
     home, workspace = where.home or _NO_HOME, _workspace(where)
     own = _below(full, workspace) if workspace != home else None
     if own is not None and full != home:
-        return _own_name(folded(own), found) or _unknown(full, where) or _in_workspace(own, found)
+        return _own_name(folded(own), found) or _unknown(full, where, found) or _in_workspace(own, found)
     inside = _below(full, home)
     inside = _home_part(full) if inside is None else inside
     if inside == "":
         found.add("whole")
         return "home"
     low_inside = None if inside is None else folded(inside)
-    return _secret_or_startup(low, low_inside, found) or _unknown(full, where) or _elsewhere(full, inside, found)
+    return _secret_or_startup(low, low_inside, found) or _unknown(full, where, found) or _elsewhere(full, inside, found)
 
 
 def _below(full: str, folder: str) -> str | None:
@@ -332,7 +332,7 @@ def _of_home(inside: str, last: str) -> Place:
     return "credentials" if not tails or not rest or rest.startswith(tails) or f"{rest}/" in tails else ""
 
 
-def _unknown(full: str, where: Where) -> Place:
+def _unknown(full: str, where: Where, found: set[str]) -> Place:
     """The place of a path with an unknown part; empty if that part does not decide."""
     at = full.find(UNKNOWN)
     if at < 0:
@@ -343,7 +343,9 @@ def _unknown(full: str, where: Where) -> Place:
     above = full[: full.rfind("/", 0, at)]
     if not above:
         return "unknown"
-    kind = _named(above, where, set())
+    folder = set[str]()
+    kind = _named(above, where, folder)
+    found |= folder & {"personal-file"}
     if kind == "root":
         return "home" if folded(above) in ("/home", "/users") else "system"
     if kind == "home":

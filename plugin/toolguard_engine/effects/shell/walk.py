@@ -60,7 +60,7 @@ INTERPRETER = re.compile(rf"(?:{'|'.join(sorted(program_catalogue.programs('scri
 _WRITING = {">": "write", ">|": "write", "&>": "write", ">>": "append", "&>>": "append", ">&": "write", "<>": "write"}
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
 _COPIERS = program_catalogue.programs("copier")
-_FINDERS = program_catalogue.programs("file_finder") | {"xargs", "parallel"}
+_FINDERS = program_catalogue.programs("file_finder", "list_runner")
 _REMOTE = program_catalogue.programs("remote_login")
 MAX_FED = 60
 """Programs of a pipeline that are remembered as sources of a text."""

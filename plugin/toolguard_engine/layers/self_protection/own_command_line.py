@@ -24,7 +24,7 @@ _SHOWING = {
     "audit": frozenset({"", "show", "verify", *_HELP}),
     "config": frozenset({"show", "schema", "validate", *_HELP}),
     "constraints": _RULES,
-    "fleet": frozenset({"gateways", *_HELP}),
+    "fleet": frozenset({"gateways", "pending", *_HELP}),
     "kill-switch": frozenset({"status", *_HELP}),
     "limits": frozenset({"", "--json", *_HELP}),
     "notify": frozenset({"status", *_HELP}),

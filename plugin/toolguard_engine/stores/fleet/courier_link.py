@@ -27,8 +27,8 @@ from toolguard_engine.wire.line_reader import Lines
 COMMAND = (sys.executable, "-P", "-E", "-m", "toolguard_fleet")
 """-P and -E: as the gateway part starts the engine."""
 
-FIRST_DELAY, MAX_DELAY = 0.2, 30.0
-HEALTHY_SECONDS = 30.0
+FIRST_DELAY, MAX_DELAY = 0.2, 15.0
+HEALTHY_SECONDS = 5.0
 """A courier that ran for so long is started again without delay."""
 
 START_SECONDS = 5.0
@@ -40,7 +40,13 @@ MAX_SILENCES = 2
 
 
 class FleetAwayError(Busy):
-    """The fleet's database did not answer in time, or refused. It may soon."""
+    """The fleet's database did not answer in time. It may soon."""
+
+    code = "approval.away"
+
+
+class FleetRefusedError(Busy):
+    """The fleet's database answered that it does nothing for this gateway, now."""
 
     code = "approval.away"
 
@@ -82,7 +88,7 @@ class CourierLink:
         return self._process.pid if self._process else None
 
     def ask(self, make: Callable[[int, float], messages.Question], seconds: float) -> messages.Answer:
-        """`make` gets the id of the question and its time. Raises `FleetAwayError`."""
+        """`make` gets the id of the question and its time. Raises `FleetAwayError`, `FleetRefusedError`."""
         until = time.monotonic() + seconds
         question = make(next(self._ids), max(seconds - MARGIN, MARGIN))
         asked = self._open[question.id] = _Open(msgspec.json.encode(question) + b"\n")
@@ -96,7 +102,7 @@ class CourierLink:
             raise FleetAwayError(f"the fleet's database did not answer within {seconds:g} s; repeat the call later")
         self._silences = 0
         if isinstance(asked.answer, messages.AwayAnswer):
-            raise FleetAwayError(f"{asked.answer.why}; repeat the call later")
+            raise error_of(asked.answer)
         return asked.answer
 
     def wait_for(self, nonces: tuple[str, ...]) -> None:
@@ -132,8 +138,8 @@ class CourierLink:
             begun = time.monotonic()
             try:
                 self._serve()
-            except OSError as error:
-                self._news(messages.FleetStatus(error=f"the courier cannot be started: {error.strerror or error}"))
+            except Exception as error:  # noqa: BLE001 - without this thread no held call is ever answered again
+                self._news(messages.FleetStatus(error=f"the courier cannot be started: {error}"))
             healthy = time.monotonic() - begun > HEALTHY_SECONDS
             delay = FIRST_DELAY if healthy or not delay else min(2 * delay, MAX_DELAY)
 
@@ -185,6 +191,11 @@ class CourierLink:
         with self._writing:
             if self._process is not None:  # else the next courier gets it
                 _write_all(self._process, data, until)
+
+
+def error_of(answer: messages.AwayAnswer) -> FleetAwayError | FleetRefusedError:
+    kind = FleetRefusedError if answer.is_refusal else FleetAwayError
+    return kind(f"{answer.why}; repeat the call later")
 
 
 def _write_all(process: subprocess.Popen[bytes], data: bytes, until: float) -> None:

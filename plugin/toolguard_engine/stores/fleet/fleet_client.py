@@ -14,7 +14,7 @@ from toolguard_engine.stores.files.audit_log_file import AuditLog
 from toolguard_engine.stores.files.nonces import FileNonces
 from toolguard_engine.stores.fleet import fleet_identity, fleet_state, trust_root
 from toolguard_engine.stores.fleet.courier_link import CourierLink, FleetAwayError
-from toolguard_engine.stores.fleet.fleet_held_calls import FleetHeldCalls, FleetProof, FleetSetup
+from toolguard_engine.stores.fleet.fleet_held_calls import FleetHeldCalls, FleetProof, FleetSetup, Link
 from toolguard_engine.stores.fleet.fleet_log import FleetLog
 from toolguard_engine.stores.fleet.fleet_proof import FleetSigners
 from toolguard_engine.stores.fleet.fleet_switch import FleetSwitch
@@ -58,7 +58,7 @@ class FleetClient:
                 marks=LocalMarks(state_dir),
                 seconds=config.deadline_ms / 1000,
                 window=window,
-                skew=lambda: self.switch.status.skew,
+                skew=lambda: self.switch.skew,
             )
         )
 
@@ -94,3 +94,21 @@ class FleetClient:
 
     def close(self) -> None:
         self.link.close()
+
+
+def calls_of(state_dir: Path, config: FleetConfig, window: float, seconds: float, link: Link) -> HeldCallStore:
+    """The held calls as a process beside the engine sees them. `link`: how it asks the database."""
+
+    def gateway_id() -> str:
+        if problem := config.problem[1]:
+            raise FleetAwayError(f"{problem}; toolguard doctor finds out more")
+        return fleet_identity.load(state_dir).id
+
+    fleet = FleetHeldCalls(
+        FleetSetup(
+            state_dir=state_dir, gateway_id=gateway_id, link=link, log=FleetLog(AuditLog(state_dir), ""),
+            proof=FleetSigners(state_dir, Path(config.trust), config.team, gateway_id), marks=LocalMarks(state_dir),
+            seconds=seconds, window=window, skew=lambda: FleetSwitch(config, fleet_state.load(state_dir).status).skew,
+        )
+    )  # fmt: skip
+    return fleet if config.when_away == "block" else LocalFallback(fleet, FileNonces(state_dir), gateway_id)

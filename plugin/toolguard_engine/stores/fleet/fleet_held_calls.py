@@ -44,6 +44,7 @@ from toolguard_engine.stores.values import NeedsSignatureError, Presented
 NONCE_BYTES = 6
 ATTEMPT_BYTES = 16
 MAX_UNANSWERED = 1_000
+LEAST_WAIT = 0.001
 
 
 class UnprovenEntryError(StoreError):
@@ -136,7 +137,7 @@ class FleetHeldCalls:
         own = signing_key_file.load(setup.state_dir)
         need, teams = setup.proof.need(entry)
         stored = bytes(signed_entry.signed(own, entry))
-        wait = max(1.0, request.expires - request.created)
+        wait = max(LEAST_WAIT, request.expires - request.created)
         answer = self._ask(
             lambda number, seconds: pipe.Present(
                 number, seconds, attempt, entry.nonce, entry.binding, entry.session, entry.requester,

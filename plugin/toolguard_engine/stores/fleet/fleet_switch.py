@@ -12,6 +12,7 @@ from toolguard_engine.stores.audit_log import plain
 from toolguard_engine.stores.fleet.pipe_messages import FleetStatus
 
 MAX_WHY = 200
+MAX_SKEW = 900.0
 
 
 class FleetSwitch:
@@ -41,6 +42,11 @@ class FleetSwitch:
             self._contact, self._status = self._monotonic(), status
         else:
             self._status = structs.replace(self._status, is_connected=False, error=status.error)
+
+    @property
+    def skew(self) -> float:
+        """The server's clock minus ours, as far as it is believed: a server that is wrong by more lengthens no approval."""
+        return min(max(self._status.skew, -MAX_SKEW), MAX_SKEW)
 
     @property
     def is_stale(self) -> bool:

@@ -14,8 +14,8 @@ import msgspec
 
 from toolguard_engine.approvals.needed_approvals import ApproverPolicy
 from toolguard_engine.stores import atomic
-from toolguard_engine.stores.fleet import fleet_policy, policy_signer
-from toolguard_engine.stores.fleet.fleet_policy import ALL_TEAMS, FleetPolicy
+from toolguard_engine.stores.fleet import policy_form, policy_signer
+from toolguard_engine.stores.fleet.policy_form import ALL_TEAMS, FleetPolicy
 from toolguard_engine.stores.fleet.trust_root import ALLOWED, REVOKED
 from toolguard_engine.stores.locked import StoreError, lock, unusable
 from toolguard_engine.stores.ssh_keygen import InvalidSignatureError
@@ -23,7 +23,7 @@ from toolguard_engine.stores.state_files import FLEET_POLICY as NAME
 from toolguard_engine.stores.toml_file import Stamp, stamp_of
 from toolguard_engine.stores.values import InvalidRulesError
 
-MAX_FILE = 4 * fleet_policy.MAX_BYTES
+MAX_FILE = 4 * policy_form.MAX_BYTES
 OFFERED = Path("the fleet's policy")
 
 Stamps = tuple[Stamp | None, ...]
@@ -114,10 +114,12 @@ class LastGoodPolicy:
             raise unusable(self.path, error) from error
 
     def _verified(self, kept: _Kept, *, is_new: bool = False) -> SignedPolicy:
+        if len(kept.toml) > policy_form.MAX_BYTES:
+            raise PolicyRefusedError(f"the fleet's policy is larger than {policy_form.MAX_BYTES} bytes")
         accepted = min(kept.accepted, self._clock())
         try:
             signer = self._signer(kept, None if is_new else accepted)
-            policy = fleet_policy.parse(kept.toml, OFFERED)
+            policy = policy_form.parse(kept.toml, OFFERED)
         except InvalidSignatureError as error:
             raise PolicyRefusedError(f"the signature of the fleet's policy does not count: {error}") from error
         except InvalidRulesError as error:

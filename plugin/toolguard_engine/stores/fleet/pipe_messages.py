@@ -146,10 +146,11 @@ class DoneAnswer(msgspec.Struct, frozen=True, tag="done"):
 
 
 class AwayAnswer(msgspec.Struct, frozen=True, tag="away"):
-    """There is no answer of the database, or a refusal: `why` is one line."""
+    """There is no answer of the database, or it refused (`is_refusal`): `why` is one line."""
 
     id: int
     why: str
+    is_refusal: bool = False
 
 
 class HoldDecided(msgspec.Struct, frozen=True, tag="decided"):

@@ -1,0 +1,80 @@
+"""`toolguard fleet approve`: lets a held call of any gateway run once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from toolguard_cli.commands.command_options import Key, Reason, Yes, command, command_app
+from toolguard_cli.commands.fleet_commands import Dsn
+from toolguard_cli.fleet import fleet_decisions, fleet_session
+from toolguard_cli.person import require_human
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import confirm
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.approvals.ledger import RefusedError
+from toolguard_engine.wording import printable
+
+FleetNonce = Annotated[
+    str, typer.Argument(metavar="NONCE", help="The nonce, or its first 4 or more characters.", show_default=False)
+]
+Unseen = Annotated[bool, typer.Option("--unseen", help="Approve even if not all of the call can be shown.")]
+
+app = command_app()
+
+
+@dataclass(frozen=True)
+class FleetAnswers:
+    """What was given on the command line."""
+
+    yes: bool = False
+    unseen: bool = False
+    key: str = ""
+    reason: str = ""
+    dsn: str = ""
+    as_json: bool = False
+
+
+@command(app, "toolguard fleet approve 3f9a51c2d07b", "toolguard fleet approve 3f9a --key ~/.ssh/id_ed25519_sk")
+def run(  # noqa: PLR0913 - the options of a command line
+    places: Places,
+    nonce: FleetNonce,
+    *,
+    yes: Yes = False,
+    unseen: Unseen = False,
+    key: Key = "",
+    reason: Reason = "",
+    dsn: Dsn = "",
+    as_json: bool = False,
+) -> Result:
+    """Let a held call of any gateway of your teams run once.
+
+    Shows the call and asks, then signs the approval with your SSH key; the gateway verifies the signature itself. You can do
+    this on a machine that has no gateway.
+    """
+    return approve(places, nonce, FleetAnswers(yes, unseen, key, reason, dsn, as_json))
+
+
+def approve(places: Places, nonce: str, given: FleetAnswers, gateway: str = "") -> Result:
+    """`gateway`: only a call of this one."""
+    caller = require_human.caller(places, "fleet approve")
+    with fleet_session.opened(places, given.dsn) as session:
+        call = fleet_decisions.find(session.waiting(), nonce, gateway)
+        if call.row.status != "pending":
+            raise RefusedError(call.row.status, call.entry)
+        if not (call.entry.whole or given.unseen):
+            raise RefusedError("unseen", call.entry)
+        if not _agreed(caller, fleet_decisions.details(call), given):
+            line = Line("info", f"{call.row.nonce} was not approved; it still waits")
+            return Result("fleet approve", {"nonce": call.row.nonce}, (line,), 1)
+        row, message = fleet_decisions.approve(session, call, given.key, given.reason)
+    data = fleet_decisions.public(fleet_decisions.ShownCall(row, call.entry))
+    return Result("fleet approve", data, (Line("ok", message), Line("info", printable.plain(call.entry.shown))))
+
+
+def _agreed(caller: require_human.Caller, shown: list[str], given: FleetAnswers) -> bool:
+    if caller.doubt:
+        return caller.confirm(shown)
+    return given.yes or confirm.confirm(shown, "Approve?", as_json=given.as_json)

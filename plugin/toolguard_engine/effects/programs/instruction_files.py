@@ -1,0 +1,99 @@
+"""Programs that are no interpreters but do what a file or their standard input says: makefiles, playbooks, scripts of an
+editor or a debugger, archives of classes, lists of commands.
+
+`sources` finds where a run takes its instructions from; `data_flows` asks whether they were fetched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.shell.command import ProgramRun
+
+STDIN = 0
+"""In place of a position in `argv`: standard input."""
+
+_MAX_WORDS = 40
+_STDIN_NAMES = frozenset({"-", "/dev/stdin"})
+
+_OPTIONS = {
+    "ansible": r"-i|--inventory",
+    "bash": r"--rcfile|--init-file",
+    "cmake": r"-[CP]",
+    "docker": r"-f|--file",
+    "emacs": r"-l|--load",
+    "gdb": r"-i?x|--(?:init-)?command",
+    "gradle": r"-[bIc]|--build-file|--init-script|--settings-file",
+    "java": r"-jar|-cp|-classpath|--class-path",
+    "just": r"-f|--justfile",
+    "kubectl": r"-f|--filename|-k|--kustomize",
+    "lldb": r"-[sS]|--source(?:-before-file)?",
+    "make": r"-[a-zA-Z]*f|--(?:make)?file",
+    "mvn": r"-f|--file",
+    "ninja": r"-f",
+    "screen": r"-c",
+    "ssh": r"-F",
+    "task": r"-t|--taskfile",
+    "tmux": r"-f",
+    "vim": r"-[Ssu]",
+}
+"""Program: its options whose value is a file of instructions."""
+
+_OPERANDS = {"ansible-playbook": None, "crontab": None, "tmux": "source source-file", "puppet": "apply", "nomad": "run"}
+"""Programs whose operands are such files; the words after which they are, if not all of them."""
+
+_STDIN_READERS = program_catalogue.programs("instruction_reader")
+
+_WITHOUT_OPERANDS = frozenset({"parallel"})
+"""With an operand, which is a command then, they read only its arguments."""
+
+_ALIASES = {
+    "docker-compose": "docker", "gmake": "make", "gradlew": "gradle", "mvnw": "mvn", "nvim": "vim", "oc": "kubectl",
+    "podman": "docker", "scp": "ssh", "sftp": "ssh", "vi": "vim", "view": "vim",
+}  # fmt: skip
+
+
+def sources(run: ProgramRun) -> Iterator[int]:
+    """The positions in `argv` of what names a file of instructions, and `STDIN`."""
+    kind = _ALIASES.get(run.name, run.name)
+    words = run.argv[:_MAX_WORDS]
+    named = (*_after_options(kind, words), *_operands(run.name, words))
+    for at in named:
+        yield STDIN if file_in(words[at]) in _STDIN_NAMES else at
+    if not named and run.name in _STDIN_READERS and not (run.name in _WITHOUT_OPERANDS and _has_operand(words)):
+        yield STDIN
+
+
+def file_in(word: str) -> str:
+    """The file in `FILE` or `--option=FILE`."""
+    return word.partition("=")[2] if word.startswith("--") and "=" in word else word
+
+
+def _has_operand(words: tuple[str, ...]) -> bool:
+    return any(word[:1] != "-" for word in words[1:])
+
+
+def _after_options(kind: str, words: tuple[str, ...]) -> Iterator[int]:
+    pattern = _OPTIONS.get(kind)
+    if pattern is None:
+        return
+    option = re.compile(rf"(?:{pattern})(?P<value>=.*|[-/].*)?", re.DOTALL)
+    for at, word in enumerate(words[1:], 1):
+        found = option.fullmatch(word)
+        if found and (found["value"] or "=") != "=":
+            yield at
+        elif found and at + 1 < len(words):  # the reader of commands splits `--file=<(x)` in two words
+            yield at + 1
+
+
+def _operands(name: str, words: tuple[str, ...]) -> Iterator[int]:
+    if name not in _OPERANDS:
+        return
+    after = _OPERANDS[name]
+    active = after is None
+    for at, word in enumerate(words[1:], 1):
+        if active and (word[:1] != "-" or word in _STDIN_NAMES):
+            yield at
+        active = active or word in (after or "").split()
