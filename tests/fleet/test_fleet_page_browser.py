@@ -141,7 +141,7 @@ def test_every_view_is_accessible_and_fits(
     scene: FleetScene, visit: Callable[..., Visitor], context: dict[str, Any]
 ) -> None:
     scene.hold("ops", "exec", "rm -r /srv/releases", details=DELETES, need=2, requester="carla")
-    scene.decide("bert", "ops", scene.hold("ops", "send", "mail " + "x" * 400), "denied", "no")
+    scene.decide("bert", "ops", scene.hold("ops", "send", "mail " + "x" * 400, binding="mail"), "denied", "no")
     scene.log("ops", {"event": "hold", "agent": "main"}, {"event": "deny", "agent": "main"})
     scene.spend("ops", 12.5)
     scene.other_gateway("ops", "new")

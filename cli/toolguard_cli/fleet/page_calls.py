@@ -18,7 +18,7 @@ MAX_LINES = 50
 COMMAND = "toolguard fleet approve {nonce} --gateway {gateway}"
 
 
-class DecisionRow(msgspec.Struct, frozen=True):
+class CallDecision(msgspec.Struct, frozen=True):
     approver: str
     verdict: str
     why: str
@@ -43,7 +43,7 @@ class CallOfFleet(msgspec.Struct, frozen=True):
     at: float | None
     by: str
     why: str
-    decisions: list[DecisionRow]
+    decisions: list[CallDecision]
     you: str
     may_approve: list[str] = []
 
