@@ -19,8 +19,8 @@ ENGINE = (
 """From the bottom up: a room imports only from rooms before it."""
 
 FLEET = (
-    "fleet_errors", "connection_options", "blocking_connection", "schema", "registry_rows", "person_access", "registration",
-    "deadline_connection", "engine_pipe", "hold_questions", "sync_loop", "courier",
+    "fleet_errors", "connection_options", "blocking_connection", "deadline_connection", "schema", "shipping", "audit_trail",
+    "registry_rows", "person_access", "registration", "engine_pipe", "hold_questions", "sync_loop", "courier",
 )  # fmt: skip
 """May also import the engine; the engine never imports it."""
 
@@ -119,14 +119,14 @@ def test_stores_are_constructed_in_one_place() -> None:
     assert calls == []
 
 
-def test_only_stores_and_metrics_use_sqlite() -> None:
+def test_only_stores_metrics_and_what_sends_them_use_sqlite() -> None:
     found = {
         f"{package}.{parts[0]}"
         for package in PACKAGES
         for parts, tree in modules(package)
         if any(name.partition(".")[0] == "sqlite3" for name in imported_modules(tree))
     }
-    assert found == {"toolguard_engine.stores", "toolguard_engine.metrics"}
+    assert found == {"toolguard_engine.stores", "toolguard_engine.metrics", "toolguard_fleet.shipping"}
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -20,6 +20,7 @@ from toolguard_fleet.deadline_connection import DeadlineConnection, one_line
 from toolguard_fleet.engine_pipe import EnginePipe
 from toolguard_fleet.fleet_errors import FleetError
 from toolguard_fleet.hold_questions import HoldQuestions
+from toolguard_fleet.shipping.run_shipping import ShippingReport, ShippingSettings, run_shipping
 from toolguard_fleet.sync_loop import SyncLoop
 
 CHANNEL = "toolguard_fleet"
@@ -61,7 +62,19 @@ async def _listen(duty: Duty) -> None:
             await asyncio.sleep(RESTART_SECONDS)
 
 
-TASKS: list[Callable[[Duty], Awaitable[None]]] = [_sync, _listen]
+async def _ship(duty: Duty) -> None:
+    """What waits here is shown with the state of the fleet."""
+    begin = duty.begin
+    path = Path(begin.metrics_path) if begin.metrics_path else None
+    settings = ShippingSettings(begin.ship_audit, begin.ship_metrics, path)
+
+    def report(now: ShippingReport) -> None:
+        duty.sync.queue[now.kind] = now.behind
+
+    await run_shipping(duty.connect, duty.identity, duty.state_dir, settings, report, asyncio.Event())
+
+
+TASKS: list[Callable[[Duty], Awaitable[None]]] = [_sync, _listen, _ship]
 """Those that run beside the questions. One that returns is done."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from toolguard_fleet import schema
+from toolguard_fleet.audit_trail import AuditTrail
 from toolguard_fleet.blocking_connection import Connection, column, connected, first
 from toolguard_fleet.registry_rows import FleetApprover, FleetCall, FleetGateway, FleetPerson, MaintenanceReport
 
@@ -63,6 +64,9 @@ class PersonSession:
 
     def maintain(self) -> MaintenanceReport:
         return first(self._connection, "SELECT fleet.maintain()", (), MaintenanceReport)
+
+    def audit_trail(self) -> AuditTrail:
+        return AuditTrail(self._connection)
 
     def verifier(self, login: str, password: str) -> str:
         """Computed here: the server, and its log, never get the password."""

@@ -32,7 +32,7 @@ CREATE TABLE fleet.gateway (
     id text PRIMARY KEY,
     team text NOT NULL,
     token_hash bytea NOT NULL,
-    state text NOT NULL DEFAULT 'new' CHECK (state IN ('new', 'admitted', 'revoked')),
+    state text NOT NULL DEFAULT 'new' CHECK (state IN ('new', 'admitted', 'quarantined', 'revoked')),
     host text NOT NULL DEFAULT '',
     joined timestamptz NOT NULL DEFAULT clock_timestamp(),
     decided_by text NOT NULL DEFAULT '',
@@ -140,6 +140,8 @@ BEGIN
         RAISE EXCEPTION 'unknown gateway, or not its token' USING ERRCODE = 'TG001';
     ELSIF v_gateway.state = 'new' THEN
         RAISE EXCEPTION 'the gateway is not admitted yet' USING ERRCODE = 'TG002';
+    ELSIF v_gateway.state = 'quarantined' THEN
+        RAISE EXCEPTION 'the gateway is in quarantine: a second version of its audit log was found' USING ERRCODE = 'TG002';
     ELSIF v_gateway.state <> 'admitted' OR EXISTS (SELECT FROM fleet.contact WHERE gateway = p_gateway AND left_at IS NOT NULL)
     THEN
         RAISE EXCEPTION 'the gateway is revoked' USING ERRCODE = 'TG003';
@@ -329,7 +331,7 @@ BEGIN
     PERFORM fleet.demand_team(v_person, v_gateway.team);
     IF v_gateway.state = 'revoked' THEN
         RAISE EXCEPTION 'the gateway is revoked: it must join again, with a new id' USING ERRCODE = 'TG003';
-    ELSIF v_gateway.state = 'new' THEN
+    ELSIF v_gateway.state <> 'admitted' THEN
         UPDATE fleet.gateway SET state = 'admitted', decided_by = v_person.id, decided = clock_timestamp()
             WHERE id = p_gateway RETURNING * INTO v_gateway;
         INSERT INTO fleet.team_state (team) VALUES (v_gateway.team) ON CONFLICT DO NOTHING;

@@ -626,6 +626,6 @@ BEGIN
         SELECT g.id FROM fleet.gateway AS g JOIN fleet.contact AS c ON c.gateway = g.id
         WHERE g.state = 'new' AND c.seen < clock_timestamp() - interval '7 days' FOR UPDATE SKIP LOCKED);
     GET DIAGNOSTICS v_forgotten = ROW_COUNT;
-    RETURN fleet.maintain_partitions() || jsonb_build_object('expired', v_expired, 'forgotten_gateways', v_forgotten);
+    RETURN fleet.maintain_partitions() || fleet.maintain_sums() || jsonb_build_object('expired', v_expired, 'forgotten_gateways', v_forgotten);
 END $$;
 GRANT EXECUTE ON FUNCTION fleet.maintain TO toolguard_admin;
