@@ -20,6 +20,7 @@ from toolguard_fleet.deadline_connection import DeadlineConnection, one_line
 from toolguard_fleet.engine_pipe import EnginePipe
 from toolguard_fleet.fleet_errors import FleetError
 from toolguard_fleet.hold_questions import HoldQuestions
+from toolguard_fleet.policy_follower import follow_policy
 from toolguard_fleet.shipping.run_shipping import ShippingReport, ShippingSettings, run_shipping
 from toolguard_fleet.sync_loop import SyncLoop
 
@@ -74,7 +75,7 @@ async def _ship(duty: Duty) -> None:
     await run_shipping(duty.connect, duty.identity, duty.state_dir, settings, report, asyncio.Event())
 
 
-TASKS: list[Callable[[Duty], Awaitable[None]]] = [_sync, _listen, _ship]
+TASKS: list[Callable[[Duty], Awaitable[None]]] = [_sync, _listen, _ship, follow_policy]
 """Those that run beside the questions. One that returns is done."""
 
 

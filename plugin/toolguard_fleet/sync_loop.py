@@ -31,6 +31,7 @@ SAVE_SECONDS = 5.0
 class _Synced(msgspec.Struct, frozen=True):
     kill: bool
     server_time: float
+    kill_team: str | None = None
     kill_why: str | None = None
     kill_by: str | None = None
     policy_version: int | None = 0
@@ -55,6 +56,8 @@ class SyncLoop:
         self._saved_at = 0.0
         self.hint = asyncio.Event()
         self.status = structs.replace(fleet_state.load(state_dir).status, is_connected=False)
+        self.policy_error = ""
+        """Why the policy that the database has does not count here."""
         self.queue: dict[str, int] = {}
         """What waits to be shipped, by kind, for the file."""
 
@@ -85,8 +88,9 @@ class SyncLoop:
         skew = synced.server_time - (asked + now) / 2
         self._is_now(
             FleetStatus(
-                contact=now, is_connected=True, kill=synced.kill, kill_why=synced.kill_why or "",
-                kill_by=synced.kill_by or "", policy_version=synced.policy_version or 0, skew=skew,
+                contact=now, is_connected=True, kill=synced.kill, kill_team=synced.kill_team or "",
+                kill_why=synced.kill_why or "", kill_by=synced.kill_by or "",
+                policy_version=synced.policy_version or 0, skew=skew, policy_error=self.policy_error,
             )
         )  # fmt: skip
         for each in synced.decided:
@@ -98,12 +102,15 @@ class SyncLoop:
     def _is_now(self, status: FleetStatus) -> None:
         """The file is written first: what it says outlives both processes."""
         before, self.status = self.status, status
-        is_new = (before.is_connected, before.kill, before.kill_why, before.policy_version, before.error) != (
-            status.is_connected, status.kill, status.kill_why, status.policy_version, status.error,
-        )  # fmt: skip
+        is_new = _state(before) != _state(status)
         if is_new or time.monotonic() - self._saved_at >= SAVE_SECONDS:
             self._saved_at = time.monotonic()
             with suppress(OSError):
                 state = fleet_state.FleetState(status=status, queue=self.queue)
                 fleet_state.save(self._state_dir, state, durable=before.kill != status.kill)
         self._report(status)
+
+
+def _state(status: FleetStatus) -> FleetStatus:
+    """Without what each contact changes."""
+    return structs.replace(status, contact=0.0, skew=0.0)

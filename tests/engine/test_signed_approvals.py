@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,8 @@ from toolguard_engine.model.signed_body import SignedBody
 from toolguard_engine.server.held_call_decisions import Approvals, Settled
 from toolguard_engine.stores import approval_signers, ssh_keygen
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.stores.state_files import GRANT_SIGNATURES
 from toolguard_engine.wire import messages
 
 NOW = 1_900_000_000.0
@@ -413,3 +417,62 @@ def rewrite(desk: SignedDesk, nonce: str, **changed: str) -> None:
             entry.update(changed)
             entry["mac"] = signing_key.sign(own, nonces._proof(entry))
     desk.store.path.write_bytes(msgspec.json.encode(stored))
+
+
+def test_a_damaged_file_of_signatures_is_no_signature(desk: SignedDesk) -> None:
+    grant = desk.grants.add(Grant("", "exec", "rm -rf build", created=1.0))
+    body = signed_decision.grant_body(grant, desk.signers.issuer)
+    signed = SignedBody(body.decode(), sign(body, desk.ann, GRANT_NAMESPACE))
+    path = desk.state / "toolguard" / GRANT_SIGNATURES
+    for damaged in (b"{", b'{"v":2}', b'{"v":1,"signed":{"%b":7}}' % signed_decision.grant_digest(grant).encode()):
+        path.write_bytes(damaged)
+        assert not desk.signers.allows(grant)
+    path.write_bytes(b"{")
+    with pytest.raises(StoreError, match="is damaged; remove it"):
+        desk.signers.keep_grant(grant, signed)
+    path.unlink()
+    desk.signers.keep_grant(grant, signed)
+    assert desk.signers.allows(grant)
+
+
+def test_signatures_survive_a_version_that_does_not_know_them(desk: SignedDesk) -> None:
+    """An earlier version rewrites the file with the members that it knows, and keeps the others."""
+    from toolguard_engine.stores.files import nonces  # noqa: PLC0415
+
+    entry = desk.held()
+    desk.approve(entry, desk.signed(entry))
+    older = msgspec.defstruct(
+        "Older",
+        [(each.name, each.type, each.default) for each in msgspec.structs.fields(HeldCall) if each.name != "signatures"],
+    )
+    (raw,) = msgspec.json.decode(desk.store.path.read_bytes())["entries"]
+    known = msgspec.to_builtins(msgspec.convert(raw, older))
+    rewritten = {**known, **{name: value for name, value in raw.items() if name not in known}}
+    assert nonces._proof(rewritten) != b""
+    assert rewritten["signatures"] == raw["signatures"]
+    assert desk.code() == "allow approval.consumed"
+
+
+def test_nothing_of_it_is_loaded_where_the_setting_is_off(tmp_path: Path) -> None:
+    script = """
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from toolguard_engine.config.settings import parse
+from toolguard_engine.server import composition, preload
+from toolguard_engine.server.held_calls_step import HeldCalls
+from toolguard_engine.server.output import Output
+from toolguard_engine.server.clock import SystemClock
+from toolguard_engine.server.store_queue import at_once
+from toolguard_engine.wire import messages
+preload.load()
+for signers in ("", "/none"):
+    held = HeldCalls(Output(None), SystemClock(), at_once(), 1.0)
+    config = {"approval": {"signers": signers}} if signers else {}
+    held.open(messages.Hello(0, 1, sys.argv[1], config, gateway="gw"), parse(config))
+    print(sorted(name for name in sys.modules if name.endswith(("ssh_keygen", "approval_signers", "signed_decision"))))
+"""
+    ran = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
+    off, on = ran.stdout.splitlines()
+    assert off == "[]"
+    assert "ssh_keygen" in on

@@ -253,10 +253,10 @@ def test_the_kill_switch_of_the_team_stays_without_contact(desk: FleetDesk, data
     assert desk.client.switch.why() == ""
     database.owner().execute("UPDATE fleet.team_state SET kill = true, kill_why = 'all mad' WHERE team = 'ops'")
     wait_until(desk.client.switch.why)
-    assert desk.client.switch.why() == "the fleet's kill switch is on: all mad"
+    assert desk.client.switch.why() == "stopped by ops's kill switch: all mad"
     desk.close()
     desk.start()
-    assert desk.client.switch.why() == "the fleet's kill switch is on: all mad"
+    assert desk.client.switch.why() == "stopped by ops's kill switch: all mad"
     database.owner().execute("UPDATE fleet.team_state SET kill = false WHERE team = 'ops'")
     desk.calls.gateway_id()
     wait_until(lambda: not desk.client.switch.why())

@@ -60,6 +60,9 @@ REVIVED = "revived: the agent may make the call again"
 UNPROVEN = "its approval does not count: "
 """How the reason of an entry begins that `Ledger.refuse` closed."""
 
+UNSIGNED = "it is not signed"
+"""The rest, of an approval that has no signature at all where the settings name signers."""
+
 
 class HeldCall(msgspec.Struct, frozen=True, gc=False):
     """One held call. `expires`: the end of waiting, of the approval's window, or of the denial. `mac`: see `nonces`.

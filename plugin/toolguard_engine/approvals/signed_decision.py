@@ -25,9 +25,6 @@ VERSION = 1
 Verdict = Literal["approved", "denied"]
 Cause = Literal["unsigned", "bad-signature", "other-call", "other-gateway", "changed", "over", "used", "too-few"]
 
-UNSIGNED = "it is not signed"
-"""Why an approval does not count that has no signature at all."""
-
 _OF_CALL = ("tool", "agent", "session", "shown", "whole", "cwd")
 """Members of an entry that follow from the call alone. The ledger finds an entry by its binding, of whichever format."""
 

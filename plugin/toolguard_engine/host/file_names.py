@@ -50,6 +50,7 @@ NAMES = (
     "fleet-state.json",
     "fleet-news",
     "fleet-used",
+    "fleet-policy.last-good",
 )
 """Full names, including those of stores that a setting can move: what a search could find them by."""
 

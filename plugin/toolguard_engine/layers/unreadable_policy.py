@@ -25,6 +25,7 @@ def judge(given: LayerInput, found: Judgement) -> Judgement | None:
         return None
     if risk_levels.weigh(given.reading, found, config)[0] == risk_levels.SAFE:
         return None
-    own = given.unreadable_policy
-    reason = f"Some of your {own} in policy.toml cannot be read and are not in force; run `toolguard doctor`, then fix it."
+    words = given.unreadable_policy
+    which = words if words.startswith("the fleet") else f"your {words} in policy.toml"
+    reason = f"Some of {which} cannot be read and are not in force; run `toolguard doctor`, then fix it."
     return judgement.of(Verdict("hold", CODE, reason=reason))

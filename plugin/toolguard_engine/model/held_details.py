@@ -32,13 +32,15 @@ class HeldRule(msgspec.Struct, frozen=True, gc=False):
 
 class HeldDetails(msgspec.Struct, frozen=True, gc=False):
     """`more`: how many further effects and rules there are; `files`: the digests of the files that the call runs; `wait`:
-    the shortest `pending_timeout` of its rules in seconds, 0 where none has one."""
+    the shortest `pending_timeout` of its rules in seconds, 0 where none has one; `stakes`: 1 trivial to 10 irreversible, 0
+    where they are not known."""
 
     effects: tuple[HeldEffect, ...] = ()
     rules: tuple[HeldRule, ...] = ()
     more: int = 0
     files: tuple[str, ...] = ()
     wait: int = 0
+    stakes: int = 0
 
 
 class ExactCall(msgspec.Struct, frozen=True, gc=False):

@@ -22,4 +22,7 @@ class SignedBody(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_bounded(self) -> bool:
-        return len(self.body) <= MAX_BODY and len(self.signature) <= MAX_SIGNATURE and len(self.principal) <= MAX_PRINCIPAL
+        """The signature is also ASCII, so that its characters are bytes."""
+        if len(self.body) > MAX_BODY or len(self.principal) > MAX_PRINCIPAL:
+            return False
+        return len(self.signature) <= MAX_SIGNATURE and self.signature.isascii()

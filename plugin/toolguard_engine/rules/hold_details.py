@@ -27,7 +27,8 @@ def of(found: Judgement, reading: CallReading, waits: Mapping[str, int]) -> Held
     ]
     more = max(0, len(effects) - MAX_EFFECTS) + max(0, len(rules) - MAX_RULES)
     wait = min((waits[rule.rule] for rule in rules if rule.rule in waits), default=0)
-    return HeldDetails(tuple(effects[:MAX_EFFECTS]), tuple(rules[:MAX_RULES]), more, files, wait)
+    stakes = found.stakes if found.effects or found.matches else 0
+    return HeldDetails(tuple(effects[:MAX_EFFECTS]), tuple(rules[:MAX_RULES]), more, files, wait, stakes)
 
 
 def _effect(effect: Effect, where: Where) -> HeldEffect:

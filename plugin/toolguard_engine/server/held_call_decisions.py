@@ -15,8 +15,7 @@ from toolguard_engine.approvals import exact_grant, replies
 from toolguard_engine.approvals import grant_matching as grants
 from toolguard_engine.approvals.binding import bind
 from toolguard_engine.approvals.grant_matching import Grant
-from toolguard_engine.approvals.ledger import Decision, HeldCall, RefusedError, TooManyHeldError
-from toolguard_engine.approvals.signed_decision import UNSIGNED
+from toolguard_engine.approvals.ledger import UNSIGNED, Decision, HeldCall, RefusedError, TooManyHeldError
 from toolguard_engine.config.settings import Config
 from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.server import call_preview

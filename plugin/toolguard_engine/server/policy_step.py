@@ -53,7 +53,7 @@ class PolicyWatch:
         self._switch_timer.expire()
 
     def begin_rules(self) -> None:
-        self._own, self._rules = stores.user_policy(self._context.state_dir), None
+        self._own, self._rules = stores.user_policy(self._context.state_dir, self._session.config.fleet), None
         self._rules_timer.expire()
         self.look_at_rules()
         for name in self._session.unknown_rules:

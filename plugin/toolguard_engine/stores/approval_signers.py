@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from toolguard_engine.approvals import signed_decision
+from toolguard_engine.approvals import ledger, signed_decision
 from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.approvals.signed_decision import DECISION_NAMESPACE, GRANT_NAMESPACE, Cause, Issuer
@@ -28,7 +28,7 @@ GRANT_SECONDS = 60.0
 """How long a verified grant counts without another look: a key may have been valid until just now."""
 
 _WORDS: dict[Cause, str] = {
-    "unsigned": signed_decision.UNSIGNED,
+    "unsigned": ledger.UNSIGNED,
     "bad-signature": "its signature is of another form",
     "other-call": "its signature is of another call",
     "other-gateway": "its signature is for another gateway",
@@ -77,6 +77,13 @@ class ApprovalSigners:
 
     def missing(self, entry: HeldCall, now: float, need: int = 1) -> str:
         """Why fewer than `need` persons have signed; empty where they have."""
+        signers, why = self.signed_by(entry, now, need)
+        if len(signers) >= need:
+            return ""
+        return _WORDS["too-few"] if signers else why
+
+    def signed_by(self, entry: HeldCall, now: float, need: int) -> tuple[set[str], str]:
+        """The principals of the valid signatures of this entry, and why another one does not count."""
         signers: set[str] = set()
         why = _WORDS["unsigned"]
         for signed in entry.signatures[:MAX_SIGNATURES]:
@@ -88,9 +95,7 @@ class ApprovalSigners:
                 signers.add(self._verify(signed, DECISION_NAMESPACE, self.files, SECONDS))
             except InvalidSignatureError as error:
                 why = str(error)
-            if len(signers) >= need:
-                return ""
-        return _WORDS["too-few"] if signers else why
+        return signers, why
 
     def use(self, used: HeldCall, now: float) -> None:
         """This approval was used up: a copy of it that is put back does not count."""
@@ -114,7 +119,7 @@ class ApprovalSigners:
             self._stamp, self._valid_grants = stamp, {}
         if now < self._valid_grants.get(digest, 0.0):
             return True
-        signed = self._grants.known().get(digest)
+        signed = self._grants.of(digest)
         if signed is None or signed_decision.grant_refusal(signed.body, grant, self.issuer):
             return False
         try:

@@ -86,10 +86,17 @@ def last_good(state_dir: Path) -> ports.LastGoodStore:
     return LastGood(state_dir)
 
 
-def user_policy(state_dir: Path) -> ports.UserPolicy:
+def user_policy(state_dir: Path, fleet: FleetConfig | None = None) -> ports.UserPolicy:
+    """`fleet`: with the rules of the team's signed policy, where it is enabled."""
     from toolguard_engine.stores.files.policy_watch import OwnPolicy
 
-    return OwnPolicy(state_dir)
+    own = OwnPolicy(state_dir)
+    if fleet is None or not fleet.enabled:
+        return own
+    from toolguard_engine.stores.fleet.fleet_rules import FleetRules
+    from toolguard_engine.stores.fleet.last_good_policy import LastGoodPolicy
+
+    return FleetRules(own, LastGoodPolicy(state_dir, fleet.team, Path(fleet.trust)))
 
 
 def audit_log(state_dir: Path) -> ports.AuditLogStore:

@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolguard_engine.model.signed_body import MAX_PRINCIPAL, SignedBody
+from toolguard_engine.model.signed_body import MAX_PRINCIPAL, MAX_SIGNATURE, SignedBody
 from toolguard_engine.stores.locked import StoreError
 
 NAME = "ssh-keygen"
@@ -74,33 +74,43 @@ def verify(signed: SignedBody, namespace: str, files: SignerFiles, seconds: floa
     """The principal who signed, one of those that `files` allow now. Raises `InvalidSignatureError`, `VerifierError`."""
     if not signed.is_bounded:
         raise InvalidSignatureError("the signature is too large")
+    return verify_text(signed.body, signed.signature, namespace, files, seconds)
+
+
+def verify_text(
+    body: str, signature: str, namespace: str, files: SignerFiles, seconds: float, at: float | None = None
+) -> str:
+    """The same for a text of any length. `at`: when the signer must have been allowed, seconds since 1970; None: now."""
+    if len(signature) > MAX_SIGNATURE:
+        raise InvalidSignatureError("the signature is too large")
     files.check()
     until = time.monotonic() + seconds
-    found = _run(("-Y", "find-principals", "-f", str(files.allowed)), signed, until)
-    names = [name for name in found.stdout.splitlines() if name and len(name) <= MAX_PRINCIPAL][:MAX_PRINCIPALS]
+    then = () if at is None else ("-O", time.strftime("verify-time=%Y%m%d%H%M%SZ", time.gmtime(at)))
+    found = _run(("-Y", "find-principals", *then, "-f", str(files.allowed)), body, signature, until)
+    names = [name for name in found.stdout.splitlines() if name.isprintable() and 0 < len(name) <= MAX_PRINCIPAL]
     if found.returncode or not names:
         raise InvalidSignatureError(_reason(found) or "the key is not allowed to sign")
     revoked = ("-r", str(files.revoked)) if files.revoked else ()
-    for name in names:
-        words = ("-Y", "verify", "-n", namespace, "-I", name, "-f", str(files.allowed), *revoked)
-        tried = _run(words, signed, until)
+    for name in names[:MAX_PRINCIPALS]:
+        words = ("-Y", "verify", *then, "-n", namespace, "-I", name, "-f", str(files.allowed), *revoked)
+        tried = _run(words, body, signature, until)
         if tried.returncode == 0:
             return name
     raise InvalidSignatureError(_reason(tried) or "the signature is not valid")
 
 
-def _run(words: tuple[str, ...], signed: SignedBody, until: float) -> subprocess.CompletedProcess[str]:
+def _run(words: tuple[str, ...], body: str, signature: str, until: float) -> subprocess.CompletedProcess[str]:
     ours, theirs = os.pipe()
     try:
-        os.write(theirs, signed.signature.encode(errors="replace"))  # fits into the pipe: it is bounded
+        os.write(theirs, signature.encode())  # fits into the pipe: it is bounded
         os.close(theirs)
         theirs = -1
         return subprocess.run(
             [program(), *words, "-s", f"/dev/fd/{ours}"],
-            input=signed.body,
+            input=body,
             capture_output=True,
-            text=True,
-            errors="replace",
+            encoding="utf-8",
+            errors="surrogateescape",
             timeout=max(until - time.monotonic(), 0.01),
             pass_fds=(ours,),
             env=_ENVIRONMENT,

@@ -67,9 +67,8 @@ def may_change(path: Path, user: int) -> bool:
     if user == 0:
         return False
     real = Path(os.path.realpath(path))
-    return any(_is_open(each, user, is_folder=each != real) for each in (real, *real.parents)) or (
-        path.is_symlink() and any(_is_open(each, user, is_folder=True) for each in path.absolute().parents)
-    )
+    folders = {*real.parents, *path.absolute().parents}  # of links on the way, too
+    return _is_open(real, user, is_folder=False) or any(_is_open(each, user, is_folder=True) for each in folders)
 
 
 def _is_open(path: Path, user: int, *, is_folder: bool) -> bool:

@@ -18,6 +18,7 @@ from toolguard_engine.stores.fleet.fleet_held_calls import FleetHeldCalls, Fleet
 from toolguard_engine.stores.fleet.fleet_log import FleetLog
 from toolguard_engine.stores.fleet.fleet_proof import FleetSigners
 from toolguard_engine.stores.fleet.fleet_switch import FleetSwitch
+from toolguard_engine.stores.fleet.last_good_policy import CurrentApprovers, LastGoodPolicy
 from toolguard_engine.stores.fleet.local_fallback import LocalFallback
 from toolguard_engine.stores.fleet.local_marks import LocalMarks
 from toolguard_engine.stores.fleet.pipe_messages import Begin, FleetStatus, News
@@ -53,13 +54,18 @@ class FleetClient:
                 gateway_id=self.gateway_id,
                 link=self.link,
                 log=FleetLog(AuditLog(state_dir), gateway),
-                proof=proof or FleetSigners(state_dir, Path(config.trust), config.team, self.gateway_id),
+                proof=proof or self._signers(),
                 marks=LocalMarks(state_dir),
                 seconds=config.deadline_ms / 1000,
                 window=window,
                 skew=lambda: self.switch.status.skew,
             )
         )
+
+    def _signers(self) -> FleetSigners:
+        trust, team = Path(self._config.trust), self._config.team
+        policy = CurrentApprovers(LastGoodPolicy(self._state_dir, team, trust), team)
+        return FleetSigners(self._state_dir, trust, team, self.gateway_id, policy)
 
     @property
     def calls(self) -> HeldCallStore:
@@ -71,7 +77,7 @@ class FleetClient:
         """Raises `StoreError` while the fleet cannot be used."""
         if problem := self._config.problem[1]:
             raise FleetAwayError(f"{problem}; run toolguard doctor")
-        if not self._config.trust_writable and (problem := trust_root.problem(Path(self._config.trust))):
+        if problem := trust_root.problem(Path(self._config.trust), may_be_writable=self._config.trust_writable):
             raise FleetAwayError(problem)
         with self._starting:
             if self._identity is None:

@@ -9,20 +9,29 @@ from msgspec import structs
 
 from toolguard_engine.approvals import signed_decision
 from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.approvals.needed_approvals import MAX_NEED, ApproverPolicy, missing_approvals, needed_approvals
 from toolguard_engine.approvals.signed_decision import Issuer
 from toolguard_engine.model.signed_body import SignedBody
 from toolguard_engine.stores import ssh_keygen
 from toolguard_engine.stores.approval_signers import ApprovalSigners, Verify
 from toolguard_engine.stores.fleet.pipe_messages import SignedVerdict
 from toolguard_engine.stores.fleet.trust_root import ALLOWED, REVOKED
+from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ssh_keygen import SignerFiles
 
-Need = tuple[int, tuple[str, ...]]
-"""How many persons must approve a call, and of which teams; no teams: the gateway's."""
+
+class TooManyApproversError(StoreError):
+    """Nobody could approve the call."""
+
+    code = "approval.away"
 
 
-def one_person(_: HeldCall) -> Need:
-    return 1, ()
+CurrentPolicy = Callable[[], ApproverPolicy | None]
+
+
+def no_policy() -> ApproverPolicy | None:
+    """One person is enough, whoever may sign."""
+    return None
 
 
 def signer_files(trust: Path) -> SignerFiles:
@@ -43,30 +52,46 @@ class _Signers(ApprovalSigners):
 
 
 class FleetSigners:
-    """`FleetProof` with the signers that this machine trusts. Raises `VerifierError` where it cannot be known."""
+    """`FleetProof` with the signers that this machine trusts. `policy`: the team's, as it counts now. Raises
+    `StoreError` where it cannot be known."""
 
     def __init__(
         self, state_dir: Path, trust: Path, team: str, gateway_id: Callable[[], str],
-        needs: Callable[[HeldCall], Need] = one_person, verify: Verify = ssh_keygen.verify,
+        policy: CurrentPolicy = no_policy, verify: Verify = ssh_keygen.verify,
     ) -> None:  # fmt: skip
         self._state_dir = state_dir
         self._trust = trust
         self._team = team
         self._gateway_id = gateway_id
-        self._needs = needs
+        self._policy = policy
         self._verify = verify
 
-    def need(self, request: HeldCall) -> Need:
-        return self._needs(request)
+    def need(self, request: HeldCall) -> tuple[int, tuple[str, ...]]:
+        need = needed_approvals(self._policy(), request.details)
+        if need.count > MAX_NEED:
+            raise TooManyApproversError(
+                f"the fleet's policy demands {need.count} persons for this call ({need.words}), and at most {MAX_NEED} can "
+                "sign; tell an admin of the fleet"
+            )
+        return need.count, need.teams
 
     def digest(self, entry: HeldCall) -> bytes:
         return bytes.fromhex(signed_decision.digest(entry))
 
     def refusal(self, entry: HeldCall, decisions: tuple[SignedVerdict, ...], now: float) -> str:
-        issuer = Issuer(self._gateway_id(), self._team)
+        """Signatures count by who made them: each principal once, the requester never, and as members of a team only those
+        whom the signed policy names."""
+        issuer, policy = Issuer(self._gateway_id(), self._team), self._policy()
+        need = needed_approvals(policy, entry.details)
         signers = _Signers(self._state_dir, signer_files(self._trust), issuer, self._verify)
         signed = structs.replace(entry, signatures=tuple(map(_signed_body, filter(_is_yes, decisions))))
-        return signers.missing(signed, now, self.need(entry)[0])
+        persons, why = signers.signed_by(signed, now, need.count)
+        if not persons:
+            return why
+        others = {person for person in persons if person.casefold() != entry.requester.casefold()}
+        if not others:
+            return "who asked for the call cannot approve it"
+        return missing_approvals(policy, need, others)
 
 
 def _is_yes(decision: SignedVerdict) -> bool:

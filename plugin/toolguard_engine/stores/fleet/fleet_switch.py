@@ -51,7 +51,13 @@ class FleetSwitch:
         status = self._status
         if status.kill:
             by = f" ({plain(status.kill_by, 100)})" if status.kill_by else ""
-            return f"the fleet's kill switch is on: {plain(status.kill_why, MAX_WHY) or 'no reason given'}{by}"
+            why = plain(status.kill_why, MAX_WHY) or "no reason given"
+            return f"stopped by {_whose(status.kill_team)} kill switch: {why}{by}"
         if self._config.when_stale == "stop" and self.is_stale:
-            return f"no contact with the fleet for {self._config.stale_seconds} s (fleet.whenStale)"
+            return f"stopped: no contact with the fleet for {self._config.stale_seconds} s (fleet.whenStale)"
         return ""
+
+
+def _whose(team: str) -> str:
+    """Of the whole fleet, or of a team."""
+    return "the fleet's" if team in ("", "*") else f"{plain(team, 63)}'s"

@@ -169,11 +169,13 @@ class FleetStatus(msgspec.Struct, frozen=True, tag="status"):
     contact: float = 0.0
     is_connected: bool = False
     kill: bool = False
+    kill_team: str = ""
     kill_why: str = ""
     kill_by: str = ""
     policy_version: int = 0
     skew: float = 0.0
     error: str = ""
+    policy_error: str = ""
 
 
 Answer = PresentAnswer | EntriesAnswer | DoneAnswer | AwayAnswer
