@@ -72,5 +72,6 @@ class FleetGroup(LazyGroup):
         "admit": _listed("fleet_admit", "Let a gateway that joined take part."),
         "revoke": _listed("fleet_revoke", "Shut a gateway out, for good."),
         "approvers": _listed("fleet_approvers", "List, add and revoke the persons of the fleet."),
+        "demo": _listed("fleet_demo", "Try a fleet of three gateways on this machine."),
         "maintain": _listed("fleet_maintain", "Create and drop partitions; close what is over."),
     }
