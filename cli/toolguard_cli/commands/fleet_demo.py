@@ -35,8 +35,8 @@ def run(
 ) -> Result:
     """See a call that is held on one of three gateways approved by another person, and run once, there only.
 
-    Starts a temporary PostgreSQL from the system's programs and real gateways with scripted models, and makes a person with a
-    fresh SSH key. Approve the call in another terminal with the command that is shown; with --yes it is approved here. At
+    Starts a temporary PostgreSQL from the system's programs and real gateways with scripted models, and makes a person with
+    a fresh SSH key. Approve the call in another terminal with the command that is shown; with --yes it is approved here. At
     the end, and on Ctrl-C, all processes end and all files are deleted. Your own gateway, fleet and keys are not touched.
 
     Needs PostgreSQL 15 or later, OpenSSH's client, and pip install 'openclaw-toolguard[fleet]'. Downloads Node and OpenClaw
