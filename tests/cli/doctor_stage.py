@@ -27,7 +27,8 @@ IDS = [
     "python", "engine", "latency", "running",
     "user", "state-dir", "state-files", "stores", "standings", "key", "audit", "log", "disk", "clock",
     "metrics", "limits", "dashboard",
-    "kill-switch", "notify", "stale", "policy", "rules", "self-approval", "signers", "weakened",
+    "kill-switch", "notify", "stale", "policy", "rules", "self-approval", "signers", "fleet", "fleet-database",
+    "weakened",
 ]  # fmt: skip
 
 

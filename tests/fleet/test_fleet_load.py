@@ -1,4 +1,4 @@
-"""Test 9 of the specification: 200 gateways, 100 held calls and 1,000 rows a second through PgBouncer in transaction mode."""
+"""Test 9 of the specification: 200 gateways, 100 held calls and 1,000 rows a second, through PgBouncer."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ from toolguard_cli.doctor.checks import (
     entry_check,
     environment_check,
     files_check,
+    fleet_check,
     gateway_check,
     grants_check,
     health_check,
@@ -121,5 +122,7 @@ TABLE = (
     ListedCheck("approvals", "rules", rules_check.count),
     ListedCheck("approvals", "self-approval", grants_check.by_persons),
     ListedCheck("approvals", "signers", signers_check.allowed),
+    ListedCheck("approvals", "fleet", fleet_check.ready),
+    ListedCheck("approvals", "fleet-database", fleet_check.database),
     ListedCheck("approvals", "weakened", weakened_check.accepted_all, weakened_check.fix),
 )
