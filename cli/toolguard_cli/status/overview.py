@@ -62,7 +62,8 @@ def look(places: Places, now: float) -> StatusOverview:
             grants = len(signed_grants.counting(places, config, active) if config else active)
             stores.user_rules(places.state_dir).rules()
     except UserError as error:
-        damaged.append((f"policy.toml is invalid (toolguard check --rules): {error.message}", error.fix))
+        if error.message not in (message for message, _ in damaged):  # else it is the config, and reported already
+            damaged.append((f"policy.toml is invalid (toolguard check --rules): {error.message}", error.fix))
     standings: list[Standing] | None = None
     try:
         with gateway_stores.user_errors(), closing(stores.standings(places.state_dir, patient=True)) as store:
