@@ -16,6 +16,7 @@ from cli_stage import toolguard
 from psycopg import conninfo
 
 from fleet_database import OWNER, PASSWORD, FleetDatabase
+from toolguard_cli.fleet import page_calls
 
 
 @pytest.fixture
@@ -86,6 +87,13 @@ def test_the_dashboard_serves_until_it_is_told_to_stop(database: FleetDatabase, 
         connection.close()
         process.terminate()
         assert (process.wait(60), "has stopped" in process.stdout.read()) == (0, True)
+
+
+def test_the_command_that_the_page_shows_is_one(database: FleetDatabase, state: Path) -> None:
+    login = database.person("anna").info.user
+    words = page_calls.COMMAND.format(nonce="0" * 12, gateway=f"gw-{'0' * 16}").split()[1:]
+    done = toolguard(*words, "--dsn", dsn(database, login), "--state-dir", state)
+    assert (done.returncode, "no call has that nonce" in done.stdout + done.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(

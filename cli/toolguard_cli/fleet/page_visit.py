@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
@@ -13,13 +14,14 @@ from toolguard_cli.dashboard.invalid_attempts import InvalidAttempts
 from toolguard_cli.dashboard.problems import ApiError
 from toolguard_cli.dashboard.security import AccessPolicy
 from toolguard_cli.fleet import page_refusals
-from toolguard_fleet.fleet_errors import FleetError
+from toolguard_fleet.fleet_errors import FleetError, UnreachableError
 from toolguard_fleet.page_database import PageDatabase
 
 T = TypeVar("T")
 HALF_BYTES = 16
 MAX_PROXIED = 10_000
 NOT_LOGGED_IN = "TG030"
+LOG = logging.getLogger("toolguard.fleet")
 
 
 @dataclass
@@ -31,6 +33,13 @@ class FleetSite:
     attempts: InvalidAttempts = field(default_factory=InvalidAttempts)
     proxied: dict[str, bytes] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
+    last_error: str = ""
+
+    def log(self, error: FleetError) -> None:
+        """Visitors are not told why the database cannot be reached. The same reason is logged once."""
+        if isinstance(error, UnreachableError) and str(error) != self.last_error:
+            self.last_error = str(error)
+            LOG.error("%s", error)
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,7 @@ class FleetVisit:
         try:
             return self._ask(statement, arguments, kind)
         except FleetError as error:
+            self.site.log(error)
             raise page_refusals.of(error) from error
 
     def _ask(self, statement: LiteralString, arguments: tuple[Any, ...], kind: type[T]) -> T:
@@ -81,6 +91,7 @@ class FleetVisit:
         try:
             self.site.database.ask("SELECT fleet.page_login(%s, %s)", (token.encode(), hashed), str)
         except FleetError as error:
+            self.site.log(error)
             if error.code != NOT_LOGGED_IN:
                 raise page_refusals.of(error) from error
             raise self._invalid() from error
