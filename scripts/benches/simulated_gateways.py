@@ -111,6 +111,7 @@ class SimulatedGateway:
         self._metrics = Link(connect("metrics"), identity.id, identity.token)
         self._waiting: dict[str, asyncio.Event] = {}
         self._chain, self._rows, self._stream = Chain(), 0, secrets.token_hex(8)
+        self._unsent: list[bytes] = []
         self._audit_at = self._metrics_at = self._summed_at = time.monotonic()
 
     async def run(self) -> None:
@@ -166,20 +167,21 @@ class SimulatedGateway:
     async def _ship(self) -> None:
         while True:
             await asyncio.sleep(SHIP_SECONDS * random.uniform(0.75, 1.25))  # noqa: S311
-            with suppress(FleetError):  # counted; what was not sent is made anew
+            with suppress(FleetError):  # counted; lines are sent again
                 await self._ship_once()
 
     async def _ship_once(self) -> None:
         now = time.monotonic()
-        lines = _poisson(self._task.lines * self._share * SHIP_SECONDS)
-        if lines:
-            first, given = self._chain.seq + 1, [self._chain.add() for _ in range(lines)]
+        self._unsent += [self._chain.add() for _ in range(_poisson(self._task.lines * self._share * SHIP_SECONDS))]
+        if lines := self._unsent[:500]:
+            first = self._chain.seq - len(self._unsent) + 1
             function: LiteralString = "fleet.audit_append(%s, %s, %s, %s, %s::bytea[])"
-            answer = await self._audit.ask(function, self._chain.name, first, given)
+            answer = await self._audit.ask(function, self._chain.name, first, lines)
             if answer["outcome"] != "stored":
-                self._tally.errors[f"audit: {answer}"] += 1
+                self._tally.errors[f"audit: {answer['outcome']}"] += 1
+            del self._unsent[: len(lines)]
             self._audit_at = now
-            self._tally.counts["audit lines"] += lines
+            self._tally.counts["audit lines"] += len(lines)
         elif now - self._audit_at > IDLE_CLOSES:
             await self._audit.close()
         rows = _poisson(self._task.rows * self._share * SHIP_SECONDS)
