@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolguard_cli.commands.command_options import Yes, command, command_app
+from toolguard_cli.commands.demo_fleet import DemoFleet, DemoGateway
 from toolguard_cli.fleet import fleet_session
-from toolguard_cli.fleet.demo_fleet import DemoFleet, DemoGateway
 from toolguard_cli.rig import downloads
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.terminal.progress import Steps

@@ -24,8 +24,7 @@ from toolguard_cli.system import subprocesses, tcp_ports
 from toolguard_cli.system.errors import UserError
 from toolguard_engine import __version__
 from toolguard_engine.host import metrics_path
-from toolguard_engine.stores import atomic
-from toolguard_engine.wire import decode_first
+from toolguard_engine.stores import atomic, decode_first
 from toolguard_engine.wording import printable
 
 RUNS_ALREADY = 10

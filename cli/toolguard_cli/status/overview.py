@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from toolguard_cli.approvals import signed_grants
-from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.hostconfig import gateway_stores, signed_grants
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line

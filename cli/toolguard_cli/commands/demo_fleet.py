@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from toolguard_cli.fleet import demo_person, joining
-from toolguard_cli.fleet.demo_person import DemoPerson
+from toolguard_cli.commands import demo_person, joining
+from toolguard_cli.commands.demo_person import DemoPerson
 from toolguard_cli.fleet.fleet_session import user_errors
 from toolguard_cli.operations import install_plugin, set_setting
 from toolguard_cli.operations.change_setting import ChangeOptions
