@@ -78,9 +78,12 @@ class FleetSigners:
     def digest(self, entry: HeldCall) -> bytes:
         return bytes.fromhex(signed_decision.digest(entry))
 
-    def refusal(self, entry: HeldCall, decisions: tuple[SignedVerdict, ...], now: float) -> str:
+    def refusal(
+        self, entry: HeldCall, decisions: tuple[SignedVerdict, ...], now: float, request: HeldCall | None = None
+    ) -> str:
         """Signatures count by who made them: each principal once, the requester never, and as members of a team only those
-        whom the signed policy names."""
+        whom the signed policy names. What the call needs is computed from `request`, too: whoever has this machine's key can
+        enter a call with harmless details."""
         issuer, policy = Issuer(self._gateway_id(), self._team), self._policy()
         need = needed_approvals(policy, entry.details)
         signers = _Signers(self._state_dir, signer_files(self._trust), issuer, self._verify)
@@ -91,7 +94,10 @@ class FleetSigners:
         others = {person for person in persons if person.casefold() != entry.requester.casefold()}
         if not others:
             return "who asked for the call cannot approve it"
-        return missing_approvals(policy, need, others)
+        missing = missing_approvals(policy, need, others)
+        if missing or request is None:
+            return missing
+        return missing_approvals(policy, needed_approvals(policy, request.details), others)
 
 
 def _is_yes(decision: SignedVerdict) -> bool:
