@@ -13,19 +13,29 @@ from msgspec import structs
 
 from ssh_signers import SshRoom, sign
 from toolguard_engine.approvals import signed_decision
-from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.approvals.needed_approvals import ApproverPolicy, ApproverRule
 from toolguard_engine.approvals.signed_decision import Issuer
+from toolguard_engine.config import settings
 from toolguard_engine.model.held_details import HeldDetails, HeldEffect
+from toolguard_engine.model.signed_body import SignedBody
+from toolguard_engine.server import store_queue
+from toolguard_engine.server.clock import SystemClock
+from toolguard_engine.server.held_calls_step import HeldCalls
+from toolguard_engine.server.output import Output
+from toolguard_engine.server.pipe import DescriptorPipe
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores import signed_entry
 from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.files.audit_log_file import AuditLog
 from toolguard_engine.stores.fleet import pipe_messages as pipe
+from toolguard_engine.stores.fleet.courier_link import FleetAwayError
 from toolguard_engine.stores.fleet.fleet_held_calls import MAX_FORGED_LINES, FleetHeldCalls, FleetSetup
 from toolguard_engine.stores.fleet.fleet_log import FleetLog
-from toolguard_engine.stores.fleet.fleet_proof import FleetSigners
+from toolguard_engine.stores.fleet.fleet_proof import FleetGrantSigners, FleetSigners
 from toolguard_engine.stores.fleet.local_marks import LocalMarks
+from toolguard_engine.wire import messages
 
 GATEWAY, TEAM = "gw-0123456789abcdef", "ops"
 NONCE = "3f9a51c2d07b"
@@ -167,3 +177,46 @@ def test_entries_of_others_do_not_fill_the_audit_log(stage: Stage) -> None:
     stage.link.play = lambda question: pipe.EntriesAnswer(question.id, others)
     assert stage.calls.entries() == []
     assert stage.events() == ["forged"] * MAX_FORGED_LINES
+
+
+class GrantStage:
+    """A grant of anna, signed."""
+
+    def __init__(self, stage: Stage, *, may_be_writable: bool) -> None:
+        self.signers = FleetGrantSigners(stage.state, stage.room.folder, may_be_writable=may_be_writable)
+        self.grant = Grant("g-1", "exec", "rm -rf build", created=1.0)
+        body = signed_decision.grant_body(self.grant, self.signers.issuer)
+        signature = sign(body, stage.key, signed_decision.GRANT_NAMESPACE)
+        self.signers.keep_grant(self.grant, SignedBody(body.decode(), signature))
+
+    def counts(self) -> bool:
+        return self.signers.allows(self.grant)
+
+
+def test_no_grant_counts_while_the_gateways_user_can_change_the_signers(stage: Stage) -> None:
+    """The folder of the test is this user's."""
+    assert GrantStage(stage, may_be_writable=True).counts()
+    with pytest.raises(FleetAwayError, match="chang"):
+        GrantStage(stage, may_be_writable=False).counts()
+
+
+def test_a_list_of_revoked_keys_that_is_added_later_ends_a_grant(stage: Stage) -> None:
+    granted = GrantStage(stage, may_be_writable=True)
+    assert granted.counts()
+    stage.room.revoke(stage.key)
+    assert not granted.counts()
+
+
+def test_what_is_held_here_while_the_fleet_is_away_needs_a_signature_where_signers_are_named(stage: Stage) -> None:
+    """Also if the store's own key signed the approval."""
+    named = {"approval": {"signers": str(stage.room.allowed)}}
+    fleet = {"enabled": True, "dsn": "host=/nowhere", "team": TEAM, "whenAway": "local", "trust": str(stage.room.folder)}
+    held = HeldCalls(Output(DescriptorPipe(0, 1)), SystemClock(), store_queue.at_once(), 1.0)
+    hello = messages.Hello(1, 1, str(stage.state))
+    approvals = held.open(hello, settings.parse({**named, "fleet": fleet}))
+    request, local = stage.request(), stores.held_calls(stage.state)
+    entry = local.present(request, time.time()).entry
+    local.approve(entry.nonce, Decision("anna", "cli"), time.time(), 60.0)
+    found = approvals._nonces.present(request, time.time())
+    assert (found.outcome, found.refusal) == ("expired", "it is not signed")
+    held.close()

@@ -8,12 +8,15 @@ from pathlib import Path
 from msgspec import structs
 
 from toolguard_engine.approvals import signed_decision
+from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.approvals.needed_approvals import MAX_NEED, ApproverPolicy, missing_approvals, needed_approvals
 from toolguard_engine.approvals.signed_decision import Issuer
 from toolguard_engine.model.signed_body import SignedBody
 from toolguard_engine.stores import ssh_keygen
 from toolguard_engine.stores.approval_signers import ApprovalSigners, Verify
+from toolguard_engine.stores.fleet import trust_root
+from toolguard_engine.stores.fleet.courier_link import FleetAwayError
 from toolguard_engine.stores.fleet.pipe_messages import SignedVerdict
 from toolguard_engine.stores.fleet.trust_root import ALLOWED, REVOKED
 from toolguard_engine.stores.locked import StoreError
@@ -49,6 +52,22 @@ class _Signers(ApprovalSigners):
     @property
     def issuer(self) -> Issuer:
         return self._issuer
+
+
+class FleetGrantSigners(ApprovalSigners):
+    """Who may sign grants, for an engine in a fleet: as for approvals, nothing counts while the gateway's own user could
+    change that. Raises `FleetAwayError` then."""
+
+    def __init__(self, state_dir: Path, trust: Path, *, may_be_writable: bool, verify: Verify = ssh_keygen.verify) -> None:
+        super().__init__(state_dir, signer_files(trust), verify)
+        self._trust = trust
+        self._may_be_writable = may_be_writable
+
+    def allows(self, grant: Grant) -> bool:
+        if problem := trust_root.problem(self._trust, may_be_writable=self._may_be_writable):
+            raise FleetAwayError(problem)
+        self.files = signer_files(self._trust)  # a list of revoked keys may have been added
+        return super().allows(grant)
 
 
 class FleetSigners:
