@@ -20,14 +20,14 @@ ENGINE = (
 
 FLEET = (
     "fleet_errors", "connection_options", "blocking_connection", "deadline_connection", "schema", "shipping", "audit_trail",
-    "registry_rows", "person_access", "registration", "engine_pipe", "hold_questions", "direct_link", "sync_loop",
-    "policy_follower", "courier",
+    "registry_rows", "person_access", "registration", "page_database", "engine_pipe", "hold_questions", "direct_link",
+    "sync_loop", "policy_follower", "courier",
 )  # fmt: skip
 """May also import the engine; the engine never imports it."""
 
 COMMAND_LINE = (
     "system", "terminal", "rig", "person", "hostconfig", "setup", "approvals", "policy", "migrations", "validation",
-    "operations", "fleet", "notify", "dashboard", "status", "doctor", "commands", "fast_path", "main",
+    "operations", "notify", "dashboard", "fleet", "status", "doctor", "commands", "fast_path", "main",
 )  # fmt: skip
 PACKAGES = {
     "toolguard_engine": ("plugin", ENGINE),

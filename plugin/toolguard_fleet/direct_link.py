@@ -18,7 +18,7 @@ SLACK = 1.0
 
 
 class DirectLink:
-    """See `fleet_held_calls.Link`. It asks in a thread, because its caller may have an event loop of its own."""
+    """See `fleet_setup.Link`. It asks in a thread, because its caller may have an event loop of its own."""
 
     def __init__(self, dsn: str, identity: Callable[[], FleetIdentity]) -> None:
         self._dsn = dsn

@@ -17,6 +17,7 @@ from toolguard_fleet.registry_rows import (
     FleetGateway,
     FleetPerson,
     MaintenanceReport,
+    PageToken,
     PushedPolicy,
     TeamSwitch,
 )
@@ -95,6 +96,20 @@ class PersonSession:
         switched = first(self._connection, "SELECT fleet.kill(%s, %s, %s)", (team, on, why), TeamSwitch)
         self.announce()
         return switched
+
+    def add_page_token(self, person: str, digest: bytes, days: int) -> PageToken:
+        """`digest`: SHA-256 of the token, which the database never gets."""
+        return first(self._connection, "SELECT fleet.add_page_token(%s, %s, %s)", (person, digest, days), PageToken)
+
+    def revoke_page_token(self, token: str) -> PageToken:
+        """`token`: its id."""
+        return first(self._connection, "SELECT fleet.revoke_page_token(%s)", (token,), PageToken)
+
+    def page_tokens(self) -> list[PageToken]:
+        return column(self._connection, "SELECT fleet.page_tokens()", (), PageToken)
+
+    def set_page_proxy(self, on: bool) -> None:  # noqa: FBT001 - one switch
+        first(self._connection, "SELECT fleet.set_page_proxy(%s)", (on,), object)
 
     def set_retention(self, table: str, days: int) -> None:
         first(self._connection, "SELECT fleet.set_retention(%s, %s)", (table, days), object)

@@ -10,7 +10,7 @@ from psycopg import sql
 from toolguard_fleet import schema
 from toolguard_fleet.blocking_connection import connected, first, translated
 
-GATEWAYS = "toolguard_gateway"
+GATEWAYS, PAGE = "toolguard_gateway", "toolguard_page"
 OWNER, JOINING = "toolguard owner", "toolguard join"
 
 
@@ -29,11 +29,16 @@ def has_schema(dsn: str) -> bool:
 
 def new_gateway_password(dsn: str) -> str:
     """Gives the gateways' login a new password, which the server gets as a verifier only. Raises `FleetError`."""
+    return new_password(dsn, GATEWAYS)
+
+
+def new_password(dsn: str, login: str) -> str:
+    """As the owner. Raises `FleetError`."""
     password = secrets.token_urlsafe(24)
     with connected(dsn, OWNER) as connection, translated():
-        verifier = connection.pgconn.encrypt_password(password.encode(), GATEWAYS.encode(), b"scram-sha-256").decode()
+        verifier = connection.pgconn.encrypt_password(password.encode(), login.encode(), b"scram-sha-256").decode()
         command = sql.SQL("ALTER ROLE {} PASSWORD {}")
-        connection.execute(command.format(sql.Identifier(GATEWAYS), sql.Literal(verifier)))
+        connection.execute(command.format(sql.Identifier(login), sql.Literal(verifier)))
     return password
 
 

@@ -108,3 +108,17 @@ class TeamSwitch(msgspec.Struct, frozen=True):
     by: str
     at: float | None
     policy_version: int
+
+
+class PageToken(msgspec.Struct, frozen=True):
+    """A token for the fleet dashboard, without the token. `used`: when it last began a session."""
+
+    id: str
+    person: str
+    created: float
+    created_by: str
+    expires: float
+    used: float | None
+    revoked: float | None
+    revoked_by: str
+    valid: bool

@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS fleet.migration (
 """
 ADMIT_TO_DATABASE = """
 REVOKE ALL ON DATABASE {database} FROM PUBLIC;
-GRANT CONNECT ON DATABASE {database} TO toolguard_gateway, toolguard_approver, toolguard_admin
+GRANT CONNECT ON DATABASE {database} TO toolguard_gateway, toolguard_approver, toolguard_admin, toolguard_page
 """
 
 GATEWAY_LIMITS = """

@@ -31,9 +31,10 @@ from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.files.audit_log_file import AuditLog
 from toolguard_engine.stores.fleet import pipe_messages as pipe
 from toolguard_engine.stores.fleet.courier_link import FleetAwayError
-from toolguard_engine.stores.fleet.fleet_held_calls import MAX_FORGED_LINES, FleetHeldCalls, FleetSetup
+from toolguard_engine.stores.fleet.fleet_held_calls import MAX_FORGED_LINES, FleetHeldCalls
 from toolguard_engine.stores.fleet.fleet_log import FleetLog
 from toolguard_engine.stores.fleet.fleet_proof import FleetGrantSigners, FleetSigners
+from toolguard_engine.stores.fleet.fleet_setup import FleetSetup
 from toolguard_engine.stores.fleet.local_marks import LocalMarks
 from toolguard_engine.wire import messages
 

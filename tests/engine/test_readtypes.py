@@ -11,7 +11,7 @@ SCRIPT = """
 import sys, threading
 from typing import Annotated
 import msgspec
-from toolguard_engine.wire import decode_first
+from toolguard_engine.stores import decode_first
 
 sys.setswitchinterval(1e-6)
 
@@ -36,7 +36,7 @@ print("done")
 
 @pytest.mark.parametrize("imported", ["toolguard_engine.server.loop", "toolguard_cli.dashboard.run_server"])
 def test_all_of_ours_can_be_read(imported: str) -> None:
-    script = f"import {imported}; from toolguard_engine.wire import decode_first; decode_first.read()"
+    script = f"import {imported}; from toolguard_engine.stores import decode_first; decode_first.read()"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

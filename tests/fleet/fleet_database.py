@@ -29,6 +29,7 @@ def make_template(server: TemporaryPostgres) -> None:
     with psycopg.connect(server.dsn(OWNER, TEMPLATE, PASSWORD), autocommit=True) as connection:
         schema.migrate(connection, days_ahead=1)
         connection.execute(sql.SQL("ALTER ROLE toolguard_gateway PASSWORD {}").format(sql.Literal(PASSWORD)))
+        connection.execute(sql.SQL("ALTER ROLE toolguard_page PASSWORD {}").format(sql.Literal(PASSWORD)))
 
 
 class Gateway:

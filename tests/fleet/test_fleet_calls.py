@@ -217,6 +217,22 @@ def test_a_killed_courier_is_started_again(desk: FleetDesk, anna: Approver) -> N
     assert wait_until(lambda: asked(desk)) == "used"
 
 
+def test_a_courier_that_stands_still_is_replaced(database: FleetDatabase, tmp_path: Path, room: SshRoom) -> None:
+    desk = FleetDesk(database, tmp_path / "gateway", room, deadline_ms=500)
+    try:
+        held = wait_until(lambda: asked(desk))
+        pid = desk.client.link.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        for _ in range(2):
+            with pytest.raises(FleetAwayError, match="did not answer"):
+                desk.present()
+        wait_until(lambda: desk.client.link.pid not in (None, pid))
+        assert wait_until(lambda: asked(desk)) == held == "pending"
+    finally:
+        desk.close()
+
+
 def asked(desk: FleetDesk) -> str:
     try:
         return desk.present().outcome

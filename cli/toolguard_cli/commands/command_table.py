@@ -79,5 +79,8 @@ class FleetGroup(LazyGroup):
         "audit": _listed("fleet_audit", "Read and verify the audit logs of the gateways."),
         "policy": _listed("fleet_policy", "Check, push, compare and show the signed policy of a team."),
         "kill-switch": _listed("fleet_kill_switch", "Stop all gateways of a team, or allow their calls again."),
+        "dashboard": _listed("fleet_dashboard", "Serve the dashboard of the fleet."),
+        "tokens": _listed("fleet_tokens", "List, add and revoke the tokens that log in to the fleet dashboard."),
+        "demo": _listed("fleet_demo", "Try a fleet of three gateways on this machine."),
         "maintain": _listed("fleet_maintain", "Create and drop partitions; close what is over."),
     }

@@ -46,6 +46,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     unseen: Unseen = False,
     key: Key = "",
     reason: Reason = "",
+    gateway: Annotated[str, typer.Option("--gateway", metavar="ID", help="Only a call of this gateway.")] = "",
     dsn: Dsn = "",
     as_json: bool = False,
 ) -> Result:
@@ -54,7 +55,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     Shows the call and asks, then signs the approval with your SSH key; the gateway verifies the signature itself. You can do
     this on a machine that has no gateway.
     """
-    return approve(places, nonce, FleetAnswers(yes, unseen, key, reason, dsn, as_json))
+    return approve(places, nonce, FleetAnswers(yes, unseen, key, reason, dsn, as_json), gateway)
 
 
 def approve(places: Places, nonce: str, given: FleetAnswers, gateway: str = "") -> Result:

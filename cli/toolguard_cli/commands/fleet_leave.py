@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from toolguard_cli.commands import joining
 from toolguard_cli.commands.command_options import command, command_app
-from toolguard_cli.fleet import fleet_session, joining
+from toolguard_cli.fleet import fleet_session
 from toolguard_cli.person import require_human
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result

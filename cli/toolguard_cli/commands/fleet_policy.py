@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from toolguard_cli.commands import team_policy
 from toolguard_cli.commands.command_options import command, command_app, examples
 from toolguard_cli.commands.fleet_commands import Dsn
-from toolguard_cli.fleet import fleet_session, team_policy
+from toolguard_cli.fleet import fleet_session
 from toolguard_cli.fleet.own_settings import fleet_settings
 from toolguard_cli.person import require_human
 from toolguard_cli.system.errors import UserError

@@ -8,10 +8,9 @@ from typing import Annotated
 
 import typer
 
-from toolguard_cli.approvals import signed_grants
 from toolguard_cli.approvals.grant_view import left, public
 from toolguard_cli.commands.command_options import command, command_app
-from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.hostconfig import gateway_stores, signed_grants
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables

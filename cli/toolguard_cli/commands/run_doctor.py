@@ -30,8 +30,8 @@ from toolguard_cli.terminal import confirm as asking
 from toolguard_cli.terminal import progress, tables
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.config import settings
+from toolguard_engine.stores import decode_first
 from toolguard_engine.stores.locked import StoreError
-from toolguard_engine.wire import decode_first
 
 AT_ONCE = 4
 """Checks that run at the same time."""

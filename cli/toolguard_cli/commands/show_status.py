@@ -72,7 +72,7 @@ def run(places: Places) -> Result:
         "log": {"path": str(log), "recent": entries[-5:]},
         "held": overview.data(held),
         "killSwitch": set_kill_switch.public(held.thrown),
-        "fleet": _fleet_data(places, config),
+        **_fleet_data(places, config),
         "weakened": accepted_view.data(weaker),
         "budgets": [budgets.data(each, config) for each in budgets.worth_a_look(held.standings or [], config)],
         **usage_lines.data(used),
@@ -105,12 +105,12 @@ def _fleet(places: Places, config: Config) -> list[Line]:
     return fleet_lines.lines(places, config.fleet)
 
 
-def _fleet_data(places: Places, config: Config) -> dict[str, Any] | None:
+def _fleet_data(places: Places, config: Config) -> dict[str, Any]:
     if not config.fleet.enabled:
-        return None
+        return {}
     from toolguard_cli.status import fleet_lines  # noqa: PLC0415 - as above
 
-    return fleet_lines.data(places, config.fleet)
+    return {"fleet": fleet_lines.data(places, config.fleet)}
 
 
 def _invalid(why: str) -> list[Line]:

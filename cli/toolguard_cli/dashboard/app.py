@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -14,12 +14,12 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Lifespan
 
 from toolguard_cli.dashboard import endpoint, openapi, problems
 from toolguard_cli.dashboard.live_feed import LiveFeed
 from toolguard_cli.dashboard.problems import ApiError
-from toolguard_cli.dashboard.request_context import Site
+from toolguard_cli.dashboard.request_context import RequestContext, Site
 from toolguard_cli.dashboard.routes import ENDPOINTS
 from toolguard_cli.dashboard.security import Security
 from toolguard_cli.operations import answer_links
@@ -42,13 +42,23 @@ def make(site: Site) -> ASGIApp:
         finally:
             await live.end()
 
-    for ending, kind in _KINDS.items():  # browsers check the type of a script; do not rely on this machine's table
-        mimetypes.add_type(kind, ending)
+    know_types()
     routes = [*_api(site), WebSocketRoute("/ws", live.serve), *_page()]
+    return Security(application(routes, life), site.door)
+
+
+def know_types() -> None:
+    """Browsers check the type of a script; this machine's table is not relied on."""
+    for ending, kind in _KINDS.items():
+        mimetypes.add_type(kind, ending)
+
+
+def application(routes: Sequence[BaseRoute], life: Lifespan[Starlette] | None = None) -> Starlette:
+    """Every refusal and fault of it is answered as `problems` says."""
     handlers = {HTTPException: _refuse, Exception: endpoint.fault}
     app = Starlette(routes=routes, exception_handlers=handlers, lifespan=life)
     app.router.redirect_slashes = False
-    return Security(app, site.door)
+    return app
 
 
 def _api(site: Site) -> list[BaseRoute]:
@@ -58,23 +68,10 @@ def _api(site: Site) -> list[BaseRoute]:
         del request
         return Response(encoded, headers=problems.NO_STORE, media_type=problems.JSON)
 
-    paths: dict[str, dict[str, endpoint.Handler]] = {}
-    for each in ENDPOINTS:
-        paths.setdefault(each.path, {})[each.method] = endpoint.handler(each, site)
-    found: list[BaseRoute] = [Route(_named(path), _by_method(known), methods=list(known)) for path, known in paths.items()]
-    return [*found, Route("/api/openapi.json", document)]
+    def context(request: Request) -> RequestContext:
+        return RequestContext(site, request.scope["trusted"])
 
-
-def _by_method(known: dict[str, endpoint.Handler]) -> endpoint.Handler:
-    async def handle(request: Request) -> Response:
-        return await known["GET" if request.method == "HEAD" else request.method](request)
-
-    return handle
-
-
-def _named(path: str) -> str:
-    """The names of gateways may contain slashes."""
-    return path.replace("{id}", "{id:path}")
+    return [*endpoint.routes(ENDPOINTS, context), Route("/api/openapi.json", document)]
 
 
 def _page() -> list[BaseRoute]:

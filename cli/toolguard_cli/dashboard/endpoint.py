@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import msgspec
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
 
 from toolguard_cli.dashboard import problems
 from toolguard_cli.dashboard.problems import ApiError
-from toolguard_cli.dashboard.request_context import Endpoint, RequestContext, Site
+from toolguard_cli.dashboard.request_context import Endpoint
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.approvals.ledger import RefusedError
 from toolguard_engine.stores.locked import StoreError
@@ -21,11 +22,31 @@ from toolguard_engine.wording import printable
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def handler(each: Endpoint, site: Site) -> Handler:
+def routes(endpoints: Iterable[Endpoint], context: Callable[[Request], object]) -> list[BaseRoute]:
+    """`context`: makes the first argument of each endpoint's `work`."""
+    paths: dict[str, dict[str, Handler]] = {}
+    for each in endpoints:
+        paths.setdefault(each.path, {})[each.method] = handler(each, context)
+    return [Route(_named(path), _by_method(known), methods=list(known)) for path, known in paths.items()]
+
+
+def _by_method(known: dict[str, Handler]) -> Handler:
+    async def handle(request: Request) -> Response:
+        return await known["GET" if request.method == "HEAD" else request.method](request)
+
+    return handle
+
+
+def _named(path: str) -> str:
+    """The names of gateways may contain slashes."""
+    return path.replace("{id}", "{id:path}")
+
+
+def handler(each: Endpoint, context: Callable[[Request], object]) -> Handler:
     decoder = msgspec.json.Decoder(each.asks)
 
     async def handle(request: Request) -> Response:
-        visit = RequestContext(site, request.scope["trusted"])
+        visit = context(request)
         try:
             asked = _body(decoder, request.scope["body"]) if each.method == "POST" else _parameters(each, request)
             answer = await run_in_threadpool(each.work, visit, asked)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections import deque
 from collections.abc import Callable
 from threading import Lock
 
-MOST_PAGES = 500
-MOST_INVALID = 20
-WITHIN_SECONDS = 60.0
-"""Of more than `MOST_INVALID` invalid links in this time, from anywhere, no more is said. Valid ones go on: nobody can guess
-one, and whoever sends invalid ones could keep the person from answering."""
+from toolguard_cli.dashboard.invalid_attempts import InvalidAttempts
 
+MOST_PAGES = 500
 PAGE_BYTES = 16
 
 
@@ -21,10 +17,9 @@ class LinkPages:
     """Each page gets a secret that is valid for one answer. A restart forgets them: the page then opens its link again."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
         self._lock = Lock()
         self._links: dict[str, str] = {}
-        self._invalid: deque[float] = deque(maxlen=MOST_INVALID)
+        self._invalid = InvalidAttempts(clock)
 
     def begin(self, link: str) -> str:
         """The secret of a new page."""
@@ -41,9 +36,7 @@ class LinkPages:
             return self._links.pop(page, None) == link
 
     def note_invalid(self) -> None:
-        with self._lock:
-            self._invalid.append(self._clock())
+        self._invalid.note()
 
     def is_limited(self) -> bool:
-        with self._lock:
-            return len(self._invalid) == MOST_INVALID and self._clock() - self._invalid[0] < WITHIN_SECONDS
+        return self._invalid.is_limited()

@@ -70,13 +70,13 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One path of the API. `work` runs in a thread; the types of its parameter `asked` and of its result are those of the
-    request and of the answer. `one_of`: members of the body of which exactly one is required. `linked`: an answer link takes
-    the place of the token."""
+    """One path of an API. `work` gets the context of the request and runs in a thread; the types of its parameter `asked`
+    and of its result are those of the request and of the answer. `one_of`: members of the body of which exactly one is
+    required. `linked`: an answer link takes the place of the token."""
 
     method: Literal["GET", "POST"]
     path: str
-    work: Callable[[RequestContext, Any], Any]
+    work: Callable[[Any, Any], Any]
     summary: str
     kind: str = JSON
     one_of: tuple[str, ...] = ()

@@ -5,19 +5,17 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-import signal
 import socket
 import threading
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from contextlib import closing, suppress
 
 import msgspec
-import uvicorn
 
-from toolguard_cli.dashboard import app, bounded_connection, discovery, prometheus, token
-from toolguard_cli.dashboard.bounded_connection import BoundedConnection
+from toolguard_cli.dashboard import app, discovery, http_server, prometheus, token
 from toolguard_cli.dashboard.discovery import Running
+from toolguard_cli.dashboard.http_server import HttpServer
 from toolguard_cli.dashboard.request_context import Site
 from toolguard_cli.dashboard.security import AccessPolicy
 from toolguard_cli.dashboard.server_settings import DashboardSettings
@@ -26,22 +24,13 @@ from toolguard_cli.system import subprocesses, tcp_ports
 from toolguard_cli.system.errors import UserError
 from toolguard_engine import __version__
 from toolguard_engine.host import metrics_path
-from toolguard_engine.stores import atomic
-from toolguard_engine.wire import decode_first
+from toolguard_engine.stores import atomic, decode_first
 from toolguard_engine.wording import printable
 
 RUNS_ALREADY = 10
 """The exit code if a dashboard of the same metrics file has the port."""
 
 LAST_PORT = 65_535
-GRACE_SECONDS = 2
-HEAD_SECONDS = 5
-"""The time that a connection has for its next request."""
-
-MAX_HEAD = 32 * 1024
-MAX_MESSAGE = 4 * 1024
-BACKLOG = 128
-_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def run(settings: DashboardSettings, on_serving: Callable[[Running], None] | None = None, held: int | None = None) -> int:
@@ -53,7 +42,7 @@ def run(settings: DashboardSettings, on_serving: Callable[[Running], None] | Non
     if not 0 <= settings.port <= LAST_PORT:
         raise UserError(f"{settings.port} is not a valid port", f"use a port from 1 to {LAST_PORT}")
     try:
-        listener = _listening(settings)
+        listener = http_server.listening(settings.bind, settings.port)
     except OSError as error:
         return _taken(settings, error)
     decode_first.read()
@@ -72,20 +61,6 @@ def run(settings: DashboardSettings, on_serving: Callable[[Running], None] | Non
                 subprocesses.end_all()  # programs that an unfinished change started
             _forget(settings, about)
     return 0
-
-
-def _listening(settings: DashboardSettings) -> socket.socket:
-    """Raises `OSError`."""
-    family, kind, protocol, _, name = socket.getaddrinfo(settings.bind, settings.port, type=socket.SOCK_STREAM)[0]
-    listener = socket.socket(family, kind, protocol)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(name)
-        listener.listen(BACKLOG)
-    except BaseException:
-        listener.close()
-        raise
-    return listener
 
 
 def _taken(settings: DashboardSettings, error: OSError) -> int:
@@ -111,49 +86,14 @@ def _is_main() -> bool:
 async def _serve(
     site: Site, listener: socket.socket, about: Running, on_serving: Callable[[Running], None], held: int | None
 ) -> None:
-    config = uvicorn.Config(
-        app.make(site),
-        http=BoundedConnection,
-        ws="websockets-sansio",
-        loop="asyncio",
-        lifespan="on",
-        log_config=None,
-        log_level="error",
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        ws_max_size=MAX_MESSAGE,
-        limit_concurrency=bounded_connection.MOST,
-        timeout_keep_alive=HEAD_SECONDS,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-        h11_max_incomplete_event_size=MAX_HEAD,
-    )
-    server = _Server(config, lambda: _serves(site.settings, about, on_serving))
+    server = HttpServer(app.make(site), lambda: _serves(site.settings, about, on_serving))
     loop = asyncio.get_running_loop()
-    for number in _SIGNALS if _is_main() else ():
-        loop.add_signal_handler(number, server.end)
+    if _is_main():
+        server.end_at_signals()
     if site.settings.owned or held is not None:
         ends = (held or 0, site.settings.voucher, loop, server.end)
         threading.Thread(target=_until_input_ends, args=ends, daemon=True).start()
     await server.serve([listener])
-
-
-class _Server(uvicorn.Server):
-    """Ends with 0 at a signal, and calls `on_startup` when it serves."""
-
-    def __init__(self, config: uvicorn.Config, on_startup: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._on_startup = on_startup
-
-    def end(self) -> None:
-        self.should_exit = True
-
-    def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
-        return nullcontext()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self._on_startup()
 
 
 def _serves(settings: DashboardSettings, about: Running, on_serving: Callable[[Running], None]) -> None:

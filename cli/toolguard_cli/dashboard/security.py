@@ -133,14 +133,18 @@ class Security:
         headers = Headers(scope=scope)
         reading = scope["type"] == "websocket" or scope["method"] in READS
         self._check_place(scope, headers, reading=reading)
+        self.check_person(scope, headers, reading=reading)
+        if _brings(scope):
+            _check_body(headers)
+
+    def check_person(self, scope: Scope, headers: Headers, *, reading: bool) -> None:
+        """Sets `scope["trusted"]`. Raises `ApiError` if the request is not permitted."""
         given = headers.get("authorization")
         scope["trusted"] = given is not None and self._door.opens(_bearer(given))
         if given is not None and not scope["trusted"]:
             raise ApiError(401, "token", "that is not the dashboard's token", problems.OPEN_PAGE)
         if not scope["trusted"] and not self._is_permitted(str(scope["path"]), headers, reading=reading):
             raise UNAUTHORIZED
-        if _brings(scope):
-            _check_body(headers)
 
     def _is_permitted(self, path: str, headers: Headers, *, reading: bool) -> bool:
         """Without the token. Raises `ApiError`."""

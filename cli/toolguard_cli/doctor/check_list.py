@@ -23,6 +23,7 @@ from toolguard_cli.doctor.checks import (
     entry_check,
     environment_check,
     files_check,
+    fleet_check,
     fleet_trust_check,
     gateway_check,
     grants_check,
@@ -124,5 +125,7 @@ TABLE = (
     ListedCheck("approvals", "signers", signers_check.allowed),
     ListedCheck("approvals", "fleet-trust", fleet_trust_check.trusted),
     ListedCheck("approvals", "fleet-policy", fleet_trust_check.policy),
+    ListedCheck("approvals", "fleet", fleet_check.ready),
+    ListedCheck("approvals", "fleet-database", fleet_check.database),
     ListedCheck("approvals", "weakened", weakened_check.accepted_all, weakened_check.fix),
 )

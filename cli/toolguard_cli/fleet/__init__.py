@@ -1,1 +1,1 @@
-"""The fleet's database for a person's commands, and how a gateway joins and leaves."""
+"""The fleet for persons: its database for their commands, how a gateway joins and leaves, and the fleet dashboard."""

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from toolguard_cli.approvals import signed_grants
-from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.hostconfig import gateway_stores, signed_grants
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals import grant_matching as grants

@@ -51,7 +51,7 @@ def _major(folder: Path) -> int:
     return int(number[0].partition(".")[0]) if number and number[0].partition(".")[0].isdigit() else 0
 
 
-def _other_user() -> dict[str, Any]:
+def other_user() -> dict[str, Any]:
     """Arguments for `Popen`: another user than root."""
     if os.geteuid() != 0:
         return {}
@@ -68,7 +68,7 @@ class TemporaryPostgres:
         if found is None:
             raise NoPostgresError("PostgreSQL 15 or later is not installed (Debian: apt-get install postgresql)")
         self._programs = found
-        self._as_user = _other_user()
+        self._as_user = other_user()
         self.folder = Path(tempfile.mkdtemp(prefix="tg-pg-", dir="/tmp"))
         self.data = self.folder / "data"
         self.port = _free_port()

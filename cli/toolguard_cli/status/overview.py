@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from toolguard_cli.approvals import signed_grants
-from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.hostconfig import gateway_stores, signed_grants
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line
@@ -62,7 +61,8 @@ def look(places: Places, now: float) -> StatusOverview:
             grants = len(signed_grants.counting(places, config, active) if config else active)
             stores.user_rules(places.state_dir).rules()
     except UserError as error:
-        damaged.append((f"policy.toml is invalid (toolguard check --rules): {error.message}", error.fix))
+        if error.message not in (message for message, _ in damaged):  # else it is the config, and reported already
+            damaged.append((f"policy.toml is invalid (toolguard check --rules): {error.message}", error.fix))
     standings: list[Standing] | None = None
     try:
         with gateway_stores.user_errors(), closing(stores.standings(places.state_dir, patient=True)) as store:

@@ -22,7 +22,7 @@ from toolguard_engine.server.clock import Alarm
 from toolguard_engine.server.engine_context import Context
 from toolguard_engine.server.held_calls_step import HeldCalls
 from toolguard_engine.server.outbox import fault
-from toolguard_engine.wire import decode_first
+from toolguard_engine.stores import decode_first
 from toolguard_engine.wording import limit_texts
 
 STALE_SECONDS = 60.0

@@ -18,7 +18,7 @@ from queue import SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar
 
 from toolguard_engine.server.clock import Clock, SystemClock
-from toolguard_engine.wire import decode_first
+from toolguard_engine.stores import decode_first
 
 ANSWER_SECONDS = 1.5
 """By default; see `Intervals.answer`."""

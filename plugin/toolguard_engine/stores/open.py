@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from toolguard_engine.stores import ports
     from toolguard_engine.stores.approval_signers import ApprovalSigners
     from toolguard_engine.stores.fleet.fleet_client import FleetClient
-    from toolguard_engine.stores.fleet.fleet_held_calls import Link
+    from toolguard_engine.stores.fleet.fleet_setup import Link
 
 
 def load_all() -> None:

@@ -13,7 +13,7 @@ import pytest
 from dashboard_stage import NAMES, OWN, Answer, Served, machine, process, served
 from link_stage import HOST, enable
 
-from toolguard_cli.dashboard import link_pages, routes
+from toolguard_cli.dashboard import invalid_attempts, link_pages, routes
 from toolguard_cli.dashboard.link_pages import LinkPages
 from toolguard_cli.operations import answer_links
 from toolguard_engine.approvals.ledger import Decision
@@ -200,8 +200,8 @@ def test_decided_elsewhere_or_switched_off(public: Served) -> None:
 
 def test_guesses_are_limited(public: Served) -> None:
     text = link(public)
-    codes = [ask(public, "/api/link", {"link": "x"}).code for _ in range(link_pages.MOST_INVALID + 1)]
-    assert codes == ["link.altered"] * link_pages.MOST_INVALID + ["link.limit"]
+    codes = [ask(public, "/api/link", {"link": "x"}).code for _ in range(invalid_attempts.MOST_INVALID + 1)]
+    assert codes == ["link.altered"] * invalid_attempts.MOST_INVALID + ["link.limit"]
     assert shown(public, text), "a valid one goes on"
     assert public.post("/api/deny", {"gateway": OWN, "nonce": "0" * 8}).code == "unknown", "the dashboard goes on"
 
@@ -209,12 +209,12 @@ def test_guesses_are_limited(public: Served) -> None:
 def test_the_limit_ends() -> None:
     now = [0.0]
     pages = LinkPages(lambda: now[0])
-    for at in range(link_pages.MOST_INVALID):
+    for at in range(invalid_attempts.MOST_INVALID):
         now[0] = float(at)
         assert not pages.is_limited()
         pages.note_invalid()
     assert pages.is_limited()
-    now[0] = link_pages.WITHIN_SECONDS
+    now[0] = invalid_attempts.WITHIN_SECONDS
     assert not pages.is_limited()
     first = pages.begin("a")
     for _ in range(link_pages.MOST_PAGES):

@@ -34,7 +34,7 @@ from dashboard_stage import (
 from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import connect
 
-from toolguard_cli.dashboard import discovery, run_server, token, vouched
+from toolguard_cli.dashboard import discovery, http_server, run_server, token, vouched
 from toolguard_cli.dashboard.__main__ import main
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.host import metrics_path
@@ -273,7 +273,7 @@ def half_open(server: Served, count: int, closed_at_end: ExitStack, said: bytes 
 def test_connections_without_the_token_do_not_lock_the_owner_out(
     made: Machine, monkeypatch: pytest.MonkeyPatch, said: bytes
 ) -> None:
-    monkeypatch.setattr(run_server, "HEAD_SECONDS", 10 * LIMIT)
+    monkeypatch.setattr(http_server, "HEAD_SECONDS", 10 * LIMIT)
     with served(made) as server, ExitStack() as stack:
         own = stack.enter_context(closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=LIMIT)))
         page = stack.enter_context(connect(f"ws://127.0.0.1:{server.port}/ws", open_timeout=LIMIT, proxy=None))
@@ -289,7 +289,7 @@ def test_connections_without_the_token_do_not_lock_the_owner_out(
 
 
 def test_a_head_that_never_ends_is_closed(made: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_server, "HEAD_SECONDS", 1)
+    monkeypatch.setattr(http_server, "HEAD_SECONDS", 1)
     with served(made) as server, ExitStack() as stack:
         for one in half_open(server, 20, stack):
             with suppress(ConnectionResetError):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from toolguard_cli.approvals import signed_grants
 from toolguard_cli.doctor.check_types import Check, DoctorSubject
+from toolguard_cli.hostconfig import signed_grants
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.wording import printable

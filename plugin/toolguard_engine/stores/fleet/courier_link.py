@@ -6,6 +6,7 @@ the courier ends is asked again of the next one. The courier ends when its stand
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import subprocess
@@ -16,13 +17,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
+from typing import cast
 
 import msgspec
 
+from toolguard_engine.stores import decode_first
 from toolguard_engine.stores.fleet import pipe_messages as messages
 from toolguard_engine.stores.locked import Busy
-from toolguard_engine.wire import decode_first
-from toolguard_engine.wire.line_reader import Lines
 
 COMMAND = (sys.executable, "-P", "-E", "-m", "toolguard_fleet")
 """-P and -E: as the gateway part starts the engine."""
@@ -159,7 +160,7 @@ class CourierLink:
         if self._ended.is_set():
             process.kill()
         try:
-            self._read(process.stdout.fileno())
+            self._read(io.BufferedReader(cast("io.RawIOBase", process.stdout)))
         finally:
             with self._writing:
                 self._process = None
@@ -168,17 +169,14 @@ class CourierLink:
             process.wait()
             process.stdout.close()
 
-    def _read(self, handle: int) -> None:
-        lines, decoder = Lines(messages.MAX_LINE), msgspec.json.Decoder(messages.FromCourier)
-        while data := os.read(handle, 65_536):
-            for line, too_long in lines.feed(data):
-                if too_long:
-                    return
-                if line.strip():
-                    try:
-                        self._take(decoder.decode(line))
-                    except (msgspec.DecodeError, UnicodeDecodeError):
-                        return  # another version, after an upgrade: a new courier may speak as we do
+    def _read(self, output: io.BufferedReader) -> None:
+        decoder = msgspec.json.Decoder(messages.FromCourier)
+        while (line := output.readline(messages.MAX_LINE + 1)).endswith(b"\n"):  # a longer one is the end of this courier
+            if line.strip():
+                try:
+                    self._take(decoder.decode(line))
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    return  # another version, after an upgrade: a new courier may speak as we do
 
     def _take(self, message: messages.FromCourier) -> None:
         if isinstance(message, messages.HoldDecided | messages.FleetStatus):

@@ -14,9 +14,10 @@ from toolguard_engine.stores.files.audit_log_file import AuditLog
 from toolguard_engine.stores.files.nonces import FileNonces
 from toolguard_engine.stores.fleet import fleet_identity, fleet_state, trust_root
 from toolguard_engine.stores.fleet.courier_link import CourierLink, FleetAwayError
-from toolguard_engine.stores.fleet.fleet_held_calls import FleetHeldCalls, FleetProof, FleetSetup, Link
+from toolguard_engine.stores.fleet.fleet_held_calls import FleetHeldCalls
 from toolguard_engine.stores.fleet.fleet_log import FleetLog
 from toolguard_engine.stores.fleet.fleet_proof import FleetSigners
+from toolguard_engine.stores.fleet.fleet_setup import FleetProof, FleetSetup, Link
 from toolguard_engine.stores.fleet.fleet_switch import FleetSwitch
 from toolguard_engine.stores.fleet.last_good_policy import CurrentApprovers, LastGoodPolicy
 from toolguard_engine.stores.fleet.local_fallback import LocalFallback

@@ -11,9 +11,6 @@ import secrets
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
 
 from msgspec import structs
 
@@ -36,8 +33,9 @@ from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.fleet import pipe_messages as pipe
 from toolguard_engine.stores.fleet import received_entries
 from toolguard_engine.stores.fleet.courier_link import FleetAwayError
-from toolguard_engine.stores.fleet.fleet_log import REISSUED, FleetLog
-from toolguard_engine.stores.fleet.local_marks import LocalMarks, UsedBeforeError
+from toolguard_engine.stores.fleet.fleet_log import REISSUED
+from toolguard_engine.stores.fleet.fleet_setup import FleetSetup
+from toolguard_engine.stores.fleet.local_marks import UsedBeforeError
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.state_files import FLEET_NEWS
 from toolguard_engine.stores.values import NeedsSignatureError, Presented
@@ -56,46 +54,6 @@ class UnprovenEntryError(StoreError):
     """The database answered with an entry that is not of the call."""
 
     code = "approval.bad-signature"
-
-
-class FleetProof(Protocol):
-    """Who may approve, according to this machine."""
-
-    def need(self, request: HeldCall) -> tuple[int, tuple[str, ...]]:
-        """How many persons must approve this call, and of which teams; no teams: the gateway's."""
-
-    def digest(self, entry: HeldCall) -> bytes:
-        """Of all that is shown of the call, and its binding: what approvers sign."""
-
-    def refusal(
-        self, entry: HeldCall, decisions: tuple[pipe.SignedVerdict, ...], now: float, request: HeldCall | None = None
-    ) -> str:
-        """Why these decisions do not approve this entry; empty where they do. `now`: by the server's clock. `request`: what
-        the engine would enter for the call that is asked about."""
-
-
-class Link(Protocol):
-    """See `courier_link.CourierLink`."""
-
-    def ask(self, make: Callable[[int, float], pipe.Question], seconds: float) -> pipe.Answer: ...
-
-    def wait_for(self, nonces: tuple[str, ...]) -> None: ...
-
-
-@dataclass(frozen=True)
-class FleetSetup:
-    """`gateway_id` raises `StoreError` while the gateway cannot take part. `seconds`: the deadline of a question. `window`:
-    for which an approval counts. `skew`: the server's clock minus ours."""
-
-    state_dir: Path
-    gateway_id: Callable[[], str]
-    link: Link
-    log: FleetLog
-    proof: FleetProof
-    marks: LocalMarks
-    seconds: float
-    window: float
-    skew: Callable[[], float] = lambda: 0.0
 
 
 class FleetHeldCalls:

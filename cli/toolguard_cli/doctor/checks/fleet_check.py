@@ -1,0 +1,91 @@
+"""Whether this gateway's fleet works: its settings, contact and queue here, and its database. Without `fleet.enabled`
+nothing of it is loaded or asked."""
+
+from __future__ import annotations
+
+from toolguard_cli.doctor.check_types import Check, DoctorSubject
+from toolguard_cli.system.errors import UserError
+from toolguard_engine.config.fleet_settings import FleetConfig
+from toolguard_engine.wording import printable
+
+HERE, DATABASE = "fleet", "fleet-database"
+NO_FLEET = "this gateway is in no fleet (fleet.enabled is not set)"
+MAX_SKEW = 2.0
+MAX_WAITING = 10_000
+"""What may wait to be copied before it is reported."""
+
+
+def ready(subject: DoctorSubject) -> Check:
+    """Settings, and what the courier last wrote."""
+    fleet = subject.settings.fleet
+    if not fleet.enabled:
+        return Check(HERE, "ok", NO_FLEET)
+    if problem := fleet.problem[1]:
+        return Check(HERE, "error", problem, subject.command("fleet", "join", "--help"))
+    return _contact(subject, fleet)
+
+
+def _contact(subject: DoctorSubject, fleet: FleetConfig) -> Check:
+    from toolguard_engine.stores.fleet import fleet_state  # noqa: PLC0415 - only in a fleet
+
+    state = fleet_state.load(subject.places.state_dir)
+    status = state.status
+    silent = subject.now - status.contact
+    data: dict[str, object] = {
+        "contact": round(status.contact, 1), "queue": dict(state.queue), "policyVersion": status.policy_version,
+        "kill": status.kill,
+    }  # fmt: skip
+    if not status.contact:
+        why = f": {printable.plain(status.error)}" if status.error else ""
+        return Check(HERE, "warn", f"this gateway has not had contact with its fleet yet{why}", "start the gateway", data)
+    ago = printable.duration(max(silent, 0.0))
+    if silent > fleet.stale_seconds:
+        why = printable.plain(status.error) or "the gateway may not be running"
+        return Check(HERE, "warn", f"the last contact with the fleet was {ago} ago: {why}", "openclaw gateway status", data)
+    waiting = {kind: many for kind, many in state.queue.items() if many > MAX_WAITING}
+    if waiting:
+        many = ", ".join(f"{count} of {printable.plain(kind)}" for kind, count in waiting.items())
+        return Check(HERE, "warn", f"much waits to be copied to the fleet: {many}", "check the load of its database", data)
+    return Check(HERE, "ok", f"team {fleet.team}, last contact {ago} ago", data=data)
+
+
+def database(subject: DoctorSubject) -> Check:
+    """Reachable, verified, admitted, of a version that fits, with a synchronous standby and the same time."""
+    fleet = subject.settings.fleet
+    if not fleet.enabled:
+        return Check(DATABASE, "ok", NO_FLEET)
+    if fleet.problem[1]:
+        return Check(DATABASE, "error", "it is not asked, because the settings of the fleet do not fit", "see fleet above")
+    from toolguard_cli.fleet import database_facts  # noqa: PLC0415 - only in a fleet
+
+    try:
+        facts = database_facts.ask(subject.places.state_dir, fleet.dsn)
+    except UserError as error:
+        fix = error.fix or "check fleet.dsn, the password file and the network"
+        return Check(DATABASE, "error", f"held calls are blocked: {printable.plain(error.message)}", fix)
+    return _judged(facts)
+
+
+def _judged(facts: object) -> Check:
+    from toolguard_cli.fleet.database_facts import DatabaseFacts  # noqa: PLC0415 - only in a fleet
+
+    assert isinstance(facts, DatabaseFacts)  # noqa: S101 - its only caller
+    data = {
+        "gateway": facts.gateway, "skew": round(facts.skew, 1), "schema": facts.schema, "encrypted": facts.is_encrypted,
+        "synchronousStandby": facts.has_standby,
+    }  # fmt: skip
+    if facts.version_problem:
+        return Check(DATABASE, "error", printable.plain(facts.version_problem), "toolguard fleet migrate", data)
+    if facts.refusal:
+        text = f"held calls are blocked: {printable.plain(facts.refusal)}"
+        return Check(DATABASE, "error", text, f"an admin: toolguard fleet admit {facts.gateway}", data)
+    if not (facts.is_encrypted or facts.is_local):
+        return Check(DATABASE, "error", "the connection is not encrypted", "sslmode=verify-full in fleet.dsn", data)
+    if abs(facts.skew) >= MAX_SKEW:
+        text = f"the server's clock differs from this one by {facts.skew:+.1f} s; it decides when approvals end"
+        return Check(DATABASE, "warn", text, "set both by NTP: timedatectl set-ntp true", data)
+    if not facts.has_standby:
+        text = "it has no synchronous standby: after a failover, approvals of the last moments may be lost or come back"
+        return Check(DATABASE, "warn", text, "set synchronous_standby_names on the server; see docs/fleet.md", data)
+    kind = "on this machine" if facts.is_local else "TLS verified"
+    return Check(DATABASE, "ok", f"{kind}, schema {facts.schema}, admitted as {facts.gateway}", data=data)

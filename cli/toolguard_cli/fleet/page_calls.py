@@ -1,0 +1,121 @@
+"""Held calls of the fleet as the page shows them. Their entries come from gateways: bounded, and never believed."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import msgspec
+
+from toolguard_cli.fleet.page_types import FleetCallView, FleetDecision
+from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.server import call_preview
+from toolguard_engine.wording import printable
+
+MAX_SHOWN = 20_000
+MAX_TEXT = 2_000
+MAX_NAME = 200
+MAX_LINES = 50
+COMMAND = "toolguard fleet approve {nonce} --gateway {gateway}"
+
+
+class CallDecision(msgspec.Struct, frozen=True):
+    approver: str
+    verdict: str
+    why: str
+    at: float
+
+
+class CallOfFleet(msgspec.Struct, frozen=True):
+    """As `held_json` and `closed_json` have it, with the gateway's team. `entry`: None where it would be too much."""
+
+    gateway: str
+    team: str
+    host: str
+    nonce: str
+    status: str
+    session: str
+    requester: str
+    entry: bytes | None
+    need: int
+    need_teams: list[str]
+    created: float
+    expires: float
+    at: float | None
+    by: str
+    why: str
+    decisions: list[CallDecision]
+    you: str
+    may_approve: list[str] = []
+
+
+class _Shown(msgspec.Struct, frozen=True):
+    """What is read of an entry."""
+
+    tool: str = ""
+    agent: str = ""
+    code: str = ""
+    reason: str = ""
+    shown: str = ""
+    whole: bool = False
+    cwd: str = ""
+    would: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    readable: bool = False
+
+
+def view(row: CallOfFleet, role: str) -> FleetCallView:
+    """`role`: of the person who asks."""
+    entry = _read(row.entry) if row.entry is not None else _Shown(shown="too many calls wait to show this one")
+    decisions = [FleetDecision(each.approver, each.verdict, milliseconds(each.at), each.why) for each in row.decisions]
+    approved = {each.approver for each in row.decisions if each.verdict == "approved"}
+    return FleetCallView(
+        **msgspec.structs.asdict(entry) | {"would": list(entry.would), "rules": list(entry.rules)},
+        gateway=row.gateway,
+        team=row.team,
+        host=row.host,
+        nonce=row.nonce,
+        status=row.status,
+        session=printable.cut(row.session, MAX_NAME),
+        requester=row.requester,
+        created=milliseconds(row.created),
+        expires=milliseconds(row.expires),
+        decided=milliseconds(row.at or 0.0),
+        by=row.by,
+        why=row.why,
+        need=row.need,
+        need_teams=row.need_teams,
+        decisions=decisions,
+        may_approve=row.may_approve,
+        may=role != "viewer" and row.you in row.may_approve and row.you not in approved,
+        command=COMMAND.format(nonce=row.nonce, gateway=row.gateway),
+    )
+
+
+@lru_cache(maxsize=500)
+def _read(entry: bytes) -> _Shown:
+    """The same entry is asked for every few seconds."""
+    try:
+        held = msgspec.json.decode(entry, type=HeldCall)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _Shown(shown=entry[:MAX_SHOWN].decode("utf-8", "replace"))
+    return _Shown(
+        printable.cut(held.tool, MAX_NAME),
+        printable.cut(held.agent, MAX_NAME),
+        printable.cut(held.code, MAX_NAME),
+        printable.cut(held.reason, MAX_TEXT),
+        held.shown[:MAX_SHOWN],
+        held.whole and len(held.shown) <= MAX_SHOWN,
+        printable.cut(held.cwd, MAX_TEXT),
+        _lines(call_preview.effects(held.details)),
+        _lines(call_preview.rules(held.details)),
+        readable=True,
+    )
+
+
+def _lines(found: list[str]) -> tuple[str, ...]:
+    more = [f"and {len(found) - MAX_LINES} more"] if len(found) > MAX_LINES else []
+    return (*(printable.cut(each, MAX_TEXT) for each in found[:MAX_LINES]), *more)
+
+
+def milliseconds(seconds: float) -> int:
+    return int(seconds * 1_000)

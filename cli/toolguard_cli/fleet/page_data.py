@@ -1,0 +1,141 @@
+"""The endpoints of the fleet dashboard. Each is one function of the database, which checks person, team and role."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from typing import Any
+
+import msgspec
+
+from toolguard_cli.dashboard.problems import ApiError
+from toolguard_cli.dashboard.request_context import Endpoint, Query
+from toolguard_cli.fleet import page_calls, page_types
+from toolguard_cli.fleet.page_calls import CallOfFleet, milliseconds
+from toolguard_cli.fleet.page_visit import FleetVisit
+from toolguard_engine import __version__
+from toolguard_fleet import schema
+
+EVERY_TEAM = "*"
+
+
+class PersonOfPage(msgspec.Struct, frozen=True):
+    id: str
+    role: str
+    teams: list[str]
+    server_time: float
+
+
+class WaitingOfFleet(msgspec.Struct, frozen=True):
+    all: int
+    server_time: float
+    calls: list[CallOfFleet]
+
+
+def me(visit: FleetVisit, asked: Query) -> page_types.FleetVisitor:
+    del asked
+    found = _person(visit)
+    return page_types.FleetVisitor(
+        found.id, found.role, found.teams, milliseconds(found.server_time), __version__, proxied=bool(visit.user)
+    )
+
+
+def calls(visit: FleetVisit, asked: Query) -> page_types.FleetCalls:
+    del asked
+    role = _person(visit).role
+    found = visit.ask("SELECT fleet.page_waiting(%s)", (), WaitingOfFleet)
+    views = [page_calls.view(each, role) for each in found.calls]
+    return page_types.FleetCalls(milliseconds(found.server_time), found.all, views)
+
+
+def history(visit: FleetVisit, asked: page_types.HistoryQuery) -> page_types.FleetHistory:
+    found = visit.ask("SELECT fleet.page_closed(%s, %s)", (asked.hours,), list[CallOfFleet])
+    return page_types.FleetHistory([page_calls.view(each, "viewer") for each in found])
+
+
+def teams(visit: FleetVisit, asked: Query) -> page_types.TeamStates:
+    del asked
+    found = visit.ask("SELECT fleet.page_teams(%s)", (), list[dict[str, Any]])
+    rows = [_named(each, "kill_at") for each in found]
+    return page_types.TeamStates(_converted(rows, list[page_types.TeamState]))
+
+
+def gateways(visit: FleetVisit, asked: Query) -> page_types.FleetGatewayStates:
+    del asked
+    found = visit.ask("SELECT fleet.page_gateways(%s)", (), dict[str, Any])
+    rows = [{**each, "state": "left" if each["has_left"] else each["state"]} for each in found["gateways"]]
+    return page_types.FleetGatewayStates(found["all"], _converted(map(_named, rows), list[page_types.FleetGatewayState]))
+
+
+def costs(visit: FleetVisit, asked: page_types.CostQuery) -> page_types.FleetCosts:
+    found = visit.ask("SELECT fleet.page_costs(%s, %s, %s)", (asked.hours, asked.by), dict[str, Any])
+    scale = 1_000 if asked.by in ("day", "hour") else None
+    rows = [{**each, "name": str(int(each["name"]) * scale) if scale else each["name"]} for each in found["rows"]]
+    rows = sorted(rows, key=lambda each: int(each["name"])) if scale else rows
+    totals = {**found["totals"], "rows": [_named(each) for each in rows]}
+    made: page_types.FleetCosts = _converted(_named(totals), page_types.FleetCosts)
+    return made
+
+
+def audit(visit: FleetVisit, asked: page_types.AuditQuery) -> page_types.AuditLineViews:
+    filters = {name: value for name, value in msgspec.structs.asdict(asked).items() if value and name != "before"}
+    arguments = (msgspec.json.encode(filters).decode(), asked.before or None)
+    found = visit.ask("SELECT fleet.page_audit(%s, %s::jsonb, %s::bigint)", arguments, list[dict[str, Any]])
+    rows = [{**_named(each, "stored"), "line": b64decode(each["line"]).decode("utf-8", "replace")} for each in found]
+    return page_types.AuditLineViews(_converted(rows, list[page_types.AuditLineView]))
+
+
+def health(visit: FleetVisit, asked: Query) -> page_types.FleetHealth:
+    del asked
+    found = visit.ask("SELECT fleet.page_health(%s)", (), dict[str, Any])
+    partitions = [_named(each) for each in found["partitions"]]
+    named = _named({**found, "partitions": partitions, "known": schema.latest()})
+    made: page_types.FleetHealth = _converted(named, page_types.FleetHealth)
+    return made
+
+
+def deny(visit: FleetVisit, asked: page_types.FleetDenial) -> page_types.Done:
+    visit.ask("SELECT fleet.page_deny(%s, %s, %s, %s)", (asked.gateway, asked.nonce, asked.why), bool)
+    return page_types.Done(f"Denied {asked.nonce}.")
+
+
+def kill(visit: FleetVisit, asked: page_types.KillRequest) -> page_types.Done:
+    visit.ask("SELECT fleet.page_kill(%s, %s, %s, %s)", (asked.team, asked.on, asked.why), bool)
+    of = "the whole fleet" if asked.team == EVERY_TEAM else f"the team {asked.team}"
+    return page_types.Done(f"The kill switch of {of} is {'on' if asked.on else 'off'}.")
+
+
+def _person(visit: FleetVisit) -> PersonOfPage:
+    return visit.ask("SELECT fleet.page_me(%s)", (), PersonOfPage)
+
+
+def _named(row: dict[str, Any], *times: str) -> dict[str, Any]:
+    """Its members in the names of the page; `times` in milliseconds."""
+    changed = row | {name: milliseconds(row[name] or 0.0) for name in times}
+    return {_camel(name): value for name, value in changed.items()}
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(part.title() for part in rest)
+
+
+def _converted(value: Any, kind: Any) -> Any:
+    try:
+        return msgspec.convert(value if isinstance(value, dict) else list(value), kind)
+    except msgspec.ValidationError as error:
+        raise ApiError(502, "database", f"the database gave no valid answer: {error}") from error
+
+
+DECIDES = (403, 409)
+ENDPOINTS = (
+    Endpoint("GET", "/api/me", me, "Who has logged in."),
+    Endpoint("GET", "/api/calls", calls, "The calls that wait."),
+    Endpoint("GET", "/api/history", history, "The calls that are over."),
+    Endpoint("GET", "/api/teams", teams, "The teams and their kill switches."),
+    Endpoint("GET", "/api/gateways", gateways, "The gateways."),
+    Endpoint("GET", "/api/costs", costs, "What model calls cost."),
+    Endpoint("GET", "/api/audit", audit, "Lines of the audit logs."),
+    Endpoint("GET", "/api/health", health, "The state of the database."),
+    Endpoint("POST", "/api/deny", deny, "Refuses a held call.", refusals=DECIDES),
+    Endpoint("POST", "/api/kill", kill, "Turns a team's kill switch on or off.", refusals=DECIDES),
+)

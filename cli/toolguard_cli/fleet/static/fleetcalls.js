@@ -1,0 +1,114 @@
+// The held calls of one's teams, and what became of others.
+
+import { el, fill, quoted } from "./dom.js";
+import { get } from "./fleetapi.js";
+import { callText, ending, fleetCard } from "./fleetcall.js";
+import { choice, badge, empty, skeleton, when } from "./parts.js";
+import { counted } from "./format.js";
+
+/** @typedef {import("./fleetshapes.js").FleetCallView} FleetCallView */
+
+const KEEPS = 8; // cards of calls that are over
+/** @type {Record<string, { label: string, tone: string }>} */
+const STATES = {
+  used: { label: "Approved, has run", tone: "green" },
+  denied: { label: "Denied", tone: "red" },
+  expired: { label: "Expired", tone: "quiet" },
+};
+
+/** @param {import("./fleetapp.js").FleetApp} app */
+export function callsView(app) {
+  /** @type {Map<string, ReturnType<typeof fleetCard>>} */
+  const cards = new Map();
+  const list = el("div", { class: "waiting" });
+  const head = el("h2", null, "Held calls");
+  const place = el("div", null, skeleton());
+  const past = el("div", { class: "feed" });
+  const span = { hours: "24" };
+  let pastKey = "";
+  const hours = choice(
+    "Period",
+    [
+      { value: "24", text: "24 hours" },
+      { value: "168", text: "7 days" },
+      { value: "720", text: "30 days" },
+    ],
+    span.hours,
+    (value) => {
+      span.hours = value;
+      app.refresh();
+    },
+  );
+  const root = el(
+    "div",
+    { class: "stack" },
+    el("section", { "aria-label": "Held calls" }, el("div", { class: "section-head" }, head), place),
+    el(
+      "section",
+      { class: "card", "aria-label": "Decisions" },
+      el("div", { class: "section-head" }, el("h2", null, "Decisions"), hours),
+      past,
+    ),
+  );
+
+  const load = async () => {
+    const [waiting, { calls: closed }] = await Promise.all([get("calls"), get("history", { hours: span.hours })]);
+    app.clock(waiting.now);
+    show(waiting, closed);
+    const key = JSON.stringify(closed);
+    if (key === pastKey) return;
+    pastKey = key;
+    fill(past, closed.length ? closed.map(entry) : el("p", { class: "quiet none" }, "None in this period."));
+  };
+  /** @param {import("./fleetshapes.js").FleetCalls} waiting @param {FleetCallView[]} closed */
+  const show = ({ all, calls }, closed) => {
+    const known = new Set(calls.map(id));
+    for (const call of calls) {
+      const card = cards.get(id(call));
+      if (card) card.update(call);
+      else cards.set(id(call), add(call));
+    }
+    for (const [key, card] of cards) if (!known.has(key)) card.end(closed.find((one) => id(one) === key));
+    const over = [...cards].filter(([, card]) => card.isOver());
+    for (const [key, card] of over.slice(0, Math.max(0, over.length - KEEPS))) {
+      card.root.remove();
+      cards.delete(key);
+    }
+    const more = all > calls.length ? `, the oldest ${calls.length} are shown` : "";
+    head.textContent = `Held calls: ${all}${more}`;
+    if (!cards.size) fill(place, empty("Nothing waits", "A call that needs approval appears here at once."));
+    else if (!list.isConnected) fill(place, list);
+  };
+  /** @param {FleetCallView} call */
+  const add = (call) => {
+    const card = fleetCard(app, call);
+    list.append(card.root);
+    return card;
+  };
+  /** @param {FleetCallView} call */
+  const entry = (call) => {
+    const { label, tone } = STATES[call.status] ?? { label: call.status, tone: "quiet" };
+    return el(
+      "article",
+      { class: "entry", "data-nonce": call.nonce },
+      el(
+        "div",
+        { class: "entry-head" },
+        badge(label, tone),
+        el("b", null, quoted(call.tool, "unreadable")),
+        el("code", null, call.nonce),
+        el("span", { class: "quiet" }, quoted(call.team), " ", quoted(call.host || call.gateway)),
+        when(call.decided, app.now),
+      ),
+      el("p", { class: "became" }, quoted(ending(call))),
+      call.decisions.length > 1
+        ? el("p", { class: "quiet" }, counted(call.decisions.length, "decision"), ": ", quoted(call.decisions.map(({ approver, verdict }) => `${approver} ${verdict}`).join(", ")))
+        : null,
+      el("details", { class: "shown" }, el("summary", null, "the call"), callText(call)),
+    );
+  };
+  return { root, load, beat: () => cards.forEach((card) => card.beat()) };
+}
+
+/** @param {FleetCallView} call */
+const id = (call) => `${call.gateway} ${call.nonce}`;

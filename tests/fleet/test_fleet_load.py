@@ -1,0 +1,39 @@
+"""Test 9 of the specification: 200 gateways, 100 held calls and 1,000 rows a second, through PgBouncer."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolguard_cli.rig.temporary_pgbouncer import program
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "benches" / "fleet_load.py"
+LIMIT = 3_600
+
+
+@pytest.mark.parametrize("seconds", [10, pytest.param(600, marks=pytest.mark.thorough)])
+@pytest.mark.usefixtures("postgres")
+def test_a_loaded_fleet_answers_everything(seconds: int) -> None:
+    if program() is None:
+        missing = "PgBouncer is not installed (Debian: apt-get install pgbouncer)"
+        if os.environ.get("TOOLGUARD_TEST_POSTGRES") == "required":
+            pytest.fail(missing)
+        pytest.skip(missing)
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "--gateways", "200", "--seconds", str(seconds)],
+        capture_output=True, text=True, timeout=LIMIT, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(done.stdout)
+    assert found["errors"] == {}
+    assert found["counts"]["holds used"] > seconds
+    assert found["counts"]["metrics rows"] > 0
+    assert found["counts"]["audit lines"] > 0
+    assert not {"holds without an answer", "holds that were not held", "approvals that were not used"} & set(found["counts"])
+    assert 0 < found["servers"] <= 20
+    assert found["clients"] > 200
