@@ -35,6 +35,7 @@ from toolguard_engine.stores.fleet.fleet_held_calls import MAX_FORGED_LINES, Fle
 from toolguard_engine.stores.fleet.fleet_log import FleetLog
 from toolguard_engine.stores.fleet.fleet_proof import FleetGrantSigners, FleetSigners
 from toolguard_engine.stores.fleet.fleet_setup import FleetSetup
+from toolguard_engine.stores.fleet.local_fallback import LocalFallback
 from toolguard_engine.stores.fleet.local_marks import LocalMarks
 from toolguard_engine.wire import messages
 
@@ -221,3 +222,17 @@ def test_what_is_held_here_while_the_fleet_is_away_needs_a_signature_where_signe
     found = approvals._nonces.present(request, time.time())
     assert (found.outcome, found.refusal) == ("expired", "it is not signed")
     held.close()
+
+
+def test_an_approval_that_cannot_be_given_back_blocks_nothing_that_is_held_here(stage: Stage) -> None:
+    """With `fleet.whenAway` "local": what cannot be given back is tried before each call."""
+    stage.link.play = stage.approved(stage.request())
+    used = stage.calls.present(stage.request(), time.time()).entry
+
+    def away(question: pipe.Question) -> pipe.Answer:
+        raise FleetAwayError("it is away")
+
+    stage.link.play = away
+    both = LocalFallback(stage.calls, stores.held_calls(stage.state), lambda: GATEWAY)
+    assert both.give_back(used, time.time()) is None
+    assert both.present(stage.request(shown="ls", binding="cd" * 32), time.time()).outcome == "pending"
