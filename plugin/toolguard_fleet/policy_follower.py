@@ -15,7 +15,7 @@ import msgspec
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.fleet.fleet_identity import FleetIdentity
-from toolguard_engine.stores.fleet.last_good_policy import LastGoodPolicy, PolicyRefusedError, SignedPolicy
+from toolguard_engine.stores.fleet.last_good_policy import LastGoodPolicy, PolicyRefusedError, SignedPolicy, Stamps
 from toolguard_engine.stores.fleet.pipe_messages import Begin
 from toolguard_engine.stores.locked import StoreError
 from toolguard_fleet.deadline_connection import DeadlineConnection
@@ -72,6 +72,7 @@ class PolicyFollower:
         self._asked_for = -1
         self._asked_at = 0.0
         self._refused = ""
+        self._stamp = self._stamp_now()
 
     async def look(self) -> None:
         status = self._duty.sync.status
@@ -87,7 +88,7 @@ class PolicyFollower:
                 await asyncio.to_thread(self._adopt, offered, before)
             elif before is not None:
                 raise PolicyRefusedError(f"the database has no policy; version {before.policy.version} stays in force")
-            self._duty.sync.policy_error = ""
+            self._duty.sync.policy_error, self._stamp = "", self._stamp_now()
         except (FleetError, StoreError) as error:
             self._duty.sync.policy_error = str(error)
             if isinstance(error, FleetError):
@@ -97,7 +98,14 @@ class PolicyFollower:
 
     def _problem(self) -> bool:
         """Whether the last answer was not the end of it."""
-        return bool(self._duty.sync.policy_error) or (self._asked_for > 0 and not self._kept.path.exists())
+        return bool(self._duty.sync.policy_error) or (self._asked_for > 0 and self._stamp_now() != self._stamp)
+
+    def _stamp_now(self) -> Stamps:
+        """Changes when somebody replaces the file, or removes it."""
+        try:
+            return self._kept.stamp()
+        except StoreError:
+            return ()
 
     async def _fetched(self) -> _Offered | None:
         who = (self._duty.identity.id, self._duty.identity.token)

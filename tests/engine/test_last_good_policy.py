@@ -224,3 +224,46 @@ def test_who_may_approve_follows_the_file(stage: Stage) -> None:
     assert current() is first
     stage.kept.path.unlink()
     assert current() is first, "a removed file lowers nothing"
+
+
+ONE = '[teams]\nops = ["anna", "bert"]\n[[approvers]]\nneed = 1\n'
+TWO = ONE.replace("need = 1", "need = 2")
+
+
+def earlier(stage: Stage) -> bytes:
+    """The file as it was with version 1; version 2, which demands more, is in force."""
+    stage.adopt(1, more=ONE)
+    file = stage.kept.path.read_bytes()
+    stage.adopt(2, more=TWO + RULE)
+    return file
+
+
+def test_an_earlier_policy_that_is_put_back_lowers_nothing(stage: Stage) -> None:
+    file = earlier(stage)
+    current, rules = CurrentApprovers(stage.kept, "ops"), Rules(stage)
+    assert current()
+    assert rules.look()
+    stage.kept.path.write_bytes(file)
+    for _ in range(2):
+        with pytest.raises(PolicyRefusedError, match="version 1, and version 2 is in force"):
+            current()
+    held = rules.look()
+    assert held
+    assert rules.all.unread == WORDS
+    stage.adopt(2, more=TWO + RULE)
+    assert current()
+    rules.look()
+    assert rules.all.unread == ""
+
+
+def test_an_earlier_policy_counts_where_the_later_ones_signer_was_revoked(stage: Stage) -> None:
+    mallory = stage.room.key("mallory")
+    stage.room.allow("mallory@example.com", mallory, OPTIONS)
+    stage.kept.adopt(*stage.signed(text(9, more=ONE), mallory))
+    current = CurrentApprovers(stage.kept, "ops")
+    assert current()
+    stage.room.revoke(mallory)
+    stage.adopt(2, more=TWO)
+    found = current()
+    assert found
+    assert found.rules[0].need == 2

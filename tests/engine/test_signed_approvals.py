@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -510,3 +513,49 @@ def test_a_grant_is_verified_again_after_a_while(desk: SignedDesk, monkeypatch: 
     signers.keep_grant(grant, SignedBody(signed_decision.grant_body(grant, signers.issuer).decode(), "x"))
     assert [signers.allows(grant) for _ in range(3)] == [True] * 3
     assert len(verified) == 4
+
+
+ASKS_FOR_THE_VERIFIER = """
+import os
+from toolguard_engine.stores import ssh_keygen
+ssh_keygen.USUAL = ()
+os.setgroups([])
+os.setgid(65_534)
+os.setuid(65_534)
+try:
+    print(ssh_keygen.verifier())
+except ssh_keygen.VerifierError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another user")
+@pytest.mark.parametrize(("owner", "link"), [(65_534, False), (0, False), (0, True)], ids=["own", "root's", "own link"])
+def test_a_program_that_our_user_could_replace_verifies_nothing(owner: int, *, link: bool) -> None:
+    """On a machine without OpenSSH in its usual places, where the path has a folder of the gateway's user."""
+    base = Path(tempfile.mkdtemp(dir="/var/lib", prefix="toolguard-keygen-"))
+    try:
+        base.chmod(0o755)
+        own = base / "own"
+        own.mkdir(mode=0o755)
+        program = base / "ssh-keygen"
+        program.write_text("#!/bin/sh\nexit 0\n")
+        program.chmod(0o755)
+        if link:
+            (own / "ssh-keygen").symlink_to(program)
+            os.chown(own, 65_534, 65_534)
+        os.chown(program, owner, owner)
+        found = run_as_nobody(own if link else base)
+    finally:
+        shutil.rmtree(base)
+    is_safe = owner == 0 and not link
+    assert (found == str(program)) is is_safe, found
+    assert ("can be changed by the gateway's own user" in found) is not is_safe
+
+
+def run_as_nobody(path: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", ASKS_FOR_THE_VERIFIER], capture_output=True, text=True, check=True,
+        env={"PATH": str(path), "PYTHONPATH": str(Path(ssh_keygen.__file__).parents[2])},
+    )  # fmt: skip
+    return done.stdout.strip()

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 TRUST = Path("/etc/toolguard")
 HEX = set("0123456789abcdef")
+MAX_SKEW = 900.0
+"""Seconds; the same as the gateways believe."""
+
+MAX_WINDOW = 120.0
+"""The longest that `approvalWindowMs` may be, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +102,7 @@ def public(call: ShownCall) -> dict[str, Any]:
 def approve(session: PersonSession, call: ShownCall, key: str, why: str, *, trust: Path = TRUST) -> tuple[FleetCall, str]:
     """Signs and sends a yes; what it means, in words. Raises `UserError`, `FleetError`, `RefusedError`."""
     row = call.row
-    until = row.created + row.age + row.window + ssh_signing.SECONDS  # by the server's clock
+    until = signature_end(row, time.time())
     issuer = Issuer(row.gateway, row.team)
     body = signed_decision.decision_body(call.entry, issuer, until, verdict="approved", need=row.need)
     signature = _signed(body, key, trust / "allowed_signers")
@@ -107,6 +112,13 @@ def approve(session: PersonSession, call: ShownCall, key: str, why: str, *, trus
         return now, f"{replies.approved(call.entry, row.window)}, on {printable.plain(row.host)}"
     count = sum(each.verdict == "approved" for each in now.decisions)
     return now, f"your yes to {row.nonce} is entered: {count} of {row.need} persons have approved it"
+
+
+def signature_end(row: FleetCall, now: float) -> float:
+    """When the signature is over, by the server's clock as far as it is believed: a database that names another time must
+    not get an approval that it can use later."""
+    server = min(max(row.created + row.age, now - MAX_SKEW), now + MAX_SKEW)
+    return server + min(row.window, MAX_WINDOW) + ssh_signing.SECONDS
 
 
 def deny(session: PersonSession, call: ShownCall, why: str) -> tuple[FleetCall, str]:

@@ -41,8 +41,9 @@ class HeldCalls:
         state_dir = Path(hello.state_dir)
         self.close()
         approval, is_fleet = config.approval, config.fleet.enabled
-        grant_signers = stores.grant_signers(state_dir, config)
-        signers = None if is_fleet else grant_signers
+        grant_signers = stores.grant_signers(state_dir, config, is_engine=True)
+        is_local = not is_fleet or (config.fleet.when_away == "local" and approval.is_signed)
+        signers = grant_signers if is_local else None
         nonces = self._store(hello, config, state_dir, signers)
         self.path = nonces.path
         wake, native = approval.wake, approval.mode == "native" and not is_fleet
@@ -55,7 +56,7 @@ class HeldCalls:
         if config.fleet.enabled:
             metrics_path = str(call_log.resolve(config.metrics.db_path, state_dir)) if config.is_measured else ""
             self._fleet = stores.fleet(
-                state_dir, hello.gateway, config.fleet, config.approval_window_ms / 1000, metrics_path
+                state_dir, hello.gateway, config.fleet, config.approval_window_ms / 1000, metrics_path, signers
             )
             return self._fleet.calls
         named = conflicts.store_path(config)

@@ -63,9 +63,9 @@ def signers(state_dir: Path, allowed: str, revoked: str = "") -> ApprovalSigners
     return ApprovalSigners(state_dir, SignerFiles(Path(allowed), Path(revoked) if revoked else None))
 
 
-def grant_signers(state_dir: Path, config: Config) -> ApprovalSigners | None:
+def grant_signers(state_dir: Path, config: Config, *, is_engine: bool = False) -> ApprovalSigners | None:
     """Who may sign grants: in a fleet the signers that the machine trusts, unless `approval.signers` names others. None
-    where grants need no signature."""
+    where grants need no signature. `is_engine`: in a fleet they count only while our own user cannot change the signers."""
     if config.approval.is_signed:
         return signers(state_dir, config.approval.signers, config.approval.revoked_signers)
     if not config.fleet.enabled:
@@ -73,15 +73,21 @@ def grant_signers(state_dir: Path, config: Config) -> ApprovalSigners | None:
     from toolguard_engine.stores.approval_signers import ApprovalSigners
     from toolguard_engine.stores.fleet import fleet_proof
 
-    return ApprovalSigners(state_dir, fleet_proof.signer_files(Path(config.fleet.trust)))
+    trust = Path(config.fleet.trust)
+    if is_engine:
+        return fleet_proof.FleetGrantSigners(state_dir, trust, may_be_writable=config.fleet.trust_writable)
+    return ApprovalSigners(state_dir, fleet_proof.signer_files(trust))
 
 
-def fleet(state_dir: Path, gateway: str, config: FleetConfig, window: float, metrics_path: str = "") -> FleetClient:
+def fleet(
+    state_dir: Path, gateway: str, config: FleetConfig, window: float, metrics_path: str = "",
+    local_proof: ports.ApprovalProof | None = None,
+) -> FleetClient:  # fmt: skip
     """The held calls of a gateway in a fleet, and the fleet's kill switch, for engines. `window`: for how many seconds an
-    approval counts."""
+    approval counts. `local_proof`: of approvals of this machine, with `fleet.whenAway` "local"."""
     from toolguard_engine.stores.fleet.fleet_client import FleetClient
 
-    return FleetClient(state_dir, gateway, config, window, metrics_path)
+    return FleetClient(state_dir, gateway, config, window, metrics_path, local_proof=local_proof)
 
 
 def fleet_calls(state_dir: Path, config: FleetConfig, window: float, seconds: float, link: Link) -> ports.HeldCallStore:

@@ -12,6 +12,7 @@ import shutil
 import stat
 import subprocess
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +25,7 @@ OLDEST = (8, 2)
 """The first version with `-Y find-principals`."""
 
 MAX_FILE = 4 * 1024 * 1024
+MAX_LINKS = 40
 MAX_PRINCIPALS = 5
 """Names of one key that are tried."""
 
@@ -70,6 +72,37 @@ def program() -> str:
     return found
 
 
+def verifier() -> str:
+    """`program`, which other programs of our user must not be able to replace: it would find every signature valid. Root
+    could replace each. Raises `VerifierError`."""
+    found = program()
+    if os.geteuid() != 0 and any(map(_can_change, _passed(Path(found)))):
+        raise VerifierError(f"{found} can be changed by the gateway's own user; install OpenSSH's client for all users")
+    return found
+
+
+def _passed(path: Path) -> Iterator[Path]:
+    """The program, each file that it is a link to, and their folders."""
+    for _ in range(MAX_LINKS):
+        yield from (path, *path.parents)
+        if not path.is_symlink():
+            break
+        path = path.parent / path.readlink()
+    real = path.resolve()
+    yield from (real, *real.parents)
+
+
+def _can_change(place: Path) -> bool:
+    try:
+        found = place.lstat()
+    except OSError:
+        return True
+    if found.st_uid == os.geteuid():
+        return True
+    is_sticky = stat.S_ISDIR(found.st_mode) and bool(found.st_mode & stat.S_ISVTX)
+    return not (is_sticky or stat.S_ISLNK(found.st_mode)) and os.access(place, os.W_OK)
+
+
 def verify(signed: SignedBody, namespace: str, files: SignerFiles, seconds: float) -> str:
     """The principal who signed, one of those that `files` allow now. Raises `InvalidSignatureError`, `VerifierError`."""
     if not signed.is_bounded:
@@ -106,7 +139,7 @@ def _run(words: tuple[str, ...], body: str, signature: str, until: float) -> sub
         os.close(theirs)
         theirs = -1
         return subprocess.run(
-            [program(), *words, "-s", f"/dev/fd/{ours}"],
+            [verifier(), *words, "-s", f"/dev/fd/{ours}"],
             input=body,
             capture_output=True,
             encoding="utf-8",

@@ -23,7 +23,7 @@ from toolguard_engine.stores.fleet.last_good_policy import CurrentApprovers, Las
 from toolguard_engine.stores.fleet.local_fallback import LocalFallback
 from toolguard_engine.stores.fleet.local_marks import LocalMarks
 from toolguard_engine.stores.fleet.pipe_messages import Begin, FleetStatus, News
-from toolguard_engine.stores.ports import HeldCallStore
+from toolguard_engine.stores.ports import ApprovalProof, HeldCallStore
 
 
 class FleetClient:
@@ -35,9 +35,11 @@ class FleetClient:
         window: float,
         metrics_path: str = "",
         proof: FleetProof | None = None,
+        local_proof: ApprovalProof | None = None,
     ) -> None:
         self._state_dir = state_dir
         self._gateway = gateway
+        self._local_proof = local_proof
         self._config = config
         self._identity: fleet_identity.FleetIdentity | None = None
         self._starting = threading.Lock()
@@ -72,7 +74,8 @@ class FleetClient:
     def calls(self) -> HeldCallStore:
         if self._config.when_away == "block":
             return self._fleet
-        return LocalFallback(self._fleet, FileNonces(self._state_dir, gateway=self._gateway), self.gateway_id)
+        local = FileNonces(self._state_dir, gateway=self._gateway, proof=self._local_proof)
+        return LocalFallback(self._fleet, local, self.gateway_id)
 
     def gateway_id(self) -> str:
         """Raises `StoreError` while the fleet cannot be used."""

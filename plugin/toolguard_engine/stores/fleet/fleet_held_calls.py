@@ -1,6 +1,6 @@
 """Held calls in the fleet's database. The database orders and counts; what it says is verified here before a call runs:
 
-- the entry is ours (our signature), of this very call (binding) and nonce;
+- the entry is ours (our signature), of this very call (binding, and what was shown) and nonce;
 - `proof` finds valid signatures of enough persons;
 - this machine never let a call run with that nonce (`local_marks`), and the mark is on disk before this one runs.
 """
@@ -26,6 +26,7 @@ from toolguard_engine.approvals.ledger import (
     Status,
     TooManyHeldError,
 )
+from toolguard_engine.approvals.signed_decision import is_of_call
 from toolguard_engine.model.signed_body import SignedBody
 from toolguard_engine.stores import atomic, signed_entry
 from toolguard_engine.stores.files import signing_key_file
@@ -43,6 +44,10 @@ NONCE_BYTES = 6
 ATTEMPT_BYTES = 16
 MAX_UNANSWERED = 1_000
 LEAST_WAIT = 0.001
+MAX_FORGED_LINES = 20
+"""Of one look: the database must not be able to fill the audit log."""
+
+CHANGED = "it shows another call than the one that is asked about"
 
 
 class UnprovenEntryError(StoreError):
@@ -73,13 +78,13 @@ class FleetHeldCalls:
         return self._setup.gateway_id()
 
     def present(self, request: HeldCall, now: float, *, former: str = "", log: bool = True) -> Presented:
-        answer, attempt = self._presented(request)
-        if answer.outcome == "too-many":
-            raise TooManyHeldError
-        entry = self._ours(answer.nonce, answer.entry, request)
+        answer, attempt, entry = self._asked_about(request)
+        if answer.outcome == "pending" and not is_of_call(entry, request):
+            self._close_changed(entry, now)
+            answer, attempt, entry = self._asked_about(request)
         found = self._stated(entry, answer, now)
         try:
-            if found.status == "used" and (why := self._refusal(found, answer, attempt, now)):
+            if found.status == "used" and (why := self._refusal(found, answer, attempt, now, request)):
                 return Presented("expired", structs.replace(found, status="expired", why=f"{UNPROVEN}{why}"), refusal=why)
             self._note(found, fresh=answer.fresh)
         finally:
@@ -87,6 +92,20 @@ class FleetHeldCalls:
                 with suppress(StoreError):
                     self.write_log()
         return Presented(found.status, found, answer.fresh)
+
+    def _asked_about(self, request: HeldCall) -> tuple[pipe.PresentAnswer, bytes, HeldCall]:
+        """The answer, the attempt, and the entry that was presented under its nonce."""
+        answer, attempt = self._presented(request)
+        if answer.outcome == "too-many":
+            raise TooManyHeldError
+        return answer, attempt, self._ours(answer.nonce, answer.entry, request)
+
+    def _close_changed(self, entry: HeldCall, now: float) -> None:
+        """An entry of this binding that shows another call: who has our key and token can enter one. Nobody may approve it,
+        and the call is held anew."""
+        self._log.forged(entry, CHANGED, now)
+        self._known.pop(entry.nonce, None)
+        self._done(lambda number, seconds: pipe.Close(number, seconds, entry.nonce, "expired", why=f"{UNPROVEN}{CHANGED}"))
 
     def _presented(self, request: HeldCall) -> tuple[pipe.PresentAnswer, bytes]:
         setup = self._setup
@@ -129,10 +148,11 @@ class FleetHeldCalls:
         )  # fmt: skip
         return received_entries.with_state(entry, found, now, self._setup.skew())
 
-    def _refusal(self, entry: HeldCall, answer: pipe.PresentAnswer, attempt: bytes, now: float) -> str:
+    def _refusal(self, entry: HeldCall, answer: pipe.PresentAnswer, attempt: bytes, now: float, request: HeldCall) -> str:
         """Why the approval does not count; empty where the call may run: then it is marked as used on disk."""
         try:
-            why = self._setup.proof.refusal(entry, answer.decisions, now + self._setup.skew())
+            why = "" if is_of_call(entry, request) else CHANGED
+            why = why or self._setup.proof.refusal(entry, answer.decisions, now + self._setup.skew(), request)
         except StoreError:  # it cannot be known now: the approval must not be lost by that
             with suppress(StoreError):
                 self._done(lambda number, seconds: pipe.GiveBack(number, seconds, entry.nonce, attempt))
@@ -268,7 +288,7 @@ class FleetHeldCalls:
     def entries(self) -> list[HeldCall]:
         found, others = self._asked()
         now = time.time()
-        for entry in others:
+        for entry in others[:MAX_FORGED_LINES]:
             self._log.forged(entry, "the fleet's database returned it, and this gateway did not make it", now)
         self._log.take(found)
         self._known = {entry.nonce: entry for entry in found}

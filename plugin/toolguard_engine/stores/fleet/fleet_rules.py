@@ -34,6 +34,7 @@ class FleetRules:
         self._seen: _Seen | None = None
         self._found: _Seen | None = None
         self._thread: threading.Thread | None = None
+        self._known: SignedPolicy | None = None
         self._fleet_rules: tuple[Rule, ...] = ()
         self._parts: tuple[tuple[Rule, ...], tuple[Rule, ...]] = ((), ())
         self.rules: tuple[Rule, ...] = ()
@@ -70,20 +71,20 @@ class FleetRules:
             self._thread.start()
 
     def _verify(self) -> None:
-        self._found = read(self._kept)
+        self._found = read(self._kept, self._known)
 
     def _take(self, found: _Seen) -> None:
         """The rules that were in force stay while their file cannot be verified, or is gone: it is fetched again."""
         self._seen = found
         if found.signed is not None:
-            self._fleet_rules = found.signed.policy.rules
+            self._known, self._fleet_rules = found.signed, found.signed.policy.rules
 
 
-def read(kept: LastGoodPolicy) -> _Seen:
-    """Never raises."""
+def read(kept: LastGoodPolicy, known: SignedPolicy | None = None) -> _Seen:
+    """`known`: what is in force. Never raises."""
     stamp: Stamps = ()
     try:
         stamp = kept.stamp()
-        return _Seen(stamp, kept.load())
+        return _Seen(stamp, kept.load_after(known))
     except StoreError as error:
         return _Seen(stamp, fault=_FAULT.format(error))

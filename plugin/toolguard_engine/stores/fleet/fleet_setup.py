@@ -22,8 +22,11 @@ class FleetProof(Protocol):
     def digest(self, entry: HeldCall) -> bytes:
         """Of all that is shown of the call, and its binding: what approvers sign."""
 
-    def refusal(self, entry: HeldCall, decisions: tuple[pipe.SignedVerdict, ...], now: float) -> str:
-        """Why these decisions do not approve this entry; empty where they do. `now`: by the server's clock."""
+    def refusal(
+        self, entry: HeldCall, decisions: tuple[pipe.SignedVerdict, ...], now: float, request: HeldCall | None = None
+    ) -> str:
+        """Why these decisions do not approve this entry; empty where they do. `now`: by the server's clock. `request`: what
+        the engine would enter for the call that is asked about."""
 
 
 class Link(Protocol):

@@ -52,6 +52,7 @@ class SignedPolicy:
     policy: FleetPolicy
     signer: str
     accepted: float
+    signature: str
 
 
 class LastGoodPolicy:
@@ -79,6 +80,25 @@ class LastGoodPolicy:
         """None if none was ever accepted here. Raises `PolicyRefusedError` for one that does not count, and `StoreError`."""
         kept = self._read()
         return None if kept is None else self._verified(kept)
+
+    def load_after(self, known: SignedPolicy | None) -> SignedPolicy | None:
+        """The same for an engine in which `known` is in force: somebody may have put an earlier policy into the file. One
+        that does not count any more binds nobody to its version. Raises as `load`."""
+        found = self.load()
+        if known is None or found is None or found.policy.text == known.policy.text:
+            return found
+        try:
+            _check_order(known.policy, found.policy)
+        except PolicyRefusedError:
+            if self._still_counts(known):
+                raise
+        return found
+
+    def _still_counts(self, known: SignedPolicy) -> bool:
+        try:
+            return bool(self._verified(_Kept(known.policy.text, known.signature, known.accepted)))
+        except PolicyRefusedError:
+            return False
 
     def adopt(self, text: str, signature: str) -> SignedPolicy:
         """Verifies a policy and puts it into force; the one that is in force stays if it is refused. Raises as `load`."""
@@ -126,7 +146,7 @@ class LastGoodPolicy:
             raise PolicyRefusedError(str(error)) from error
         if policy.team not in (self._team, ALL_TEAMS):
             raise PolicyRefusedError(f"the policy is for the team {policy.team}, and this gateway is of {self._team}")
-        return SignedPolicy(policy, signer, accepted)
+        return SignedPolicy(policy, signer, accepted, kept.signature)
 
     def _signer(self, kept: _Kept, accepted: float | None) -> str:
         try:
@@ -144,16 +164,17 @@ class CurrentApprovers:
         self._kept = kept
         self._team = team
         self._stamp: Stamps | None = None
+        self._known: SignedPolicy | None = None
         self._policy: ApproverPolicy | None = None
 
     def __call__(self) -> ApproverPolicy | None:
         """None if no policy was ever accepted here. One that was in force stays so if its file is removed: it is fetched
-        again. Raises `StoreError` where one is there and does not count."""
+        again. Raises `StoreError` where one is there and does not count, or is an earlier one."""
         stamp = self._kept.stamp()
         if stamp != self._stamp:
-            signed = self._kept.load()
+            signed = self._kept.load_after(self._known)
             if signed is not None:
-                self._policy = signed.policy.of_team(self._team)
+                self._known, self._policy = signed, signed.policy.of_team(self._team)
             self._stamp = stamp
         return self._policy
 

@@ -41,7 +41,10 @@ class LocalFallback:
         return self._local.present(request, now, former=former, log=log)
 
     def give_back(self, used: HeldCall, now: float) -> HeldCall | None:
-        return self._of(used.nonce).give_back(used, now)
+        try:
+            return self._of(used.nonce).give_back(used, now)
+        except FleetAwayError:  # it would be tried again before each call that is held here; it is approved anew instead
+            return None
 
     def write_log(self) -> None:
         self._local.write_log()

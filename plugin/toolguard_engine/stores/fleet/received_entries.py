@@ -10,6 +10,9 @@ from toolguard_engine.stores import audit_log, signed_entry
 from toolguard_engine.stores.fleet.pipe_messages import FleetEntry, SignedVerdict
 
 WHERE = "fleet"
+LONGEST = 40 * 86_400.0
+"""Seconds from now within which times are believed: no call waits as long, and every time can be printed."""
+
 _DECODER = msgspec.json.Decoder(HeldCall)
 
 
@@ -35,8 +38,8 @@ def with_state(entry: HeldCall, found: FleetEntry, now: float, skew: float) -> H
     return structs.replace(
         entry,
         status=found.status,
-        expires=now + found.left,
-        decided=0.0 if found.status == "pending" else found.decided - skew,
+        expires=now + min(max(found.left, -LONGEST), LONGEST),
+        decided=0.0 if found.status == "pending" else min(max(found.decided - skew, now - LONGEST), now + LONGEST),
         by=audit_log.plain(found.by or (last.approver if last else ""), 100),
         where=audit_log.plain(found.where, 40) or (WHERE if found.status in ("approved", "used", "denied") else ""),
         why=audit_log.plain(found.why or (last.why or "" if last else "")),
