@@ -107,10 +107,10 @@ def crash(server: TemporaryPostgres) -> None:
     server.stop()
 
 
-def assert_nothing_lost(run: CrashRun, *, to: FleetDatabase | None = None) -> int:
+def assert_nothing_lost(run: CrashRun) -> int:
     """None was used twice, and what was acknowledged is in the database. Returns how many were used."""
     seen = run.seen()
-    owner = (to or run.database).superuser()
+    owner = run.database.superuser()
     query = "SELECT nonce, encode(used_by, 'hex') FROM fleet.held_closed WHERE status = 'used'"
     closed: dict[str, str] = dict(owner.execute(query).fetchall())
     waiting = {row[0] for row in owner.execute("SELECT nonce FROM fleet.held WHERE status = 'approved'").fetchall()}

@@ -110,6 +110,16 @@ class FleetDatabase:
         self._superuser.close()
         self._superuser = psycopg.connect(self.server.dsn(), autocommit=True)
 
+    def move_to(self, server: TemporaryPostgres) -> None:
+        """Its server is lost, and this one took over."""
+        self.server = server
+        self.connect_again()
+
+    def abandon(self) -> None:
+        """Closes the connections; the server goes, and all that is on it."""
+        for connection in (*self._open, self._superuser):
+            connection.close()
+
     def close(self) -> None:
         for connection in self._open:
             connection.close()

@@ -26,22 +26,31 @@ def server(postgres: TemporaryPostgres) -> Iterator[TemporaryPostgres]:
         yield made
 
 
+@pytest.fixture
+def database(server: TemporaryPostgres) -> Iterator[FleetDatabase]:
+    made = FleetDatabase(server)
+    yield made
+    made.abandon()
+
+
 @pytest.mark.parametrize("used", [30, pytest.param(2_000, marks=pytest.mark.thorough)])
-def test_synchronous_no_acknowledged_use_is_lost(server: TemporaryPostgres, tmp_path: Path, used: int) -> None:
-    database = FleetDatabase(server)
+def test_synchronous_no_acknowledged_use_is_lost(
+    server: TemporaryPostgres, database: FleetDatabase, tmp_path: Path, used: int
+) -> None:
     with followed(server, is_synchronous=True) as standby:
         with crash_run(database, tmp_path / "run", PROCESSES) as run:
             run.wait_for(used)
             crash(server)
         standby.promote()
-        moved = FleetDatabase.__new__(FleetDatabase)
-        moved.__dict__.update(database.__dict__, server=standby)
-        assert assert_nothing_lost(run, to=moved) >= used
+        database.move_to(standby)
+        assert assert_nothing_lost(run) >= used
 
 
-def test_asynchronous_a_use_that_was_lost_is_not_repeated(server: TemporaryPostgres, tmp_path: Path) -> None:
+def test_asynchronous_a_use_that_was_lost_is_not_repeated(
+    server: TemporaryPostgres, database: FleetDatabase, tmp_path: Path
+) -> None:
     """The standby has the approval and not its use. The machine that used it knows."""
-    database, room = FleetDatabase(server), SshRoom(tmp_path / "trust")
+    room = SshRoom(tmp_path / "trust")
     anna = Approver(database, room, "anna")
     with followed(server, is_synchronous=False) as standby:
         dsn = passwordless(database, tmp_path).replace(f"port={server.port}", f"port={server.port},{standby.port}")
