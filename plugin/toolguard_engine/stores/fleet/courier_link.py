@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 
@@ -160,16 +160,16 @@ class CourierLink:
         if self._ended.is_set():
             process.kill()
         try:
-            self._read(io.BufferedReader(cast("io.RawIOBase", process.stdout)))
+            with io.BufferedReader(cast("io.RawIOBase", process.stdout)) as output:
+                self._read(output)
         finally:
             with self._writing:
                 self._process = None
                 process.stdin.close()
             process.kill()
             process.wait()
-            process.stdout.close()
 
-    def _read(self, output: io.BufferedReader) -> None:
+    def _read(self, output: io.BufferedReader[Any]) -> None:
         decoder = msgspec.json.Decoder(messages.FromCourier)
         while (line := output.readline(messages.MAX_LINE + 1)).endswith(b"\n"):  # a longer one is the end of this courier
             if line.strip():
