@@ -9,6 +9,7 @@ from psycopg import sql
 
 from toolguard_fleet import schema
 from toolguard_fleet.blocking_connection import connected, first, translated
+from toolguard_fleet.fleet_errors import FleetError
 
 GATEWAYS, PAGE = "toolguard_gateway", "toolguard_page"
 OWNER, JOINING = "toolguard owner", "toolguard join"
@@ -43,9 +44,14 @@ def new_password(dsn: str, login: str) -> str:
 
 
 def join(dsn: str, gateway: str, token: bytes, team: str, host: str, version: str) -> str:
-    """The state of the gateway: new, admitted. The database gets the token's digest only. Raises `FleetError`."""
+    """The state of the gateway: new, admitted. The database gets the token's digest only. Raises `FleetError`.
+
+    The login becomes part of the gateway's config, so the owner's is refused: with it, agents could change every table.
+    """
     with connected(dsn, JOINING) as connection:
         schema.check_version(connection)
+        if first(connection, "SELECT has_schema_privilege(session_user, 'fleet', 'CREATE')", (), bool):
+            raise FleetError(f"this login owns the fleet's database: join with user={GATEWAYS}")
         values = (gateway, sha256(token).digest(), team, host, version)
         return first(connection, "SELECT fleet.join(%s, %s, %s, %s, %s)", values, str)
 

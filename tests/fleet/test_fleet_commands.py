@@ -114,6 +114,21 @@ def test_a_revoked_gateway_joins_with_a_new_identity_only(database: FleetDatabas
     assert fleet(state, *words, "--anew")["data"]["gateway"] != first
 
 
+def test_a_join_that_fails_keeps_the_identity(database: FleetDatabase, state: Path) -> None:
+    dsn = without_password(database.dsn("toolguard_gateway"))
+    fleet(state, "join", "--dsn", dsn, "--team", "ops")
+    before = fleet_identity.load(state)
+    fleet(state, "join", "--anew", "--dsn", dsn, "--team", "Ops Team!", code=1)
+    assert fleet_identity.load(state) == before
+
+
+def test_a_gateway_does_not_join_as_the_owner(database: FleetDatabase, state: Path) -> None:
+    done = error(state, "join", "--dsn", without_password(database.dsn(OWNER)), "--team", "ops")
+    assert "user=toolguard_gateway" in done
+    config = state / "openclaw.json"
+    assert not config.exists() or "fleet" not in config.read_text()
+
+
 def error(state: Path, *words: str) -> str:
     done = toolguard("fleet", *words, "--state-dir", state)
     assert done.returncode == 1

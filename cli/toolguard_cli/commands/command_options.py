@@ -93,6 +93,7 @@ Key = Annotated[
     str,
     typer.Option("--key", metavar="FILE", help="Sign with this SSH key; only with approval.signers.", show_default=False),
 ]
+SigningKey = Annotated[str, typer.Option("--key", metavar="FILE", help="Sign with this SSH key.", show_default=False)]
 Setting = Annotated[
     str,
     typer.Argument(

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from toolguard_cli.commands.command_options import Key, Reason, Yes, command, command_app
+from toolguard_cli.commands.command_options import Reason, SigningKey, Yes, command, command_app
 from toolguard_cli.commands.fleet_commands import Dsn
-from toolguard_cli.fleet import fleet_decisions, fleet_session
+from toolguard_cli.fleet import fleet_decisions, fleet_session, team_policy
 from toolguard_cli.person import require_human
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import confirm
@@ -44,7 +44,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     *,
     yes: Yes = False,
     unseen: Unseen = False,
-    key: Key = "",
+    key: SigningKey = "",
     reason: Reason = "",
     gateway: Annotated[str, typer.Option("--gateway", metavar="ID", help="Only a call of this gateway.")] = "",
     dsn: Dsn = "",
@@ -70,7 +70,9 @@ def approve(places: Places, nonce: str, given: FleetAnswers, gateway: str = "") 
         if not _agreed(caller, fleet_decisions.details(call), given):
             line = Line("info", f"{call.row.nonce} was not approved; it still waits")
             return Result("fleet approve", {"nonce": call.row.nonce}, (line,), 1)
-        row, message = fleet_decisions.approve(session, call, given.key, given.reason)
+        row, message = fleet_decisions.approve(
+            session, call, given.key, given.reason, trust=team_policy.trust_of(places, None)
+        )
     data = fleet_decisions.public(fleet_decisions.ShownCall(row, call.entry))
     return Result("fleet approve", data, (Line("ok", message), Line("info", printable.plain(call.entry.shown))))
 

@@ -58,7 +58,10 @@ def audit_show(
 
 @command(app, "toolguard fleet audit verify", "toolguard fleet audit verify --gateway gw-0123456789abcdef", name="verify")
 def verify(places: Places, *, gateway: GatewayOption = "", dsn: Dsn = "") -> Result:
-    """Compute the chains of the stored lines again, on this machine: none was changed, removed or added."""
+    """Verify the hash chains of the stored lines.
+
+    The chains are computed on this machine: they show whether a stored line was changed, removed or added.
+    """
     with fleet_session.opened(places, dsn) as session:
         found = list(session.audit_trail().verify(gateway or None))
     data = {"chains": [fleet_audit_view.check_data(each) for each in found]}

@@ -32,5 +32,5 @@ app = command_app()
 def group() -> None:
     """Many gateways, one guard: set up and manage the fleet's database.
 
-    Needs pip install 'openclaw-toolguard[fleet]'. Passwords belong into ~/.pgpass, not into a connection string.
+    Needs pip install 'openclaw-toolguard[fleet]'. Passwords belong in ~/.pgpass, not into a connection string.
     """

@@ -13,6 +13,7 @@ from toolguard_cli.commands.command_options import Yes, command, command_app
 from toolguard_cli.commands.demo_fleet import DemoFleet, DemoGateway
 from toolguard_cli.fleet import fleet_session
 from toolguard_cli.rig import downloads
+from toolguard_cli.system import subprocesses
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.terminal.progress import Steps
 from toolguard_cli.terminal.result import Line, Result
@@ -47,7 +48,7 @@ def run(
     fleet_session.require_extra()
     progress = (lambda _: None) if as_json else Steps()
     real = downloads.ensure(openclaw or downloads.OPENCLAW_VERSION, progress)
-    with DemoFleet(real, gateways, progress) as fleet:
+    with subprocesses.interruptible(), DemoFleet(real, gateways, progress) as fleet:
         first, *others = fleet.gateways
         progress("the agents of the first two gateways make the same call")
         for each in (first, others[0]):

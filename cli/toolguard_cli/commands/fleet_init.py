@@ -11,9 +11,9 @@ from toolguard_cli.terminal.result import Line, Result
 
 NEXT = (
     "put that password into ~/.pgpass of each gateway's user: HOST:PORT:DATABASE:toolguard_gateway:PASSWORD",
-    "toolguard fleet approvers add YOUR-NAME --role admin --team '*' --create-login",
+    "as the owner: toolguard fleet approvers add YOUR-NAME --role admin --team '*' --create-login --dsn 'host=...'",
     "on each gateway: toolguard fleet join --team TEAM --dsn 'host=... dbname=... user=toolguard_gateway'",
-    "toolguard fleet gateways, then toolguard fleet admit ID",
+    "as yourself: toolguard fleet gateways --dsn 'host=... dbname=... user=YOUR-NAME', then toolguard fleet admit ID",
 )
 
 app = command_app()

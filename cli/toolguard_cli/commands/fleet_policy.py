@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from toolguard_cli.commands import team_policy
-from toolguard_cli.commands.command_options import command, command_app, examples
+from toolguard_cli.commands.command_options import SigningKey, command, command_app, examples
 from toolguard_cli.commands.fleet_commands import Dsn
 from toolguard_cli.fleet import fleet_session
 from toolguard_cli.fleet.own_settings import fleet_settings
@@ -24,7 +24,6 @@ Trust = Annotated[
     Path | None,
     typer.Option("--trust", metavar="DIR", help="Where allowed_signers is (default: fleet.trust).", show_default=False),
 ]
-SigningKey = Annotated[str, typer.Option("--key", metavar="FILE", help="Sign with this SSH key.", show_default=False)]
 
 app = command_app()
 
@@ -106,7 +105,10 @@ def show(
     trust: Trust = None,
     dsn: Dsn = "",
 ) -> Result:
-    """Show a policy as the database has it, whether gateways accept its signature, and what is in force here."""
+    """Show the policy of a team, and who signed it.
+
+    Also shows whether gateways accept the signature, and the version that is in force on this gateway.
+    """
     name = team_policy.team_of(places, team)
     with fleet_session.opened(places, dsn) as session:
         found = session.policy(name, version or None)

@@ -26,15 +26,23 @@ MAX_HOST = 255
 
 
 def join(places: Places, dsn: str, team: str, *, anew: bool) -> Result:
-    """The identity is stored before the database learns of it: what is interrupted is done again with the same one."""
+    """The first identity is stored before the database learns of it, so an interrupted join is repeated with the same one.
+
+    A new one replaces an old one only once the database has accepted it: a join that fails leaves the gateway as it was.
+    """
     if has_password(dsn):
         raise UserError("the connection string contains a password", "move it to ~/.pgpass, or name a file with passfile=")
     with user_errors():
         from toolguard_fleet import registration  # noqa: PLC0415 - needs the extra
 
-        identity = _identity(places.state_dir, team, anew=anew)
+        old = _stored(places.state_dir, anew=anew)
+        identity = old if old and not anew else _made(team)
+        if not old:
+            _store(places.state_dir, identity)
         host = socket.gethostname()[:MAX_HOST]
         state = registration.join(dsn, identity.id, identity.token, team, host, __version__)
+        if old and anew:
+            _store(places.state_dir, identity)
         shown = registration.fingerprint(identity.token)
     if state in ("revoked", "left"):
         raise UserError(f"{identity.id} is out of the fleet ({state})", "toolguard fleet join --anew makes a new identity")
@@ -57,21 +65,27 @@ def _trust_lines(places: Places) -> list[Line]:
     return [Line("warn", printable.plain(f"held calls will be blocked: {problem}")), Line("next", "toolguard doctor")]
 
 
-def _identity(state_dir: Path, team: str, *, anew: bool) -> FleetIdentity:
+def _stored(state_dir: Path, *, anew: bool) -> FleetIdentity | None:
+    """Raises `NotJoinedError` if there is one that cannot be used and is not to be replaced."""
+    try:
+        return fleet_identity.load(state_dir)
+    except NotJoinedError:
+        if fleet_identity.path(state_dir).exists() and not anew:
+            raise
+        return None
+
+
+def _made(team: str) -> FleetIdentity:
+    return FleetIdentity(f"gw-{secrets.token_hex(8)}", secrets.token_bytes(fleet_identity.TOKEN_BYTES), team)
+
+
+def _store(state_dir: Path, identity: FleetIdentity) -> None:
     place = fleet_identity.path(state_dir)
-    if not anew:
-        try:
-            return fleet_identity.load(state_dir)
-        except NotJoinedError:
-            if place.exists():
-                raise
-    made = FleetIdentity(f"gw-{secrets.token_hex(8)}", secrets.token_bytes(fleet_identity.TOKEN_BYTES), team)
     try:
         atomic.make_folder(place.parent)
-        atomic.replace(place, msgspec.json.encode(made))
+        atomic.replace(place, msgspec.json.encode(identity))
     except OSError as error:
         raise UserError(f"{place} cannot be written: {error.strerror}") from error
-    return made
 
 
 def leave(places: Places, dsn: str) -> Result:

@@ -51,7 +51,7 @@ def read(path: Path) -> FleetPolicy:
     except StoreError as error:
         raise UserError(printable.plain(str(error))) from error
     if not text:
-        raise UserError(f"there is no policy in {printable.plain(str(path))}", "toolguard fleet policy check FILE names it")
+        raise UserError(f"{printable.plain(str(path))} does not exist or is empty")
     return policy_form.parse(text, path, rule_examples.speaks)
 
 

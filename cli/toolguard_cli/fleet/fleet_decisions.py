@@ -32,6 +32,8 @@ MAX_SKEW = 900.0
 
 MAX_WINDOW = 120.0
 """The longest that `approvalWindowMs` may be, in seconds."""
+UNKNOWN = "no call has that nonce"
+LOOK = "it was mistyped, or is not of your teams, or is over; toolguard fleet pending lists the waiting calls"
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def find(rows: list[FleetCall], prefix: str, gateway: str = "") -> ShownCall:
         raise RefusedError("malformed")
     found = [row for row in rows if row.nonce.startswith(wanted) and gateway in ("", row.gateway)]
     if not found:
-        raise RefusedError("unknown")
+        raise UserError(UNKNOWN, LOOK)
     if len(found) > 1:
         raise RefusedError("ambiguous", matches=tuple(sorted(row.nonce for row in found)))
     if (call := shown(found[0])) is None:

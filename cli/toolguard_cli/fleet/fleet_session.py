@@ -24,6 +24,8 @@ EXTRA = "openclaw-toolguard[fleet]"
 VARIABLE = "TOOLGUARD_FLEET_DSN"
 NO_DSN = "it is not known which database is the fleet's"
 GIVE_DSN = f"give --dsn 'host=db.example dbname=fleet', or set {VARIABLE}"
+AUTH_MISSING = "no password supplied"
+AUTH_FIX = "put a line HOST:PORT:DATABASE:LOGIN:PASSWORD into ~/.pgpass, which only you may read (chmod 600 ~/.pgpass)"
 
 
 def require_extra() -> None:
@@ -44,7 +46,7 @@ def user_errors() -> Iterator[None]:
             yield
     except FleetError as error:
         text, mark, fix = str(error).partition(": run ")
-        raise UserError(text, f"run {fix}" if mark else "") from error
+        raise UserError(text, f"run {fix}" if mark else AUTH_FIX if AUTH_MISSING in text else "") from error
 
 
 @contextmanager

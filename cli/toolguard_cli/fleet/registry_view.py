@@ -59,4 +59,4 @@ def _gateway_row(each: FleetGateway) -> tuple[str, ...]:
 
 def _person_row(each: FleetApprover) -> tuple[str, ...]:
     cells = (each.id, each.login, each.role, ", ".join(each.teams))
-    return (*map(printable.plain, cells), "revoked" if each.revoked else "")
+    return (*map(printable.plain, cells), "revoked" if each.revoked else "active")

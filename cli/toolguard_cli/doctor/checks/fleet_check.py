@@ -6,9 +6,12 @@ from __future__ import annotations
 from toolguard_cli.doctor.check_types import Check, DoctorSubject
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.config.fleet_settings import FleetConfig
+from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.wording import printable
 
 HERE, DATABASE = "fleet", "fleet-database"
+UNKNOWN = "unknown gateway"
+REJOIN = "toolguard fleet join --anew, if this is the right database"
 NO_FLEET = "this gateway is in no fleet (fleet.enabled is not set)"
 MAX_SKEW = 2.0
 MAX_WAITING = 10_000
@@ -63,6 +66,9 @@ def database(subject: DoctorSubject) -> Check:
     except UserError as error:
         fix = error.fix or "check fleet.dsn, the password file and the network"
         return Check(DATABASE, "error", f"held calls are blocked: {printable.plain(error.message)}", fix)
+    except StoreError as error:
+        text, _, fix = printable.plain(str(error)).rpartition("; ")
+        return Check(DATABASE, "error", f"held calls are blocked: {text or fix}", fix)
     return _judged(facts)
 
 
@@ -78,7 +84,8 @@ def _judged(facts: object) -> Check:
         return Check(DATABASE, "error", printable.plain(facts.version_problem), "toolguard fleet migrate", data)
     if facts.refusal:
         text = f"held calls are blocked: {printable.plain(facts.refusal)}"
-        return Check(DATABASE, "error", text, f"an admin: toolguard fleet admit {facts.gateway}", data)
+        fix = REJOIN if facts.refusal.startswith(UNKNOWN) else f"an admin: toolguard fleet admit {facts.gateway}"
+        return Check(DATABASE, "error", text, fix, data)
     if not (facts.is_encrypted or facts.is_local):
         return Check(DATABASE, "error", "the connection is not encrypted", "sslmode=verify-full in fleet.dsn", data)
     if abs(facts.skew) >= MAX_SKEW:

@@ -49,8 +49,9 @@ def whole(subject: DoctorSubject) -> Check:
         text, _, fix = printable.plain(str(error)).rpartition("; ")
         return Check("stores", "error", text, fix)
     except StoreError as error:
-        fix = "check its owner, mode and disk" if is_file else "check fleet.dsn, and whether the database runs"
-        return Check("stores", "error", printable.plain(str(error).partition(";")[0] if not is_file else str(error)), fix)
+        if not is_file:
+            return Check("stores", "warn", "unknown without the fleet's database", "fix `fleet-database` first")
+        return Check("stores", "error", printable.plain(str(error)), "check its owner, mode and disk")
     if others:
         return Check("stores", "error", f"{len(others)} held calls are not signed by toolguard and not in force", fix)
     waiting = sum(entry.status == "pending" and subject.now < entry.expires for entry in trusted)

@@ -15,7 +15,8 @@ ALLOWED = "allowed_signers"
 REVOKED = "krl"
 MAX_LINKS = 40
 MAX_FILE = 4 * 1024 * 1024
-FIX = "give it to root (chown root:root, chmod go-w), or accept this with fleet.trustWritable"
+ACCEPT = "accept this with fleet.trustWritable"
+FIX = f"give it to root (chown root:root, chmod go-w), or {ACCEPT}"
 
 
 def problem(folder: Path, *, may_be_writable: bool = False) -> str:
@@ -35,7 +36,8 @@ def problem(folder: Path, *, may_be_writable: bool = False) -> str:
     if changeable is None or may_be_writable:
         return ""
     if os.geteuid() == 0:
-        return f"the gateway runs as root, so it could change who may approve in {folder}; run it as another user, or {FIX}"
+        why = f"the gateway runs as root, so it could change who may approve in {folder}"
+        return f"{why}; run it as another user, or {ACCEPT}"
     return f"{changeable} can be changed by the gateway's own user; {FIX}"
 
 
