@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
+from toolguard_cli.commands import team_policy
 from toolguard_cli.commands.command_options import Reason, SigningKey, Yes, command, command_app
 from toolguard_cli.commands.fleet_commands import Dsn
-from toolguard_cli.fleet import fleet_decisions, fleet_session, team_policy
+from toolguard_cli.fleet import fleet_decisions, fleet_session
 from toolguard_cli.person import require_human
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import confirm
