@@ -21,7 +21,6 @@ from typing import Any, LiteralString
 
 import msgspec
 from psycopg.types.json import Jsonb
-from toolguard_fleet.shipping.link import Link
 
 from toolguard_engine.stores.audit_log import AuditEvent, when
 from toolguard_engine.stores.files.audit_log_file import chained
@@ -30,6 +29,7 @@ from toolguard_engine.stores.fleet.pipe_messages import AwayAnswer, HoldDecided,
 from toolguard_fleet.deadline_connection import DeadlineConnection
 from toolguard_fleet.fleet_errors import FleetError
 from toolguard_fleet.hold_questions import HoldQuestions
+from toolguard_fleet.shipping.gateway_connection import GatewayConnection
 from toolguard_fleet.sync_loop import SyncLoop
 
 SHOWN = "exec rm -rf ./build && npm run deploy -- --target staging --region eu-west-1 --note " + "x" * 120
@@ -107,8 +107,8 @@ class SimulatedGateway:
 
         self._questions = HoldQuestions(connect("present"), identity)
         self._sync = SyncLoop(connect("sync"), identity, folder, "1.0", self._take)
-        self._audit = Link(connect("audit"), identity.id, identity.token)
-        self._metrics = Link(connect("metrics"), identity.id, identity.token)
+        self._audit = GatewayConnection(connect("audit"), identity.id, identity.token)
+        self._metrics = GatewayConnection(connect("metrics"), identity.id, identity.token)
         self._waiting: dict[str, asyncio.Event] = {}
         self._chain, self._rows, self._stream = Chain(), 0, secrets.token_hex(8)
         self._unsent: list[bytes] = []
