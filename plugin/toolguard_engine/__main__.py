@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
-import resource
 import signal
 import sys
-from contextlib import suppress
 
 from toolguard_engine.server.composition import engine
 from toolguard_engine.server.frame_room import with_room
 from toolguard_engine.server.pipe import DescriptorPipe
+from toolguard_engine.stores import system_calls
 
 MEMORY = 1 << 30
 """Bytes of memory that the engine may use, about ten times of what it needs. A call that would need more is held."""
@@ -29,7 +28,7 @@ def main() -> int:
     # Answers own the real standard output. Whatever else would print there lands in the gateway's log instead.
     sink = os.dup(1)
     os.dup2(2, 1)
-    _limit_memory()
+    system_calls.limit_memory(MEMORY)
     pipe = DescriptorPipe(0, sink)
     made = engine(pipe)
     pipe.watch()
@@ -37,14 +36,6 @@ def main() -> int:
     gc.freeze()
     made.run()
     return 0
-
-
-def _limit_memory() -> None:
-    """Lets an allocation fail rather than have the system end the engine, or another process."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    if soft == resource.RLIM_INFINITY or soft > MEMORY:
-        with suppress(ValueError, OSError):  # not every system has this limit
-            resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, hard))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,11 @@ import os
 import signal
 import sys
 
+from toolguard_engine.stores import system_calls
 from toolguard_fleet import courier, engine_pipe
+
+MEMORY = 1 << 30
+"""Bytes: what the database sends is not ours to bound, and must not use up the memory of the gateway beside us."""
 
 
 async def _run(sink: int) -> None:
@@ -18,6 +22,7 @@ def main() -> None:
     if sys.stdin.isatty():
         print("The engine starts the courier by itself. To see how it is doing: toolguard doctor", file=sys.stderr)  # noqa: T201
         sys.exit(1)
+    system_calls.limit_memory(MEMORY)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the engine decides when this ends
     sink = os.dup(1)
     os.dup2(2, 1)

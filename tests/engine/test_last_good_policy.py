@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from ssh_signers import SshRoom, sign
+from toolguard_engine.stores import system_calls
 from toolguard_engine.stores.files.policy_watch import OwnPolicy
 from toolguard_engine.stores.fleet import policy_signer
 from toolguard_engine.stores.fleet.fleet_rules import WORDS, FleetRules
@@ -71,6 +75,32 @@ def test_a_version_never_goes_back(stage: Stage, version: int, why: str) -> None
     stage.adopt(3)
     stage.adopt(4, more="")
     assert stage.version == 4
+
+
+@pytest.mark.parametrize("system", ["linux", "darwin"])
+def test_the_signers_have_no_name_that_another_program_could_replace(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str
+) -> None:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setattr(system_calls, "NAME", system)
+    seen: list[tuple[list[str], list[str]]] = []
+    run = subprocess.run
+
+    def watched(command: list[str], **more: Any) -> Any:
+        seen.append((command, [each.name for each in folder.iterdir()]))
+        return run(command, **more)
+
+    monkeypatch.setattr(subprocess, "run", watched)
+    before = len(list(Path("/dev/fd").iterdir()))
+    assert policy_signer.signer_of(*stage.signed(text(1)), stage.room.folder) == "root@example.com"
+    assert len(list(Path("/dev/fd").iterdir())) == before
+    asked = [(command, names) for command, names in seen if "find-principals" in command or "verify" in command]
+    assert len(asked) == 2
+    for command, names in asked:
+        assert command[command.index("-f") + 1].startswith("/dev/fd/")
+        assert names == []
 
 
 def test_what_is_not_signed_by_an_admin_is_refused(stage: Stage) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -68,3 +69,16 @@ def test_disks_that_know_no_full_sync(
     else:
         with pytest.raises(OSError, match=os.strerror(number)):
             system_calls.sync(0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system seals files")
+def test_a_private_file_cannot_be_changed_by_others_of_our_user() -> None:
+    handle = system_calls.private_file(b"anna")
+    try:
+        assert Path(f"/dev/fd/{handle}").read_bytes() == b"anna"
+        for change in (lambda: os.pwrite(handle, b"eve!", 0), lambda: os.ftruncate(handle, 0)):
+            with pytest.raises(PermissionError):
+                change()
+        assert Path(f"/dev/fd/{handle}").read_bytes() == b"anna"
+    finally:
+        os.close(handle)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+import toolguard_fleet.__main__
 from fleet_database import FleetDatabase
 from fleet_desk import Approver, FleetDesk, wait_until
 from ssh_signers import SshRoom
@@ -244,6 +247,8 @@ def test_the_courier_ends_with_its_engine(desk: FleetDesk) -> None:
     desk.present()
     pid = desk.client.link.pid
     assert pid is not None
+    if sys.platform == "linux":  # no other system reveals it
+        assert resource.prlimit(pid, resource.RLIMIT_DATA)[0] == toolguard_fleet.__main__.MEMORY
     desk.close()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

@@ -46,10 +46,12 @@ class InvalidSignatureError(Exception):
 
 @dataclass(frozen=True)
 class SignerFiles:
-    """Who may sign: an `allowed_signers` file, and a list of revoked keys if there is one."""
+    """Who may sign: an `allowed_signers` file, and a list of revoked keys if there is one. `handles`: open files that the
+    paths name as `/dev/fd/N`."""
 
     allowed: Path
     revoked: Path | None = None
+    handles: tuple[int, ...] = ()
 
     def check(self) -> None:
         """Raises `VerifierError` for what cannot be read as a file."""
@@ -119,22 +121,26 @@ def verify_text(
     files.check()
     until = time.monotonic() + seconds
     then = () if at is None else ("-O", time.strftime("verify-time=%Y%m%d%H%M%SZ", time.gmtime(at)))
-    found = _run(("-Y", "find-principals", *then, "-f", str(files.allowed)), body, signature, until)
+    found = _run(("-Y", "find-principals", *then, "-f", str(files.allowed)), body, signature, until, files.handles)
     names = [name for name in found.stdout.splitlines() if name.isprintable() and 0 < len(name) <= MAX_PRINCIPAL]
     if found.returncode or not names:
         raise InvalidSignatureError(_reason(found) or "the key is not allowed to sign")
     revoked = ("-r", str(files.revoked)) if files.revoked else ()
     for name in names[:MAX_PRINCIPALS]:
         words = ("-Y", "verify", *then, "-n", namespace, "-I", name, "-f", str(files.allowed), *revoked)
-        tried = _run(words, body, signature, until)
+        tried = _run(words, body, signature, until, files.handles)
         if tried.returncode == 0:
             return name
     raise InvalidSignatureError(_reason(tried) or "the signature is not valid")
 
 
-def _run(words: tuple[str, ...], body: str, signature: str, until: float) -> subprocess.CompletedProcess[str]:
+def _run(
+    words: tuple[str, ...], body: str, signature: str, until: float, handles: tuple[int, ...]
+) -> subprocess.CompletedProcess[str]:
     ours, theirs = os.pipe()
     try:
+        for handle in handles:
+            os.lseek(handle, 0, os.SEEK_SET)  # where /dev/fd shares the position with the run before
         os.write(theirs, signature.encode())  # fits into the pipe: it is bounded
         os.close(theirs)
         theirs = -1
@@ -145,7 +151,7 @@ def _run(words: tuple[str, ...], body: str, signature: str, until: float) -> sub
             encoding="utf-8",
             errors="surrogateescape",
             timeout=max(until - time.monotonic(), 0.01),
-            pass_fds=(ours,),
+            pass_fds=(ours, *handles),
             env=_ENVIRONMENT,
             check=False,
         )

@@ -8,8 +8,12 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import resource
 import sys
+import tempfile
+from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 NAME = sys.platform
 
@@ -18,6 +22,37 @@ _FULL_SYNC = 51
 
 _NO_FULL_SYNC = frozenset({errno.ENOTSUP, errno.EINVAL, errno.ENOTTY})
 """What network disks and some folders answer to it."""
+
+
+def private_file(content: bytes) -> int:
+    """An open file that has no name, for a program that we start: others of our user cannot replace it, nor on Linux write
+    to it. The caller closes it. Raises `OSError`."""
+    if NAME == "linux":
+        handle = os.memfd_create("toolguard", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        file: IO[bytes] = os.fdopen(handle, "wb", closefd=False)
+    else:
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - its handle outlives it
+        handle = os.dup(file.fileno())
+    try:
+        with file:
+            file.write(content)
+        if NAME == "linux":
+            fcntl.fcntl(
+                handle, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
+            )
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def limit_memory(most: int) -> None:
+    """Lets an allocation fail rather than have the system end this process, or another. `most`: bytes of data, not of
+    addresses: threads reserve many of those."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if soft == resource.RLIM_INFINITY or soft > most:
+        with suppress(ValueError, OSError):  # not every system has this limit
+            resource.setrlimit(resource.RLIMIT_DATA, (most, hard))
 
 
 def sync(handle: int) -> None:

@@ -64,7 +64,7 @@ class FleetHeldCalls:
         self._setup = setup
         self._log = setup.log
         self._known: dict[str, HeldCall] = {}
-        """By nonce, as last seen."""
+        """By nonce, as last seen. The thread of the link changes it too: iterate over a copy."""
         self._unanswered: dict[str, bytes] = {}
         """Attempts whose answer was lost, by binding: the same call asks with the same attempt."""
         self._attempts: dict[str, bytes] = {}
@@ -181,7 +181,7 @@ class FleetHeldCalls:
         self._wait()
 
     def _wait(self) -> None:
-        self._setup.link.wait_for(tuple(sorted(nonce for nonce, entry in self._known.items() if entry.status in OPEN)))
+        self._setup.link.wait_for(tuple(sorted(nonce for nonce, entry in list(self._known.items()) if entry.status in OPEN)))
 
     def _touch(self) -> None:
         """Other processes look at the file."""
@@ -332,9 +332,9 @@ class FleetHeldCalls:
 
     def sweep(self, now: float) -> None:
         """What is over by our clock is asked about again."""
-        over = [nonce for nonce, entry in self._known.items() if entry.status in OPEN and now >= entry.expires]
+        over = [nonce for nonce, entry in list(self._known.items()) if entry.status in OPEN and now >= entry.expires]
         for nonce in over:
-            del self._known[nonce]
+            self._known.pop(nonce, None)
         if over:
             self._touch()
             self._wait()

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from pathlib import Path
 
-from toolguard_engine.stores import ssh_keygen
+from toolguard_engine.stores import ssh_keygen, system_calls
 from toolguard_engine.stores.fleet.policy_form import NAMESPACE
 from toolguard_engine.stores.fleet.trust_root import ALLOWED, REVOKED
 from toolguard_engine.stores.ssh_keygen import InvalidSignatureError, SignerFiles, VerifierError
@@ -29,11 +28,15 @@ def signer_of(text: str, signature: str, trust: Path, at: float | None = None) -
     lines = [line for line in _text(allowed).splitlines() if is_of_admin(line)]
     if not lines:
         raise InvalidSignatureError(NOBODY.format(allowed))
-    with tempfile.TemporaryDirectory(prefix="toolguard-") as folder:
-        admins = Path(folder) / ALLOWED
-        admins.write_text("\n".join([*lines, ""]), "utf-8")
-        files = SignerFiles(admins, revoked if os.path.lexists(revoked) else None)
+    try:
+        handle = system_calls.private_file("\n".join([*lines, ""]).encode())
+    except OSError as error:
+        raise VerifierError(f"the signers cannot be handed over: {error.strerror or error}; repeat it later") from error
+    try:
+        files = SignerFiles(Path(f"/dev/fd/{handle}"), revoked if os.path.lexists(revoked) else None, (handle,))
         return ssh_keygen.verify_text(text, signature, NAMESPACE, files, SECONDS, at)
+    finally:
+        os.close(handle)
 
 
 def is_of_admin(line: str) -> bool:
