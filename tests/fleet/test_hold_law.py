@@ -332,6 +332,21 @@ def test_a_taken_nonce_is_refused(caller: Caller) -> None:
     assert refused(error) == "TG021"
 
 
+def test_the_pace_fits_the_fleet_as_soon_as_it_is_admitted(
+    owner: Connection, caller: Caller, database: FleetDatabase
+) -> None:
+    owner.execute("ALTER TABLE fleet.gateway SET (autovacuum_enabled = false)")
+    with owner.transaction():
+        owner.execute(
+            "INSERT INTO fleet.gateway (id, token_hash, team, state)"
+            " SELECT 'gw-' || lpad(to_hex(n), 16, '0'), sha256(n::text::bytea), 'ops', 'admitted'"
+            " FROM generate_series(1, 3999) AS n"
+        )
+    assert caller.sync()["next_ms"] == 1000, "nothing has counted them yet"
+    database.gateway()
+    assert 1900 < caller.sync()["next_ms"] < 2100
+
+
 def test_sync_tells_the_state_and_the_pace(owner: Connection, caller: Caller, anna: Connection) -> None:
     quiet = caller.sync()
     assert (quiet["kill"], quiet["policy_version"], quiet["decided"], quiet["next_ms"]) == (False, 0, [], 1000)

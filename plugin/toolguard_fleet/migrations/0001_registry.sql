@@ -335,6 +335,7 @@ BEGIN
             WHERE id = p_gateway RETURNING * INTO v_gateway;
         INSERT INTO fleet.team_state (team) VALUES (v_gateway.team) ON CONFLICT DO NOTHING;
         INSERT INTO fleet.event (kind, team, gateway, who) VALUES ('admit', v_gateway.team, p_gateway, v_person.id);
+        ANALYZE (SKIP_LOCKED) fleet.gateway;  -- sync derives its pace from it, also before the first autovacuum
     END IF;
     UPDATE fleet.contact SET quarantined = NULL WHERE gateway = p_gateway AND quarantined IS NOT NULL;
     IF FOUND THEN
