@@ -64,13 +64,16 @@ async def _listen(duty: Duty) -> None:
 
 
 async def _ship(duty: Duty) -> None:
-    """What waits here is shown with the state of the fleet."""
+    """What waits here, and why, is shown with the state of the fleet."""
     begin = duty.begin
     path = Path(begin.metrics_path) if begin.metrics_path else None
     settings = ShippingSettings(begin.ship_audit, begin.ship_metrics, path)
 
     def report(now: ShippingReport) -> None:
         duty.sync.queue[now.kind] = now.behind
+        duty.sync.shipping_errors.pop(now.kind, None)
+        if now.error:
+            duty.sync.shipping_errors[now.kind] = now.error
 
     await run_shipping(duty.connect, duty.identity, duty.state_dir, settings, report, asyncio.Event())
 

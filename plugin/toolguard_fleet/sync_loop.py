@@ -60,6 +60,8 @@ class SyncLoop:
         """Why the policy that the database has does not count here."""
         self.queue: dict[str, int] = {}
         """What waits to be shipped, by kind, for the file."""
+        self.shipping_errors: dict[str, str] = {}
+        """Why it is not shipped, by kind, for the file."""
 
     def wait_for(self, nonces: tuple[str, ...]) -> None:
         if not set(nonces) <= set(self._waiting):
@@ -106,7 +108,7 @@ class SyncLoop:
         if is_new or time.monotonic() - self._saved_at >= SAVE_SECONDS:
             self._saved_at = time.monotonic()
             with suppress(OSError):
-                state = fleet_state.FleetState(status=status, queue=self.queue)
+                state = fleet_state.FleetState(status=status, queue=self.queue, shipping_errors=self.shipping_errors)
                 fleet_state.save(self._state_dir, state, durable=before.kill != status.kill)
         self._report(status)
 

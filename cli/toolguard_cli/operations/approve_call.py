@@ -27,14 +27,15 @@ def approve(
 
     `unseen`: approve even if not all of the call can be shown.
     """
-    if config.approval.is_signed and signed is None:
+    fleet_only = config.fleet.enabled and config.fleet.when_away == "block"  # its signers are others
+    if config.approval.is_signed and signed is None and not fleet_only:
         answer = replies.needs_signature(nonce)
         raise UserError(answer.text, answer.fix)
     window = config.approval_window_ms / 1000
     signatures = (signed,) if signed else ()
     try:
         entry = ledger.approve(nonce, decision, time.time(), window, unseen=unseen, signatures=signatures)
-    except NeedsSignatureError as error:
-        answer = replies.needs_signature(nonce)
+    except NeedsSignatureError as error:  # of a fleet's held calls only
+        answer = replies.needs_fleet_login(nonce)
         raise UserError(answer.text, answer.fix) from error
     return entry, replies.approved(entry, window)

@@ -97,6 +97,16 @@ def needs_signature(nonce: str) -> Answer:
     )
 
 
+def needs_fleet_login(nonce: str, *, action: str = "approve") -> Answer:
+    """The same in a fleet, where a person approves or revives with the own login to its database."""
+    named, done = cut(plain(nonce), 20), "revived" if action == "revive" else "approved"
+    needed = "your own login" if action == "revive" else "your own login and the signature of a signer in fleet.trust"
+    return Answer(
+        f"{named} was not {done}: in a fleet that needs {needed}",
+        f"run toolguard {action} {named} in a terminal, as yourself",
+    )
+
+
 def _about_prefix(refused: RefusedError) -> Answer:
     if refused.cause == "malformed":
         return Answer(

@@ -175,8 +175,8 @@ class Approvals:
         except RefusedError as refused:
             answer = replies.explain(refused)
             return messages.DecisionReply(message.id, ok=False, text=f"{answer.text}\n{answer.fix}".strip())
-        except NeedsSignatureError:
-            answer = replies.needs_signature(message.nonce)
+        except NeedsSignatureError:  # of a fleet's held calls only
+            answer = replies.needs_fleet_login(message.nonce, action=message.action)
             return messages.DecisionReply(message.id, ok=False, text=f"{answer.text}\n{answer.fix}")
         except StoreError as error:
             return messages.DecisionReply(message.id, ok=False, text=f"{error}\nRun `toolguard doctor` in a terminal.")

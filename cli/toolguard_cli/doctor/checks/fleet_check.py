@@ -36,7 +36,7 @@ def _contact(subject: DoctorSubject, fleet: FleetConfig) -> Check:
     silent = subject.now - status.contact
     data: dict[str, object] = {
         "contact": round(status.contact, 1), "queue": dict(state.queue), "policyVersion": status.policy_version,
-        "kill": status.kill,
+        "kill": status.kill, "shippingErrors": dict(state.shipping_errors),
     }  # fmt: skip
     if not status.contact:
         why = f": {printable.plain(status.error)}" if status.error else ""
@@ -49,6 +49,10 @@ def _contact(subject: DoctorSubject, fleet: FleetConfig) -> Check:
     if waiting:
         many = ", ".join(f"{count} of {printable.plain(kind)}" for kind, count in waiting.items())
         return Check(HERE, "warn", f"much waits to be copied to the fleet: {many}", "check the load of its database", data)
+    if state.shipping_errors:
+        why = "; ".join(f"{printable.plain(kind)}: {printable.plain(text)}" for kind, text in state.shipping_errors.items())
+        fix = "toolguard doctor again in a minute: it is tried again, and nothing is lost"
+        return Check(HERE, "warn", f"copying to the fleet fails: {why}", fix, data)
     return Check(HERE, "ok", f"team {fleet.team}, last contact {ago} ago", data=data)
 
 

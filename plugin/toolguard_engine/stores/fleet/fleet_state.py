@@ -15,11 +15,13 @@ MAX_BYTES = 65_536
 
 
 class FleetState(msgspec.Struct, frozen=True):
-    """`queue`: what waits to be copied to the database, by kind."""
+    """`queue`: what waits to be copied to the database, by kind; `shipping_errors`: why it is not copied, one line
+    by kind."""
 
     v: int = 1
     status: FleetStatus = FleetStatus()
     queue: dict[str, int] = {}
+    shipping_errors: dict[str, str] = {}
 
 
 def path(state_dir: Path) -> Path:
