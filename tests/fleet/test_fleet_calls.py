@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from msgspec import structs
@@ -18,11 +19,14 @@ from fleet_database import FleetDatabase
 from fleet_desk import Approver, FleetDesk, wait_until
 from ssh_signers import SshRoom
 from toolguard_engine.approvals.ledger import Decision, RefusedError
+from toolguard_engine.config import settings
+from toolguard_engine.server.held_call_decisions import Approvals
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.fleet import fleet_identity
 from toolguard_engine.stores.fleet.courier_link import FleetAwayError, FleetRefusedError
 from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.wire import messages
 
 CHAT = Decision("anna", "chat", "not now")
 
@@ -252,6 +256,16 @@ def test_the_courier_ends_with_its_engine(desk: FleetDesk) -> None:
     desk.close()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.mark.parametrize("action", ["approve", "revive"])
+def test_a_yes_in_chat_names_the_way_of_a_fleet(desk: FleetDesk, action: Literal["approve", "revive"]) -> None:
+    approvals = Approvals(desk.calls, stores.grants(desk.state), time.time)
+    reply = approvals.decide(messages.PersonDecision(1, action, "chat", "12345678"), settings.parse({}))
+    assert not reply.ok
+    assert reply.text.startswith(f"12345678 was not {action.removesuffix('e')}ed: in a fleet that needs your own login")
+    assert f"run toolguard {action} 12345678" in reply.text
+    assert "approval.signers" not in reply.text
 
 
 def test_a_gateway_that_has_not_joined_says_so(desk: FleetDesk) -> None:
