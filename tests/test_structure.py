@@ -19,7 +19,8 @@ ENGINE = (
 """From the bottom up: a room imports only from rooms before it."""
 
 FLEET = (
-    "fleet_errors", "connection_options", "blocking_connection", "deadline_connection", "schema", "shipping", "audit_trail",
+    "fleet_errors", "connection_options", "missing_rights", "blocking_connection", "deadline_connection",
+    "schema", "shipping", "audit_trail",
     "registry_rows", "person_access", "registration", "page_database", "engine_pipe", "hold_questions", "direct_link",
     "sync_loop", "policy_follower", "courier",
 )  # fmt: skip

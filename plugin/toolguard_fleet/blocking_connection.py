@@ -11,7 +11,7 @@ import psycopg
 from psycopg.types.json import set_json_loads
 
 from toolguard_engine.approvals.ledger import RefusedError
-from toolguard_fleet import connection_options
+from toolguard_fleet import connection_options, missing_rights
 from toolguard_fleet.fleet_errors import FleetError, SchemaError, UnreachableError
 
 Connection = psycopg.Connection[Any]
@@ -19,6 +19,7 @@ T = TypeVar("T")
 REFUSED = "TG012"
 MAX_ERROR = 200
 FIXES = {
+    "TG001": "toolguard fleet gateways lists them",
     "TG002": "an admin admits it with `toolguard fleet admit`",
     "TG010": "an admin adds it with `toolguard fleet approvers add`",
 }
@@ -42,24 +43,28 @@ def _opened(dsn: str, name: str) -> Connection:
 
 def first(connection: Connection, statement: LiteralString, arguments: tuple[Any, ...], kind: type[T]) -> T:
     """The first column of the first row as `kind`. Raises `FleetError`, `RefusedError`."""
-    with translated():
+    with translated(connection, statement):
         row = connection.execute(statement, arguments).fetchone()
         return msgspec.convert(row[0] if row else None, kind)
 
 
 def column(connection: Connection, statement: LiteralString, arguments: tuple[Any, ...], kind: type[T]) -> list[T]:
     """The first column of all rows. Raises `FleetError`, `RefusedError`."""
-    with translated():
+    with translated(connection, statement):
         return [msgspec.convert(row[0], kind) for row in connection.execute(statement, arguments)]
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Errors of the database as `FleetError`, or as the `RefusedError` of the ledger."""
+def translated(connection: Connection | None = None, statement: str = "") -> Iterator[None]:
+    """Errors of the database as `FleetError`, or as the `RefusedError` of the ledger. With both arguments, a missing right
+    is explained."""
     try:
         yield
     except msgspec.ValidationError as error:
         raise FleetError(f"the fleet's database gave an answer of another form: {one_line(error)}") from error
+    except psycopg.errors.InsufficientPrivilege as error:
+        text = missing_rights.words(connection, statement) if connection else "that needs the owner's login"
+        raise FleetError(one_line(text), "42501") from error
     except psycopg.Error as error:
         raise _meaning(error) from error
 
@@ -72,8 +77,6 @@ def _meaning(error: psycopg.Error) -> Exception:
         return RefusedError(error.diag.message_detail or "unknown", matches=(hint,) if hint else ())
     if code in ("3F000", "42883"):
         return SchemaError("the database has no toolguard schema of this version: run `toolguard fleet migrate`", code)
-    if code == "42501":
-        return FleetError(f"this login may not do that: {text}", code)
     if code == "55P03":
         return FleetError("another transaction has it locked: try again", code)
     if code == "57014":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from toolguard_fleet.fleet_errors import FleetError
 
 CONNECT_SECONDS = 5
 VERIFIED = "verify-full"
-NOT_A_DSN = "this is not a connection string, such as host=db.example dbname=fleet"
+NOT_A_DSN = "not a connection string such as host=db.example dbname=fleet"
+_BAD_OPTION = re.compile(r'invalid connection option "([a-z_]{1,40})"')
 _LOGIN = frozenset({"user", "password", "passfile", "sslcert", "sslkey", "sslpassword"})
 SYSTEM_CERTIFICATES = 160_000
 """The libpq from which `sslrootcert=system` exists."""
@@ -25,10 +27,16 @@ def options(dsn: str, name: str = "toolguard") -> dict[str, Any]:
     try:
         found: dict[str, Any] = conninfo.conninfo_to_dict(dsn)
     except psycopg.ProgrammingError as error:
-        raise FleetError(NOT_A_DSN) from error
+        raise FleetError(_problem(error)) from error
     found.setdefault("connect_timeout", CONNECT_SECONDS)
     found["application_name"] = name[:63]
     return found if is_local(found) else _verified(found)
+
+
+def _problem(error: psycopg.ProgrammingError) -> str:
+    """libpq names the option that it does not know; its other errors may repeat a password and are not shown."""
+    named = _BAD_OPTION.match(str(error))
+    return f'{NOT_A_DSN}: there is no option "{named[1]}"' if named else NOT_A_DSN
 
 
 def is_local(found: dict[str, Any]) -> bool:
@@ -68,5 +76,5 @@ def without_login(dsn: str) -> str:
     try:
         found = conninfo.conninfo_to_dict(dsn)
     except psycopg.ProgrammingError as error:
-        raise FleetError(NOT_A_DSN) from error
+        raise FleetError(_problem(error)) from error
     return conninfo.make_conninfo("", **{name: value for name, value in found.items() if name not in _LOGIN})

@@ -17,7 +17,7 @@ OWNER, JOINING = "toolguard owner", "toolguard join"
 
 def migrate(dsn: str) -> tuple[list[str], int]:
     """The migrations that were applied, and the version of the schema. Raises `FleetError`."""
-    with connected(dsn, OWNER) as connection, translated():
+    with connected(dsn, OWNER) as connection, translated(connection):
         done = schema.migrate(connection)
         return done, schema.read_version(connection).version
 
@@ -36,7 +36,7 @@ def new_gateway_password(dsn: str) -> str:
 def new_password(dsn: str, login: str) -> str:
     """As the owner. Raises `FleetError`."""
     password = secrets.token_urlsafe(24)
-    with connected(dsn, OWNER) as connection, translated():
+    with connected(dsn, OWNER) as connection, translated(connection):
         verifier = connection.pgconn.encrypt_password(password.encode(), login.encode(), b"scram-sha-256").decode()
         command = sql.SQL("ALTER ROLE {} PASSWORD {}")
         connection.execute(command.format(sql.Identifier(login), sql.Literal(verifier)))

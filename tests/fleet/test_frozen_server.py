@@ -34,7 +34,8 @@ def database(server: TemporaryPostgres) -> Iterator[FleetDatabase]:
     made.close()
 
 
-@pytest.mark.parametrize("seconds", [5, pytest.param(60, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("seconds", [5, 60])
 def test_a_server_that_is_frozen_for_long(
     server: TemporaryPostgres, database: FleetDatabase, tmp_path: Path, seconds: int
 ) -> None:

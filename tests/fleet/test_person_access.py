@@ -33,7 +33,7 @@ def test_a_held_call_from_waiting_to_closed(database: FleetDatabase) -> None:
         with pytest.raises(RefusedError) as refused:
             session.revive(call.gateway, "aaaaaaaaaaaa", "")
         assert refused.value.cause == "unknown"
-        with pytest.raises(FleetError, match="may not do that"):
+        with pytest.raises(FleetError, match="only an admin may do that; you are anna, approver of "):
             session.admit(call.gateway)
         with pytest.raises(FleetError, match="a nonce is"):
             session.decide(call.gateway, "x", "denied", b"", b"", "")

@@ -157,7 +157,10 @@ def own_server() -> Iterator[TemporaryPostgres]:
         yield server
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT, signal.SIGSTOP])
+LATER = [pytest.param(each, marks=pytest.mark.thorough) for each in (signal.SIGQUIT, signal.SIGSTOP)]
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, *LATER])
 def test_while_the_database_is_away_files_grow_and_are_sent_later(
     postgres: TemporaryPostgres, own_server: TemporaryPostgres, tmp_path: Path, how: signal.Signals
 ) -> None:

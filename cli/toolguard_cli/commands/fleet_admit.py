@@ -1,4 +1,4 @@
-"""`toolguard fleet admit`: lets a gateway take part."""
+"""`toolguard fleet admit`: admits a gateway."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ app = command_app()
 
 @command(app, "toolguard fleet admit gw-0123456789abcdef")
 def run(places: Places, gateway: GatewayId, *, dsn: Dsn = "") -> Result:
-    """Let a gateway that joined take part. Compare its fingerprint with what toolguard fleet join showed there."""
+    """Admit a gateway that joined. Compare its fingerprint with what toolguard fleet join showed there."""
     require_human.refuse(places, "fleet admit")
     with fleet_session.opened(places, dsn) as session:
         found = session.admit(gateway)

@@ -1,4 +1,4 @@
-"""`toolguard fleet approvers`: the persons of the fleet."""
+"""`toolguard fleet approvers`: the people of the fleet."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ app = command_app()
 def group(
     context: typer.Context, state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False, dsn: Dsn = ""
 ) -> None:
-    """List, add and revoke the persons of the fleet. Without a command: list."""
+    """List, add and revoke the people of the fleet. Without a command: list."""
     if context.invoked_subcommand is None:
         finish(list_persons(paths.find(state_dir, config), dsn=dsn), as_json=as_json)
     elif state_dir or config or as_json or dsn:
@@ -34,7 +34,7 @@ def group(
 
 @command(app, "toolguard fleet approvers list --json", name="list")
 def list_persons(places: Places, *, dsn: Dsn = "") -> Result:
-    """List the persons of your teams, also those that were revoked."""
+    """List the people of your teams, also those that were revoked."""
     with fleet_session.opened(places, dsn) as session:
         found = session.approvers()
     data = {"approvers": [registry_view.person_data(each) for each in found]}
@@ -57,7 +57,7 @@ def add(
     create: Annotated[bool, typer.Option("--create-login", help="Create the login; its password is shown once.")] = False,
     dsn: Dsn = "",
 ) -> Result:
-    """Register a person, or change role and teams of one. A yes also needs a signature that the gateways trust."""
+    """Register a person, or change role and teams of one. An approval also needs a signature that the gateways trust."""
     require_human.refuse(places, "fleet approvers add")
     with fleet_session.opened(places, dsn) as session:
         name = login or person
@@ -67,7 +67,7 @@ def add(
     words = printable.plain(f"{found.id} is {found.role} of {', '.join(found.teams)}, with the login {found.login}")
     lines = [Line("ok", words)]
     if create:
-        lines.append(Line("info", f"password of the login, shown this once: {password}"))
+        lines.append(Line("info", f"password of the login, shown only once: {password}"))
     return Result("fleet approvers add", {"approver": registry_view.person_data(found), "password": password}, tuple(lines))
 
 

@@ -32,5 +32,6 @@ app = command_app()
 def group() -> None:
     """Many gateways, one guard: set up and manage the fleet's database.
 
-    Needs pip install 'openclaw-toolguard[fleet]'. Passwords belong in ~/.pgpass, not into a connection string.
+    Needs the extra [fleet]: pip install '.[fleet]' in the checkout. Passwords belong in ~/.pgpass, not in a connection
+    string.
     """

@@ -43,7 +43,7 @@ def run(
     listen: Annotated[str, typer.Option(metavar="ADDRESS:PORT", help="Where to serve it.")] = f"{BIND}:{PORT}",
     socket: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="Serve it at a Unix socket, for a reverse proxy that logs persons in."),
+        typer.Option(metavar="PATH", help="Serve it at a Unix socket, for a reverse proxy that logs people in."),
     ] = None,
     socket_group: Annotated[
         str, typer.Option(metavar="GROUP", help="May connect to the socket too.", show_default=False)
@@ -58,7 +58,7 @@ def run(
 ) -> Result:
     """Serve the dashboard of the fleet: gateways, teams, held calls, decisions, costs, audit logs.
 
-    Persons log in with a token (toolguard fleet tokens add) and see their own teams. They can deny and stop; a yes needs a
+    People log in with a token (toolguard fleet tokens add) and see their own teams. They can deny and stop; approval needs a
     signature, for which the page shows the command.
     """
     require_human.refuse(places, COMMAND, loosens=False)
@@ -104,6 +104,6 @@ def _running(settings: PageSettings, address: str) -> list[Line]:
         lines.append(Line("warn", f"whoever can connect to the socket can name any person in {settings.user_header}"))
     elif not is_loopback(settings.bind):
         lines.append(Line("warn", "it is reachable from other machines: only a proxy with TLS may connect to it"))
-    lines.append(Line("info", "persons log in with a token: toolguard fleet tokens add PERSON"))
+    lines.append(Line("info", "people log in with a token: toolguard fleet tokens add PERSON"))
     lines.append(Line("info", "press Ctrl-C to stop it"))
     return lines

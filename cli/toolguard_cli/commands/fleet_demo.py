@@ -40,7 +40,7 @@ def run(
     a fresh SSH key. Approve the call in another terminal with the command that is shown; with --yes it is approved here. At
     the end, and on Ctrl-C, all processes end and all files are deleted. Your own gateway, fleet and keys are not touched.
 
-    Needs PostgreSQL 15 or later, OpenSSH's client, and pip install 'openclaw-toolguard[fleet]'. Downloads Node and OpenClaw
+    Needs PostgreSQL 15 or later, OpenSSH's client, and the extra [fleet]. Downloads Node and OpenClaw
     into the cache folder if they are missing.
     """
     if as_json and not yes:

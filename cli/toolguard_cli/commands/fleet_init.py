@@ -23,9 +23,10 @@ app = command_app()
 def run(places: Places, *, dsn: Dsn = "") -> Result:
     """Create the fleet's schema and roles in a database, as a login that owns the database and may create roles.
 
-    The login of the gateways gets a password, which is shown this once.
+    The login of the gateways gets a password, which is shown only once.
     """
     require_human.refuse(places, "fleet init", loosens=False)
+    fleet_session.refuse_password(dsn)
     with fleet_session.user_errors():
         from toolguard_fleet import registration  # noqa: PLC0415 - needs the extra
 
@@ -37,7 +38,7 @@ def run(places: Places, *, dsn: Dsn = "") -> Result:
         password = registration.new_gateway_password(chosen)
     lines = [
         Line("ok", f"created the schema fleet, version {version}, and its roles"),
-        Line("info", f"password of the login {registration.GATEWAYS}, shown this once: {password}"),
+        Line("info", f"password of the login {registration.GATEWAYS}, shown only once: {password}"),
         *(Line("next", text) for text in NEXT),
     ]
     return Result("fleet init", {"created": True, "version": version, "gatewayPassword": password}, tuple(lines))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import msgspec
 import typer
 
 from toolguard_cli.commands import team_policy
@@ -82,7 +81,8 @@ def _words(found: TeamSwitch) -> str:
 
 
 def _data(found: TeamSwitch) -> dict[str, Any]:
-    return dated({**msgspec.to_builtins(found), "at": found.at or 0.0}, "at")
+    fields = {"team": found.team, "on": found.on, "why": found.why, "by": found.by, "policyVersion": found.policy_version}
+    return dated({**fields, "since": found.at or 0.0}, "since")
 
 
 def _option(team: str) -> str:

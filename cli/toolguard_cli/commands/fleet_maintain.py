@@ -10,7 +10,7 @@ import typer
 
 from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.commands.fleet_commands import Dsn
-from toolguard_cli.fleet import fleet_session
+from toolguard_cli.fleet import fleet_session, registry_view
 from toolguard_cli.person import require_human
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
@@ -29,7 +29,7 @@ def run(
     ] = None,
     dsn: Dsn = "",
 ) -> Result:
-    """Create partitions for the next 30 days, drop those that are over, and close what is over. Run it daily."""
+    """Create partitions for the next 30 days, drop old ones, and expire old calls. Run it daily."""
     require_human.refuse(places, "fleet maintain", loosens=False)
     wanted = [KEPT.fullmatch(each) for each in keep or []]
     if not all(wanted):
@@ -38,5 +38,5 @@ def run(
         for each in filter(None, wanted):
             session.set_retention(each[1], int(each[2]))
         done = session.maintain()
-    words = f"{len(done.created)} partitions created, {len(done.dropped)} dropped, {done.expired} held calls closed"
-    return Result("fleet maintain", msgspec.to_builtins(done), (Line("ok", words),))
+    words = f"{len(done.created)} partitions created, {len(done.dropped)} dropped, {done.expired} held calls expired"
+    return Result("fleet maintain", registry_view.camel_case(msgspec.to_builtins(done)), (Line("ok", words),))

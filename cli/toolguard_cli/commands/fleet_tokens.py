@@ -1,4 +1,4 @@
-"""`toolguard fleet tokens`: what logs persons in to the fleet dashboard."""
+"""`toolguard fleet tokens`: what logs people in to the fleet dashboard."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command, command_app, examples, finish
 from toolguard_cli.commands.fleet_approvers import PersonId
 from toolguard_cli.commands.fleet_commands import Dsn
-from toolguard_cli.fleet import fleet_session
+from toolguard_cli.fleet import fleet_session, registry_view
 from toolguard_cli.person import require_human
 from toolguard_cli.system import paths
 from toolguard_cli.system.errors import UserError
@@ -42,7 +42,7 @@ def group(
 
 @command(app, "toolguard fleet tokens list --json", name="list")
 def list_tokens(places: Places, *, dsn: Dsn = "") -> Result:
-    """List the tokens of the persons of your teams. The tokens themselves are not stored."""
+    """List the tokens of the people of your teams. The tokens themselves are not stored."""
     with fleet_session.opened(places, dsn) as session:
         found = session.page_tokens()
     lines = [Line("ok" if each.valid else "info", _described(each)) for each in found]
@@ -65,7 +65,7 @@ def add(
         made = session.add_page_token(person, sha256(token.encode()).digest(), days)
     lines = (
         Line("ok", printable.plain(f"{made.id} for {made.person}, valid until {printable.moment(made.expires)}")),
-        Line("info", f"the token, shown this once: {token}"),
+        Line("info", f"the token, shown only once: {token}"),
     )
     return Result("fleet tokens add", {"token": token, **_data(made)}, lines)
 
@@ -92,13 +92,13 @@ def proxy(
     *,
     dsn: Dsn = "",
 ) -> Result:
-    """Allow, or forbid, that a reverse proxy in front of the fleet dashboard logs persons in by their name."""
+    """Allow, or forbid, that a reverse proxy in front of the fleet dashboard logs people in by their name."""
     if state not in ("on", "off"):
         raise UserError(f"{printable.cut(state, 40)} is neither on nor off", "toolguard fleet tokens proxy on")
     require_human.refuse(places, "fleet tokens proxy", loosens=state == "on")
     with fleet_session.opened(places, dsn) as session:
         session.set_page_proxy(state == "on")
-    words = "a reverse proxy may log persons in" if state == "on" else "only tokens log persons in"
+    words = "a reverse proxy may log people in" if state == "on" else "only tokens log people in"
     return Result("fleet tokens proxy", {"proxy": state == "on"}, (Line("ok", words),))
 
 
@@ -111,7 +111,7 @@ def login(places: Places, *, dsn: Dsn = "") -> Result:
 
         password = registration.new_password(fleet_session.chosen(places, dsn), registration.PAGE)
     lines = (
-        Line("ok", f"password of the login {registration.PAGE}, shown this once: {password}"),
+        Line("ok", f"password of the login {registration.PAGE}, shown only once: {password}"),
         Line("next", f"put it into ~/.pgpass where the dashboard runs: HOST:PORT:DATABASE:{registration.PAGE}:PASSWORD"),
     )
     return Result("fleet tokens login", {"login": registration.PAGE, "password": password}, lines)
@@ -124,5 +124,6 @@ def _described(token: PageToken) -> str:
 
 
 def _data(token: PageToken) -> dict[str, Any]:
-    fields: dict[str, Any] = {name: value for name, value in msgspec.to_builtins(token).items() if value is not None}
+    fields: dict[str, Any] = registry_view.camel_case(msgspec.to_builtins(token))
+    fields = {name: value for name, value in fields.items() if value is not None}
     return dated(fields, *(name for name in ("created", "expires", "used", "revoked") if name in fields))

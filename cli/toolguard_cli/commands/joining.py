@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from toolguard_cli.fleet.fleet_session import user_errors
+from toolguard_cli.fleet.fleet_session import refuse_password, user_errors
 from toolguard_cli.fleet.own_settings import fleet_settings
 from toolguard_cli.operations import set_setting
 from toolguard_cli.operations.change_setting import ChangeOptions
@@ -16,7 +16,6 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine import __version__
-from toolguard_engine.config.fleet_settings import has_password
 from toolguard_engine.stores import atomic
 from toolguard_engine.stores.fleet import fleet_identity, trust_root
 from toolguard_engine.stores.fleet.fleet_identity import FleetIdentity, NotJoinedError
@@ -30,8 +29,7 @@ def join(places: Places, dsn: str, team: str, *, anew: bool) -> Result:
 
     A new one replaces an old one only once the database has accepted it: a join that fails leaves the gateway as it was.
     """
-    if has_password(dsn):
-        raise UserError("the connection string contains a password", "move it to ~/.pgpass, or name a file with passfile=")
+    refuse_password(dsn)
     with user_errors():
         from toolguard_fleet import registration  # noqa: PLC0415 - needs the extra
 
@@ -50,7 +48,7 @@ def join(places: Places, dsn: str, team: str, *, anew: bool) -> Result:
     change = set_setting.run_all(places, settings, ChangeOptions(offline=True))
     lines = [Line("ok", f"{identity.id} joined the team {team}; fingerprint {shown}"), *change.lines]
     if state == "new":
-        lines.append(Line("next", f"an admin lets it take part: toolguard fleet admit {identity.id}"))
+        lines.append(Line("next", f"an admin must admit it: toolguard fleet admit {identity.id}"))
     lines += _trust_lines(places)
     data = {"gateway": identity.id, "team": team, "state": state, "fingerprint": shown}
     return Result("fleet join", data, tuple(lines), change.exit_code)

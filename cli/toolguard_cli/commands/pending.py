@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from typing import Annotated
 
@@ -45,7 +46,9 @@ def run(
     known = sorted(replies.now_known(entries, now).entries, key=lambda entry: entry.created)
     found = [entry for entry in known if everything or entry.status in OPEN]
     return Result(
-        "pending", {"pending": [held_calls.public(entry, now) for entry in found]}, tuple(_lines(found, now, everything))
+        "pending",
+        {"pending": [held_calls.public(entry, now) for entry in found]},
+        tuple(_lines(found, now, everything, _options(places))),
     )
 
 
@@ -63,7 +66,12 @@ def _missed_row(entry: HeldCall, now: float) -> tuple[str, ...]:
     return entry.nonce, ago, waited, entry.tool, entry.agent, entry.shown
 
 
-def _lines(found: list[HeldCall], now: float, everything: bool) -> list[Line]:
+def _options(places: Places) -> str:
+    """What was given to this command, for the next one."""
+    return "".join(f" {shlex.quote(printable.plain(each))}" for each in places.given)
+
+
+def _lines(found: list[HeldCall], now: float, everything: bool, options: str) -> list[Line]:
     if not found:
         return [Line("info", "no call was held in the last 24 hours" if everything else "no call is waiting")]
     lines = tables.table(HEAD, (_row(entry, now) for entry in found))
@@ -71,12 +79,14 @@ def _lines(found: list[HeldCall], now: float, everything: bool) -> list[Line]:
     if len(waiting) == 1:
         only = next(entry for entry in found if entry.nonce == waiting[0])
         lines += [Line("info", f"would {line}") for line in held_calls.would_do(only, now)]
-        lines.append(Line("next", f"toolguard approve {waiting[0]}, or toolguard deny {waiting[0]}"))
+        lines.append(Line("next", f"toolguard approve {waiting[0]}{options}, or toolguard deny {waiting[0]}{options}"))
         narrow = always_allow.narrow_grant(only)
         if narrow.grant:
-            lines.append(Line("next", f"toolguard approve {waiting[0]} --for 1d also allows {narrow.scope} for a day"))
+            lines.append(
+                Line("next", f"toolguard approve {waiting[0]} --for 1d{options} also allows {narrow.scope} for a day")
+            )
     elif waiting:
-        lines.append(Line("next", "toolguard approve (asks which one, and shows it first)"))
+        lines.append(Line("next", f"toolguard approve{options} (asks which one, and shows it first)"))
     return lines
 
 

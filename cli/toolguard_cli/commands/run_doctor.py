@@ -229,19 +229,19 @@ def _result(
     checks = [found.check for found in seen]
     shown = [found for found in seen if everything or found.check.status != "ok" or found.row.group == LIVE]
     verdict = guard_verdict.of(checks)
+    failed = verdict.guarded == "no" or any(check.status == "error" for check in checks)
     lines = [
         *(line for repair in repairs for line in _repair_lines(repair)),
         *(line for number, found in enumerate(shown) for line in _lines(found, first=_opens(shown, number))),
         *(Line("info", f"would repair: {words}") for words in planned),
         *_summary(seen, "" if fix else again, hidden=len(seen) - len(shown)),
         *_unchanged(seen, planned, fix=fix),
-        Line(_KINDS[verdict.guarded], verdict.words),
+        Line("error" if failed else _KINDS[verdict.guarded], verdict.words),
     ]
     why = [check.id for check in verdict.why]
     data: dict[str, Any] = {"checks": [found.data for found in seen], "verdict": {"guarded": verdict.guarded, "why": why}}
     if fix:
         data |= {"planned": list(planned), "repairs": [asdict(repair) for repair in repairs]}
-    failed = verdict.guarded == "no" or any(check.status == "error" for check in checks)
     return Result("doctor", data, tuple(lines), int(failed))
 
 

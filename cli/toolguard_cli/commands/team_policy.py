@@ -89,7 +89,8 @@ def verified(text: str, signature: str, trust: Path) -> str:
     try:
         return policy_signer.signer_of(text, signature, trust)
     except InvalidSignatureError as error:
-        fix = f'its line in {trust / ALLOWED} needs namespaces="{NAMESPACE}"; --key FILE takes another key'
+        line = f'its line in {trust / ALLOWED} needs namespaces="{NAMESPACE}"; '
+        fix = f"{'' if 'namespaces=' in str(error) else line}--key FILE takes another key"
         raise UserError(
             f"gateways would refuse the signature: {printable.plain(str(error))}", printable.plain(fix)
         ) from error

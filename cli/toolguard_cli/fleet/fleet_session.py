@@ -16,22 +16,26 @@ from typing import TYPE_CHECKING, Any
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
+from toolguard_engine.config.fleet_settings import has_password
 
 if TYPE_CHECKING:
+    from toolguard_fleet.fleet_errors import FleetError
     from toolguard_fleet.person_access import PersonSession
 
-EXTRA = "openclaw-toolguard[fleet]"
+EXTRA = ".[fleet]"
 VARIABLE = "TOOLGUARD_FLEET_DSN"
 NO_DSN = "it is not known which database is the fleet's"
 GIVE_DSN = f"give --dsn 'host=db.example dbname=fleet', or set {VARIABLE}"
-AUTH_MISSING = "no password supplied"
+AUTH_FAILED = ("no password supplied", "password authentication failed")
 AUTH_FIX = "put a line HOST:PORT:DATABASE:LOGIN:PASSWORD into ~/.pgpass, which only you may read (chmod 600 ~/.pgpass)"
+REACH_FIX = "check host, port and dbname of the connection string, and that PostgreSQL runs there; then repeat"
+CERTIFICATE_FIX = "name the certificate's authority with sslrootcert=FILE, and the host as the certificate does"
 
 
 def require_extra() -> None:
     """Raises `UserError` if psycopg is not installed."""
     if find_spec("psycopg") is None:
-        command = f"{shlex.quote(sys.executable)} -m pip install {shlex.quote(EXTRA)}"
+        command = f"in toolguard's checkout: {shlex.quote(sys.executable)} -m pip install {shlex.quote(EXTRA)}"
         raise UserError("psycopg is not installed, which the fleet needs", command)
 
 
@@ -46,7 +50,18 @@ def user_errors() -> Iterator[None]:
             yield
     except FleetError as error:
         text, mark, fix = str(error).partition(": run ")
-        raise UserError(text, f"run {fix}" if mark else AUTH_FIX if AUTH_MISSING in text else "") from error
+        raise UserError(text, f"run {fix}" if mark else _fix(error)) from error
+
+
+def _fix(error: FleetError) -> str:
+    from toolguard_fleet.fleet_errors import UnreachableError  # noqa: PLC0415 - needs the extra
+
+    text = str(error)
+    if any(each in text for each in AUTH_FAILED):
+        return AUTH_FIX
+    if "certificate" in text:
+        return CERTIFICATE_FIX
+    return REACH_FIX if isinstance(error, UnreachableError) else ""
 
 
 @contextmanager
@@ -64,6 +79,12 @@ def chosen(places: Places, dsn: str) -> str:
     if given := dsn or os.environ.get(VARIABLE, ""):
         return given
     return _without_login(own_dsn(places))
+
+
+def refuse_password(dsn: str) -> None:
+    """Raises `UserError`: other users of the machine see the arguments of commands."""
+    if has_password(dsn):
+        raise UserError("the connection string contains a password", "move it to ~/.pgpass, or name a file with passfile=")
 
 
 def own_dsn(places: Places) -> str:

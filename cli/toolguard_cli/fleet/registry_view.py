@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from toolguard_fleet.registry_rows import FleetApprover, FleetGateway
 
 GATEWAY_HEAD = ("ID", "STATE", "TEAM", "HOST", "VERSION", "SEEN", "FINGERPRINT")
+_WORD = re.compile("_([a-z])")
 PERSON_HEAD = ("ID", "LOGIN", "ROLE", "TEAMS", "STATE")
 
 
@@ -34,8 +36,13 @@ def gateway_lines(found: list[FleetGateway]) -> list[Line]:
     ]
 
 
+def camel_case(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields with names as in the JSON of all commands: `decidedBy`."""
+    return {_WORD.sub(lambda found: found[1].upper(), name): value for name, value in fields.items()}
+
+
 def gateway_data(each: FleetGateway) -> dict[str, Any]:
-    return dated(msgspec.to_builtins(each), "joined", "seen")
+    return dated(camel_case(msgspec.to_builtins(each)), "joined", "seen")
 
 
 def person_lines(found: list[FleetApprover]) -> list[Line]:
@@ -49,7 +56,7 @@ def person_lines(found: list[FleetApprover]) -> list[Line]:
 
 
 def person_data(each: FleetApprover) -> dict[str, Any]:
-    return dated({**msgspec.to_builtins(each), "revoked": each.revoked or 0.0}, "added", "revoked")
+    return dated({**camel_case(msgspec.to_builtins(each)), "revoked": each.revoked or 0.0}, "added", "revoked")
 
 
 def _gateway_row(each: FleetGateway) -> tuple[str, ...]:

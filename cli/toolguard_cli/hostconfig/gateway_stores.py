@@ -111,7 +111,10 @@ def nonces(places: Places, config: Config | None = None) -> HeldCallStore:
 def fleet_calls(state_dir: Path, config: Config) -> HeldCallStore:
     """The held calls of a gateway in a fleet, asked for as that gateway. Raises `UserError` without the extra."""
     if find_spec("psycopg") is None:
-        raise UserError("psycopg is not installed, which the fleet needs", "pip install 'openclaw-toolguard[fleet]'")
+        raise UserError(
+            "psycopg is not installed, which the fleet needs",
+            "in toolguard's checkout: pip install '.[fleet]'",
+        )
     from toolguard_engine.stores.fleet import fleet_identity  # noqa: PLC0415 - only in a fleet
     from toolguard_fleet.direct_link import DirectLink  # noqa: PLC0415 - as above
 

@@ -23,10 +23,12 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places, plugin_source
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_cli.validation import ConfigFinding, ConfigSubject, entry_settings, file_texts, startup
+from toolguard_engine.config.strictness import StrictnessChange
 from toolguard_engine.wording import printable, redact
 
 PLUGINS = ENTRY[:2]
 MAX_ERRORS = 5
+TRUSTED = frozenset({"fleet.dsn", "fleet.team", "fleet.trust"})
 _ON_A_DRAFT = tuple(check for check in validation.CHECKS if check is not file_texts.there)
 """Without the check that files exist, because the change may create them."""
 
@@ -117,7 +119,7 @@ class SettingChange:
         return [
             *(f"{each.whole}: {_value(before, each.steps)} -> {_value(after, each.steps)}" for each in self.all),
             *made.by_hand,
-            *(f"this guards less: {each.text}" for each in made.weaker),
+            *(f"{_effect(each)}: {each.text}" for each in made.weaker),
         ]
 
     def _made(self) -> accepted_view.Made:
@@ -204,7 +206,7 @@ class SettingChange:
         weaker = [printable.plain(each.text) for each in made.weaker]
         lines = [Line("ok", printable.plain(f"{action} ({file})")), *self.notes]
         lines += [Line("info", printable.plain(text)) for text in made.by_hand]
-        lines += [Line("warn", f"this guards less: {text}") for text in weaker]
+        lines += [Line("warn", printable.plain(f"{_effect(each)}: {each.text}")) for each in made.weaker]
         lines += [Line("info", f"  {safe_line(text)}") for text in self._changed_lines(diff)]
         lines += [Line("info", f"backup of the file: {backup}") for backup in backups]
         lines += answer_lines.lines(judged.fresh)
@@ -242,6 +244,11 @@ class SettingChange:
         tree = self.draft.tree
         note = reload_note.after_setting(tree, self.places) if by_itself else reload_note.after_change(tree)
         return [*lines, Line("next", note)]
+
+
+def _effect(change: StrictnessChange) -> str:
+    """Another database or trust root is not known to be weaker, but has to be accepted all the same."""
+    return "this changes whom the gateway trusts" if change.name in TRUSTED else "this guards less"
 
 
 def _has_our_schema(places: Places) -> bool:

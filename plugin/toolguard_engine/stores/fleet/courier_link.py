@@ -191,9 +191,13 @@ class CourierLink:
                 _write_all(self._process, data, until)
 
 
+UNKNOWN = "unknown gateway, or not its token"
+JOIN_AGAIN = "on the gateway, run toolguard fleet join --anew"
+
+
 def error_of(answer: messages.AwayAnswer) -> FleetAwayError | FleetRefusedError:
     kind = FleetRefusedError if answer.is_refusal else FleetAwayError
-    return kind(f"{answer.why}; repeat the call later")
+    return kind(f"{answer.why}; {JOIN_AGAIN if UNKNOWN in answer.why else 'repeat the call later'}")
 
 
 def _write_all(process: subprocess.Popen[bytes], data: bytes, until: float) -> None:
