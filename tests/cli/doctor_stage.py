@@ -28,7 +28,7 @@ IDS = [
     "user", "state-dir", "state-files", "stores", "standings", "key", "audit", "log", "disk", "clock",
     "metrics", "limits", "dashboard",
     "kill-switch", "notify", "stale", "policy", "rules", "self-approval", "signers", "fleet-trust", "fleet-policy",
-    "fleet", "fleet-database", "weakened",
+    "fleet", "fleet-server", "weakened",
 ]  # fmt: skip
 
 

@@ -56,6 +56,8 @@ APPROVAL = {
     "agentTool": False,
     "answerLinks": False,
     "answerLinkMs": 900_000,
+    "signers": "",
+    "revokedSigners": "",
 }
 """The defaults."""
 

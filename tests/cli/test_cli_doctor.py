@@ -134,8 +134,8 @@ def test_a_fault_is_shown_with_its_command(places: Places) -> None:
     lines = doctor.run(places).lines
     at = next(number for number, line in enumerate(lines) if "plugin-copy" in line.text)
     assert [(line.kind, line.text) for line in lines[at : at + 2]] == [
-        ("warn", f"          plugin-copy    {places.extension} is not the copy of this toolguard"),
-        ("info", "                         -> toolguard install"),
+        ("warn", f"          plugin-copy   {places.extension} is not the copy of this toolguard"),
+        ("info", "                        -> toolguard install"),
     ]
     assert [(line.kind, line.text) for line in lines[-3:-1]] == [
         ("info", f"{len(IDS)} checks: 0 errors, 1 warning, {len(IDS) - 1} passed"),

@@ -67,7 +67,9 @@ UNKNOWN = "unknown setting; valid names:"
         ),
         pytest.param(
             {"approval": {"colour": 1}},
-            [f"approval/colour: {UNKNOWN} mode, prefix, wake, agentTool, answerLinks, answerLinkMs"],
+            [
+                f"approval/colour: {UNKNOWN} mode, prefix, wake, agentTool, answerLinks, answerLinkMs, signers, revokedSigners"
+            ],
             id="unknown",
         ),
         pytest.param(

@@ -126,6 +126,6 @@ TABLE = (
     ListedCheck("approvals", "fleet-trust", fleet_trust_check.trusted),
     ListedCheck("approvals", "fleet-policy", fleet_trust_check.policy),
     ListedCheck("approvals", "fleet", fleet_check.ready),
-    ListedCheck("approvals", "fleet-database", fleet_check.database),
+    ListedCheck("approvals", "fleet-server", fleet_check.database),
     ListedCheck("approvals", "weakened", weakened_check.accepted_all, weakened_check.fix),
 )

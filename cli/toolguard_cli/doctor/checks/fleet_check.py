@@ -9,7 +9,7 @@ from toolguard_engine.config.fleet_settings import FleetConfig
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.wording import printable
 
-HERE, DATABASE = "fleet", "fleet-database"
+HERE, DATABASE = "fleet", "fleet-server"
 UNKNOWN = "unknown gateway"
 REJOIN = "toolguard fleet join --anew, if this is the right database"
 NO_FLEET = "this gateway is in no fleet (fleet.enabled is not set)"

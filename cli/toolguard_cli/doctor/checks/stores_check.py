@@ -50,7 +50,7 @@ def whole(subject: DoctorSubject) -> Check:
         return Check("stores", "error", text, fix)
     except StoreError as error:
         if not is_file:
-            return Check("stores", "warn", "unknown without the fleet's database", "fix `fleet-database` first")
+            return Check("stores", "warn", "unknown without the fleet's database", "fix `fleet-server` first")
         return Check("stores", "error", printable.plain(str(error)), "check its owner, mode and disk")
     if others:
         return Check("stores", "error", f"{len(others)} held calls are not signed by toolguard and not in force", fix)
