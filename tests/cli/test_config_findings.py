@@ -245,8 +245,10 @@ def test_all_wrong_settings_are_named_at_once(places: Places) -> None:
         (
             "error",
             f"{KEYS}.approval.colour",
-            "unknown setting; valid names: mode, prefix, wake, agentTool, answerLinks, answerLinkMs, signers, "
-            "revokedSigners",
+            (
+                "unknown setting; valid names: mode, prefix, wake, agentTool, answerLinks, answerLinkMs, signers, "
+                "revokedSigners"
+            ),
             6,
             7,
         ),

@@ -28,6 +28,7 @@ SCORE = "escalationThreshold: must be a whole number from 1 to 100, not"
 PATTERN = "approval/prefix: must be a string that matches ^[A-Z][A-Z0-9_]{0,39}$, not"
 NAMES = "alwaysBlock: must be a list [ ... ] of at most 500, not"
 NAME = "must be a string of 1 to 200 characters, not"
+LINKS = "answerLinks, answerLinkMs"
 UNKNOWN = "unknown setting; valid names:"
 
 
@@ -67,9 +68,7 @@ UNKNOWN = "unknown setting; valid names:"
         ),
         pytest.param(
             {"approval": {"colour": 1}},
-            [
-                f"approval/colour: {UNKNOWN} mode, prefix, wake, agentTool, answerLinks, answerLinkMs, signers, revokedSigners"
-            ],
+            [f"approval/colour: {UNKNOWN} mode, prefix, wake, agentTool, {LINKS}, signers, revokedSigners"],
             id="unknown",
         ),
         pytest.param(
