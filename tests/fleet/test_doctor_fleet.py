@@ -131,9 +131,9 @@ def test_what_the_database_answers(
     [
         (FleetState(), "has not had contact"),
         (FleetState(status=FleetStatus(contact=1_000.0, error="it does not answer")), "ago: it does not answer"),
-        (FleetState(status=FleetStatus(contact=time.time() + 600), queue={"audit": 20_000}), "20000 of audit"),
+        (FleetState(status=FleetStatus(contact=time.time() + 86_400), queue={"audit": 20_000}), "20000 of audit"),
         (
-            FleetState(status=FleetStatus(contact=time.time() + 600), shipping_errors={"audit": "no disk\x1b"}),
+            FleetState(status=FleetStatus(contact=time.time() + 86_400), shipping_errors={"audit": "no disk\x1b"}),
             "copying to the fleet fails: audit: no disk?",
         ),
     ],
