@@ -351,11 +351,13 @@ def test_ran_before_and_installed_anew(places: Places, there: Host, quick: None)
 
 
 DOCTOR = """
+import signal
 import sys
 from pathlib import Path
 from toolguard_cli.commands import run_doctor as doctor
 from toolguard_cli.system.paths import Places
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a suite that runs under nohup ignores it, and so would its children
 doctor.run(Places(Path(sys.argv[1]), Path(sys.argv[1]) / "openclaw.json"))
 """
 
