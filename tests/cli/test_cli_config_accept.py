@@ -163,8 +163,8 @@ def test_a_persons_own_change_is_accepted_with_it(places: Places, path: str, val
     assert lines(places) == []
     result = set_command.run(places, path, value, OFFLINE)
     assert result.data["weaker"] == weaker
-    reported = [line.text for line in result.lines if line.text.startswith("this guards less: ")]
-    assert reported == [f"this guards less: {text}" for text in weaker]
+    reported = [line.text for line in result.lines if line.text.startswith("this weakens the guard: ")]
+    assert reported == [f"this weakens the guard: {text}" for text in weaker]
     assert [line[:2] for line in lines(places)] == [("accepted", "cli")] * len(weaker)
     entry = json.loads(places.config.read_text())["plugins"]["entries"]["toolguard"]
     if entry["enabled"]:

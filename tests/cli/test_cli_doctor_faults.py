@@ -533,12 +533,12 @@ GATEWAY = [
 ENGINE = [
     Fault(
         "python of the settings is gone", settings(python="/nowhere/python"), "python", "error",
-        "/nowhere/python is not there any more, so no call is judged", "toolguard config unset python",
+        "/nowhere/python no longer exists, so no call is judged", "toolguard config unset python",
         also={"engine": "error", "latency": "warn"},
     ),
     Fault(
         "recorded python is gone", lambda s: edit(s.places.record, lambda v: v.update(python="/nowhere/python")), "python",
-        "error", "/nowhere/python is not there any more, so no call is judged",
+        "error", "/nowhere/python no longer exists, so no call is judged",
         "toolguard install (it records the Python that runs it)",
         also={"engine": "error", "latency": "warn"}, left={},
     ),

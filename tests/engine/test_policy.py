@@ -139,7 +139,7 @@ GOOD = '[[grant]]\nid = "a"\ntool = "exec"\npattern = "x"\n'
         pytest.param("# fine\nx = \n", 2, "it is not valid TOML: ", id="no TOML"),
         pytest.param("x = 1\ny = ", 2, "it is not valid TOML: ", id="cut off"),
         pytest.param(
-            "x = 1\nx = 2\n", 2, "it is not valid TOML: this key stands twice in its table; remove one", id="key twice"
+            "x = 1\nx = 2\n", 2, "it is not valid TOML: this key occurs twice in its table; remove one", id="key twice"
         ),
         pytest.param(
             "x = [1\ny = 2\n", 2, "it is not valid TOML: a list above this line has no closing ]; close", id="list"

@@ -49,7 +49,7 @@ def test_a_changed_database_is_an_error(database: FleetDatabase, tmp_path: Path)
     ship_audit(database, database.gateway(), tmp_path)
     database.owner().execute("UPDATE fleet.audit SET line = replace(line::text, '1', '2')::bytea WHERE seq = 2")
     (chain,) = data(tmp_path, database, "verify", code=1)["chains"]
-    assert (chain["error"], chain["intact"]) == ("line 2 does not fit its hash", False)
+    assert (chain["error"], chain["intact"]) == ("line 2 does not match its hash", False)
     assert "1 line before that are unchanged" in run(tmp_path, database, "verify", code=1)
 
 

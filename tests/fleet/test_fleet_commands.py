@@ -167,7 +167,7 @@ def test_another_version_of_the_schema(database: FleetDatabase, state: Path, num
         owner.execute("DELETE FROM fleet.migration WHERE number > 1")
     else:
         owner.execute("INSERT INTO fleet.migration VALUES (9999, '9999_next', 'x', 9999)")
-    expected = "toolguard fleet migrate" if number == 1 else "upgrade it here"
+    expected = "toolguard fleet migrate" if number == 1 else "upgrade toolguard here"
     assert expected in error(state, "gateways", "--dsn", database.dsn(OWNER))
 
 

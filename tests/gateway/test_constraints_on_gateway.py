@@ -97,7 +97,7 @@ def test_a_broken_file_leaves_the_last_good_ones(stage) -> None:
         constrain(stage, broken)
         assert len(refused(stage.play(once(command("echo hi"))))) == 1
     log = stage.gateway.log_text()
-    assert "your rules in policy.toml contain errors; of the invalid ones the last valid versions stay in force" in log
+    assert "your rules in policy.toml contain errors; for the invalid ones, the last valid versions stay in force" in log
     assert "did you mean mandatory?" in log
     constrain(stage, good.replace("exec", "write"))
     assert refused(stage.play(once(command("echo hi")))) == []

@@ -71,7 +71,9 @@ def run(  # noqa: PLR0913 - the options of a command line
         shown = held_calls.find(ledger.entries(), nonce, time.time(), "pending")  # from here on, the whole nonce counts
         if config.fleet.enabled and len(shown.nonce) > LOCAL_NONCE:
             if lasts:
-                raise UserError("in a fleet a call is approved once", f"toolguard approve {shown.nonce} without --for")
+                raise UserError(
+                    "in a fleet a call can only be approved once", f"toolguard approve {shown.nonce} without --for"
+                )
             answers = _fleet_answers(yes=yes, unseen=unseen, key=key, reason=reason, as_json=as_json)
             return _in_fleet(places, shown.nonce, answers)
         if not (shown.whole or unseen):

@@ -44,7 +44,7 @@ class RootGroup(LazyGroup):
         "constraints": _listed("own_rules", "Former name of rules; removed in the next release.", "rules"),
         "audit": _listed("audit", "Read, verify and export the audit log."),
         "config": _listed("config_commands", "Read, check and change the gateway's config."),
-        "fleet": _listed("fleet_commands", "Many gateways, one guard: set up and manage the fleet's database."),
+        "fleet": _listed("fleet_commands", "Set up and manage a fleet of gateways that share one database."),
         "help": _listed("show_help", "Show the help of a command."),
         "version": _listed("show_version", "Show the versions of toolguard and of what it runs on."),
     }
@@ -74,7 +74,7 @@ class FleetGroup(LazyGroup):
         "revive": _listed("fleet_revive", "Ask an agent to retry a call that expired unanswered."),
         "gateways": _listed("fleet_gateways", "List the gateways of the fleet."),
         "admit": _listed("fleet_admit", "Admit a gateway that joined."),
-        "revoke": _listed("fleet_revoke", "Shut a gateway out, for good."),
+        "revoke": _listed("fleet_revoke", "Revoke a gateway permanently."),
         "approvers": _listed("fleet_approvers", "List, add and revoke the people of the fleet."),
         "audit": _listed("fleet_audit", "Read and verify the audit logs of the gateways."),
         "policy": _listed("fleet_policy", "Check, push, compare and show the signed policy of a team."),

@@ -29,13 +29,13 @@ GRANT_SECONDS = 60.0
 
 _WORDS: dict[Cause, str] = {
     "unsigned": ledger.UNSIGNED,
-    "bad-signature": "its signature is of another form",
-    "other-call": "its signature is of another call",
+    "bad-signature": "its signature has an unknown form",
+    "other-call": "its signature is for another call",
     "other-gateway": "its signature is for another gateway",
     "changed": "the call is not the one that was signed",
-    "over": "the time of its signature is over",
+    "over": "its signature has expired",
     "used": "its signature was used before",
-    "too-few": "not enough persons have signed it",
+    "too-few": "not enough people have signed it",
 }
 
 Verify = Callable[[SignedBody, str, SignerFiles, float], str]

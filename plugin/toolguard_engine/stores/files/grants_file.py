@@ -39,9 +39,9 @@ END_OF_TIME = 253_402_300_800
 """The year 10000, which no date can name."""
 
 NEW_FILE = """\
-# What toolguard lets through without asking. `toolguard grant` adds to this file and `toolguard revoke` takes away;
-# it may be edited by hand as well: comments and order are kept. What was written or changed by hand counts once it was
-# accepted: `toolguard grants` names it, `toolguard grant --accept ID` shows it and signs it.
+# Calls that toolguard allows without asking. `toolguard grant` adds a grant to this file, and `toolguard revoke` removes it.
+# You may also edit the file: comments and order are kept. A grant that you write or change by hand applies once it is
+# signed: `toolguard grants` lists it, and `toolguard grant --accept ID` shows and signs it.
 """
 
 _TIMES = ("expires", "created")
