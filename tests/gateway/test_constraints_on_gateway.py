@@ -122,8 +122,8 @@ def test_for_whom_and_from_where(stage, wait) -> None:
     )
     calls = [writing(f"whom-{letter}.txt") for letter in "abcde"]
 
-    def laws(told: list[str]) -> list[str]:
-        return [text.partition("|")[2].partition("\n")[0] for text in told if text.startswith(BLOCK)]
+    def laws(answers: list[str]) -> list[str]:
+        return [text.partition("|")[2].partition("\n")[0] for text in answers if text.startswith(BLOCK)]
 
     owners = ["is-owner", "is-webchat", "is-somebody"]
     assert laws(in_chat(stage, once(*calls), "agent:main:owner")) == owners
