@@ -72,7 +72,7 @@ def audit_show(
     segment-removed. Events about the guard's settings and installation: weakened, restored, accepted and ended.
     notification-lost: a notification could not be delivered. policy: the fleet's policy was adopted or rejected.
 
-    Lines that repeat the one before them are shown as one line with their number; --json has them all.
+    Consecutive identical lines are shown as one line with their count; --json shows them all.
     """
     return show(places, Filter(event, nonce, since), last)
 

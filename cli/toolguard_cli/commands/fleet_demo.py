@@ -36,9 +36,10 @@ def run(
 ) -> Result:
     """Watch a call that one of three gateways holds, and that another person approves.
 
-    Starts a temporary PostgreSQL from the system's programs and real gateways with scripted models, and makes a person with
-    a fresh SSH key. Approve the call in another terminal with the command that is shown; with --yes it is approved here. At
-    the end, and on Ctrl-C, all processes end and all files are deleted. Your own gateway, fleet and keys are not touched.
+    Starts a temporary PostgreSQL from the programs installed on this machine and real gateways with scripted models, and
+    creates a person with a new SSH key. Approve the call in another terminal with the command that is shown, or let the demo
+    approve it with --yes. When the demo ends, or on Ctrl-C, all its processes are stopped and all its files are deleted.
+    Your own gateway, fleet and keys are not touched.
 
     Needs PostgreSQL 15 or later, OpenSSH's client, and the extra [fleet]. Downloads Node and OpenClaw
     into the cache folder if they are missing.
