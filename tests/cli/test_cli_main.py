@@ -48,7 +48,7 @@ def test_help() -> None:
     done = toolguard("--help", COLUMNS="120")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Usage: toolguard [OPTIONS] COMMAND [ARGS]...\n")
-    assert "  toolguard doctor        check that the guard really guards\n" in done.stdout
+    assert "  toolguard doctor        check that the guard works\n" in done.stdout
     titles = (*RootGroup.sections, "More")
     listed = done.stdout[done.stdout.index(f"{titles[0]}:\n") :].splitlines()
     assert [line.removesuffix(":") for line in listed if line and not line.startswith(" ")] == list(titles)
@@ -64,6 +64,7 @@ def test_help_of_each_command(command: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"Usage: toolguard {command} [OPTIONS]")
     assert f"toolguard {command}" in done.stdout.partition("Example")[2]
+    assert [word for word in ("<str>", "<path>", "<list[") if word in done.stdout] == []
 
 
 def test_every_command_can_be_told_its_gateway_and_asked_for_json() -> None:

@@ -21,7 +21,7 @@ class RootGroup(LazyGroup):
         "uninstall": _listed("uninstall", "Remove the plugin from the gateway."),
         "migrate": _listed("migrate", "Take over from the plugins that toolguard replaces."),
         "status": _listed("show_status", "Show whether the guard is running and what it has done."),
-        "doctor": _listed("run_doctor", "Check that the guard really guards."),
+        "doctor": _listed("run_doctor", "Check that the guard works."),
         "approve": _listed("approve", "Let a held call run once."),
         "deny": _listed("deny", "Refuse a held call, or withdraw an unused approval."),
         "pending": _listed("pending", "List the calls that wait for approval."),

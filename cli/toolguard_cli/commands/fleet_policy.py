@@ -35,9 +35,10 @@ app = command_app()
     epilog=examples("toolguard fleet policy check ops.toml", "toolguard fleet policy push ops.toml"),
 )
 def group() -> None:
-    """Check, push, compare and show the signed policy of a team: who approves what, and rules.
+    """Check, push, compare and show the signed policy of a team.
 
-    Gateways accept only a policy that an admin signed, and never a lower version than the one they have.
+    A policy states who must approve which calls, and can contain rules. Gateways accept only a policy that an admin signed,
+    and never a lower version than the one they have.
     """
 
 
