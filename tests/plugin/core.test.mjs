@@ -199,7 +199,7 @@ describe("what a core says", () => {
     trace.requested("r1");
     assert.deepEqual(log.lines, [
       { level: "debug", text: "[toolguard] seam hooks works" },
-      { level: "warn", text: "[toolguard] seam inPlaceText does not work on this OpenClaw; using the next one" },
+      { level: "warn", text: "[toolguard] integration point inPlaceText does not work with this OpenClaw; using the next one" },
     ]);
   });
 });

@@ -141,7 +141,7 @@ class LastGoodPolicy:
             signer = self._signer(kept, None if is_new else accepted)
             policy = policy_form.parse(kept.toml, OFFERED)
         except InvalidSignatureError as error:
-            raise PolicyRefusedError(f"the signature of the fleet's policy does not count: {error}") from error
+            raise PolicyRefusedError(f"the signature of the fleet's policy is not valid: {error}") from error
         except InvalidRulesError as error:
             raise PolicyRefusedError(str(error)) from error
         if policy.team not in (self._team, ALL_TEAMS):
