@@ -229,7 +229,7 @@ def test_an_uninstall_by_a_person_leaves_no_warning(places: Places) -> None:
     assert lines(places)[-1] == ("ended", "cli", "toolguard was uninstalled")
     put_in(places)
     ran(places, mode="shadow")
-    assert shown(places) == [], "what is installed anew begins anew"
+    assert shown(places) == [], "what is installed anew starts again"
 
 
 def test_a_dry_run_of_an_uninstall_changes_nothing(places: Places) -> None:

@@ -1,4 +1,4 @@
-"""Gateways and persons of the fleet as users see them."""
+"""Gateways and people of the fleet as users see them."""
 
 from __future__ import annotations
 

@@ -199,7 +199,7 @@ class Ledger:
         return candidates[0]
 
     def refuse(self, entry: HeldCall, why: str, now: float) -> HeldCall:
-        """Closes an entry that does not prove what it says: the same call is held anew."""
+        """Closes an entry that does not prove what it says: the same call is held again."""
         over = _closed(structs.replace(entry, by="", where="", why=f"{UNPROVEN}{why}"), "expired", now)
         return self._put(structs.replace(over, signatures=()))
 

@@ -1,4 +1,4 @@
-"""How many persons must approve a held call, and of which teams, by the fleet's signed policy. Pure.
+"""How many people must approve a held call, and of which teams, by the fleet's signed policy. Pure.
 
 Each table `[[approvers]]` that fits the call demands `need` persons of its teams. Of demands on the same teams the largest
 counts; demands on different teams add up, and nobody counts for two. Without a policy one person is enough.
@@ -37,7 +37,7 @@ class ApproverPolicy:
 
 @dataclass(frozen=True)
 class Demand:
-    """This many persons of these teams."""
+    """This many people of these teams."""
 
     count: int
     teams: tuple[str, ...]

@@ -47,7 +47,7 @@ class Weakenings:
         ]
 
     def end(self, why: str) -> list[str]:
-        """The gateway does not load the plugin any more. Lines for its log."""
+        """The gateway no longer loads the plugin. Lines for its log."""
         return _lines("the guard ended", self._store.ended(self._config_path, why, self._clock(), self._log).fresh)
 
     def pending(self) -> list[str]:

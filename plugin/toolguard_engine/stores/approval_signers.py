@@ -76,7 +76,7 @@ class ApprovalSigners:
         return self.missing(entry, now)
 
     def missing(self, entry: HeldCall, now: float, need: int = 1) -> str:
-        """Why fewer than `need` persons have signed; empty where they have."""
+        """Why fewer than `need` people have signed; empty where they have."""
         signers, why = self.signed_by(entry, now, need)
         if len(signers) >= need:
             return ""

@@ -90,7 +90,7 @@ class PolicyFiles:
         return self._now().unsigned
 
     def known(self) -> tuple[Grant, ...]:
-        """All of them, read anew and without the key; a missing id is filled in. Raises as `grants` does."""
+        """All of them, read again and without the key; a missing id is filled in. Raises as `grants` does."""
         return tuple(parse(self._text(), self.path))
 
     def add(self, grant: Grant, log: Callable[[Grant], None] = lambda _: None) -> Grant:

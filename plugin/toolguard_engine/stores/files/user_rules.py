@@ -71,7 +71,7 @@ class UserRules:
         return self._rules
 
     def placed(self, matcher: Matcher | None = None) -> list[Placed]:
-        """The rules, read anew; with `matcher` (is a rule about a call?) their examples are tried. Raises as `rules`."""
+        """The rules, read again; with `matcher` (is a rule about a call?) their examples are tried. Raises as `rules`."""
         found = self._read(matcher)
         if found.fault is not None:
             raise found.fault

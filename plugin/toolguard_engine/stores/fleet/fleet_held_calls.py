@@ -102,7 +102,7 @@ class FleetHeldCalls:
 
     def _close_changed(self, entry: HeldCall, now: float) -> None:
         """An entry of this binding that shows another call: who has our key and token can enter one. Nobody may approve it,
-        and the call is held anew."""
+        and the call is held again."""
         self._log.forged(entry, CHANGED, now)
         self._known.pop(entry.nonce, None)
         self._done(lambda number, seconds: pipe.Close(number, seconds, entry.nonce, "expired", why=f"{UNPROVEN}{CHANGED}"))
