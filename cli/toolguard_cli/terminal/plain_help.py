@@ -13,5 +13,5 @@ class PlainCommand(TyperCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         for parameter in self.params:
             if parameter.param_type_name == "argument":
-                parameter.display_type_rich = lambda ctx: None  # type: ignore[attr-defined, method-assign]  # noqa: ARG005
+                parameter.display_type_rich = lambda ctx: None  # type: ignore[attr-defined]  # noqa: ARG005
         super().format_help(ctx, formatter)
