@@ -38,7 +38,7 @@ def test_lines_are_shown_and_verified(database: FleetDatabase, tmp_path: Path) -
     assert "\x1b[2J" not in shown
     (line,) = data(tmp_path, database, "show", "--nonce", "n7", "--since", "2d")["lines"]
     assert (line["seq"], line["line"]["event"], line["gateway"]) == (4, "block", gateway.id)
-    assert "no line of your teams" in run(tmp_path, database, "show", "--event", "deny")
+    assert "no audit line of your teams" in run(tmp_path, database, "show", "--event", "deny")
     assert f"{gateway.id} " in run(tmp_path, database, "verify", "--gateway", gateway.id)
     (chain,) = data(tmp_path, database, "verify")["chains"]
     assert (chain["lines"], chain["intact"], chain["error"]) == (4, True, "")

@@ -106,7 +106,7 @@ def test_a_policy_that_somebody_else_wrote_into_the_database_is_shown_as_that(st
     stage.database.owner().execute("INSERT INTO fleet.policy VALUES ('ops', 1, %s, 'x', 'x')", (text,))
     found = stage.run("policy", "show")
     assert found["data"]["policy"]["signer"] == ""
-    assert "gateways would refuse" in str(found["messages"])
+    assert "gateways would reject" in str(found["messages"])
 
 
 def test_the_kill_switch_of_a_team(stage: Stage, desk: FleetDesk) -> None:
