@@ -62,7 +62,7 @@ def test_quoted_commands_exist() -> None:
 def test_the_rooms_are_documented_in_their_order() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     _, engine, fleet, command_line = re.split(
-        r"^### (?:Engine|Fleet|Command line)$", text.partition("## The way")[0], flags=re.MULTILINE
+        r"^### (?:Engine|Fleet|Command line)$", text.partition("## The path of a call")[0], flags=re.MULTILINE
     )
     assert re.findall(r"^\| `(\w+)` \|", engine, re.MULTILINE) == list(ENGINE)
     assert re.findall(r"^\| `(\w+)` \|", fleet, re.MULTILINE) == list(FLEET)

@@ -20,7 +20,7 @@ HELP = """Guards the tool calls of an OpenClaw gateway.
 
 \b
   toolguard install       install the plugin into the gateway and enable it
-  toolguard doctor        check that the guard really guards
+  toolguard doctor        check that the guard works
   toolguard status        show what the guard has done
   toolguard pending       list the calls that wait for approval; approve and deny answer them
   toolguard check         show what the guard would decide about a command, and why

@@ -8,10 +8,10 @@ const USAGE = [
   "Usage: /toolguard pending - list the held calls",
   "/toolguard approve <nonce> - let the call run once",
   "/toolguard deny <nonce> [reason] - refuse the call",
-  "/toolguard revive <nonce> - ask the agent to make a call again that expired unanswered; it is held anew",
+  "/toolguard revive <nonce> - ask the agent to repeat a call that expired unanswered; it is then held again",
   "/toolguard checkpoint - confirm that you reviewed the work: refill the budget of this chat's agent; checkpoint all - of every chat",
-  "/toolguard kill-switch on|off [reason] - block every call of every agent, or let them run again",
-  "/toolguard accept <mark> - accept weaker settings (/toolguard pending shows them and the mark)",
+  "/toolguard kill-switch on|off [reason] - block every call of every agent, or allow them again",
+  "/toolguard accept <code> - accept weaker settings (/toolguard pending shows them and the code)",
 ].join("\n");
 const OWNER_ONLY = "Only the owner of this gateway may use this command.";
 const ALONE = new Set(["pending", "accept"]);

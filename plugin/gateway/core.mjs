@@ -195,6 +195,6 @@ function workspace(api, agent) {
  */
 function logSeam(logger, name, evidence) {
   if (name === "hooks" && evidence === "fails") logger.error(NOT_GUARDED);
-  else if (evidence === "fails") logger.warn(`[toolguard] seam ${name} does not work on this OpenClaw; using the next one`);
+  else if (evidence === "fails") logger.warn(`[toolguard] integration point ${name} does not work with this OpenClaw; using the next one`);
   else logger.debug?.(`[toolguard] seam ${name} works`);
 }

@@ -6,7 +6,7 @@
 import { CHANGES_FILE, COMMAND } from "./catalogue.mjs";
 import { isError as isEngineError } from "./engine.mjs";
 import { acts, isOn, setting, verdictOnUnjudged, verdictWithoutEngine } from "./failmode.mjs";
-import { outsideText, shortParams, userMessage } from "./heard.mjs";
+import { outsideText, shortParams, userMessage } from "./incoming.mjs";
 import { outcomeOf } from "./outcome.mjs";
 import { correction, limit, misshapen, PROTECTED, REFUSED_WHEN_RUN, REWRITTEN_UNJUDGED, UNJUDGED } from "./messages.mjs";
 import { factsOf, Places } from "./places.mjs";

@@ -102,7 +102,7 @@ export class Notifier extends OwnedProcess {
  */
 async function sendOnChannel(api, { channel, to, account, text }) {
   const load = api.runtime?.channel?.outbound?.loadAdapter;
-  if (typeof load !== "function") throw new Error("this OpenClaw lets no plugin send on its channels");
+  if (typeof load !== "function") throw new Error("this OpenClaw does not let plugins send on its channels");
   const adapter = await load(channel);
   if (typeof adapter?.sendText !== "function") throw new Error(`the gateway has no channel ${channel}`);
   const cfg = api.runtime.config.current();

@@ -27,7 +27,7 @@ const TOO_MANY = { code: "call.too-large", reason: `its arguments have more than
 /** @type {Fault} */
 const TOO_LONG = { code: "call.too-large", reason: `its arguments have more than ${MAX_TEXT} characters` };
 /** @type {Fault} */
-const NO_JSON = { code: "call.no-json", reason: "its arguments hold something that JSON cannot carry" };
+const NO_JSON = { code: "call.no-json", reason: "its arguments contain a value that JSON cannot represent" };
 
 /**
  * The fault in the shape of these arguments; null if there is none.

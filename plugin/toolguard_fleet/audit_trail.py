@@ -133,7 +133,7 @@ class _Follow:
         """What is wrong with this line; empty if nothing is."""
         line = parsed(data)
         if line is None or line.seq != seq:
-            return f"line {seq} does not fit its hash"
+            return f"line {seq} does not match its hash"
         if not self._lines and seq > self._next():
             self._seq, self._hash = seq - 1, line.prev  # older lines are no longer kept
             self._removed = seq - self._chain.first
@@ -142,7 +142,7 @@ class _Follow:
         if (line.seq, line.prev) != (self._seq + 1, self._hash):
             return f"line {seq} does not follow the line before it"
         if seq == self._chain.first and line.hash != self._chain.chain:
-            return f"line {seq} is not the one that the chain is named by"
+            return f"line {seq} is not the one that identifies the chain"
         return self._take(line)
 
     def _next(self) -> int:

@@ -30,7 +30,7 @@ class HoldQuestions:
         except FleetError as error:
             return messages.AwayAnswer(question.id, str(error), is_refusal=not isinstance(error, UnreachableError))
         except msgspec.ValidationError as error:
-            return messages.AwayAnswer(question.id, f"the fleet's database gave an answer of another form: {error}")
+            return messages.AwayAnswer(question.id, f"the fleet's database returned an unexpected answer: {error}")
 
     async def _answer(self, question: messages.Question) -> messages.Answer:
         match question:

@@ -37,7 +37,7 @@ class PageDatabase:
         try:
             return msgspec.convert(found, kind)
         except msgspec.ValidationError as error:
-            raise FleetError(f"the fleet's database gave an answer of another form: {error}") from error
+            raise FleetError(f"the fleet's database returned an unexpected answer: {error}") from error
 
     async def _ask(self, statement: LiteralString, arguments: tuple[Any, ...]) -> Any:
         until = self._loop.time() + SECONDS

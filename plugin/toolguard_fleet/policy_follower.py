@@ -113,7 +113,7 @@ class PolicyFollower:
         try:
             return None if found is None else msgspec.convert(found, _Offered)
         except msgspec.ValidationError as error:
-            raise PolicyRefusedError(f"the fleet's database gave a policy of another form: {error}") from error
+            raise PolicyRefusedError(f"the fleet's database returned an unexpected policy: {error}") from error
 
     def _before(self) -> SignedPolicy | None:
         try:

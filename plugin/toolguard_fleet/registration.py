@@ -57,7 +57,7 @@ def join(dsn: str, gateway: str, token: bytes, team: str, host: str, version: st
 
 
 def leave(dsn: str, gateway: str, token: bytes) -> None:
-    """The gateway can ask nothing any more. Raises `FleetError`."""
+    """The gateway can no longer ask anything. Raises `FleetError`."""
     with connected(dsn, JOINING) as connection:
         first(connection, "SELECT fleet.leave(%s, %s)", (gateway, token), object)
 

@@ -1,4 +1,4 @@
-"""What the functions for persons return. Times are seconds since 1970, durations are seconds."""
+"""What the functions for people return. Times are seconds since 1970, durations are seconds."""
 
 from __future__ import annotations
 

@@ -133,10 +133,10 @@ def _known(connection: Connection[Any]) -> set[int]:
     for number, name, digest in rows:
         if number not in ours:
             raise SchemaError(
-                f"the database has the migration {name:.60}, which is newer than this toolguard: upgrade it here"
+                f"the database has the migration {name:.60}, which is newer than this toolguard: upgrade toolguard here"
             )
         if digest != ours[number]:
-            raise SchemaError(f"the migration {name:.60} of the database is not the one of this toolguard")
+            raise SchemaError(f"the migration {name:.60} in the database differs from the one in this toolguard")
     return {number for number, _, _ in rows}
 
 
@@ -164,7 +164,9 @@ def check_version(connection: Connection[Any]) -> SchemaVersion:
     """Raises `SchemaError` if this toolguard cannot work with the database."""
     found = read_version(connection)
     if found.oldest_client > latest():
-        raise SchemaError(f"the schema has version {found.version}, this toolguard knows {latest()}: upgrade it here")
+        raise SchemaError(
+            f"the schema has version {found.version}, and this toolguard knows only {latest()}: upgrade toolguard here"
+        )
     if found.version < latest():
         raise SchemaError(
             f"the schema has version {found.version}, this toolguard {latest()}: run `toolguard fleet migrate`"

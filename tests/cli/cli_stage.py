@@ -73,13 +73,13 @@ def dashboard_thread(arguments: list[str]) -> Iterator[Running]:
     """`python -m toolguard_cli.dashboard` with these arguments, in a thread of this process."""
     from toolguard_cli.dashboard.__main__ import main as serve  # noqa: PLC0415 - few tests need it, and it loads much
 
-    told: Queue[Running | None] = Queue()
+    announced: Queue[Running | None] = Queue()
     held, end = os.pipe()
     with ThreadPoolExecutor(1) as pool:
-        ended = pool.submit(serve, arguments, told.put, held)
-        ended.add_done_callback(lambda _: told.put(None))
+        ended = pool.submit(serve, arguments, announced.put, held)
+        ended.add_done_callback(lambda _: announced.put(None))
         try:
-            about = told.get(timeout=LIMIT)
+            about = announced.get(timeout=LIMIT)
             assert about, ended.result()
             yield about
         finally:

@@ -182,7 +182,7 @@ def test_the_command(places: Places) -> None:
 # --- status -------------------------------------------------------------------------------------------------------------
 
 
-def told(places: Places) -> list[str]:
+def budget_lines(places: Places) -> list[str]:
     return [text for text in texts(status.run(places)) if "budget" in text]
 
 
@@ -211,7 +211,7 @@ def told(places: Places) -> list[str]:
 def test_a_line_for_each_that_is_worth_a_look(places: Places, settings: Any, standing: Standing, line: str) -> None:
     config(places, settings)
     put(places, standing, used(OTHER, spent=0.0, reported=[], trust=0.7))
-    assert told(places)[0] == line
+    assert budget_lines(places)[0] == line
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_every_signal_has_plain_words() -> None:
 
 def test_only_so_many_lines_the_gravest_first(places: Places) -> None:
     put(places, *(used(f"s{at:02}", spent=at / 100, reported=[]) for at in range(1, 16)), used("last", spent=0.0))
-    lines = told(places)
+    lines = budget_lines(places)
     assert len(lines) == budgets.SHOWN + 1
     assert lines[0].startswith("budget of main in last: 1.00 of 1.00 left")
     assert lines[1].startswith("budget of main in s15: 0.85")
@@ -252,6 +252,6 @@ def test_only_so_many_lines_the_gravest_first(places: Places) -> None:
 
 def test_a_hostile_name_stays_one_line(places: Places) -> None:
     put(places, used("\x1b[2J\n" + "x" * 500, "\u202eagent", reported=["a\nb"]))
-    (line,) = told(places)
+    (line,) = budget_lines(places)
     assert line.isprintable()
     assert len(line) < 400

@@ -163,8 +163,8 @@ def test_a_persons_own_change_is_accepted_with_it(places: Places, path: str, val
     assert lines(places) == []
     result = set_command.run(places, path, value, OFFLINE)
     assert result.data["weaker"] == weaker
-    reported = [line.text for line in result.lines if line.text.startswith("this guards less: ")]
-    assert reported == [f"this guards less: {text}" for text in weaker]
+    reported = [line.text for line in result.lines if line.text.startswith("this weakens the guard: ")]
+    assert reported == [f"this weakens the guard: {text}" for text in weaker]
     assert [line[:2] for line in lines(places)] == [("accepted", "cli")] * len(weaker)
     entry = json.loads(places.config.read_text())["plugins"]["entries"]["toolguard"]
     if entry["enabled"]:
@@ -229,7 +229,7 @@ def test_an_uninstall_by_a_person_leaves_no_warning(places: Places) -> None:
     assert lines(places)[-1] == ("ended", "cli", "toolguard was uninstalled")
     put_in(places)
     ran(places, mode="shadow")
-    assert shown(places) == [], "what is installed anew begins anew"
+    assert shown(places) == [], "what is installed anew starts again"
 
 
 def test_a_dry_run_of_an_uninstall_changes_nothing(places: Places) -> None:

@@ -85,7 +85,7 @@ def test_it_serves_until_ctrl_c_and_is_found_meanwhile(places: Places, db: Path)
         port = cost_format.settings(places).dashboard.port
         url = f"http://127.0.0.1:{port}/#token={own}"
         again = toolguard("dashboard", *named(places))
-        told = envelope(toolguard("dashboard", *named(places), "--json"))
+        reported = envelope(toolguard("dashboard", *named(places), "--json"))
         other = toolguard("dashboard", *named(places), "--port", str(free_port()))
         one.send_signal(signal.SIGINT)
         said, _ = one.communicate(timeout=LIMIT)
@@ -97,7 +97,7 @@ def test_it_serves_until_ctrl_c_and_is_found_meanwhile(places: Places, db: Path)
     assert show_dashboard.SECRET in said
     assert "press Ctrl-C to stop it" in said
     assert again.returncode == 0
-    assert (told["data"]["url"], told["data"]["pid"]) == (url, one.pid)
+    assert (reported["data"]["url"], reported["data"]["pid"]) == (url, one.pid)
     assert other.returncode == 1
     assert other.stderr.splitlines() == [
         f"error a dashboard for this metrics file is already running at http://127.0.0.1:{port} (process {one.pid})",
@@ -145,18 +145,18 @@ def test_a_dashboard_over_another_file_is_told_as_one(places: Places, db: Path, 
 
 
 @pytest.mark.parametrize(
-    ("enabled", "bind", "status", "told"),
+    ("enabled", "bind", "status", "reported"),
     [
         (True, "127.0.0.1", "ok", "running at "),
         (True, "0.0.0.0", "warn", "nothing is encrypted"),
         (False, "127.0.0.1", "ok", "it is off; one runs at "),
     ],
 )
-def test_doctor_knows_one(places: Places, db: Path, bind: str, status: str, told: str, *, enabled: bool) -> None:
+def test_doctor_knows_one(places: Places, db: Path, bind: str, status: str, reported: str, *, enabled: bool) -> None:
     with serving(db, free_port()) as one:
         own = parse({"metrics": {"dbPath": str(db), "dashboard": {"enabled": enabled, "bind": bind}}})
         check = served(DoctorSubject(places, None, None, settings=own))
-    assert (check.status, told in check.detail) == (status, True)
+    assert (check.status, reported in check.detail) == (status, True)
     assert (check.data.get("pid") == one.pid) is enabled
 
 
@@ -235,13 +235,13 @@ def test_what_is_this_machine_alone(bind: str, *, near: bool) -> None:
 )
 def test_what_a_person_is_told_first(metrics: dict[str, Any], bind: str, *, warned: bool, off: bool) -> None:
     about, config = discovery.Running(1, "http://x", 0, "1"), parse({"metrics": metrics}).metrics
-    told = [
+    reported = [
         line.text for line in show_dashboard.running_lines(about, "http://x/#token=1", bind, config, "toolguard install")
     ]
-    assert any("nothing is encrypted" in text for text in told) is warned
-    assert any("ssh -L" in text for text in told) is warned
-    assert any("metrics are disabled" in text for text in told) is off
-    assert any("-> toolguard install" in text for text in told) is off
+    assert any("nothing is encrypted" in text for text in reported) is warned
+    assert any("ssh -L" in text for text in reported) is warned
+    assert any("metrics are disabled" in text for text in reported) is off
+    assert any("-> toolguard install" in text for text in reported) is off
 
 
 def test_the_public_names_are_shown_with_the_token() -> None:

@@ -110,7 +110,7 @@ def test_interpreter(
 
 
 @pytest.mark.parametrize(
-    ("says", "status", "told"),
+    ("says", "status", "expected"),
     [
         pytest.param("3.11.0", "ok", "Python 3.11.0 (PROGRAM)", id="just new enough"),
         pytest.param("3.14.2", "ok", "Python 3.14.2 (PROGRAM)", id="new"),
@@ -119,10 +119,10 @@ def test_interpreter(
         pytest.param("hello", "error", "PROGRAM is not a working Python", id="something else"),
     ],
 )
-def test_version_of_python(subject: DoctorSubject, tmp_path: Path, says: str, status: str, told: str) -> None:
+def test_version_of_python(subject: DoctorSubject, tmp_path: Path, says: str, status: str, expected: str) -> None:
     python = program(tmp_path, f"echo {says}")
     check = engine_check.python(with_python(subject, python))
-    assert (check.status, check.detail) == (status, told.replace("PROGRAM", python))
+    assert (check.status, check.detail) == (status, expected.replace("PROGRAM", python))
     assert check.fix == ("" if status == "ok" else UNSET)
 
 

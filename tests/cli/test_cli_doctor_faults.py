@@ -77,7 +77,7 @@ def stage(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
 
 @dataclass(frozen=True)
 class Fault:
-    """`told` and `fix`: the beginnings of what the check says. S: state dir, C: config, X: the plugin's copy, R: a folder
+    """`summary` and `fix`: the beginnings of what the check says. S: state dir, C: config, X: the plugin's copy, R: a folder
     with programs. `also`: what else is not ok because of it. `left`: what is not ok after `--fix`; None where all stays.
     """
 
@@ -85,7 +85,7 @@ class Fault:
     make: Callable[[Stage], object]
     check: str
     status: str
-    told: str
+    summary: str
     fix: str
     also: dict[str, str] = field(default_factory=dict)
     left: dict[str, str] | None = None
@@ -246,10 +246,10 @@ def gateway_runs(stage: Stage) -> None:
 
 def space(**free: int) -> Callable[[Stage], None]:
     """What the disk says of itself."""
-    told = SimpleNamespace(f_frsize=4096, f_bavail=10**9, f_files=10**6, f_favail=10**6)
+    summary = SimpleNamespace(f_frsize=4096, f_bavail=10**9, f_files=10**6, f_favail=10**6)
 
     def make(stage: Stage) -> None:
-        stage.patch.setattr(disk_check.os, "statvfs", lambda _path: SimpleNamespace(**{**vars(told), **free}))
+        stage.patch.setattr(disk_check.os, "statvfs", lambda _path: SimpleNamespace(**{**vars(summary), **free}))
 
     return make
 
@@ -533,12 +533,12 @@ GATEWAY = [
 ENGINE = [
     Fault(
         "python of the settings is gone", settings(python="/nowhere/python"), "python", "error",
-        "/nowhere/python is not there any more, so no call is judged", "toolguard config unset python",
+        "/nowhere/python no longer exists, so no call is judged", "toolguard config unset python",
         also={"engine": "error", "latency": "warn"},
     ),
     Fault(
         "recorded python is gone", lambda s: edit(s.places.record, lambda v: v.update(python="/nowhere/python")), "python",
-        "error", "/nowhere/python is not there any more, so no call is judged",
+        "error", "/nowhere/python no longer exists, so no call is judged",
         "toolguard install (it records the Python that runs it)",
         also={"engine": "error", "latency": "warn"}, left={},
     ),
@@ -819,7 +819,7 @@ def test_a_fault_is_named_and_mended(stage: Stage, fault: Fault) -> None:
     found = examined(stage.places)
     seen = found[fault.check]
     assert seen["status"] == fault.status, seen
-    assert seen["detail"].startswith(real(stage, fault.told)), seen
+    assert seen["detail"].startswith(real(stage, fault.summary)), seen
     assert seen["fix"].startswith(real(stage, fault.fix)), seen
     assert faulty(found) == {fault.check: fault.status, **fault.also}, found
     planned = doctor.run(stage.places, fix=True, dry_run=True).data["planned"]

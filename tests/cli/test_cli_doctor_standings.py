@@ -81,7 +81,7 @@ BOTH, AFTER = "the gateway checks first", "after a compaction, either of the two
 
 
 @pytest.mark.parametrize(
-    ("native", "own", "told", "untold"),
+    ("native", "own", "expected", "untold"),
     [
         (None, None, [GUARD, "toolguard's is on for calls that certainly make no progress", AFTER], [BOTH]),
         (None, True, [GUARD, "toolguard's is on", AFTER], [BOTH]),
@@ -94,12 +94,12 @@ BOTH, AFTER = "the gateway checks first", "after a compaction, either of the two
         (False, False, [OFF, "toolguard's is off, also"], [BOTH, AFTER]),
     ],
 )
-def test_both_detections(places: Places, native: Any, own: Any, told: list[str], untold: list[str]) -> None:
+def test_both_detections(places: Places, native: Any, own: Any, expected: list[str], untold: list[str]) -> None:
     block = {} if native is None else {"enabled": native}
     config(places, {"loopDetection": {} if own is None else {"enabled": own}}, tools={"loopDetection": block})
     check = native_loops_check.beside(doctor.look(places))
     assert (check.status, check.data["native"], check.data["own"]) == ("ok", native, own)
-    assert [text for text in told if text not in check.detail] == []
+    assert [text for text in expected if text not in check.detail] == []
     assert [text for text in untold if text in check.detail] == []
     assert native_loops_check.MALFORMED in check.detail
 

@@ -305,9 +305,9 @@ def test_accepting_is_asked_for(places: Places) -> None:
         accept(places, "g-all", yes=False)
     for answer, code, count in (("n", 1, 0), ("y", 0, 1)):
         done = toolguard("grant", "--accept", "g-all", "--state-dir", places.state_dir, typed=f"{answer}\n")
-        told = done.stdout.partition("Accept? [y/N] ")[0]
-        assert "host like sandbox" in told
-        assert "covers every call of exec" in told
+        question = done.stdout.partition("Accept? [y/N] ")[0]
+        assert "host like sandbox" in question
+        assert "covers every call of exec" in question
         assert (done.returncode, len(policies.grants())) == (code, count)
     done = toolguard("grant", "--accept", policies.unsigned()[0].id, "--state-dir", places.state_dir, typed="")
     assert "x" * 900 + " *" in done.stdout.partition("Accept?")[0]

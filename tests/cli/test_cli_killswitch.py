@@ -42,7 +42,7 @@ def test_on_off_and_what_is_written_down(places: Places) -> None:
             "so nothing is guarded there (toolguard install)"
         ),
         "openclaw gateway stop stops the gateway itself",
-        "toolguard kill-switch off lets them run again",
+        "toolguard kill-switch off allows calls again",
     ]
     assert "it mails?everybody (by " in KillSwitchFile(places.state_dir).why()
     assert (result.exit_code, result.data["on"], result.data["why"]) == (0, True, "it mails?everybody")
@@ -107,7 +107,7 @@ def test_what_cannot_be_written_is_not_on(places: Places, monkeypatch: pytest.Mo
 def test_what_cannot_be_written_while_it_is_on(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     set_kill_switch.run(places, "on", why="first")
     monkeypatch.setattr(KillSwitchFile, "set", _unwritten)
-    with pytest.raises(UserError, match="it counts as ON as before: the disk is full"):
+    with pytest.raises(UserError, match="it still counts as ON: the disk is full"):
         set_kill_switch.run(places, "on", why="second")
     with pytest.raises(UserError, match="the kill switch is still ON, no call runs: the disk is full"):
         set_kill_switch.run(places, "off")
@@ -200,7 +200,7 @@ def test_status_says_it_first(places: Places) -> None:
     result = status.run(places)
     assert result.lines[0].kind == set_kill_switch.run(places, "status").lines[0].kind == "warn"
     assert texts(result)[0].startswith(f"{set_kill_switch.IS_ON}: it mails everybody (by ")
-    assert texts(result)[1] == "toolguard kill-switch off lets them run again"
+    assert texts(result)[1] == "toolguard kill-switch off allows calls again"
     assert result.data["killSwitch"]["why"] == "it mails everybody"
     set_kill_switch.run(places, "off")
     assert status.run(places).data["killSwitch"] == {"on": False}

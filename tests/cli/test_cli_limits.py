@@ -155,7 +155,7 @@ def test_what_is_used(places: Places) -> None:
     ]
     texts = [line.text for line in show_status.run(places).lines]
     assert [text for text in texts if text.startswith("limit of")] == [
-        "limit of $5.00 a day: $5.00 used, REACHED: agents that it covers do not go on (toolguard limits)",
+        "limit of $5.00 a day: $5.00 used, REACHED: agents that it covers are stopped (toolguard limits)",
         "limit of 600 tokens a session: 500 tokens in s used, above 80 % (toolguard limits)",
     ]
 
@@ -177,8 +177,8 @@ def test_doctor(places: Places) -> None:
     assert check(day)[1].startswith("1 limit on cost and tokens, none reached; outside of chat a run begins")
     used(places, None, "own")
     status, detail, fix = check(day)
-    assert (status, detail) == ("warn", "the cost of p/own is unknown, so its calls do not count for limits in USD")
+    assert (status, detail) == ("warn", "the cost of p/own is unknown, so its calls are not counted in USD limits")
     assert 'metrics.prices["p/own"]' in fix
     assert check({"per": "day", "tokens": 500})[:2] == (
-        "warn", "the limit of 500 tokens a day is reached: agents that it covers do not go on",
+        "warn", "the limit of 500 tokens a day is reached: agents that it covers are stopped",
     )  # fmt: skip

@@ -43,7 +43,9 @@ BLOCK = f"TOOLGUARD_BLOCK|{REASON}\nThis cannot be approved."
 ESCALATION = "TOOLGUARD_ESCALATE|1a2b3c4d|It runs a command.\nApprove with `toolguard approve 1a2b3c4d`."
 
 
-def told(*results: str, requests: int = 2, answer: str = "Done.", ok: bool = True, seconds: float = 1.25) -> AgentNotice:
+def notice_of(
+    *results: str, requests: int = 2, answer: str = "Done.", ok: bool = True, seconds: float = 1.25
+) -> AgentNotice:
     return AgentNotice(requests, results, answer, ok, seconds)
 
 
@@ -66,19 +68,24 @@ NOT_LOADED = f"{WITH}: the gateway runs, but did not load the plugin: "
 ENDED = replace(STARTED, engine=False, own="the engine ended (ENOENT)\x1b[2J", about="loaded toolguard")
 NO_ENGINE = f'{WITH}: the engine does not run with /usr/bin/python3: "the engine ended (ENOENT)?[2J"'
 
-VALID = Valid(told(f"{WORD}\n"), WORD, "works", 1)
+VALID = Valid(notice_of(f"{WORD}\n"), WORD, "works", 1)
 NO_HOOKS = "the gateway loads the plugin but does not call its hooks: it "
 
-FORBIDDEN = Forbidden(told(BLOCK), REASON, ran=False)
+FORBIDDEN = Forbidden(notice_of(BLOCK), REASON, ran=False)
 NO_VERDICT = "the verdict does not reach the model: the model received "
 CUT = BLOCK.replace("itself.", "its...")
 
-LOOP = Loop(told(CORRECTION, "[LOOP DETECTED]", "[TOOL ERROR LIMIT]", requests=4, answer=CLOSING), CLOSING, told(WORD), WORD)
+LOOP = Loop(
+    notice_of(CORRECTION, "[LOOP DETECTED]", "[TOOL ERROR LIMIT]", requests=4, answer=CLOSING),
+    CLOSING,
+    notice_of(WORD),
+    WORD,
+)
 ENDLESS, GOES_ON = "an endless read({}) ended after", "; the session can continue, 2.5 s"
 UNUSABLE = "the session is unusable after a loop was ended: "
 NO_ANSWER = "the loop ended without an answer: after 4 requests the user got "
 
-HELD = HeldObservation(told(ESCALATION), "1a2b3c4d", 0, told("ran", ESCALATION), 1)
+HELD = HeldObservation(notice_of(ESCALATION), "1a2b3c4d", 0, notice_of("ran", ESCALATION), 1)
 NO_NONCE = "the nonce does not reach the model: the model received "
 OTHER_NONCE = ESCALATION.replace("1a2b3c4d", "99999999")
 
@@ -92,7 +99,7 @@ def stopped(**notice: Any) -> Check:
 
 
 def stopped_with(answer: str) -> Check:
-    return proofs.stop(replace(LOOP, notice=told(CORRECTION, requests=3, answer=answer)))
+    return proofs.stop(replace(LOOP, notice=notice_of(CORRECTION, requests=3, answer=answer)))
 
 
 PROOFS = {
@@ -117,7 +124,7 @@ PROOFS = {
     "hooks: fail": (proofs.hooks(replace(VALID, hooks="fails")), failed("hooks", f"{NO_HOOKS}received no message")),
     "hooks: no call judged": (proofs.hooks(replace(VALID, judged=0)), failed("hooks", f"{NO_HOOKS}judged no call")),
     "hooks: disturbed": (
-        proofs.hooks(replace(VALID, notice=told(BLOCK))),
+        proofs.hooks(replace(VALID, notice=notice_of(BLOCK))),
         failed("hooks", f'a harmless call failed: the model received "{in_one_line(BLOCK)}"'),
     ),
     "block: verbatim": (
@@ -129,19 +136,19 @@ PROOFS = {
         failed("block", "a call that changes the guard's own files ran: nothing is guarded", proofs.REINSTALL),
     ),
     "block: wrapped": (
-        proofs.block(replace(FORBIDDEN, notice=told(f'{{"error": "{BLOCK}"}}'))),
+        proofs.block(replace(FORBIDDEN, notice=notice_of(f'{{"error": "{BLOCK}"}}'))),
         failed("block", f'{NO_VERDICT}"{{"error": "{in_one_line(BLOCK)}"}}"'),
     ),
     "block: cut": (
-        proofs.block(replace(FORBIDDEN, notice=told(CUT))),
+        proofs.block(replace(FORBIDDEN, notice=notice_of(CUT))),
         failed("block", f'{NO_VERDICT}"{in_one_line(CUT)}"'),
     ),
     "block: refused by somebody else": (
-        proofs.block(replace(FORBIDDEN, notice=told("Permission denied"), reason="")),
+        proofs.block(replace(FORBIDDEN, notice=notice_of("Permission denied"), reason="")),
         failed("block", 'there was no verdict: the model received "Permission denied"'),
     ),
     "block: not asked again": (
-        proofs.block(replace(FORBIDDEN, notice=told(requests=1, answer="Something went wrong"))),
+        proofs.block(replace(FORBIDDEN, notice=notice_of(requests=1, answer="Something went wrong"))),
         failed("block", 'no request to the model after a blocked call: after 1 request the user got "Something went wrong"'),
     ),
     "correction: given": (
@@ -179,11 +186,11 @@ PROOFS = {
     "stop: no answer": (stopped(answer=" \n"), failed("stop", f"{NO_ANSWER}no answer")),
     "stop: failure": (stopped(ok=False, answer="internal error"), failed("stop", f'{NO_ANSWER}"internal error"')),
     "stop: broken session": (
-        proofs.stop(replace(LOOP, after=told(requests=0, answer="session is broken", ok=False))),
+        proofs.stop(replace(LOOP, after=notice_of(requests=0, answer="session is broken", ok=False))),
         failed("stop", f'{UNUSABLE}after 0 requests the user got "session is broken"'),
     ),
     "stop: session without tools": (
-        proofs.stop(replace(LOOP, after=told(BLOCK, answer="It is blocked."))),
+        proofs.stop(replace(LOOP, after=notice_of(BLOCK, answer="It is blocked."))),
         failed("stop", f'{UNUSABLE}after 2 requests the user got "It is blocked."'),
     ),
     "approval: once": (
@@ -191,31 +198,31 @@ PROOFS = {
         ok("approval", "a held call was approved from outside and ran exactly once, 2.5 s"),
     ),
     "approval: unasked": (
-        proofs.approval(HeldObservation(told("ran"), "", 1)),
+        proofs.approval(HeldObservation(notice_of("ran"), "", 1)),
         failed("approval", "a call that needs an approval ran without one", proofs.REINSTALL),
     ),
     "approval: refused by somebody else": (
-        proofs.approval(HeldObservation(told("exec is not available"), "", 0)),
+        proofs.approval(HeldObservation(notice_of("exec is not available"), "", 0)),
         failed("approval", 'the call was not held: the model received "exec is not available"'),
     ),
     "approval: wrapped": (
-        proofs.approval(replace(HELD, notice=told(f"Error: {ESCALATION}"))),
+        proofs.approval(replace(HELD, notice=notice_of(f"Error: {ESCALATION}"))),
         failed("approval", f'{NO_NONCE}"Error: {in_one_line(ESCALATION)}"'),
     ),
     "approval: another nonce": (
-        proofs.approval(replace(HELD, notice=told(OTHER_NONCE))),
+        proofs.approval(replace(HELD, notice=notice_of(OTHER_NONCE))),
         failed("approval", f'{NO_NONCE}"{in_one_line(OTHER_NONCE)}"'),
     ),
     "approval: not asked again": (
-        proofs.approval(replace(HELD, notice=told(requests=1))),
+        proofs.approval(replace(HELD, notice=notice_of(requests=1))),
         failed("approval", f"{NO_NONCE}nothing"),
     ),
     "approval: never": (
-        proofs.approval(replace(HELD, ran=0, again=told(ESCALATION, ESCALATION))),
+        proofs.approval(replace(HELD, ran=0, again=notice_of(ESCALATION, ESCALATION))),
         failed("approval", f'approved once, the call did not run; the model received "{in_one_line(ESCALATION)}"'),
     ),
     "approval: twice": (
-        proofs.approval(replace(HELD, ran=2, again=told("ran", "ran"))),
+        proofs.approval(replace(HELD, ran=2, again=notice_of("ran", "ran"))),
         failed("approval", 'approved once, the call ran 2 times; the model received "ran"'),
     ),
 }
@@ -514,9 +521,9 @@ def test_steps_are_told_to_persons(
     places: Places, capsys: pytest.CaptureFixture[str], scratch: Path, noted: Path, *, as_json: bool
 ) -> None:
     doctor.run(places, openclaw=tuple(fake("ends", noted)), live=True, as_json=as_json)
-    told = capsys.readouterr().err
-    assert ("starting OpenClaw 2026.9.6 with the guard in a temporary home\n" in told) == (not as_json)
-    assert told.startswith("running the other checks first; ") == (not as_json)
+    notice_of = capsys.readouterr().err
+    assert ("starting OpenClaw 2026.9.6 with the guard in a temporary home\n" in notice_of) == (not as_json)
+    assert notice_of.startswith("running the other checks first; ") == (not as_json)
 
 
 def test_no_room(places: Places, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_help() -> None:
     done = toolguard("--help", COLUMNS="120")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("Usage: toolguard [OPTIONS] COMMAND [ARGS]...\n")
-    assert "  toolguard doctor        check that the guard really guards\n" in done.stdout
+    assert "  toolguard doctor        check that the guard works\n" in done.stdout
     titles = (*RootGroup.sections, "More")
     listed = done.stdout[done.stdout.index(f"{titles[0]}:\n") :].splitlines()
     assert [line.removesuffix(":") for line in listed if line and not line.startswith(" ")] == list(titles)
@@ -64,6 +64,7 @@ def test_help_of_each_command(command: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"Usage: toolguard {command} [OPTIONS]")
     assert f"toolguard {command}" in done.stdout.partition("Example")[2]
+    assert [word for word in ("<str>", "<path>", "<list[") if word in done.stdout] == []
 
 
 def test_every_command_can_be_told_its_gateway_and_asked_for_json() -> None:
@@ -203,9 +204,9 @@ def test_errors_of_the_person(places: Places, make: Callable[[Places], None], ar
     assert "\x1b" not in for_people.stderr
 
     for_scripts = toolguard(*asked, "--json")
-    told = envelope(for_scripts)
+    output = envelope(for_scripts)
     assert (for_scripts.returncode, for_scripts.stderr) == (1, "")
-    assert {**told, "errors": [], "messages": []} == {
+    assert {**output, "errors": [], "messages": []} == {
         "schema": 1,
         "command": command,
         "ok": False,
@@ -213,8 +214,8 @@ def test_errors_of_the_person(places: Places, make: Callable[[Places], None], ar
         "messages": [],
         "errors": [],
     }
-    assert words in told["errors"][0]
-    assert told["messages"][0].startswith("-> ")
+    assert words in output["errors"][0]
+    assert output["messages"][0].startswith("-> ")
 
 
 def test_install_status_doctor_uninstall(places: Places) -> None:
@@ -231,8 +232,8 @@ def test_install_status_doctor_uninstall(places: Places) -> None:
         ("doctor", {"ok": False}),
     ):
         done = toolguard(command, *asked)
-        told = envelope(done)
-        assert {"ok": told["ok"], **{key: told["data"][key] for key in expected if key != "ok"}} == expected, told
+        output = envelope(done)
+        assert {"ok": output["ok"], **{key: output["data"][key] for key in expected if key != "ok"}} == expected, output
         assert (done.returncode, done.stderr) == (0 if expected["ok"] else 1, "")
 
 
@@ -257,16 +258,16 @@ def run(monkeypatch: pytest.MonkeyPatch, raised: BaseException, *arguments: str)
 
 def test_a_bug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, KeyError("x")) == 3
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith("Traceback (most recent call last):\n")
-    assert told.err.endswith("KeyError: 'x'\nerror this is a bug in toolguard; please report it with the lines above\n")
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("Traceback (most recent call last):\n")
+    assert output.err.endswith("KeyError: 'x'\nerror this is a bug in toolguard; please report it with the lines above\n")
 
 
 def test_a_bug_for_scripts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(monkeypatch, AssertionError(), "--json") == 3
-    told = capsys.readouterr()
-    assert json.loads(told.out) == {
+    output = capsys.readouterr()
+    assert json.loads(output.out) == {
         "schema": 1,
         "command": "status",
         "ok": False,
@@ -274,11 +275,11 @@ def test_a_bug_for_scripts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         "messages": [],
         "errors": ["this is a bug in toolguard; please report it with the lines above"],
     }
-    assert told.err.startswith("Traceback (most recent call last):\n")
+    assert output.err.startswith("Traceback (most recent call last):\n")
 
 
 @pytest.mark.parametrize(
-    ("raised", "told"),
+    ("raised", "output"),
     [
         pytest.param(
             UserError("what is wrong", "how to fix it"), "error what is wrong\n      -> how to fix it\n", id="both"
@@ -298,10 +299,10 @@ def test_a_bug_for_scripts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     ],
 )
 def test_what_can_be_mended(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], raised: Exception, told: str
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], raised: Exception, output: str
 ) -> None:
     assert run(monkeypatch, raised) == 1
-    assert capsys.readouterr() == ("", told)
+    assert capsys.readouterr() == ("", output)
 
 
 def test_help_imports_no_command() -> None:

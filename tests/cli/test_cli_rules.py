@@ -293,36 +293,37 @@ tool = ["exec"]
 agent = ["main"]
 """
 
-    def told(self, places: Places, **known: Any) -> list[str]:
+    def notes(self, places: Places, **known: Any) -> list[str]:
         call = Call("exec", {"command": "ls"}, **{"at": 1.0, **known})
         return [text for text in texts(check.run(places, call)) if "depends" in text or "count as a match" in text]
 
     def test_the_agent(self, places: Places) -> None:
         policy(places, self.BY_MAIN)
-        assert self.told(places) == [
+        assert self.notes(places) == [
             "it depends on who makes the request: give --agent",
             "unknown details count as a match for the rule a; if they do not match, it may run",
         ]
         shown = texts(check.run(places, Call("exec", {"command": "ls"}, at=1.0)))
         assert shown.index("it depends on who makes the request: give --agent") == 1
         assert next(at for at, text in enumerate(shown) if text.startswith("no approval and no grant")) > 1
-        assert self.told(places, agent="main") == self.told(places, agent="other") == []
+        assert self.notes(places, agent="main") == self.notes(places, agent="other") == []
 
     def test_all_that_is_asked_about(self, places: Places) -> None:
         more = 'channel = ["telegram"]\nrequester = ["!owner"]\nhours = "22:00-06:00"\n'
         policy(places, self.BY_MAIN + more)
         assert (
-            self.told(places, at=0.0)[0] == "it depends on who makes the request: give --agent, --channel, --requester, --at"
+            self.notes(places, at=0.0)[0]
+            == "it depends on who makes the request: give --agent, --channel, --requester, --at"
         )
-        assert self.told(places, agent="main", channel="telegram", requester="x", at=0.0)[0] == (
+        assert self.notes(places, agent="main", channel="telegram", requester="x", at=0.0)[0] == (
             "it depends on the time of the call: give --at"
         )
 
     def test_what_would_be_the_same_for_everybody(self, places: Places) -> None:
         policy(places, self.BY_MAIN.replace('"main"', '"*"'))
-        assert self.told(places) == []
+        assert self.notes(places) == []
         other = self.BY_MAIN.replace('id = "a"', 'id = "b"').replace('agent = ["main"]\n', "")
         policy(places, self.BY_MAIN + other)
-        assert self.told(places) == []
+        assert self.notes(places) == []
         policy(places, self.BY_MAIN + other.replace("mandatory", "required"))
-        assert self.told(places)[1].endswith("if they do not match, it would be held")
+        assert self.notes(places)[1].endswith("if they do not match, it would be held")

@@ -192,11 +192,11 @@ def test_only_the_end_of_a_long_log_is_read(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"), [(-5, "0 s"), (59, "59 s"), (60, "1 min"), (3_599, "59 min"), (7_200, "2 h"), (200_000, "2 d")]
+    ("seconds", "expected"), [(-5, "0 s"), (59, "59 s"), (60, "1 min"), (3_599, "59 min"), (7_200, "2 h"), (200_000, "2 d")]
 )
-def test_ago(monkeypatch: pytest.MonkeyPatch, seconds: int, told: str) -> None:
+def test_ago(monkeypatch: pytest.MonkeyPatch, seconds: int, expected: str) -> None:
     monkeypatch.setattr(time, "time", lambda: 1_000_000.0)
-    assert status.ago(1_000_000.0 - seconds) == told
+    assert status.ago(1_000_000.0 - seconds) == expected
 
 
 # Usage and the dashboard

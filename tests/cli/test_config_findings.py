@@ -405,7 +405,7 @@ def test_without_apprise_the_command_that_installs_it_is_named(places: Places, m
     monkeypatch.setattr(apprise_package, "is_installed", lambda: False)
     text = ours("{ notify: { targets: { x: { url: 'nonsense://x' } } } }")
     (found,) = look(places, entry_settings.targets_are_usable, text)
-    assert (found.level, found.message) == ("warn", "apprise is not installed, which its URL needs")
+    assert (found.level, found.message) == ("warn", "its URL needs apprise, which is not installed")
     assert found.fix == f"{sys.executable} -m pip install 'openclaw-toolguard[notify]'"
 
 

@@ -20,7 +20,7 @@ AGENT = SCHEMA["properties"]["agents"]["additionalProperties"]["properties"]
 MODES = "one of enforce, soft, shadow, disabled"
 
 
-def told(value: Any) -> list[str]:
+def messages(value: Any) -> list[str]:
     return [f"{'/'.join(map(str, each.steps))}: {each.text}" for each in schema_check.misfits(value, SCHEMA)]
 
 
@@ -92,7 +92,7 @@ UNKNOWN = "unknown setting; valid names:"
     ],
 )
 def test_misfits(value: Any, found: list[str]) -> None:
-    assert told(value) == found
+    assert messages(value) == found
 
 
 def test_no_keyword_of_the_schema_is_passed_over() -> None:

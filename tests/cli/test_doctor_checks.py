@@ -50,10 +50,10 @@ def with_dashboard(subject: DoctorSubject, port: int) -> DoctorSubject:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "expected"),
     [(["toolguard_cli.dashboard", "--db=x"], "a dashboard for another metrics file (process "), (["somebody"], "process ")],
 )
-def test_whose_the_port_is(subject: DoctorSubject, words: list[str], told: str) -> None:
+def test_whose_the_port_is(subject: DoctorSubject, words: list[str], expected: str) -> None:
     command = [sys.executable, "-c", LISTENER, *words]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
@@ -61,7 +61,7 @@ def test_whose_the_port_is(subject: DoctorSubject, words: list[str], told: str) 
         check = dashboard_check.served(with_dashboard(subject, port))
         other.communicate("")
     assert check.status == "error"
-    assert f"is taken by {told}{other.pid}" in check.detail
+    assert f"is taken by {expected}{other.pid}" in check.detail
     assert check.fix.startswith("toolguard config set metrics.dashboard.port ")
     assert (
         dashboard_check.served(with_dashboard(subject, port)).detail

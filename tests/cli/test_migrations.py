@@ -346,14 +346,14 @@ def test_validate_names_migrate_only_where_that_does_something(places: Places, l
         (folder / "openclaw.plugin.json").write_text('{"id": "guardian-angel"}')
     written(places, {"plugins": {"allow": ["guardian-angel", "toolguard"], "entries": {"toolguard": {"enabled": True}}}})
 
-    def told() -> list[str]:
+    def messages() -> list[str]:
         subject = ConfigSubject(config_tree.read(places.config), places)
         found = [*pluginids.are_known(subject), *pluginids.are_taken_over(subject)]
         return [each.fix for each in found]
 
-    assert told() == (["toolguard migrate"] if lies else [])
+    assert messages() == (["toolguard migrate"] if lies else [])
     assert migrate.run(places, yes=True, openclaw=()).data["changed"] is lies
-    assert told() == []
+    assert messages() == []
 
 
 def test_what_else_names_an_old_plugin_is_told(places: Places) -> None:
@@ -366,8 +366,8 @@ def test_what_else_names_an_old_plugin_is_told(places: Places) -> None:
         'plugins.deny names "toolguard": remove it, or the guard is not loaded',
         "plugins.slots.memory names tool-guard: choose another plugin for it",
     ]
-    told = [line.text for line in done.lines]
-    assert f"{folder} stays: a plugin that is switched off is not loaded" in told
+    messages = [line.text for line in done.lines]
+    assert f"{folder} stays: a plugin that is switched off is not loaded" in messages
 
 
 @pytest.mark.parametrize("where", ["extensions", "workspace", "load path", "load path by manifest"])

@@ -165,10 +165,10 @@ def test_all_of_it_and_back(stage: Stage) -> None:
     assert "// short" in stage.plugins.read_text()
     assert "// short" not in stage.places.config.read_text()
     assert done.data["putAside"] == [{"path": str(stage.calls), "waiting": 2}]
-    told = [f"{line.kind} {line.text}" for line in done.lines]
-    assert f"ok {stage.calls} is moved aside; its approvals fit any call, so none is migrated" in told
-    assert "warn calls that must be approved again: 2" in told
-    assert f"ok metrics of {stage.metrics} are imported into {stage.ours}: 2 calls" in told
+    messages = [f"{line.kind} {line.text}" for line in done.lines]
+    assert f"ok {stage.calls} is moved aside; its approvals fit any call, so none is migrated" in messages
+    assert "warn calls that must be approved again: 2" in messages
+    assert f"ok metrics of {stage.metrics} are imported into {stage.ours}: 2 calls" in messages
     (aside,) = (stage.places.own / "migrated" / "1").iterdir()
     assert (aside.name, aside.read_bytes()) == ("0-.ga-state.json", stage.before[stage.calls])
     assert stage.run().data["changed"] is False
@@ -192,17 +192,17 @@ def test_it_can_be_done_again_after_it_was_taken_back(stage: Stage) -> None:
 
 def test_dry_runs_write_nothing(stage: Stage) -> None:
     before = picture(stage.places.state_dir.parent)
-    told = stage.run(dry_run=True)
-    assert texts(told)[-1] == "nothing was written (--dry-run)"
+    messages = stage.run(dry_run=True)
+    assert texts(messages)[-1] == "nothing was written (--dry-run)"
     assert {f"--- {stage.plugins}", '+            prefix: "GUARDIAN_ANGEL",', "-      historySize: 20, // short"} <= set(
-        texts(told)
+        texts(messages)
     )
     assert picture(stage.places.state_dir.parent) == before
     stage.run()
     before = picture(stage.places.state_dir.parent)
-    told = stage.undo(dry_run=True)
+    messages = stage.undo(dry_run=True)
     assert picture(stage.places.state_dir.parent) == before
-    assert texts(told)[-1] == "nothing was written (--dry-run)"
+    assert texts(messages)[-1] == "nothing was written (--dry-run)"
 
 
 def test_kept_copies_are_for_nobody_else(stage: Stage) -> None:
@@ -243,7 +243,7 @@ def test_a_file_that_was_changed_since_is_not_put_back_unasked(stage: Stage) -> 
 
 
 @pytest.mark.parametrize(
-    ("added", "told"),
+    ("added", "messages"),
     [
         pytest.param('botToken: "hunter2",', ['+botToken: "[redacted]",'], id="text"),
         pytest.param("list: ['hunter2'], n: 7, //\t\x9b", ["""+list: ["[redacted]"], n: 7, //\t?"""], id="cursor"),
@@ -252,14 +252,14 @@ def test_a_file_that_was_changed_since_is_not_put_back_unasked(stage: Stage) -> 
         pytest.param("k: hunter2,", None, id="no JSON5"),
     ],
 )
-def test_what_was_added_since_is_shown_without_secrets(stage: Stage, added: str, told: list[str] | None) -> None:
+def test_what_was_added_since_is_shown_without_secrets(stage: Stage, added: str, messages: list[str] | None) -> None:
     stage.run()
     stage.plugins.write_text(stage.plugins.read_text().replace("{\n", f"{{\n{added}\n", 1))
     with pytest.raises(UserError, match="was changed since") as caught:
         stage.undo()
     lines = caught.value.message.split("\n")[1:-1]
     assert "hunter2" not in caught.value.message
-    assert lines == (["@@ -2 +2 @@", *told] if told else ["@@ -2 +2 @@", f"+{journal.UNREADABLE}"])
+    assert lines == (["@@ -2 +2 @@", *messages] if messages else ["@@ -2 +2 @@", f"+{journal.UNREADABLE}"])
 
 
 def test_paths_with_control_characters_move_no_cursor(places: Places) -> None:
@@ -269,14 +269,14 @@ def test_paths_with_control_characters_move_no_cursor(places: Places) -> None:
     agents = {"defaults": {"workspace": str(workspace)}}
     entry = {"guardian-angel": {"enabled": True}}
     places.config.write_text(json.dumps({"agents": agents, "plugins": {"entries": entry}}))
-    told = texts(migrate.run(places, yes=True, openclaw=()))
-    told += texts(migrate.undo_last(places, yes=False, dry_run=True))
+    messages = texts(migrate.run(places, yes=True, openclaw=()))
+    messages += texts(migrate.undo_last(places, yes=False, dry_run=True))
     (workspace / ".ga-state.json").write_text("mine")
     with pytest.raises(UserError) as caught:
         migrate.undo_last(places, yes=False, dry_run=False)
-    told += [caught.value.message, *texts(migrate.undo_last(places, yes=True, dry_run=False))]
-    assert [line for line in told if not line.isprintable()] == []
-    assert sum("w?[2J?" in line for line in told) == 4
+    messages += [caught.value.message, *texts(migrate.undo_last(places, yes=True, dry_run=False))]
+    assert [line for line in messages if not line.isprintable()] == []
+    assert sum("w?[2J?" in line for line in messages) == 4
 
 
 def test_a_file_that_is_in_the_way_is_kept(stage: Stage) -> None:

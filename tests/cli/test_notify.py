@@ -276,9 +276,9 @@ def test_a_storm_is_summarized_and_the_same_event_is_only_counted(places: Places
     for second in range(2, 300, 7):
         stage.step(NOW + second)
     assert len(hook.received) <= 6
-    told = [each for body in hook.bodies for each in body.get("events", [body])]
-    assert len(told) == 50
-    assert sum(1 + each.get("repeats", 0) for each in told) == 200
+    delivered = [each for body in hook.bodies for each in body.get("events", [body])]
+    assert len(delivered) == 50
+    assert sum(1 + each.get("repeats", 0) for each in delivered) == 200
     for number in range(0, 180, 3):
         logged(stage, "block", 1_000 + number, at=NOW + 300 + number, code=f"rule.m{number}")
         stage.step(NOW + 300 + number)

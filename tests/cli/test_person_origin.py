@@ -1,4 +1,4 @@
-"""Who started a process, on records of what systems told: desktops, servers, containers, and agents on each of them."""
+"""Who started a process, on records of what systems report: desktops, servers, containers, and agents on each of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TERMINAL = "/usr/libexec/gnome-terminal-server"
 
 @dataclass
 class Record:
-    """What a system told. `ptys`: who holds each pseudo-terminal."""
+    """What a system reports. `ptys`: who holds each pseudo-terminal."""
 
     processes: dict[int, ProcessInfo]
     reapers: frozenset[int] = frozenset({1})
@@ -69,7 +69,7 @@ def me(ppid: int = SHELL, **more: object) -> ProcessInfo:
     return proc(ME, ppid, "python3", **{"sid": ppid, "trusted": False, **more})
 
 
-def told(found: Record) -> tuple[str, str]:
+def judged(found: Record) -> tuple[str, str]:
     answer = origin.of(found, ME, AGENTS)
     return answer.kind, answer.why
 
@@ -94,7 +94,7 @@ PERSONS = {
 
 @pytest.mark.parametrize("name", PERSONS)
 def test_a_person(name: str) -> None:
-    assert told(PERSONS[name]) == ("person", "")
+    assert judged(PERSONS[name]) == ("person", "")
 
 
 AGENTS_DOING = {
@@ -123,7 +123,7 @@ AGENTS_DOING = {
 @pytest.mark.parametrize("name", AGENTS_DOING)
 def test_an_agent(name: str) -> None:
     found, why = AGENTS_DOING[name]
-    assert told(found) == ("agent", why)
+    assert judged(found) == ("agent", why)
 
 
 UNKNOWN = {
@@ -165,7 +165,7 @@ UNKNOWN = {
 @pytest.mark.parametrize("name", UNKNOWN)
 def test_nobody_can_tell(name: str) -> None:
     found, why = UNKNOWN[name]
-    kind, said = told(found)
+    kind, said = judged(found)
     assert kind == "unknown"
     assert why in said
 
@@ -177,17 +177,17 @@ def test_where_no_guard_ever_ran_everything_is_older() -> None:
 def test_a_shared_group_is_not_the_gateways_own() -> None:
     scope = "/user.slice/user-1000.slice/session-3.scope"
     found = record(replace(GATEWAY_SERVICE, group=scope), me(group=scope), proc(SHELL, 62, group=scope))
-    assert told(found) == ("person", "")
+    assert judged(found) == ("person", "")
 
 
 def test_a_container_is_one_session() -> None:
     """With an init of its own all that runs in it may be in session 1, the person's shell too."""
     found = record(proc(GATEWAY, SHELL, "node", sid=1), me(sid=1), proc(SHELL, 1, sid=1))
-    assert told(found)[0] == "unknown"
+    assert judged(found)[0] == "unknown"
 
 
 def test_parents_in_a_ring_end() -> None:
-    assert told(record(me(), proc(SHELL, ME)))[0] == "unknown"
+    assert judged(record(me(), proc(SHELL, ME)))[0] == "unknown"
 
 
 @given(
@@ -204,7 +204,7 @@ def test_no_parents_make_a_child_of_the_gateway_a_person(links: list[tuple[int, 
         proc(pid, above, name, started=started, sid=sid, trusted=trusted, uid=0)
         for (pid, above), (sid, started, name) in zip(itertools.pairwise(pids), [(ME, 2000.0, "x"), *links], strict=True)
     ]
-    assert told(record(*between))[0] == "agent"
+    assert judged(record(*between))[0] == "agent"
 
 
 # Terminals

@@ -238,7 +238,7 @@ def test_a_change_of_a_setting_is_shown_before_the_code_is_asked_for(places: Pla
     reported = config_set.run(places, "mode", "soft", ChangeOptions(offline=True))
     assert asked.lines[1:-1] == [
         'plugins.entries.toolguard.config.mode: not set -> "soft"',
-        "this guards less: mode changed from enforce to soft",
+        "this weakens the guard: mode changed from enforce to soft",
     ]
     assert reported.data["changed"]
 

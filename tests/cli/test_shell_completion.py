@@ -85,8 +85,8 @@ def test_an_unknown_shell(words: list[str]) -> None:
 def test_bash_completes_once_it_is_installed(places: Places, tmp_path: Path) -> None:
     held = hold(places)
     (tmp_path / ".bashrc").write_text("# mine\n")
-    told = toolguard("--install-completion", "bash", HOME=str(tmp_path))
-    assert told.returncode == 0
+    output = toolguard("--install-completion", "bash", HOME=str(tmp_path))
+    assert output.returncode == 0
     assert (tmp_path / ".bashrc").read_text().startswith("# mine\n")
     asks = 'COMP_WORDS=(toolguard approve ""); COMP_CWORD=2; _toolguard_completion toolguard; echo "got ${COMPREPLY[*]}"'
     home = {**os.environ, "HOME": str(tmp_path), "TOOLGUARD_STATE_DIR": str(places.state_dir)}

@@ -16,21 +16,21 @@ WAKING = range(7, 22)
 
 
 class Model(NamedTuple):
-    """`price`: USD for a million tokens read and written, None where nobody knows it; `told`: by the gateway itself."""
+    """`price`: USD for a million tokens read and written, None where nobody knows it; `reported`: by the gateway itself."""
 
     name: str
     provider: str
     weight: int
     price: tuple[float, float] | None
-    told: bool
+    reported: bool
     ms_per_token: float
 
 
 MODELS = (
-    Model("claude-sonnet-4-6", "anthropic", 9, (3.0, 15.0), told=True, ms_per_token=14),
-    Model("gpt-5.2-mini", "openai", 7, (0.25, 2.0), told=True, ms_per_token=7),
-    Model("gemini-3-flash", "google", 4, (0.3, 2.5), told=False, ms_per_token=5),
-    Model("qwen3-coder-30b", "ollama", 2, None, told=False, ms_per_token=22),
+    Model("claude-sonnet-4-6", "anthropic", 9, (3.0, 15.0), reported=True, ms_per_token=14),
+    Model("gpt-5.2-mini", "openai", 7, (0.25, 2.0), reported=True, ms_per_token=7),
+    Model("gemini-3-flash", "google", 4, (0.3, 2.5), reported=False, ms_per_token=5),
+    Model("qwen3-coder-30b", "ollama", 2, None, reported=False, ms_per_token=22),
 )
 AGENTS = {"home": ("main", "research", "family"), "lab": ("builder", "main")}
 CHANNELS = ("telegram", "webchat", "slack", "")
@@ -110,7 +110,7 @@ def _call(chance: random.Random, at: int) -> CallRecord:
         cache_write=written,
         total=fresh + output + cached + written,
         cost_usd=cost if model.price else None,
-        cost_estimated=int(model.price is not None and not model.told),
+        cost_estimated=int(model.price is not None and not model.reported),
         duration_ms=600 + int(output * model.ms_per_token),
         outcome="completed" if chance.random() < 0.97 else "error",
     )

@@ -40,7 +40,7 @@ def card(page: Page, nonce: str) -> Locator:
     return page.locator(f"article[data-nonce='{nonce}']")
 
 
-def told(machine: Machine, nonce: str) -> list[tuple[str, str, str]]:
+def audited(machine: Machine, nonce: str) -> list[tuple[str, str, str]]:
     """What the audit log says of it: event, place and why."""
     events = AuditLog(machine.places.state_dir).events()
     return [(each["event"], each.get("where", ""), each.get("why", "")) for each in events if each.get("nonce") == nonce]
@@ -57,7 +57,7 @@ def test_yes(machine: Machine, visits: Visits) -> None:
     expect(shown).to_contain_text("approved")
     expect(shown.get_by_role("button", name="Approve")).to_be_hidden()
     assert status_of(machine.places, held.nonce) == "approved"
-    assert told(machine, held.nonce) == [("hold", "", ""), ("approve", "dashboard", "release day")]
+    assert audited(machine, held.nonce) == [("hold", "", ""), ("approve", "dashboard", "release day")]
 
 
 def test_no(machine: Machine, visits: Visits) -> None:
@@ -66,7 +66,7 @@ def test_no(machine: Machine, visits: Visits) -> None:
     press(card(page, held.nonce), "Deny")
     expect(card(page, held.nonce)).to_contain_text("denied")
     assert status_of(machine.places, held.nonce) == "denied"
-    assert told(machine, held.nonce) == [("hold", "", ""), ("deny", "dashboard", "")]
+    assert audited(machine, held.nonce) == [("hold", "", ""), ("deny", "dashboard", "")]
 
 
 @pytest.mark.thorough
@@ -78,7 +78,7 @@ def test_each_gateway_has_its_own_calls(machine: Machine, visits: Visits) -> Non
     approve(card(page, held.nonce))
     expect(card(page, held.nonce)).to_contain_text("approved")
     assert status_of(lab, held.nonce) == "approved"
-    assert told(machine, held.nonce) == []
+    assert audited(machine, held.nonce) == []
 
 
 @pytest.mark.thorough
@@ -145,11 +145,11 @@ def test_somebody_else_was_quicker(machine: Machine, visits: Visits, how: str, b
     expect(card(page, held.nonce).get_by_role("button", name=button)).to_be_enabled()
     deaf.append(True)
     decide_elsewhere(machine, held.nonce, how)
-    before = told(machine, held.nonce)
+    before = audited(machine, held.nonce)
     approve(card(page, held.nonce)) if button == "Approve" else press(card(page, held.nonce), "Deny")
     expect(page.locator("#toasts")).to_contain_text(words)
     assert status_of(machine.places, held.nonce) == how
-    assert told(machine, held.nonce) == before
+    assert audited(machine, held.nonce) == before
 
 
 @pytest.mark.thorough
@@ -297,7 +297,7 @@ def press_at_once(page: Page, button: Locator, times: int = 1) -> None:
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, click_count=times)
 
 
-class Told:
+class FakeServer:
     """The socket of a page, into which something else is said than what is so. `held`: what waits in truth."""
 
     def __init__(self, visitor: Visitor, machine: Machine) -> None:
@@ -339,17 +339,17 @@ def test_what_cannot_be_read_is_not_over_and_what_comes_back_is_there(
 ) -> None:
     held = hold(quiet.places)
     visitor = visits(quiet)
-    told = Told(visitor, quiet)
+    audited = FakeServer(visitor, quiet)
     page = visitor.go("approvals")
     yes = card(page, held.nonce).get_by_role("button", name="Approve", include_hidden=True)
     expect(yes).to_be_enabled()
     expect(page.locator("#connection")).to_have_attribute("data-state", "live")
-    told.say([], *unread)
+    audited.say([], *unread)
     expect(card(page, held.nonce)).to_contain_text(words)
     expect(yes).to_be_disabled()
     for gateway in unread:
         expect(page.get_by_text(f"{gateway}: nonces.json: Permission denied")).to_be_visible()
-    told.say(told.held)
+    audited.say(audited.held)
     expect(card(page, held.nonce)).not_to_contain_text(words)
     approve(card(page, held.nonce))
     expect(card(page, held.nonce)).to_contain_text("approved")
@@ -358,11 +358,11 @@ def test_what_cannot_be_read_is_not_over_and_what_comes_back_is_there(
 @pytest.mark.thorough
 def test_where_nothing_can_be_read_nobody_says_that_nothing_waits(quiet: Machine, visits: Visits) -> None:
     visitor = visits(quiet)
-    told = Told(visitor, quiet)
+    audited = FakeServer(visitor, quiet)
     page = visitor.go("approvals")
     expect(page.get_by_text("No held calls")).to_be_visible()
     expect(page.locator("#connection")).to_have_attribute("data-state", "live")
-    told.say([], HOME)
+    audited.say([], HOME)
     expect(page.get_by_text("Held calls unavailable")).to_be_visible()
     expect(page.get_by_text("No held calls")).to_have_count(0)
 
@@ -371,11 +371,11 @@ def test_where_nothing_can_be_read_nobody_says_that_nothing_waits(quiet: Machine
 def test_more_than_can_be_shown(quiet: Machine, visits: Visits) -> None:
     hold(quiet.places)
     visitor = visits(quiet)
-    told = Told(visitor, quiet)
+    audited = FakeServer(visitor, quiet)
     page = visitor.go("approvals")
     expect(page.locator("#connection")).to_have_attribute("data-state", "live")
-    (one,) = told.held
-    told.say([{**one, "nonce": f"{number:08x}"} for number in range(203)])
+    (one,) = audited.held
+    audited.say([{**one, "nonce": f"{number:08x}"} for number in range(203)])
     expect(page.get_by_text("and 3 more")).to_be_visible()
 
 
@@ -388,7 +388,7 @@ def test_a_yes_is_taken_back(machine: Machine, visits: Visits) -> None:
     press(shown, "Withdraw approval")
     expect(shown).to_contain_text("the call did not run")
     assert status_of(machine.places, held.nonce) == "denied"
-    assert [event for event, _, _ in told(machine, held.nonce)] == ["hold", "approve", "deny"]
+    assert [event for event, _, _ in audited(machine, held.nonce)] == ["hold", "approve", "deny"]
 
 
 TAKES_THE_FOCUS = """for (const kind of [HTMLButtonElement, HTMLInputElement]) {

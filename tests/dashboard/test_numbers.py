@@ -153,8 +153,8 @@ def test_charts_are_drawn_and_told_in_numbers(machine: Machine, visits: Visits, 
     ats = [start + length * number for number in reversed(range(count))]
     calls = machine.calls()
     read = [sums(calls, at, at + length).calls > 0 for at in ats]
-    told = [any(cell != "0" for cell in row.locator("td").all_inner_texts()) for row in rows.all()]
-    assert told == read
+    recorded = [any(cell != "0" for cell in row.locator("td").all_inner_texts()) for row in rows.all()]
+    assert recorded == read
 
 
 def painted(page: Page) -> Any:
@@ -204,7 +204,7 @@ def test_models(machine: Machine, visits: Visits) -> None:
         if model.price is None:
             assert cells[4:6] == [UNKNOWN, UNKNOWN]
         else:
-            assert [text.startswith("≈ ") for text in cells[4:6]] == [not model.told] * 2
+            assert [text.startswith("≈ ") for text in cells[4:6]] == [not model.reported] * 2
             assert number(cells[4]) == pytest.approx(used.cost, abs=0.006)
             assert number(cells[5]) == pytest.approx(used.cost / used.total * 1000, rel=0.006)
 
@@ -263,16 +263,16 @@ def column(page: Page, chart: str, head: str) -> float:
 
 def test_feed(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go("guard")
-    told = [row for row in machine.verdicts() if row["kind"] != "allow"]
-    same_feed(page, told[:PAGE])
+    recorded = [row for row in machine.verdicts() if row["kind"] != "allow"]
+    same_feed(page, recorded[:PAGE])
     page.get_by_role("combobox", name="Kind", exact=True).select_option(label="Denied")
-    same_feed(page, [row for row in told if row["kind"] == "deny"][:PAGE])
+    same_feed(page, [row for row in recorded if row["kind"] == "deny"][:PAGE])
     page.get_by_role("combobox", name="Kind", exact=True).select_option(label="All")
-    same_feed(page, told[:PAGE])
+    same_feed(page, recorded[:PAGE])
     older = page.get_by_role("button", name="Show older")
     older.focus()
     page.keyboard.press("Enter")
-    same_feed(page, told[: 2 * PAGE])
+    same_feed(page, recorded[: 2 * PAGE])
     expect(older).to_be_focused()
 
 

@@ -120,7 +120,7 @@ def test_what_a_link_does_not_open(machine: Machine, visits: Visits) -> None:
 @pytest.mark.thorough
 def test_time_runs_out_on_the_page(machine: Machine, visits: Visits) -> None:
     page = opened(visits(machine, **SMALL), link(machine, hold(machine.places, lasts=4)))
-    expect(page.get_by_role("alert")).to_contain_text("The time of this link is up")
+    expect(page.get_by_role("alert")).to_contain_text("This link has expired")
 
 
 def test_approvals_on_a_phone(machine: Machine, visits: Visits) -> None:

@@ -71,7 +71,7 @@ class Play:
         self.first = first_request
         self.calls = 0
         self.did: dict[int, str] = {}
-        self.told: list[Reaction] = []
+        self.reactions: list[Reaction] = []
         self.ended = False
 
     def play(self, text: str) -> dict[int, str]:
@@ -124,7 +124,7 @@ class Play:
         if not reaction.code:
             return
         assert want == "ask", f"{reaction.code} at {at} was not asked for"
-        self.told.append(reaction)
+        self.reactions.append(reaction)
         self.did[at] = f"{'end' if reaction.stop else 'note'} {reaction.code}"
         self.ended = self.ended or reaction.stop is not None
 

@@ -176,7 +176,7 @@ def test_nothing_that_moves_a_cursor() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"),
+    ("seconds", "expected"),
     [
         (-3, "0s"),
         (0, "0s"),
@@ -188,10 +188,10 @@ def test_nothing_that_moves_a_cursor() -> None:
         (273_600, "3d04h"),
     ],
 )
-def test_duration(seconds: float, told: str) -> None:
-    assert printable.duration(seconds) == told
+def test_duration(seconds: float, expected: str) -> None:
+    assert printable.duration(seconds) == expected
 
 
-@pytest.mark.parametrize(("width", "told"), [(6, "abcdef"), (5, "ab..."), (3, "..."), (1, "."), (0, "")])
-def test_cut(width: int, told: str) -> None:
-    assert printable.cut("abcdef", width) == told
+@pytest.mark.parametrize(("width", "expected"), [(6, "abcdef"), (5, "ab..."), (3, "..."), (1, "."), (0, "")])
+def test_cut(width: int, expected: str) -> None:
+    assert printable.cut("abcdef", width) == expected

@@ -439,7 +439,7 @@ def _of(data: bytes) -> Callable[[Path], None]:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "expected"),
     [
         (_gone, "audit.head is missing"),
         (_of(b""), "audit.head cannot be read"),
@@ -449,10 +449,10 @@ def _of(data: bytes) -> Callable[[Path], None]:
         (_of(b'{"seq":1,"hash":"","mac":"\xd9\xa1"}'), "audit.head is not signed with our key"),
     ],
 )
-def test_a_head_that_is_not_ours(log: AuditLog, change: Callable[[Path], None], told: str) -> None:
+def test_a_head_that_is_not_ours(log: AuditLog, change: Callable[[Path], None], expected: str) -> None:
     log.append([event(1), event(2)])
     change(head(log))
-    assert log.verify().error.startswith(told)
+    assert log.verify().error.startswith(expected)
     log.append([event(3)])
     assert log.verify() == Verification(4, gaps=1)
 

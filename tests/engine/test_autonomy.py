@@ -1,4 +1,4 @@
-"""How an agent stands, call by call: what is only told, what is held, what a person gives back."""
+"""How an agent stands, call by call: what is only reported, what is held, what a person gives back."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def of(agents: Autonomy, call: Call = CALL) -> Standing:
     return found
 
 
-def told(agents: Autonomy) -> list[tuple[str, bool]]:
+def signals(agents: Autonomy) -> list[tuple[str, bool]]:
     return [(each.signal.code, each.held) for each in agents.take_signals()]
 
 
@@ -92,7 +92,7 @@ def test_what_each_mode_holds_when_the_budget_is_used_up(general: Mode, own: Mod
     assert [level for level in STAKES if goes(agents, level, config)] == held
     counts = bool(agents.take_changed())
     assert counts is ("disabled" not in (general, own))
-    assert bool(told(agents)) is counts
+    assert bool(signals(agents)) is counts
 
 
 def test_nothing_is_counted_where_it_is_disabled() -> None:
@@ -179,17 +179,17 @@ def test_a_signal_is_told_once_until_a_checkpoint() -> None:
     agents.remember([Standing("main", "s", 0.1, spent=1.0)])
     for _ in range(3):
         assert goes(agents, "HIGH", config) == "budget.exhausted"
-    assert told(agents) == [("budget.exhausted", True), ("budget.trust", False)]
+    assert signals(agents) == [("budget.exhausted", True), ("budget.trust", False)]
     agents.checkpoint("s", NOON, config)
     assert goes(agents, "HIGH", config) == "budget.trust"
-    assert told(agents) == [("budget.trust", True)]
+    assert signals(agents) == [("budget.trust", True)]
 
 
 def test_shadow_tells_and_lets_through() -> None:
     agents, config = Autonomy(), settings("shadow")
     assert [goes(agents, "HIGH", config) for _ in range(5)] == [""] * 5
     agents.settle()
-    assert told(agents) == [("budget.exhausted", False)]
+    assert signals(agents) == [("budget.exhausted", False)]
     assert of(agents).spent == 2.0
     assert not agents.has_spent
 
@@ -222,7 +222,7 @@ def test_a_restart_does_not_give_the_budget_back() -> None:
     later = Autonomy()
     later.remember(msgspec.json.decode(saved, type=list[Standing]))
     assert goes(later, "LOW", config) == "budget.exhausted"
-    assert told(later) == []  # it was told before
+    assert signals(later) == []  # it was reported before
 
 
 def test_a_checkpoint_in_another_process_is_taken_over() -> None:
@@ -230,7 +230,7 @@ def test_a_checkpoint_in_another_process_is_taken_over() -> None:
     while not goes(agents, "LOW", config):
         pass
     agents.remember([Standing("main", "s", 0.8, epoch=1)])
-    assert (told(agents), agents.take_changed()) == ([], {})
+    assert (signals(agents), agents.take_changed()) == ([], {})
     assert goes(agents, "LOW", config) == ""
     agents.remember([Standing("main", "s", 0.1, spent=1.0, epoch=1)])  # no newer than what is known
     assert (of(agents).trust, of(agents).spent) == (0.8, 0.05)
@@ -312,7 +312,7 @@ def test_the_owner_forgets_drift_but_not_the_budget() -> None:
     agents.warned(CALL, config)
     agents.warned(CALL, config)
     goes(agents, "HIGH", config, CALL)
-    assert told(agents) == [("drift.warnings", True)]
+    assert signals(agents) == [("drift.warnings", True)]
     agents.person("main", "s", NOON, config)
     assert of(agents).reported == []
     assert goes(agents, "HIGH", config) == ""
@@ -325,7 +325,7 @@ def test_a_run_that_nobody_writes_to_is_asked_after_two_hours() -> None:
     assert goes(agents, "LOW", config) == ""
     late = replace(CALL, at=NOON + 7_300)
     assert goes(agents, "SAFE", config, late) == ""
-    assert told(agents) == [("drift.alone", False)]
+    assert signals(agents) == [("drift.alone", False)]
     assert goes(agents, "LOW", config, late) == "drift.alone"
     agents.approved(late, "drift.alone", config)
     assert goes(agents, "LOW", config, late) == ""
@@ -338,7 +338,7 @@ def test_three_thousand_harmless_calls_are_never_held(mode: Mode) -> None:
         call = replace(CALL, tool="read", at=NOON + n * 0.01)
         assert goes(agents, "SAFE", config, call, Effect("read", "a.py", "in-workspace")) == ""
         agents.clean(call, config)
-    assert {code for code, _ in told(agents)} == (set() if mode == "disabled" else {"drift.speed", "drift.resource"})
+    assert {code for code, _ in signals(agents)} == (set() if mode == "disabled" else {"drift.speed", "drift.resource"})
 
 
 def test_creeping_from_reads_to_writes_to_sends_asks() -> None:
@@ -352,7 +352,7 @@ def test_creeping_from_reads_to_writes_to_sends_asks() -> None:
         agents.clean(call, config)
     assert [code for level, code in asked if level != "HIGH"] == [""] * 40
     assert [code for level, code in asked if level == "HIGH"] == ["budget.exhausted"] * 3
-    assert told(agents) == [("budget.exhausted", True), ("drift.escalation", False)]
+    assert signals(agents) == [("budget.exhausted", True), ("drift.escalation", False)]
 
 
 HOME = "/home/ada"

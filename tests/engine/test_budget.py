@@ -1,4 +1,4 @@
-"""Budget and trust: the figures of the law, exactly."""
+"""Budget and trust: the documented figures, exactly."""
 
 from __future__ import annotations
 

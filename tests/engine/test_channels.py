@@ -43,7 +43,7 @@ def test_what_the_gateway_says_counts_first() -> None:
 
 
 @given(st.text(), st.text(max_size=200))
-def test_any_text_gives_a_short_printable_name(told: str, session: str) -> None:
-    for found in (channels.channel(told, session), channels.channel("", f"agent:main:{session}:direct:1")):
+def test_any_text_gives_a_short_printable_name(reported: str, session: str) -> None:
+    for found in (channels.channel(reported, session), channels.channel("", f"agent:main:{session}:direct:1")):
         assert len(found) <= 120
         assert not UNPRINTABLE.search(found)

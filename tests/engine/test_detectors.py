@@ -1,4 +1,4 @@
-"""The law of layers/detectors as tables: see `loop_play` for how a run is written."""
+"""The detectors of repetition as tables: see `loop_play` for how a run is written."""
 
 from __future__ import annotations
 

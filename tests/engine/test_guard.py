@@ -162,10 +162,12 @@ ACTS: list[tuple[str, dict[str, Any], list[str], str, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("settings", "told", "code", "stopped"), [row[1:] for row in ACTS], ids=[row[0] for row in ACTS])
-def test_modes(settings: dict[str, Any], told: list[str], code: str, *, stopped: bool) -> None:
+@pytest.mark.parametrize(
+    ("settings", "expected", "code", "stopped"), [row[1:] for row in ACTS], ids=[row[0] for row in ACTS]
+)
+def test_modes(settings: dict[str, Any], expected: list[str], code: str, *, stopped: bool) -> None:
     owner = guard(**settings)
-    assert fail(owner, times=3) == told
+    assert fail(owner, times=3) == expected
     assert owner.judge(CALL).code == code
     assert bool(owner.message("r", "main", [CALL])) == stopped
 

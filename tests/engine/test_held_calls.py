@@ -1,4 +1,4 @@
-"""The law of calls that are held or blocked again and again, through a session with a real store, as tables.
+"""What happens to calls that are held or blocked again and again, through a session with a real store, as tables.
 
 An event is a word: `?a` asks whether the call may run, `!ab` is a message of the model with these calls, `a` a malformed
 call, `+a` a success, `=a` a person's yes, `-a` a person's no, `>n` n seconds pass. `a` to `m` are calls of a tool under

@@ -1,4 +1,4 @@
-"""The history of a run against a plain reading of its law: slow, and without anything remembered in between."""
+"""The history of a run against a plain implementation of its rules: slow, and without anything remembered in between."""
 
 from __future__ import annotations
 

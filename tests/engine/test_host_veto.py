@@ -30,24 +30,24 @@ class Beside(Play):
         self.calls += len(made)
         self.ended = any(reaction.stop for reaction in reactions)
         assert not any(reaction.note and not reaction.stop for reaction in reactions)
-        return "; ".join(f"{'end' if reaction.stop else 'told'} {reaction.code}" for reaction in reactions if reaction.code)
+        return "; ".join(f"{'end' if reaction.stop else 'warn'} {reaction.code}" for reaction in reactions if reaction.code)
 
 
 def test_the_second_one_ends_the_run() -> None:
     run = Beside(config())
     run.play("A1*5")
-    assert [run.vetoed("A1"), run.vetoed("A1")] == [f"told {CODE}", f"end {CODE}"]
+    assert [run.vetoed("A1"), run.vetoed("A1")] == [f"warn {CODE}", f"end {CODE}"]
 
 
 def test_the_calls_of_one_message_are_one() -> None:
     run = Beside(config())
     run.play("A1*5")
-    assert [run.vetoed("A1+A1+B1"), run.vetoed("B1+A1")] == [f"told {CODE}", f"end {CODE}"]
+    assert [run.vetoed("A1+A1+B1"), run.vetoed("B1+A1")] == [f"warn {CODE}", f"end {CODE}"]
 
 
 def test_a_block_of_our_own_counts_with_it() -> None:
     run = Beside(config({"criticalThreshold": 5, "warningThreshold": 3}))
-    assert run.vetoed("B1") == f"told {CODE}"
+    assert run.vetoed("B1") == f"warn {CODE}"
     assert run.play("A1*9") == {4: "note loop.repeat", 7: "stop loop.repeat"}
     run = Beside(config({"criticalThreshold": 5, "warningThreshold": 3}))
     run.play("A1*6")
@@ -64,7 +64,7 @@ def test_vetoes_are_ignored_if_loop_detection_is_off(settings: dict[str, Any]) -
 def test_a_vetoed_call_keeps_the_pattern_alive() -> None:
     run = Beside(config({"detectors": {"genericRepeat": False}}))
     run.play("A1 B1 " * 9 + "A1")
-    assert run.vetoed("B1") == f"told {CODE}"
+    assert run.vetoed("B1") == f"warn {CODE}"
     assert run.vetoed("A1") == "stop not-executed"
     assert run.ended
 
@@ -74,8 +74,8 @@ def test_an_exempt_tool_is_never_ended_for_it() -> None:
     assert [run.vetoed("A1"), run.vetoed("A1")] == ["", ""]
 
 
-def said(text: str, size: int | None = None, **told: Any) -> Outcome:
-    return outcome("read", {}, text, len(text) if size is None else size, "", None, failed=told.pop("failed", False))
+def said(text: str, size: int | None = None, **facts: Any) -> Outcome:
+    return outcome("read", {}, text, len(text) if size is None else size, "", None, failed=facts.pop("failed", False))
 
 
 @pytest.mark.parametrize("failed", [False, True])

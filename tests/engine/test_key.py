@@ -88,7 +88,7 @@ def _of(size: int, mode: int = 0o600) -> Callable[[Path], None]:
 
 
 @pytest.mark.parametrize(
-    ("make", "told"),
+    ("make", "expected"),
     [
         (_of(0), "is not a key of 32 bytes"),
         (_of(31), "is not a key of 32 bytes"),
@@ -104,11 +104,11 @@ def _of(size: int, mode: int = 0o600) -> Callable[[Path], None]:
         (lambda place: os.mkfifo(place, 0o600), "is not a regular file"),
     ],
 )
-def test_what_is_no_key_of_ours(state: Path, place: Path, make: Callable[[Path], None], told: str) -> None:
+def test_what_is_no_key_of_ours(state: Path, place: Path, make: Callable[[Path], None], expected: str) -> None:
     make(place)
     before = sorted(path.name for path in place.parent.iterdir())
     for _ in range(2):  # it stays refused, and is not replaced in silence
-        with pytest.raises(SigningKeyError, match=told) as refused:
+        with pytest.raises(SigningKeyError, match=expected) as refused:
             signing_key.load(state)
         assert refused.value.code == "store.key"
         assert str(place) in str(refused.value)

@@ -28,7 +28,7 @@ def entry(nonce: str = "a1b2c3d4", status: Status = "pending", *, binding: str =
     return msgspec.structs.replace(made, **more)
 
 
-def told(ledger: Ledger) -> list[tuple[str, Status]]:
+def changes(ledger: Ledger) -> list[tuple[str, Status]]:
     return [(found.nonce, found.status) for found in ledger.changed]
 
 
@@ -43,7 +43,7 @@ def test_a_held_call_waits_is_approved_and_runs_once() -> None:
     used = ledger.use(approved, 1_101)
     assert (used.status, used.decided, used.by, used.shown) == ("used", 1_101, "anna", held.shown[: book.MAX_CLOSED_SHOWN])
     assert ledger.waiting(held.binding, 1_101) is None
-    assert told(ledger) == [("a1b2c3d4", "pending"), ("a1b2c3d4", "approved"), ("a1b2c3d4", "used")]
+    assert changes(ledger) == [("a1b2c3d4", "pending"), ("a1b2c3d4", "approved"), ("a1b2c3d4", "used")]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_sweeping(status: Status, now: float, after: Status) -> None:
     ledger = Ledger([entry(status=status, shown="x" * 2_000, by="anna" if status == "approved" else "")])
     ledger.sweep(now)
     assert [found.status for found in ledger.entries] == [after]
-    assert told(ledger) == ([] if after == status else [("a1b2c3d4", after)])
+    assert changes(ledger) == ([] if after == status else [("a1b2c3d4", after)])
     assert ledger.dropped is False
     if after != status:
         assert ledger.changed[0].decided == now

@@ -16,7 +16,7 @@ from toolguard_engine.stores.files.audit_log_file import AuditLog
 
 PLACE = {"agent": "main", "session": "agent:main:main", "run": "r"}
 PERSON = (
-    "The limit of 1,000 tokens a day is reached: 1,000 tokens used. Agents do not go on before midnight UTC. "
+    "The limit of 1,000 tokens a day is reached: 1,000 tokens used. Agents are stopped until midnight UTC. "
     "`toolguard limits` shows what is used. To raise the limit, run: toolguard limits set day --tokens=2000"
 )
 DAY = {"per": "day", "tokens": 1_000}

@@ -1,4 +1,4 @@
-"""The law of layers/loops.py as tables: what happens in a run, and what the guard does about it.
+"""Malformed calls as tables: what happens in a run, and what the guard does about it.
 
 An event is a word: `a` to `z` is that call failing, `+a` its success, `?a` the question whether it may run,
 `!ab` a message of the model with these calls. What the guard does: `corrected`, `loop-detected`, `limit`; `stop` or `go`

@@ -290,7 +290,7 @@ def test_events_hours_and_days(old: OldFile, new: Path) -> None:
     old.add(FULL, BARE)
     assert run(old.path, new) == Imported(events=2, hours=0, days=0, skipped=0)
     at, later, day = ms(NOON), ms(NOON + HOUR), ms(NOON.replace(hour=0))
-    told = (
+    reported = (
         "home",
         "main",
         "agent:main:telegram:dm:7",
@@ -309,7 +309,7 @@ def test_events_hours_and_days(old: OldFile, new: Path) -> None:
         2,
     )
     bare = ("", "", "0f3b", "", "", "", 0, 0, 0, 0, 0, None, 0, None, "", 2)
-    assert calls(new) == [(1, at, *told), (2, later, *bare)]
+    assert calls(new) == [(1, at, *reported), (2, later, *bare)]
     one = ("home", "big", "anthropic", "main", 2, 1, 0, 10, 5, 3, 2, 15, 1, 0.5, 0, 1, 1_234)
     none = ("", "", "", "", 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
     assert everything(new)[3:5] == [[(at, *one), (later, *none)], [(day, *none), (day, *one)]]
@@ -325,10 +325,10 @@ def test_a_missing_total_is_the_sum(old: OldFile, new: Path) -> None:
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 6, 10])
 def test_progress_is_told(old: OldFile, new: Path, count: int) -> None:
     old.add(*[Old(NOON + number * HOUR) for number in range(count)])
-    told: list[tuple[int, int]] = []
-    assert run(old.path, new, lambda done, wanted: told.append((done, wanted))).events == count
-    assert told[-1] == (count, count)
-    assert [done for done, _ in told] == [*range(3, count + 1, 3), count][: len(told)]
+    reported: list[tuple[int, int]] = []
+    assert run(old.path, new, lambda done, wanted: reported.append((done, wanted))).events == count
+    assert reported[-1] == (count, count)
+    assert [done for done, _ in reported] == [*range(3, count + 1, 3), count][: len(reported)]
     assert_sums_as_told(old, new)
 
 
@@ -820,9 +820,9 @@ def test_a_killed_import_leaves_a_consistent_file_and_is_finished(old: OldFile, 
     old.forget("usage_events", NOON)
     child = subprocess.Popen([sys.executable, "-c", CHILD, old.path, new], stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
-    with child, child.stdout as told:
+    with child, child.stdout as reported:
         for _ in range(chunks):
-            told.readline()
+            reported.readline()
         os.kill(child.pid, signal.SIGKILL)
     taken = len(calls(new))
     assert chunks * 20 <= taken

@@ -37,7 +37,7 @@ replaced = msgspec.structs.replace
 Note = ModelEnded | ModelAnswer
 
 
-def told(*notes: Note, calls: ModelCalls | None = None, now: float = NOW) -> ModelCalls:
+def after_notes(*notes: Note, calls: ModelCalls | None = None, now: float = NOW) -> ModelCalls:
     calls = calls or ModelCalls()
     for note in notes:
         if isinstance(note, ModelEnded):
@@ -49,7 +49,7 @@ def told(*notes: Note, calls: ModelCalls | None = None, now: float = NOW) -> Mod
 
 def rows(*notes: Note) -> list[CallRecord]:
     """All of them, also those that would wait for more."""
-    calls = told(*notes)
+    calls = after_notes(*notes)
     calls.due(NOW + WAIT_SECONDS)
     return calls.take()
 
@@ -60,7 +60,7 @@ def used(**changes: Any) -> ModelAnswer:
 
 def test_both_orders_give_the_same_row_at_once() -> None:
     for notes in ((ENDED, ANSWER), (ANSWER, ENDED)):
-        calls = told(*notes)
+        calls = after_notes(*notes)
         assert calls.take() == [ROW]
         assert calls.take() == []
 
@@ -164,7 +164,7 @@ def test_texts_are_bounded_and_printable() -> None:
 
 
 def test_the_end_of_a_run_ends_the_waiting_also_of_what_was_for_it() -> None:
-    calls = told(ENDED, replaced(ENDED, run="r1:compaction:x"), replaced(ENDED, run="r10"))
+    calls = after_notes(ENDED, replaced(ENDED, run="r1:compaction:x"), replaced(ENDED, run="r10"))
     calls.run_ended("r1")
     assert len(calls.take()) == 2
     calls.run_ended("r10")
@@ -173,7 +173,7 @@ def test_the_end_of_a_run_ends_the_waiting_also_of_what_was_for_it() -> None:
 
 @pytest.mark.parametrize("later", [WAIT_SECONDS, 1e6, -WAIT_SECONDS], ids=["in time", "long after", "set back"])
 def test_time_ends_the_waiting(later: float) -> None:
-    calls = told(ENDED)
+    calls = after_notes(ENDED)
     calls.due(NOW + 0.9 * WAIT_SECONDS)
     assert calls.take() == []
     calls.due(NOW + later)
@@ -181,13 +181,13 @@ def test_time_ends_the_waiting(later: float) -> None:
 
 
 def test_too_many_wait() -> None:
-    calls = told(*(replaced(ENDED, run=f"r{number}", duration_ms=number) for number in range(1, MAX_WAITING + 2)))
+    calls = after_notes(*(replaced(ENDED, run=f"r{number}", duration_ms=number) for number in range(1, MAX_WAITING + 2)))
     assert [row.duration_ms for row in calls.take()] == [1]
 
 
 def test_rows_that_nobody_takes_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_calls, "MAX_DONE", 3)
-    calls = told(*(each for number in range(1, 6) for each in (replaced(ENDED, duration_ms=number), ANSWER)))
+    calls = after_notes(*(each for number in range(1, 6) for each in (replaced(ENDED, duration_ms=number), ANSWER)))
     assert [row.duration_ms for row in calls.take()] == [3, 4, 5]
 
 
@@ -203,9 +203,9 @@ def test_every_note_is_in_exactly_one_row(notes: list[tuple[str, int, bool]]) ->
     for number, (kind, run, flush) in enumerate(notes, 1):
         place = {**PLACE, "run": f"r{run}" if run else ""}
         if kind == "ended":
-            told(ModelEnded(**place, duration_ms=number), calls=calls)
+            after_notes(ModelEnded(**place, duration_ms=number), calls=calls)
         else:
-            told(ModelAnswer(**place, usage=Used(input=number)), calls=calls)
+            after_notes(ModelAnswer(**place, usage=Used(input=number)), calls=calls)
         if flush:
             calls.run_ended(place["run"])
     calls.due(NOW + WAIT_SECONDS)
@@ -223,7 +223,7 @@ def test_order_does_not_matter_within_a_run(answer_first: list[bool], runs: list
     for number, first in enumerate(answer_first, 1):
         place = {**PLACE, "run": f"r{runs[number % 3]}"}
         pair = (ModelEnded(**place, duration_ms=number), ModelAnswer(**place, usage=Used(input=number)))
-        told(*(reversed(pair) if first else pair), calls=calls)
+        after_notes(*(reversed(pair) if first else pair), calls=calls)
     found = [(row.duration_ms, row.input) for row in calls.take()]
     assert found == [(number, number) for number in range(1, len(answer_first) + 1)]
 

@@ -1,4 +1,4 @@
-"""How many persons must approve, and whether those who did are enough."""
+"""How many people must approve, and whether those who did are enough."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def store(state: Path) -> FileNonces:
     return FileNonces(state, gateway="gw")
 
 
-def told(state: Path) -> list[str]:
+def logged(state: Path) -> list[str]:
     """The events in the audit log, in their order."""
     return [event["event"] for event in AuditLog(state).events()]
 
@@ -74,7 +74,7 @@ def test_once(store: FileNonces, state: Path) -> None:
     second = store.present(request(), NOW + 3)
     assert (second.outcome, second.fresh) == ("pending", True)
     assert second.entry.nonce != first.entry.nonce
-    assert told(state) == ["hold", "approve", "consume", "hold"]
+    assert logged(state) == ["hold", "approve", "consume", "hold"]
     assert [(entry.nonce, entry.status) for entry in store.entries()] == [
         (first.entry.nonce, "used"),
         (second.entry.nonce, "pending"),
@@ -133,7 +133,7 @@ def test_too_late(store: FileNonces, state: Path) -> None:
     store.sweep(NOW + 331)
     with pytest.raises(RefusedError, match="expired"):
         store.approve(late.entry.nonce, ANNA, NOW + 331, 30)
-    assert told(state) == ["hold", "approve", "expire", "hold", "expire"]
+    assert logged(state) == ["hold", "approve", "expire", "hold", "expire"]
 
 
 def test_no(store: FileNonces, state: Path) -> None:
@@ -147,7 +147,7 @@ def test_no(store: FileNonces, state: Path) -> None:
     taken_back = approved(store, "other")
     store.deny(taken_back, ANNA, NOW, 300)
     assert store.present(request("other"), NOW + 1).outcome == "denied"
-    assert Counter(told(state)) == {"hold": 3, "deny": 2, "approve": 1}
+    assert Counter(logged(state)) == {"hold": 3, "deny": 2, "approve": 1}
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_settling(store: FileNonces, state: Path, status: Any, events: list[str]
     assert settled is not None
     assert settled.status == status
     assert store.settle(nonce, "used", Decision("", "native"), NOW + 1) is None
-    assert told(state) == ["hold", *events]
+    assert logged(state) == ["hold", *events]
 
 
 def test_nothing_happens_before_there_is_something(store: FileNonces, state: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_refusal_still_keeps_what_was_swept(store: FileNonces, state: Path) ->
     held(store)
     with pytest.raises(RefusedError, match="unknown"):
         store.approve("ffffffff" if held(store) != "ffffffff" else "00000000", ANNA, NOW + 300, 30)
-    assert told(state) == ["hold", "expire"]
+    assert logged(state) == ["hold", "expire"]
     assert store.entries()[0].status == "expired"
 
 
@@ -215,8 +215,8 @@ def test_what_nobody_signed(store: FileNonces, state: Path, name: str, yes: bool
         assert answer.entry.nonce != forged["nonce"]
     with pytest.raises(RefusedError, match="unknown"):
         store.approve(forged["nonce"], ANNA, NOW + 1, 30)
-    assert told(state)[-2:] == ["forged", "hold"]
-    assert told(state).count("forged") == 1
+    assert logged(state)[-2:] == ["forged", "hold"]
+    assert logged(state).count("forged") == 1
     [line] = [event for event in AuditLog(state).events() if event["event"] == "forged"]
     assert (line["nonce"], line.get("by", ""), line["why"][:10]) == (forged["nonce"], "", "not signed")
     assert AuditLog(state).verify().error == ""
@@ -229,7 +229,7 @@ def test_an_entry_of_another_state_directory(store: FileNonces, state: Path, tmp
     theirs = msgspec.json.decode(other.path.read_bytes())["entries"]
     edit(store, lambda file: file["entries"].extend(theirs))
     assert store.present(request(), NOW + 1).outcome == "pending"
-    assert told(state) == ["hold", "forged", "hold"]
+    assert logged(state) == ["hold", "forged", "hold"]
 
 
 @pytest.mark.parametrize("then", ["pending", "approved"])
@@ -252,7 +252,7 @@ def test_a_closed_entry_that_is_put_back(store: FileNonces, state: Path, then: s
     again = FileNonces(state)  # not only the process that closed it remembers
     answer = again.present(request(), NOW + 10)
     assert (answer.outcome, answer.fresh, answer.entry.nonce == nonce) == ("pending", True, False)
-    assert told(state)[-2:] == ["forged", "hold"]
+    assert logged(state)[-2:] == ["forged", "hold"]
 
 
 def test_a_forged_line_for_the_log(store: FileNonces, state: Path) -> None:
@@ -260,10 +260,10 @@ def test_a_forged_line_for_the_log(store: FileNonces, state: Path) -> None:
     line = {"id": "00000000-approve", "time": audit_log.when(NOW), "event": "approve", "by": "the owner"}
     edit(store, lambda file: file["outbox"].append(line))
     FileNonces(state).sweep(NOW + 1)
-    assert told(state) == ["hold", "forged"]
+    assert logged(state) == ["hold", "forged"]
     FileNonces(state).sweep(NOW + 1)
     approved(store, "next")
-    assert told(state) == ["hold", "forged", "hold", "approve"]
+    assert logged(state) == ["hold", "forged", "hold", "approve"]
 
 
 def test_hostile_entries(store: FileNonces, state: Path) -> None:
@@ -275,7 +275,7 @@ def test_hostile_entries(store: FileNonces, state: Path) -> None:
     edit(store, lambda file: file.update(entries=[wrong]))
     assert store.present(request(), NOW + 1).outcome == "pending"
     FileNonces(state).sweep(NOW + 2)
-    assert told(state) == ["hold", "forged", "hold"]
+    assert logged(state) == ["hold", "forged", "hold"]
     data = AuditLog(state).path.read_bytes()
     assert len(data) < 5_000
     assert data.isascii()
@@ -298,11 +298,11 @@ def test_a_crash_between_store_and_log(store: FileNonces, state: Path, monkeypat
             with pytest.raises(Killed):
                 store.present(request(), NOW + 1)  # first the approval is used, then the next call is entered
     FileNonces(state).sweep(NOW + 2)
-    assert told(state) == ["hold", "approve", "consume", "hold"]
+    assert logged(state) == ["hold", "approve", "consume", "hold"]
     assert [entry.status for entry in store.entries()] == ["used", "pending"]
     assert store.entries()[0].nonce == nonce
     FileNonces(state).sweep(NOW + 3)
-    assert len(told(state)) == 4
+    assert len(logged(state)) == 4
     assert AuditLog(state).verify().error == ""
 
 
@@ -320,7 +320,7 @@ def test_a_process_that_is_killed_there(store: FileNonces, state: Path, where: s
     assert process.exitcode == -9
     assert [(entry.nonce, entry.status) for entry in store.entries()] == [(nonce, "used")]
     assert store.present(request(), NOW + 2).fresh
-    assert told(state) == ["hold", "approve", "consume", "hold"]
+    assert logged(state) == ["hold", "approve", "consume", "hold"]
     assert AuditLog(state).verify() == Verification(4)
 
 
@@ -335,7 +335,7 @@ def test_a_log_that_cannot_be_written(store: FileNonces, state: Path) -> None:
     log.rmdir()
     log.with_name("away").rename(log)
     FileNonces(state).sweep(NOW + 501)
-    assert told(state) == ["hold", "approve", "consume", "hold", "expire"]
+    assert logged(state) == ["hold", "approve", "consume", "hold", "expire"]
     assert AuditLog(state).verify() == Verification(5)
     assert store.entries()[0].nonce == nonce
 
@@ -348,7 +348,7 @@ def test_the_outbox_is_bounded(store: FileNonces, state: Path, monkeypatch: pyte
     assert len(msgspec.json.decode(store.path.read_bytes())["outbox"]) == 5
     AuditLog(state).path.rmdir()
     store.sweep(NOW + 1)
-    assert told(state) == ["hold"] * 5
+    assert logged(state) == ["hold"] * 5
 
 
 def test_a_damaged_store_approves_nothing(store: FileNonces, state: Path) -> None:
@@ -385,7 +385,7 @@ def test_a_new_key_means_that_nothing_is_approved(store: FileNonces, state: Path
     assert store.entries() == []
     answer = store.present(request(), NOW + 1)
     assert (answer.outcome, answer.entry.nonce == nonce) == ("pending", False)
-    assert "forged" in told(state)
+    assert "forged" in logged(state)
 
 
 def test_a_path_of_ones_own(state: Path, tmp_path: Path) -> None:
@@ -394,7 +394,7 @@ def test_a_path_of_ones_own(state: Path, tmp_path: Path) -> None:
     assert store.present(request(), NOW + 1).outcome == "used"
     assert (tmp_path / "elsewhere" / "approvals.json").exists()
     assert not (state / "toolguard" / "nonces.json").exists()
-    assert told(state) == ["hold", "approve", "consume"]
+    assert logged(state) == ["hold", "approve", "consume"]
 
 
 def test_each_nonce_is_new(store: FileNonces, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,11 +13,11 @@ from hostile_texts import texts
 from toolguard_engine.effects.outcomes import Outcome, is_poll, outcome
 
 
-def came(text: str, tool: str = "exec", params: Any = None, **told: Any) -> Outcome:
+def came(text: str, tool: str = "exec", params: Any = None, **facts: Any) -> Outcome:
     """The outcome of a command with an exit code, or of any tool."""
-    size = told.pop("size", len(text))
-    status, exit_code, failed = told.pop("status", ""), told.pop("exit_code", None), told.pop("failed", False)
-    return outcome(tool, params, text, size, status, exit_code, failed=failed, **told)
+    size = facts.pop("size", len(text))
+    status, exit_code, failed = facts.pop("status", ""), facts.pop("exit_code", None), facts.pop("failed", False)
+    return outcome(tool, params, text, size, status, exit_code, failed=failed, **facts)
 
 
 def error(tool: str, text: str) -> str:
@@ -121,9 +121,9 @@ def test_lasting_failures_of_tools(tool: str, text: str) -> None:
     assert came(text, tool, {"action": "kill"}, failed=True).lasting
 
 
-@pytest.mark.parametrize("told", [{"exit_code": 124}, {"exit_code": 137}, {"exit_code": 143}, {"status": "timeout"}])
-def test_ended_programs_are_not_lasting_failures(told: dict[str, Any]) -> None:
-    found = came("x: No such file or directory", **told)
+@pytest.mark.parametrize("facts", [{"exit_code": 124}, {"exit_code": 137}, {"exit_code": 143}, {"status": "timeout"}])
+def test_ended_programs_are_not_lasting_failures(facts: dict[str, Any]) -> None:
+    found = came("x: No such file or directory", **facts)
     assert found.failed
     assert not found.lasting
 
@@ -250,14 +250,14 @@ def test_new_information_changes_the_result(one: str, other: str) -> None:
 
 
 def test_the_exact_digest_covers_everything() -> None:
-    told: list[dict[str, Any]] = [
+    facts: list[dict[str, Any]] = [
         {}, {"status": "running"}, {"exit_code": 0}, {"exit_code": 2}, {"failed": True}, {"size": 9_000}, {"rest": "a"},
         {"rest": "1 2"}, {"rest": "1 3"},
     ]  # fmt: skip
     for text in ("x", "took 3ms"):
-        found = [came(text, **each) for each in told]
+        found = [came(text, **each) for each in facts]
         assert len({each.exact for each in found}) == len({each.result for each in found}) == len(found)
-        assert found == [came(text, **each) for each in told]
+        assert found == [came(text, **each) for each in facts]
 
 
 def test_the_loop_note_is_not_in_the_exact_digest() -> None:

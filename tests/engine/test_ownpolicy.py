@@ -100,7 +100,7 @@ def test_what_counted_beside_a_fault_counts_on_when_it_becomes_faulty(policy: Pa
 def test_where_nothing_good_is_known_what_can_be_understood_counts(policy: Path) -> None:
     own = started(policy, BAD_RULE + LIMIT)
     assert (counted(own), own.unread) == (["no-prod"], "own rules")
-    assert ["CANNOT BE READ DO NOT COUNT" in text for text in own.faults] == [True]
+    assert ["CANNOT BE READ ARE NOT IN FORCE" in text for text in own.faults] == [True]
     policy.write_text(NO_TOML)
     own.look()
     assert (counted(own), own.unread) == (["no-prod"], "own rules")
@@ -159,7 +159,7 @@ def test_what_cannot_be_kept_counts_and_is_tried_again(policy: Path) -> None:
     kept.mkdir()
     own = started(policy, RULE)
     assert counted(own) == ["no-deploy"]
-    assert ["cannot be kept aside" in text for text in own.faults] == [True]
+    assert ["no copy of the valid version can be stored" in text for text in own.faults] == [True]
     kept.rmdir()
     own.look()
     assert own.faults == []

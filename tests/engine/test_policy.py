@@ -139,7 +139,7 @@ GOOD = '[[grant]]\nid = "a"\ntool = "exec"\npattern = "x"\n'
         pytest.param("# fine\nx = \n", 2, "it is not valid TOML: ", id="no TOML"),
         pytest.param("x = 1\ny = ", 2, "it is not valid TOML: ", id="cut off"),
         pytest.param(
-            "x = 1\nx = 2\n", 2, "it is not valid TOML: this key stands twice in its table; remove one", id="key twice"
+            "x = 1\nx = 2\n", 2, "it is not valid TOML: this key occurs twice in its table; remove one", id="key twice"
         ),
         pytest.param(
             "x = [1\ny = 2\n", 2, "it is not valid TOML: a list above this line has no closing ]; close", id="list"
@@ -159,9 +159,9 @@ def test_bad_files(policies: PolicyFiles, text: str, line: int, words: str) -> N
     for attempt in (policies.grants, policies.grants, lambda: policies.add(made()), lambda: policies.revoke("a")):
         with pytest.raises(PolicyError) as caught:
             attempt()
-        told = str(caught.value)
-        assert told.startswith(f"{policies.path}, line {line}: " if line else str(policies.path))
-        assert words in told
+        reported = str(caught.value)
+        assert reported.startswith(f"{policies.path}, line {line}: " if line else str(policies.path))
+        assert words in reported
         assert caught.value.code == "policy.bad"
     assert policies.path.read_text() == text
 
@@ -364,11 +364,11 @@ def test_accepting_what_somebody_wrote(policies: PolicyFiles, end: str) -> None:
     before = HAND_WRITTEN.replace("\n", end)
     policies.path.write_bytes(before.encode())
     policies.path.chmod(0o640)
-    told: list[Grant] = []
+    reported: list[Grant] = []
     mine, other = policies.unsigned()
-    second = policies.accept(other, told.append)
-    assert policies.grants() == (second,) == tuple(told)
-    first = policies.accept(mine, told.append)
+    second = policies.accept(other, reported.append)
+    assert policies.grants() == (second,) == tuple(reported)
+    first = policies.accept(mine, reported.append)
     assert (policies.grants(), policies.unsigned()) == ((first, second), ())
     assert msgspec.structs.replace(first, mac="") == mine
     after = policies.path.read_bytes().decode()
@@ -445,10 +445,10 @@ def test_what_was_changed_meanwhile_is_not_accepted(policies: PolicyFiles, chang
 )
 def test_what_cannot_be_signed_in_place_is_left_alone(policies: PolicyFiles, text: str) -> None:
     policies.path.write_text(text)
-    told: list[Grant] = []
+    reported: list[Grant] = []
     with pytest.raises(PolicyError, match="its layout cannot be edited safely"):
-        policies.accept(policies.unsigned()[0], told.append)
-    assert (policies.path.read_text(), told) == (text, [])
+        policies.accept(policies.unsigned()[0], reported.append)
+    assert (policies.path.read_text(), reported) == (text, [])
 
 
 def test_what_cannot_be_logged_is_not_accepted(policies: PolicyFiles) -> None:

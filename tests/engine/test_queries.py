@@ -131,11 +131,11 @@ def test_totals_are_the_sum_of_buckets_of_parts_and_of_calls(made: list[CallReco
             for parts in (found.gateways, found.models, queries.gateways(db, asked, now).gateways):
                 assert near(added(one.totals for one in parts)) == whole
             assert near(added(one.totals for one in queries.models(db, asked, now).models)) == whole
-            told = tuple(getattr(found.totals, name) for name in calls_module._SERIES)
+            reported = tuple(getattr(found.totals, name) for name in calls_module._SERIES)
             for by in SPLITS:
                 series = queries.timeseries(db, asked, now, by).series
-                sums = [sum(column) for column in zip(*map(summed, series), strict=True)] or [0] * len(told)
-                assert sums == pytest.approx(told, abs=1e-4)
+                sums = [sum(column) for column in zip(*map(summed, series), strict=True)] or [0] * len(reported)
+                assert sums == pytest.approx(reported, abs=1e-4)
                 assert len(series) <= calls_module.MAX_SERIES + 1
                 assert [one.rest for one in series] == [False] * min(len(series), 8) + [True] * (len(series) > 8)
             for name in {call.gateway for call in made} - {""}:
@@ -343,7 +343,7 @@ def test_codes_and_kinds_are_bounded(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "codes"),
+    ("reported", "codes"),
     [
         ([("hold", "rubric"), ("approve", "rubric"), ("consume", "rubric")], {"rubric": 1}),
         ([("hold", "rubric"), ("hold-again", "rubric"), ("expire", "rubric"), ("hold", "rubric")], {"rubric": 2}),
@@ -357,8 +357,8 @@ def test_codes_and_kinds_are_bounded(path: Path) -> None:
         ([("would-refuse", "shadow.rubric"), ("error", "guard.error")], {"shadow.rubric": 1, "guard.error": 1}),
     ],
 )
-def test_a_call_counts_once_as_a_reason(path: Path, told: list[tuple[str, str]], codes: dict[str, int]) -> None:
-    made = [VerdictRecord(NOW, "home", kind=kind, code=code, event=str(at)) for at, (kind, code) in enumerate(told)]
+def test_a_call_counts_once_as_a_reason(path: Path, reported: list[tuple[str, str]], codes: dict[str, int]) -> None:
+    made = [VerdictRecord(NOW, "home", kind=kind, code=code, event=str(at)) for at, (kind, code) in enumerate(reported)]
     write(path, [], made)
     with read_database.asked(path) as db:
         assert queries.guard(db, "24h", NOW).codes == codes

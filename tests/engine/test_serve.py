@@ -58,10 +58,10 @@ def test_files_after_the_end(talk: Talk, state: Path) -> None:
         "problems": ["path: is missing"],
         "action": "corrected",
     }
-    told = json.loads(last.read_text())
-    assert told.pop("published") >= told.pop("started")
-    assert told.pop("settings") == {}
-    assert told == {
+    reported = json.loads(last.read_text())
+    assert reported.pop("published") >= reported.pop("started")
+    assert reported.pop("settings") == {}
+    assert reported == {
         "pid": os.getpid(),
         "gatewayPid": 5,
         "gateway": "gw",
@@ -261,8 +261,8 @@ def test_a_held_call(talk: Talk, state: Path) -> None:
         f'(alwaysBlock). Call: exec({{ command: "make all" }})\n{how} Tell the user this, and why you need it. '
         "Do not repeat the call before they have approved it.",
     }
-    told = talk.ask(id=2, type="decide", action="approve", where="chat", nonce=nonce, by="anna")
-    assert told == {
+    reported = talk.ask(id=2, type="decide", action="approve", where="chat", nonce=nonce, by="anna")
+    assert reported == {
         "type": "told",
         "id": 2,
         "ok": True,
@@ -360,13 +360,13 @@ def test_trouble_with_the_store_is_told_in_the_gateways_log(talk: Talk, state: P
     (state / "toolguard").mkdir(parents=True)
     (state / "toolguard" / "nonces.json").write_text("{")
     talk.hello(state, HELD)
-    told, said = [], []
+    reported, said = [], []
     for number in (1, 2):
         talk.send(id=number, type="judge", **EXEC)
         while (answer := talk.read())["type"] == "log":
             said.append(answer["text"])
-        told.append((answer["decision"], answer["code"]))
-    assert told == [("block", "store.damaged")] * 2
+        reported.append((answer["decision"], answer["code"]))
+    assert reported == [("block", "store.damaged")] * 2
     said += [log["text"] for log in talk.end()]
     assert len(said) == len(set(said))  # each once
     assert any("was damaged and is kept as nonces.json.corrupt-" in text for text in said)

@@ -62,22 +62,22 @@ def engines_of(tmp_path: Path, start: Callable[[], Talk]) -> Engines:
 def test_weaker_settings_are_said_at_each_start_until_they_are_accepted(engines_of: Engines) -> None:
     assert engines_of.warned({}) == []
     assert engines_of.warned({"escalationThreshold": 30}) == []
-    told = "mode changed from enforce to soft"
+    expected = "mode changed from enforce to soft"
     settings = {"mode": "soft", "escalationThreshold": 30}
-    assert engines_of.warned(settings) == [("warn", f"the guard is WEAKER than before: {told}. {ACCEPT}")]
-    assert engines_of.warned(settings) == [("warn", f"still weaker than accepted: {told}. {ACCEPT}")]
+    assert engines_of.warned(settings) == [("warn", f"the guard is WEAKER than before: {expected}. {ACCEPT}")]
+    assert engines_of.warned(settings) == [("warn", f"still weaker than accepted: {expected}. {ACCEPT}")]
     pending = {"id": 1, "type": "decide", "action": "pending", "where": "chat", "by": "ann"}
     mark = accepted_mark(AcceptedSettings(engines_of.state).pending())
     accept = {**pending, "action": "accept", "nonce": mark}
     asked = [pending, {**accept, "id": 2}, {**accept, "id": 3}, {**pending, "id": 4}]
     answers = {each["id"]: each for each in engines_of.run(settings, *asked) if each["type"] == "told"}
-    assert told in answers[1]["text"]
+    assert expected in answers[1]["text"]
     assert f"/toolguard accept {mark}" in answers[1]["text"]
-    assert (answers[2]["ok"], answers[2]["text"]) == (True, f"accepted: {told}")
+    assert (answers[2]["ok"], answers[2]["text"]) == (True, f"accepted: {expected}")
     assert answers[3]["text"] == "no setting is weaker than what was accepted"
     assert answers[4]["text"] == "no call is waiting"
     assert engines_of.warned(settings) == []
-    assert engines_of.lines == [("settings.weakened", told), ("settings.accepted", told)]
+    assert engines_of.lines == [("settings.weakened", expected), ("settings.accepted", expected)]
     (accepted,) = [each for each in AuditLog(engines_of.state).events() if each["event"] == "accepted"]
     assert (accepted["by"], accepted["where"], accepted["gateway"]) == ("ann", "chat", "gw")
 
@@ -92,8 +92,8 @@ def test_an_agent_accepts_nothing(engines_of: Engines) -> None:
     engines_of.run({})
     settings = {"mode": "soft", "approval": {"agentTool": True}}
     word = {"id": 1, "type": "decide", "action": "accept", "where": "tool", "by": "agent"}
-    (told,) = [each for each in engines_of.run(settings, word) if each["type"] == "told"]
-    assert told["ok"] is False
+    (reply,) = [each for each in engines_of.run(settings, word) if each["type"] == "told"]
+    assert reply["ok"] is False
     assert len(engines_of.warned(settings)) == 1
 
 
@@ -108,10 +108,10 @@ def test_an_agent_accepts_nothing(engines_of: Engines) -> None:
 def test_an_end_that_the_gateway_outlives(engines_of: Engines, config: str, why: str) -> None:
     engines_of.run({})
     engines_of.write(config)
-    told = f"the gateway no longer loads toolguard ({why}): nothing is guarded"
-    assert engines_of.warned({}) == [("warn", f"the guard ended: {told}. {ACCEPT}")]
+    expected = f"the gateway no longer loads toolguard ({why}): nothing is guarded"
+    assert engines_of.warned({}) == [("warn", f"the guard ended: {expected}. {ACCEPT}")]
     ended = ("guard.unloaded", f"the gateway stopped the guard: {why}")
-    assert sorted(engines_of.lines) == sorted([("settings.weakened", told), ended])
+    assert sorted(engines_of.lines) == sorted([("settings.weakened", expected), ended])
     engines_of.write("{}")
     assert engines_of.warned({}) == []
     assert engines_of.lines[-1] == ("settings.restored", "as strict as before: plugins.entries.toolguard.enabled")
@@ -180,9 +180,9 @@ def test_a_weaker_setting_is_in_the_audit_log_before_it_is_in_the_record(engines
         talk.assert_alive()
         assert AcceptedSettings(engines_of.state).pending() == []
         talk.kill()
-    told = "mode changed from enforce to soft"
-    assert engines_of.warned({"mode": "soft"}) == [("warn", f"the guard is WEAKER than before: {told}. {ACCEPT}")]
-    assert ("settings.weakened", told) in engines_of.lines
+    expected = "mode changed from enforce to soft"
+    assert engines_of.warned({"mode": "soft"}) == [("warn", f"the guard is WEAKER than before: {expected}. {ACCEPT}")]
+    assert ("settings.weakened", expected) in engines_of.lines
 
 
 def test_where_the_audit_log_cannot_be_written_the_change_is_said_at_each_start(engines_of: Engines) -> None:

@@ -226,7 +226,7 @@ def test_a_fault_in_the_settings_leaves_the_metrics_file_protected(fault: dict[s
         assert (answer.decision, answer.code) == ("block", "rule.self-protection"), command
 
 
-def told(answering: Session, event: str) -> list[str]:
+def logged(answering: Session, event: str) -> list[str]:
     return [line.code for line in answering.outbox.take_events() if line.event == event]
 
 
@@ -234,7 +234,7 @@ def test_the_end_of_a_malformed_loop_is_in_the_audit_log_once() -> None:
     answering = session()
     for question in range(1, 7):
         answering.answer(failed(question, request=question))
-    assert told(answering, "stop") == ["loop.identical"]
+    assert logged(answering, "stop") == ["loop.identical"]
 
 
 READ = {"path": "a"}
@@ -274,7 +274,7 @@ def test_the_end_of_a_loop_is_in_the_audit_log_once(loop: Callable[[Session], It
     ends, lines = 0, []
     for answer in loop(talk):
         ends += bool(getattr(answer, "stop", ""))
-        lines += told(talk, "stop")
+        lines += logged(talk, "stop")
         assert len(lines) == min(ends, 1)
     assert ends
     assert [line.startswith("loop.") for line in lines] == [True]
@@ -288,7 +288,7 @@ def test_what_an_engine_before_this_one_ended_is_not_told_again() -> None:
     runs = {name: run for name, run in first.take_touched().items() if run}
     second.remember(runs)
     assert [bool(getattr(answer, "stop", "")) for answer in by_failures(second)] == [True] * 8
-    assert told(second, "stop") == []
+    assert logged(second, "stop") == []
 
 
 @pytest.mark.parametrize("broken", ["allowed", "malformed", "note", "run_ended"])
@@ -327,7 +327,7 @@ def test_a_run_that_only_would_have_ended_says_so_once() -> None:
         )
         assert isinstance(answer, protocol.VerdictAnswer)
         assert answer.decision == "allow"
-    assert told(answering, "would-refuse") == ["shadow.loop.identical"]
+    assert logged(answering, "would-refuse") == ["shadow.loop.identical"]
 
 
 # ---- for the metrics
@@ -347,8 +347,8 @@ def judged(tool: str = "read", params: Any = None, question: int = 5) -> protoco
 
 def test_without_metrics_nothing_is_kept_for_them() -> None:
     talk = session()
-    for told in (judged(), failed(), ENDED, ANSWERED):
-        talk.answer(told)
+    for logged in (judged(), failed(), ENDED, ANSWERED):
+        talk.answer(logged)
     assert (talk.outbox.take_calls(), talk.outbox.take_verdicts()) == ([], [])
 
 

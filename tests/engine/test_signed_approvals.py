@@ -403,7 +403,7 @@ def test_two_persons_are_needed_where_two_are_asked_for(desk: SignedDesk) -> Non
     body = desk.body(entry, need=2)
     of = {key: SignedBody(body.decode(), sign(body, key)) for key in (desk.ann, bob)}
     approved = msgspec.structs.replace(entry, status="approved", signatures=(of[desk.ann], of[desk.ann]))
-    assert desk.signers.missing(approved, desk.now, need=2) == "not enough persons have signed it"
+    assert desk.signers.missing(approved, desk.now, need=2) == "not enough people have signed it"
     both = msgspec.structs.replace(approved, signatures=(of[desk.ann], of[bob]))
     assert desk.signers.missing(both, desk.now, need=2) == ""
     assert desk.signers.missing(both, desk.now) != ""

@@ -1,4 +1,4 @@
-"""Which settings guard less: the table of all settings, and the laws."""
+"""Which settings guard less: the table of all settings."""
 
 from __future__ import annotations
 

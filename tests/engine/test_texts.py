@@ -19,7 +19,7 @@ HINTS = tool_hints.load()
 LONGEST = 10_000
 
 
-def told(tool: str, params: Any, text: str, *, searched: bool = False) -> str:
+def corrected(tool: str, params: Any, text: str, *, searched: bool = False) -> str:
     failure = classify(
         "tool_call" if searched else tool, {"id": tool, "args": params} if searched else params, text, judged=searched
     )
@@ -40,7 +40,7 @@ def searched_error(error: str) -> str:
 
 
 def test_the_example_of_the_seed() -> None:
-    assert told("read", {}, validation("read", "path: must have required properties path")) == (
+    assert corrected("read", {}, validation("read", "path: must have required properties path")) == (
         "[TOOL ERROR] read() requires 'path'. Correct usage: read({ path: \"path/to/file\" }). "
         "You sent: read({}). Fix your call and retry."
     )
@@ -157,7 +157,7 @@ CORRECTIVE = [
     ("tool", "params", "text", "expected"), [row[1:] for row in CORRECTIVE], ids=[row[0] for row in CORRECTIVE]
 )
 def test_corrective(tool: str, params: Any, text: str, expected: str) -> None:
-    assert told(tool, params, text) == expected
+    assert corrected(tool, params, text) == expected
 
 
 SEARCHED: list[tuple[str, str, Any, str, str]] = [
@@ -209,7 +209,7 @@ SEARCHED: list[tuple[str, str, Any, str, str]] = [
     ("tool", "params", "error", "expected"), [row[1:] for row in SEARCHED], ids=[row[0] for row in SEARCHED]
 )
 def test_corrective_in_the_spelling_of_tool_search(tool: str, params: Any, error: str, expected: str) -> None:
-    assert told(tool, params, searched_error(error), searched=True) == expected
+    assert corrected(tool, params, searched_error(error), searched=True) == expected
 
 
 def test_loop_detected() -> None:

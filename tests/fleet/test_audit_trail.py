@@ -37,16 +37,16 @@ def test_a_whole_chain(
 
 
 CHANGES = {
-    "a changed line": ("UPDATE fleet.audit SET line = line || ' ' WHERE seq = 4", "line 4 does not fit its hash"),
+    "a changed line": ("UPDATE fleet.audit SET line = line || ' ' WHERE seq = 4", "line 4 does not match its hash"),
     "another line": (
         "UPDATE fleet.audit AS a SET line = b.line FROM fleet.audit AS b WHERE a.seq = 4 AND b.seq = 5",
-        "line 4 does not fit its hash",
+        "line 4 does not match its hash",
     ),
     "a removed line": ("DELETE FROM fleet.audit WHERE seq = 4", "line 5 does not follow the line before it"),
     "a removed end": ("DELETE FROM fleet.audit WHERE seq > 7", "the lines end at 7, the chain at 9"),
     "another name": (
         "UPDATE fleet.audit_head SET chain = repeat('b', 64)",
-        "line 1 is not the one that the chain is named by",
+        "line 1 is not the one that identifies the chain",
     ),
     "another head": ("UPDATE fleet.audit_head SET hash = repeat('a', 64)", "the lines end at 9, the chain at 9"),
 }

@@ -38,7 +38,7 @@ def test_lines_are_shown_and_verified(database: FleetDatabase, tmp_path: Path) -
     assert "\x1b[2J" not in shown
     (line,) = data(tmp_path, database, "show", "--nonce", "n7", "--since", "2d")["lines"]
     assert (line["seq"], line["line"]["event"], line["gateway"]) == (4, "block", gateway.id)
-    assert "no line of your teams" in run(tmp_path, database, "show", "--event", "deny")
+    assert "no audit line of your teams" in run(tmp_path, database, "show", "--event", "deny")
     assert f"{gateway.id} " in run(tmp_path, database, "verify", "--gateway", gateway.id)
     (chain,) = data(tmp_path, database, "verify")["chains"]
     assert (chain["lines"], chain["intact"], chain["error"]) == (4, True, "")
@@ -49,7 +49,7 @@ def test_a_changed_database_is_an_error(database: FleetDatabase, tmp_path: Path)
     ship_audit(database, database.gateway(), tmp_path)
     database.owner().execute("UPDATE fleet.audit SET line = replace(line::text, '1', '2')::bytea WHERE seq = 2")
     (chain,) = data(tmp_path, database, "verify", code=1)["chains"]
-    assert (chain["error"], chain["intact"]) == ("line 2 does not fit its hash", False)
+    assert (chain["error"], chain["intact"]) == ("line 2 does not match its hash", False)
     assert "1 line before that are unchanged" in run(tmp_path, database, "verify", code=1)
 
 

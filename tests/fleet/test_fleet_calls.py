@@ -137,7 +137,7 @@ def test_an_entry_that_was_changed_is_not_ours(desk: FleetDesk, database: FleetD
     change = "UPDATE fleet.held SET entry = convert_to(replace(convert_from(entry, 'UTF8'), 'rm -rf', 'ls'), 'UTF8')"
     database.owner().execute(f"{change} WHERE nonce = %s", (held.nonce,))
     assert desk.calls.entries() == []
-    with pytest.raises(StoreError, match="not of this call"):
+    with pytest.raises(StoreError, match="the entry of a different call"):
         desk.present()
     assert "forged" in desk.events()
 

@@ -145,7 +145,7 @@ def test_errors_are_one_line(database: FleetDatabase, state: Path, monkeypatch: 
     assert "toolguard fleet init" in error(state, "gateways", "--dsn", database.empty())
     assert "sslmode=verify-full" in error(state, "gateways", "--dsn", "host=db.example sslmode=prefer")
     assert "not a connection string" in error(state, "gateways", "--dsn", "what is this")
-    assert "which database" in error(state, "gateways")
+    assert "database is not given" in error(state, "gateways")
     assert "no such gateway" in error(state, "admit", "gw-0123456789abcdef", "--dsn", owner)
     assert "there is no login" in error(state, "approvers", "add", "x", "--team", "ops", "--dsn", owner)
     assert "a team is" in error(state, "approvers", "add", OWNER, "--team", "Ops!", "--dsn", owner)
@@ -167,7 +167,7 @@ def test_another_version_of_the_schema(database: FleetDatabase, state: Path, num
         owner.execute("DELETE FROM fleet.migration WHERE number > 1")
     else:
         owner.execute("INSERT INTO fleet.migration VALUES (9999, '9999_next', 'x', 9999)")
-    expected = "toolguard fleet migrate" if number == 1 else "upgrade it here"
+    expected = "toolguard fleet migrate" if number == 1 else "upgrade toolguard here"
     assert expected in error(state, "gateways", "--dsn", database.dsn(OWNER))
 
 

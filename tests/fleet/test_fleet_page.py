@@ -89,7 +89,9 @@ def test_a_call_with_everything_about_it(scene: FleetScene, page: FleetPage) -> 
         ["files.delete-recursive: deletes a folder with all that is in it"],
     )
     assert [(each["approver"], each["verdict"]) for each in call["decisions"]] == [("bert", "approved")]
-    assert (call["mayApprove"], call["may"]) == (["bert", "root"], False), "who asked for a call cannot approve it"
+    assert (call["mayApprove"], call["may"]) == (["bert", "root"], False), (
+        "the person who requested a call cannot approve it"
+    )
     assert call["command"] == f"toolguard fleet approve {nonce} --gateway {scene.gateways['ops'].id}"
     assert "signature" not in str(found)
 

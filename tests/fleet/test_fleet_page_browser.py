@@ -77,7 +77,7 @@ def test_a_wrong_token_and_logging_out(scene: FleetScene, visit: Callable[..., V
 
 def test_a_call_appears_is_signed_elsewhere_and_denied(scene: FleetScene, visit: Callable[..., Visitor]) -> None:
     page = visit("anna").page
-    expect(page.get_by_text("Nothing waits")).to_be_visible()
+    expect(page.get_by_text("No held calls")).to_be_visible()
     nonce = scene.hold("ops", "exec", "rm -r /srv/releases", details=DELETES, need=2)
     card = page.locator(f'[data-nonce="{nonce}"].card')
     expect(card).to_contain_text("rm -r /srv/releases")
@@ -104,7 +104,7 @@ def test_two_teams_and_the_kill_switch(scene: FleetScene, visit: Callable[..., V
     anna, carla, root = visit("anna").page, visit("carla").page, visit("root").page
     expect(carla.get_by_text("mail to everybody")).to_be_visible()
     expect(carla.get_by_role("button", name="Deny")).to_have_count(0)
-    expect(anna.get_by_text("Nothing waits")).to_be_visible()
+    expect(anna.get_by_text("No held calls")).to_be_visible()
     anna.get_by_role("tab", name="Teams").click()
     expect(anna.locator("[data-team]")).to_have_count(2)
     anna.locator('[data-team="ops"]').get_by_role("button", name="Stop everything").click()

@@ -100,9 +100,9 @@ def test_the_command_that_the_page_shows_is_one(database: FleetDatabase, state: 
     ("words", "problem"),
     [
         (("--listen", "0.0.0.0:8090"), "reachable from other machines"),
-        (("--listen", "8090"), "is no ADDRESS:PORT"),
-        (("--listen", "127.0.0.1:99999"), "is no ADDRESS:PORT"),
-        (("--hosts", "https://a b"), "is no public address"),
+        (("--listen", "8090"), "is not ADDRESS:PORT"),
+        (("--listen", "127.0.0.1:99999"), "is not ADDRESS:PORT"),
+        (("--hosts", "https://a b"), "is not a public address"),
         (("--socket", "/tmp/fleet.sock"), "other users can write to the folder"),
     ],
 )

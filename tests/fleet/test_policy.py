@@ -233,7 +233,7 @@ def test_who_asked_for_a_call_does_not_count(
     both = [("anna", body, sign(body, anna.key)), ("bert", body, sign(body, bert.key))]
     write_decisions(owner, row, both)
     found = present(desk, requester="Anna@Example.com")
-    assert (found.outcome, "1 of 2 persons" in found.refusal) == ("expired", True)
+    assert (found.outcome, "1 of 2 people" in found.refusal) == ("expired", True)
 
 
 def test_a_lower_need_in_the_database_lets_nothing_run(
@@ -251,7 +251,7 @@ def test_a_lower_need_in_the_database_lets_nothing_run(
     held = present(desk).entry
     owner.execute("UPDATE fleet.held SET need = 1 WHERE nonce = %s", (held.nonce,))
     anna.approve(held.nonce, need=2)
-    assert "1 of 2 persons" in present(desk).refusal
+    assert "1 of 2 people" in present(desk).refusal
 
 
 def test_a_policy_of_other_teams_adds_up(

@@ -95,7 +95,7 @@ def test_what_cannot_be_pushed_names_the_fix(stage: Stage) -> None:
     stage.room.allow("anna@example.com", anna)
     stage.write(2)
     refused = str(stage.run("policy", "push", file, "--key", str(anna), code=1))
-    assert "gateways would refuse the signature" in refused
+    assert "gateways would reject the signature" in refused
     assert "toolguard-policy" in refused
     assert stage.run("policy", "show")["data"]["policy"]["version"] == 1
     assert "does not exist" in str(stage.run("policy", "check", str(stage.file.with_name("none")), code=1))
@@ -106,7 +106,7 @@ def test_a_policy_that_somebody_else_wrote_into_the_database_is_shown_as_that(st
     stage.database.owner().execute("INSERT INTO fleet.policy VALUES ('ops', 1, %s, 'x', 'x')", (text,))
     found = stage.run("policy", "show")
     assert found["data"]["policy"]["signer"] == ""
-    assert "gateways would refuse" in str(found["messages"])
+    assert "gateways would reject" in str(found["messages"])
 
 
 def test_the_kill_switch_of_a_team(stage: Stage, desk: FleetDesk) -> None:

@@ -43,7 +43,7 @@ def test_a_newer_database_names_what_to_do(owner: Connection) -> None:
         schema.migrate(owner)
     assert schema.check_version(owner).version == 9999
     owner.execute("UPDATE fleet.migration SET oldest_client = 9999 WHERE number = 9999")
-    with pytest.raises(SchemaError, match=r"has version 9999.*upgrade it here"):
+    with pytest.raises(SchemaError, match=r"has version 9999.*upgrade toolguard here"):
         schema.check_version(owner)
 
 

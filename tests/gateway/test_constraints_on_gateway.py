@@ -97,7 +97,7 @@ def test_a_broken_file_leaves_the_last_good_ones(stage) -> None:
         constrain(stage, broken)
         assert len(refused(stage.play(once(command("echo hi"))))) == 1
     log = stage.gateway.log_text()
-    assert "your rules in policy.toml contain errors; of the invalid ones the last valid versions stay in force" in log
+    assert "your rules in policy.toml contain errors; for the invalid ones, the last valid versions stay in force" in log
     assert "did you mean mandatory?" in log
     constrain(stage, good.replace("exec", "write"))
     assert refused(stage.play(once(command("echo hi")))) == []
@@ -122,8 +122,8 @@ def test_for_whom_and_from_where(stage, wait) -> None:
     )
     calls = [writing(f"whom-{letter}.txt") for letter in "abcde"]
 
-    def laws(told: list[str]) -> list[str]:
-        return [text.partition("|")[2].partition("\n")[0] for text in told if text.startswith(BLOCK)]
+    def laws(answers: list[str]) -> list[str]:
+        return [text.partition("|")[2].partition("\n")[0] for text in answers if text.startswith(BLOCK)]
 
     owners = ["is-owner", "is-webchat", "is-somebody"]
     assert laws(in_chat(stage, once(*calls), "agent:main:owner")) == owners

@@ -41,7 +41,7 @@ def files(stage: Stage, *names: str) -> None:
 
 
 def goes_on(stage: Stage, session: str) -> None:
-    """The session takes another message, and the guard starts anew in it."""
+    """The session takes another message, and the guard starts from scratch in it."""
     files(stage, "later.txt")
     after = stage.play(once(read("later.txt"), read("later.txt"), closing="Read it."), session, "once more")
     assert after.turn.answer == "Read it."

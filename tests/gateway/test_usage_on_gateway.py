@@ -75,7 +75,7 @@ def row_of(usage: TokenUsage, session: str, channel: str = "") -> dict[str, Any]
     }
 
 
-def told(row: dict[str, Any]) -> dict[str, Any]:
+def recorded(row: dict[str, Any]) -> dict[str, Any]:
     """A row without what no test can foresee."""
     return {name: value for name, value in row.items() if name not in ("id", "at", "gateway", "source", "duration_ms")}
 
@@ -93,7 +93,7 @@ def test_rows_are_what_the_model_server_sent(measured: Measured) -> None:
     played = conversation(measured)
     assert len(played.requests) == len(USED) + 1
     rows = measured.calls(played.session, len(USED) + 1)
-    assert [told(row) for row in rows] == [row_of(used, played.session) for used in (*USED, CLOSING)]
+    assert [recorded(row) for row in rows] == [row_of(used, played.session) for used in (*USED, CLOSING)]
     assert all(row["duration_ms"] > 0 and row["gateway"] and row["source"] == 1 for row in rows)
     assert [row["at"] for row in rows] == sorted(row["at"] for row in rows)
 
@@ -112,7 +112,7 @@ def test_the_channel_on_which_somebody_wrote(measured: Measured) -> None:
     with Operator(measured.stage.home) as operator:
         operator.chat(session, "Hi (by chat)")
     (row,) = measured.calls(session, 1)
-    assert told(row) == row_of(CLOSING, session, "webchat")
+    assert recorded(row) == row_of(CLOSING, session, "webchat")
 
 
 @pytest.mark.thorough
@@ -120,7 +120,7 @@ def test_a_model_server_that_refuses(measured: Measured) -> None:
     played = measured.stage.play(lambda _: Reply("no such thing", error="invalid_request_error"))
     rows = measured.calls(played.session, len(played.requests))
     nothing = row_of(TokenUsage(0, 0), played.session)
-    assert [told(row) for row in rows] == [{**nothing, "outcome": "error"}] * len(played.requests)
+    assert [recorded(row) for row in rows] == [{**nothing, "outcome": "error"}] * len(played.requests)
 
 
 @pytest.mark.skipif(not NEW_HOST, reason="older hosts ask for no closing answer")
@@ -131,7 +131,7 @@ def test_the_closing_answer_of_a_run_that_was_ended(measured: Measured) -> None:
     played = measured.stage.play(lambda r: loop if r.tools else Reply("Stopped.", usage=CLOSING))
     rows = measured.calls(played.session, len(played.requests))
     closing = row_of(TokenUsage(0, CLOSING.completion), played.session) | {"cost_usd": None}
-    assert [told(row) for row in rows] == [row_of(used, played.session)] * (len(rows) - 1) + [closing]
+    assert [recorded(row) for row in rows] == [row_of(used, played.session)] * (len(rows) - 1) + [closing]
 
 
 @pytest.mark.thorough

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { ALLOWED_UNJUDGED, COMMAND, COMMAND_LINE, LOCAL, OPENS_FILE } from "../../plugin/gateway/catalogue.mjs";
-import { outsideText } from "../../plugin/gateway/heard.mjs";
+import { outsideText } from "../../plugin/gateway/incoming.mjs";
 import { outcomeOf } from "../../plugin/gateway/outcome.mjs";
 
 const CONTENT = [{ type: "text", text: "x" }];

@@ -133,15 +133,15 @@ describe("the answer", () => {
   ];
   for (const [what, answer, text, isError] of answers)
     test(what, async () => {
-      const told = await chatCommand(engineFor(answer).engine).handler(owner("approve 0a1b2c3d"));
-      assert.match(told.text, text);
-      assert.equal(told.isError, isError);
+      const reply = await chatCommand(engineFor(answer).engine).handler(owner("approve 0a1b2c3d"));
+      assert.match(reply.text, text);
+      assert.equal(reply.isError, isError);
     });
 
   test("no engine at all", async () => {
-    const told = await chatCommand(() => undefined).handler(owner("pending"));
-    assert.match(told.text, AWAY);
-    assert.equal(told.isError, true);
+    const reply = await chatCommand(() => undefined).handler(owner("pending"));
+    assert.match(reply.text, AWAY);
+    assert.equal(reply.isError, true);
   });
 });
 

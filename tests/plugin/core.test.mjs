@@ -185,10 +185,10 @@ describe("what a core says", () => {
     process.kill(log.pids[0] ?? 0, "SIGKILL");
     await until(() => log.pids[1], "a second engine");
     assert.equal((await engine.ask({ type: "ping" }, LIMIT_MS))?.type, "pong");
-    const told = readFileSync(heard, "utf8").trim().split("\n").map((line) => JSON.parse(line));
-    const notes = told.filter(({ type }) => type === "seams").map(({ seams }) => seams.hooks);
+    const sent = readFileSync(heard, "utf8").trim().split("\n").map((line) => JSON.parse(line));
+    const notes = sent.filter(({ type }) => type === "seams").map(({ seams }) => seams.hooks);
     assert.deepEqual(notes, ["works", "works"]);
-    assert.equal(told.filter(({ type }) => type === "hello").length, 2);
+    assert.equal(sent.filter(({ type }) => type === "hello").length, 2);
   });
 
   test("which seam fails, as a warning; which works, for those who debug", (t) => {
@@ -199,7 +199,7 @@ describe("what a core says", () => {
     trace.requested("r1");
     assert.deepEqual(log.lines, [
       { level: "debug", text: "[toolguard] seam hooks works" },
-      { level: "warn", text: "[toolguard] seam inPlaceText does not work on this OpenClaw; using the next one" },
+      { level: "warn", text: "[toolguard] integration point inPlaceText does not work with this OpenClaw; using the next one" },
     ]);
   });
 });

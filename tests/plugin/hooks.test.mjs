@@ -697,14 +697,14 @@ describe("the gateway's own prompt", () => {
     });
 
   /** @type {[string, string, string][]} the call that was asked about, the one whose result is written, decision */
-  const told = [
+  const cases = [
     ["c1", "c1", "cancelled"],
     ["tool_search_code:c1:exec:1", "c1", "cancelled"],
     ["tool_search_code:call_a_fc_b:exec:1", "call_a|fc_b", "cancelled"],
     ["c1", "c1", "deny"],
     ["tool_search_code:c1:exec:1", "c1", "deny"],
   ];
-  for (const [asked, written, decision] of told)
+  for (const [asked, written, decision] of cases)
     test(`${decision} of ${asked}: what the model is told in the result of ${written}`, async () => {
       const { engine, hooks, runs, decide } = await prompted(asked);
       runs.call(CTX.sessionKey, written, { tool: "exec", run: "r1" });
@@ -874,9 +874,9 @@ describe("what came of a call", () => {
   test("is both ends of a long text, and its size", async () => {
     const stage = gateway({ judge: { decision: "allow", outcome: "tell" } });
     await ran(stage.hooks, "c1", { result: result(`${"a".repeat(9_000)}${"b".repeat(9_000)}`) });
-    const [told] = came(stage);
-    assert.equal(told?.text, `${"a".repeat(4_096)}\n${"b".repeat(4_096)}`);
-    assert.equal(told?.size, 18_000);
+    const [sentNote] = came(stage);
+    assert.equal(sentNote?.text, `${"a".repeat(4_096)}\n${"b".repeat(4_096)}`);
+    assert.equal(sentNote?.size, 18_000);
   });
 
   test("of a tool that calls its own result blocked is told", async () => {
@@ -984,7 +984,7 @@ describe("what came of a call", () => {
     const note = "[System note: Tool-loop warning after 10 repeated calls. Change your approach or stop if you are not making progress.]";
     const blocks = (/** @type {string[]} */ ...texts) => ({ content: texts.map((text) => ({ type: "text", text })) });
     const long = "a".repeat(9_000);
-    for (const [given, told, size] of /** @type {[string[], string, number][]} */ ([
+    for (const [given, sent, size] of /** @type {[string[], string, number][]} */ ([
       [["queued", note], "queued", 6],
       [["queued", note, note], "queued", 6],
       [[note], "", 0],
@@ -994,7 +994,7 @@ describe("what came of a call", () => {
     ])) {
       await ran(stage.hooks, "c1", { result: blocks(...given) });
       const message = came(stage).at(-1);
-      assert.deepEqual([message?.text, message?.size], [told, size]);
+      assert.deepEqual([message?.text, message?.size], [sent, size]);
     }
   });
 
@@ -1006,8 +1006,8 @@ describe("what came of a call", () => {
     test("is asked about, although the call was never judged, and the next message is looked at", () => {
       const stage = gateway({ came: {}, message: { stop: STOP } });
       stage.hooks.afterToolCall({ ...call("c1"), ...veto({ intervention: { toolCallId: "c1" } }) }, RUN);
-      const [told] = came(stage);
-      assert.deepEqual([told?.vetoed, told?.tool, told?.run, told?.call], [true, "exec", "r1", "c1"]);
+      const [sentNote] = came(stage);
+      assert.deepEqual([sentNote?.vetoed, sentNote?.tool, sentNote?.run, sentNote?.call], [true, "exec", "r1", "c1"]);
       assert.equal(stage.engine.noted.filter(({ type }) => type === "came").length, 0);
       const message = assistant("c2");
       stage.hooks.messageWritten({ message }, CTX);
@@ -1061,23 +1061,23 @@ describe("a compaction", () => {
     const { engine, hooks } = gateway();
     const ended = (/** @type {any} */ data, runId = "r1") =>
       hooks.agentEvent({ stream: "compaction", runId, ...CTX, data: { phase: "end", ...data } });
-    const told = () => engine.noted.splice(0).length;
+    const countNoted = () => engine.noted.splice(0).length;
     ended({ completed: true, willRetry: true });
-    assert.equal(told(), 1);
+    assert.equal(countNoted(), 1);
     ended({ completed: true, willRetry: false });
     hooks.compacted(CTX);
-    assert.equal(told(), 0, "along the way");
+    assert.equal(countNoted(), 0, "along the way");
     hooks.compacted(CTX);
-    assert.equal(told(), 1, "another one, of which no event was seen");
+    assert.equal(countNoted(), 1, "another one, of which no event was seen");
     ended({ completed: true, willRetry: false });
     hooks.modelCallStarted({ runId: "r1" }, CTX);
     hooks.compacted(CTX);
-    assert.equal(told(), 1, "later");
+    assert.equal(countNoted(), 1, "later");
     ended({ completed: false, willRetry: true });
     ended({ completed: true });
     ended({ completed: true, willRetry: true }, "r9");
     hooks.agentEvent({ stream: "compaction", runId: "r1", ...CTX, data: { phase: "start" } });
-    assert.equal(told(), 0);
+    assert.equal(countNoted(), 0);
   });
 
   test("asks the model for a summary under an id of its own, which is not another run of the session", async () => {

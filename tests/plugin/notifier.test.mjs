@@ -56,7 +56,7 @@ describe("messages on the gateway's channels", () => {
   const refuses = async () => Promise.reject(new Error("chat not found"));
   for (const [name, api, error] of /** @type {[string, any, string][]} */ ([
     ["not started yet", null, "the gateway has not started its channels yet"],
-    ["an older host", { runtime: {} }, "this OpenClaw lets no plugin send on its channels"],
+    ["an older host", { runtime: {} }, "this OpenClaw does not let plugins send on its channels"],
     ["no such channel", host(undefined), "the gateway has no channel telegram"],
     ["refused", host({ sendText: refuses }), "chat not found"],
   ])) {

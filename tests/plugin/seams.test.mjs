@@ -7,9 +7,9 @@ import { addNoteBlock, bound, endRunInPlace, replaceResultText, resultText, Seam
 
 function traced() {
   /** @type {string[]} */
-  const told = [];
-  const seams = new Seams((name, evidence) => told.push(`${name} ${evidence}`));
-  return { seams, told, trace: new Trace(seams) };
+  const reported = [];
+  const seams = new Seams((name, evidence) => reported.push(`${name} ${evidence}`));
+  return { seams, reported, trace: new Trace(seams) };
 }
 
 /** What a request passes in one go. @param {Trace} trace @param {...string} texts */
@@ -30,12 +30,12 @@ describe("evidence", () => {
   ];
   for (const [what, seen, expected, news] of transitions)
     test(what, () => {
-      const { seams, told } = traced();
+      const { seams, reported } = traced();
       for (const evidence of seen) seams.seen("hooks", evidence);
       assert.deepEqual(seams.evidence, {
         hooks: expected, inPlaceText: "unknown", textTransform: "unknown", gracefulStop: "unknown",
       });
-      assert.deepEqual(told, news);
+      assert.deepEqual(reported, news);
     });
 });
 

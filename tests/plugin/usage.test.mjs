@@ -105,10 +105,10 @@ describe("a message of the model", () => {
       { ...NOTHING, cacheWrite: 2, totalTokens: Number.MAX_SAFE_INTEGER }],
     ["a text", "many", NOTHING],
   ];
-  for (const [what, told, expected] of usages)
+  for (const [what, reported, expected] of usages)
     test(`of usage only numbers: ${what}`, () => {
       const { notes, usage } = stage();
-      usage.messageWritten({ ...MESSAGE, usage: told }, CTX);
+      usage.messageWritten({ ...MESSAGE, usage: reported }, CTX);
       assert.deepEqual(notes[0].usage, expected);
     });
 
@@ -185,13 +185,13 @@ describe("the closing answer of a run", () => {
   const END = { stream: "lifecycle", runId: "r1", data: { phase: "end" } };
   const ENDS = [END, { ...END, data: { phase: "error" } }];
 
-  /** @param {string[]} cut @param {any} told @param {any} end */
-  function closing(cut, told, end) {
+  /** @param {string[]} cut @param {any} reported @param {any} end */
+  function closing(cut, reported, end) {
     const run = { id: "r1", session: SESSION, agent: "main", provider: "openai", model: "gpt-x", cut: new Set(cut) };
     const { notes, usage } = stage({ [SESSION]: run });
     usage.messageWritten(MESSAGE, CTX);
     usage.messageWritten(MESSAGE, CTX);
-    usage.agentEvent({ stream: "usage", runId: "r1", data: { outputTokens: told } });
+    usage.agentEvent({ stream: "usage", runId: "r1", data: { outputTokens: reported } });
     usage.agentEvent(end);
     return notes.slice(2);
   }
@@ -210,7 +210,7 @@ describe("the closing answer of a run", () => {
     ["an odd number", ["call"], "many", END], ["the run goes on", ["call"], 25, { ...END, data: { phase: "finishing" } }],
     ["nobody knows the run", ["call"], 25, { ...END, runId: "r2" }],
   ];
-  for (const [what, cut, told, end] of none) test(`is none where ${what}`, () => assert.deepEqual(closing(cut, told, end), []));
+  for (const [what, cut, reported, end] of none) test(`is none where ${what}`, () => assert.deepEqual(closing(cut, reported, end), []));
 
   test("an event that cannot be read disturbs nothing", () => {
     const { notes, usage } = stage();

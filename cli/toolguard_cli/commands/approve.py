@@ -54,12 +54,11 @@ def run(  # noqa: PLR0913 - the options of a command line
 ) -> Result:
     """Let a held call run once.
 
-    Shows the call and asks; without a nonce also with --yes, for the only call that waits or one that you choose. The agent
-    may then repeat exactly this call within the approval window (30 s by default; see approvalWindowMs).
-    With approval.signers the approval is signed with your SSH key: one that your agent holds, or one in ~/.ssh, if it is
-    allowed; --key or TOOLGUARD_SIGNING_KEY names another.
-    With --for, exactly this call also runs for that long without asking, unless the same command could have a different
-    effect later.
+    Shows the call and asks for confirmation. Without a nonce, it takes the only waiting call or lets you choose one, and
+    asks even with --yes. The agent may then repeat exactly this call within the approval window (30 s by default; see
+    approvalWindowMs). If approval.signers is set, the approval is signed with an allowed SSH key from your SSH agent or
+    ~/.ssh; --key or TOOLGUARD_SIGNING_KEY selects another key. --for also allows exactly this call for that time without
+    asking, unless the same command could have a different effect later.
     """
     caller = require_human.caller(places, "approve")
     with gateway_stores.user_errors(), held_calls.looked_up(places):
@@ -71,7 +70,9 @@ def run(  # noqa: PLR0913 - the options of a command line
         shown = held_calls.find(ledger.entries(), nonce, time.time(), "pending")  # from here on, the whole nonce counts
         if config.fleet.enabled and len(shown.nonce) > LOCAL_NONCE:
             if lasts:
-                raise UserError("in a fleet a call is approved once", f"toolguard approve {shown.nonce} without --for")
+                raise UserError(
+                    "in a fleet a call can only be approved once", f"toolguard approve {shown.nonce} without --for"
+                )
             answers = _fleet_answers(yes=yes, unseen=unseen, key=key, reason=reason, as_json=as_json)
             return _in_fleet(places, shown.nonce, answers)
         if not (shown.whole or unseen):

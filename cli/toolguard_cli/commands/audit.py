@@ -70,9 +70,9 @@ def audit_show(
     soft), note, stop (the run was ended), budget, drift and external (reported by another program). Events about users and
     the guard: checkpoint, kill-switch, grant, grant-used, revoke, security, error, forged, recovered, head-lost and
     segment-removed. Events about the guard's settings and installation: weakened, restored, accepted and ended.
-    notification-lost: a notification could not be delivered. policy: the fleet's policy was taken over or refused.
+    notification-lost: a notification could not be delivered. policy: the fleet's policy was adopted or rejected.
 
-    Lines that repeat the one before them are shown as one line with their number; --json has them all.
+    Consecutive identical lines are shown as one line with their count; --json shows them all.
     """
     return show(places, Filter(event, nonce, since), last)
 

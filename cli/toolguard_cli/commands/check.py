@@ -34,7 +34,7 @@ from toolguard_engine.stores import open as stores
 from toolguard_engine.wording import printable
 
 CODES = """Exit codes: 0 it may run, 4 it would be held, 5 it would be blocked; 1 an error to fix, 2 wrong usage, 3 a bug.
-With --stdin 0, whatever the verdicts.
+With --stdin always 0.
 
 """
 

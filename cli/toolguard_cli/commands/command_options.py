@@ -14,6 +14,7 @@ from typing import Annotated, Any, TypeVar, get_args
 import typer
 
 from toolguard_cli.system import paths
+from toolguard_cli.terminal.plain_help import PlainCommand
 from toolguard_cli.terminal.result import Result, show
 from toolguard_cli.terminal.shell_completion import offering
 
@@ -145,7 +146,7 @@ def command(app: typer.Typer, *shown: str, name: str | None = None, notes: str =
             _name_value(each)
         call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         call.__annotations__ = {each.name: each.annotation for each in parameters}
-        app.command(name, epilog=notes + examples(*shown), **options)(call)
+        app.command(name, **{"cls": PlainCommand, **options}, epilog=notes + examples(*shown))(call)
         return run
 
     return register

@@ -21,7 +21,7 @@ def run(places: Places, *, yes: Yes = False, reason: Reason = "", dry_run: DryRu
     """Accept settings that became weaker.
 
     If the gateway runs with settings that guard less than before, status, doctor and the dashboard report it until a user
-    accepts them or restores the settings. Shows all of them and asks.
+    accepts or restores them. Shows all of them and asks.
     """
     require_human.refuse(places, accepted_view.COMMAND, loosens=not dry_run)
     with gateway_stores.user_errors():

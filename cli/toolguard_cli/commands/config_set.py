@@ -60,9 +60,9 @@ def config_set(
     """Change one value, or several.
 
     PATH is for example mode, agents.main.mode or plugins.entries["a b"]. Several changes are made together or not at all.
-    Before anything is written, the whole config is checked with the change, also by OpenClaw if it is on PATH and the
-    change is not of toolguard's own settings. A change that would keep the gateway from starting is refused. A backup is
-    written beside the file.
+    Before anything is written, the whole config is validated with the change. Unless the change only concerns toolguard's
+    own settings, OpenClaw validates it too, if it is on PATH. A change that would keep the gateway from starting is refused.
+    A backup is written beside the file.
     """
     announce = partial(announce_openclaw, offline=offline, as_json=as_json)
     options = ChangeOptions(root=root, dry_run=dry_run, offline=offline, before_asking=announce)

@@ -52,8 +52,8 @@ def run(
 ) -> Result:
     """Watch the guard end a loop on a real gateway, or answer a held call.
 
-    With --hold, an agent tries to delete a folder that was made for this, and the call waits for you: answer in the same
-    terminal or in another one. Then the agent is resumed and the call runs, or it is denied and does not.
+    With --hold, an agent tries to delete a folder that was made for this, and the call waits for your answer, in the same
+    terminal or in another one. If you approve it, the agent is resumed and the call runs. If you deny it, it does not run.
 
     Downloads Node and OpenClaw into the cache folder if they are missing. A scripted model on this machine replaces the
     language model; your own gateway and its state are not touched.

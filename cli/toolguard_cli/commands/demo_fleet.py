@@ -73,7 +73,7 @@ class DemoFleet:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._progress("ending all of it")
+        self._progress("stopping everything")
         self._stack.close()
 
     def _build(self) -> None:

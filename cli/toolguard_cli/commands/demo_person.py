@@ -49,7 +49,7 @@ class DemoPerson:
         with self.session() as session:
             row = next((each for each in session.waiting() if (each.gateway, each.nonce) == (gateway, nonce)), None)
             if row is None:
-                raise UserError(f"{nonce} does not wait any more", "start the demo again")
+                raise UserError(f"{nonce} is no longer waiting", "start the demo again")
             body = _body(row)
             signature = ssh_signing.sign(body, DECISION_NAMESPACE, ssh_signing.SshKey(NAME, path=str(self.key)))
             session.decide(gateway, nonce, "approved", body, signature.encode(), "the demo")

@@ -53,8 +53,8 @@ def run(  # noqa: PLR0913 - the options of a command line
 ) -> Result:
     """Let a held call of any gateway of your teams run once.
 
-    Shows the call and asks, then signs the approval with your SSH key; the gateway verifies the signature itself. You can do
-    this on a machine that has no gateway.
+    Shows the call and asks for confirmation, then signs the approval with your SSH key; the gateway verifies the signature
+    itself. You can do this on a machine that has no gateway.
     """
     return approve(places, nonce, FleetAnswers(yes, unseen, key, reason, dsn, as_json), gateway)
 

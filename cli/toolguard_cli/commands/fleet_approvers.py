@@ -16,7 +16,7 @@ from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.wording import printable
 
-PersonId = Annotated[str, typer.Argument(metavar="ID", help="The person, as in allowed_signers.", show_default=False)]
+PersonId = Annotated[str, typer.Argument(metavar="ID", help="The person's name in allowed_signers.", show_default=False)]
 
 app = command_app()
 
@@ -34,7 +34,7 @@ def group(
 
 @command(app, "toolguard fleet approvers list --json", name="list")
 def list_persons(places: Places, *, dsn: Dsn = "") -> Result:
-    """List the people of your teams, also those that were revoked."""
+    """List the people of your teams, including those who were revoked."""
     with fleet_session.opened(places, dsn) as session:
         found = session.approvers()
     data = {"approvers": [registry_view.person_data(each) for each in found]}
@@ -51,13 +51,13 @@ def add(
     places: Places,
     person: PersonId,
     *,
-    team: Annotated[list[str], typer.Option("--team", help="Once for each team; '*' for all.")],
+    team: Annotated[list[str], typer.Option("--team", help="A team, or '*' for all; may be repeated.")],
     login: Annotated[str, typer.Option("--login", help="The database's login (default: ID).", show_default=False)] = "",
     role: Annotated[str, typer.Option("--role", help="viewer, approver or admin.")] = "approver",
     create: Annotated[bool, typer.Option("--create-login", help="Create the login; its password is shown once.")] = False,
     dsn: Dsn = "",
 ) -> Result:
-    """Register a person, or change role and teams of one. An approval also needs a signature that the gateways trust."""
+    """Register a person, or change a person's role and teams. An approval also needs a signature that the gateways trust."""
     require_human.refuse(places, "fleet approvers add")
     with fleet_session.opened(places, dsn) as session:
         name = login or person
@@ -73,7 +73,7 @@ def add(
 
 @command(app, "toolguard fleet approvers revoke anna", name="revoke")
 def revoke(places: Places, person: PersonId, *, dsn: Dsn = "") -> Result:
-    """Revoke a person, at once. Also remove the key from allowed_signers, or add it to the revocation list."""
+    """Revoke a person, effective at once. Also remove the key from allowed_signers, or add it to the revocation list."""
     require_human.refuse(places, "fleet approvers revoke", loosens=False)
     with fleet_session.opened(places, dsn) as session:
         found = session.revoke_approver(person)

@@ -14,7 +14,7 @@ from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result
 
 GatewayOption = Annotated[
-    str, typer.Option("--gateway", help="Only this one, as toolguard fleet gateways shows it.", show_default=False)
+    str, typer.Option("--gateway", help="Only this gateway; toolguard fleet gateways lists the ids.", show_default=False)
 ]
 HOUR = 3600
 
@@ -45,7 +45,7 @@ def audit_show(
     since: Annotated[str, typer.Option(help=f"Only the last {time_spans.SPELLED}.", show_default=False)] = "",
     dsn: Dsn = "",
 ) -> Result:
-    """Show the newest lines of your teams' gateways, as they arrived."""
+    """Show the newest audit lines of your teams' gateways, in the order of arrival."""
     named = {"gateway": gateway, "event": event, "nonce": nonce}
     filters: dict[str, object] = {name: value for name, value in named.items() if value}
     if since:
@@ -60,7 +60,7 @@ def audit_show(
 def verify(places: Places, *, gateway: GatewayOption = "", dsn: Dsn = "") -> Result:
     """Verify the hash chains of the stored lines.
 
-    The chains are computed on this machine: they show whether a stored line was changed, removed or added.
+    The chains are recomputed on this machine, which shows whether a stored line was changed, removed or added.
     """
     with fleet_session.opened(places, dsn) as session:
         found = list(session.audit_trail().verify(gateway or None))

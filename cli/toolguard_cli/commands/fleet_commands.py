@@ -15,7 +15,9 @@ Dsn = Annotated[
         "--dsn", help="The database (default: $TOOLGUARD_FLEET_DSN, then fleet.dsn with your login).", show_default=False
     ),
 ]
-GatewayId = Annotated[str, typer.Argument(metavar="ID", help="As toolguard fleet gateways shows it.", show_default=False)]
+GatewayId = Annotated[
+    str, typer.Argument(metavar="ID", help="The id that toolguard fleet gateways shows.", show_default=False)
+]
 
 app = command_app()
 
@@ -30,7 +32,7 @@ app = command_app()
     ),
 )
 def group() -> None:
-    """Many gateways, one guard: set up and manage the fleet's database.
+    """Set up and manage a fleet of gateways that share one database.
 
     Needs the extra [fleet]: pip install '.[fleet]' in the checkout. Passwords belong in ~/.pgpass, not in a connection
     string.

@@ -40,26 +40,26 @@ def run(
     places: Places,
     *,
     dsn: PageDsn = "",
-    listen: Annotated[str, typer.Option(metavar="ADDRESS:PORT", help="Where to serve it.")] = f"{BIND}:{PORT}",
+    listen: Annotated[str, typer.Option(metavar="ADDRESS:PORT", help="The address to listen on.")] = f"{BIND}:{PORT}",
     socket: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="Serve it at a Unix socket, for a reverse proxy that logs people in."),
+        typer.Option(metavar="PATH", help="Listen on a Unix socket instead, for a reverse proxy that authenticates people."),
     ] = None,
     socket_group: Annotated[
-        str, typer.Option(metavar="GROUP", help="May connect to the socket too.", show_default=False)
+        str, typer.Option(metavar="GROUP", help="A group that may also connect to the socket.", show_default=False)
     ] = "",
     user_header: Annotated[
-        str, typer.Option(metavar="NAME", help="The header in which that proxy names the person.")
+        str, typer.Option(metavar="NAME", help="The header in which the proxy sends the person's id.")
     ] = USER_HEADER,
     hosts: Annotated[
         list[str] | None,
-        typer.Option("--hosts", metavar="ORIGIN", help="Its public address, such as https://fleet.example."),
+        typer.Option("--hosts", metavar="ORIGIN", help="The public address, such as https://fleet.example."),
     ] = None,
 ) -> Result:
     """Serve the dashboard of the fleet: gateways, teams, held calls, decisions, costs, audit logs.
 
-    People log in with a token (toolguard fleet tokens add) and see their own teams. They can deny and stop; approval needs a
-    signature, for which the page shows the command.
+    People log in with a token (toolguard fleet tokens add) and see their own teams. They can deny calls and stop teams. An
+    approval needs a signature, so the page shows the command that signs it.
     """
     require_human.refuse(places, COMMAND, loosens=False)
     settings = _settings(fleet_session.chosen(places, dsn), listen, socket, tuple(hosts or ()), socket_group, user_header)
@@ -77,14 +77,14 @@ def _settings(
     bind, _, port = listen.rpartition(":")
     bind = bind.removeprefix("[").removesuffix("]")
     if not port.isdecimal() or int(port) > LAST_PORT or not _is_address(bind):
-        raise UserError(f"{printable.cut(listen, 80)} is no ADDRESS:PORT", f"--listen {BIND}:{PORT}")
+        raise UserError(f"{printable.cut(listen, 80)} is not ADDRESS:PORT", f"--listen {BIND}:{PORT}")
     for host in hosts:
         if not ORIGIN.fullmatch(host):
-            raise UserError(f"--hosts {printable.cut(host, 80)} is no public address", "--hosts https://fleet.example")
+            raise UserError(f"--hosts {printable.cut(host, 80)} is not a public address", "--hosts https://fleet.example")
     if not socket and not hosts and not is_loopback(bind):
         raise UserError(
             f"{bind} is reachable from other machines, and nothing is encrypted",
-            "put a proxy with TLS before 127.0.0.1, or name its public address with --hosts",
+            "listen on 127.0.0.1 behind a proxy with TLS, or state the public address with --hosts",
         )
     return PageSettings(dsn, bind, int(port), socket and socket.absolute(), group, hosts, user_header.lower())
 
@@ -101,9 +101,11 @@ def _running(settings: PageSettings, address: str) -> list[Line]:
     lines = [Line("ok", f"the fleet dashboard is running at {address}")]
     lines += [Line("next", public_hosts.origin(host)) for host in settings.hosts]
     if settings.socket:
-        lines.append(Line("warn", f"whoever can connect to the socket can name any person in {settings.user_header}"))
+        lines.append(Line("warn", f"anyone who can connect to the socket can name any person in {settings.user_header}"))
     elif not is_loopback(settings.bind):
-        lines.append(Line("warn", "it is reachable from other machines: only a proxy with TLS may connect to it"))
+        lines.append(
+            Line("warn", "it is reachable from other machines: make sure that only a proxy with TLS can connect to it")
+        )
     lines.append(Line("info", "people log in with a token: toolguard fleet tokens add PERSON"))
     lines.append(Line("info", "press Ctrl-C to stop it"))
     return lines

@@ -30,15 +30,16 @@ app = command_app()
 def run(
     *,
     yes: Yes = False,
-    gateways: Annotated[int, typer.Option(min=2, max=5, help="How many gateways; each takes some 400 MB.")] = 3,
+    gateways: Annotated[int, typer.Option(min=2, max=5, help="How many gateways; each needs about 400 MB.")] = 3,
     openclaw: Annotated[str, typer.Option(help="The OpenClaw release to use.")] = "",
     as_json: bool = False,
 ) -> Result:
-    """See a call that is held on one of three gateways approved by another person, and run once, there only.
+    """Watch a call that one of three gateways holds, and that another person approves.
 
-    Starts a temporary PostgreSQL from the system's programs and real gateways with scripted models, and makes a person with
-    a fresh SSH key. Approve the call in another terminal with the command that is shown; with --yes it is approved here. At
-    the end, and on Ctrl-C, all processes end and all files are deleted. Your own gateway, fleet and keys are not touched.
+    Starts a temporary PostgreSQL from the programs installed on this machine and real gateways with scripted models, and
+    creates a person with a new SSH key. Approve the call in another terminal with the command that is shown, or let the demo
+    approve it with --yes. When the demo ends, or on Ctrl-C, all its processes are stopped and all its files are deleted.
+    Your own gateway, fleet and keys are not touched.
 
     Needs PostgreSQL 15 or later, OpenSSH's client, and the extra [fleet]. Downloads Node and OpenClaw
     into the cache folder if they are missing.
@@ -59,7 +60,7 @@ def run(
             fleet.person.approve(first.id, mine.nonce)
         else:
             _wait_for_person(fleet, first, mine)
-        progress("the agents repeat their calls, that of the first gateway twice")
+        progress("the agents repeat their calls; that of the first gateway does so twice")
         for each in (first, first, others[0]):
             each.deploy()
         return _result(fleet, mine, theirs)
@@ -95,10 +96,10 @@ def _result(fleet: DemoFleet, mine: FleetCall, theirs: FleetCall) -> Result:
     lines = [
         Line("info", f"{first.id} held {mine.nonce}; the call ran there {_times(first.ran)}{after}"),
         Line("info", f"{others[0].id} held the same call as {theirs.nonce}; it ran there {_times(others[0].ran)}"),
-        Line("ok", "one approval let one call run, once, on its own gateway")
+        Line("ok", "one approval let one call run once, on its own gateway only")
         if is_right
-        else Line("error", "the call did not run once on its own gateway; without an approval it does not run"),
-        Line("next", "docs/fleet.md: a fleet of your own"),
+        else Line("error", "the call did not run exactly once on its own gateway; without an approval, no call runs"),
+        Line("next", "to set up your own fleet, see docs/fleet.md"),
     ]
     data = {"nonce": mine.nonce, "gateway": first.id, "ran": ran, "heldAgain": again, "elsewhere": theirs.nonce}
     return Result("fleet demo", data, tuple(lines), 0 if is_right else 1)

@@ -13,7 +13,7 @@ app = command_app()
 
 @command(app, "toolguard fleet gateways", "toolguard fleet gateways --json")
 def run(places: Places, *, dsn: Dsn = "") -> Result:
-    """List the gateways of your teams: their state, when they asked last, and the fingerprint of their token."""
+    """List the gateways of your teams: their state, their last contact, and the fingerprint of their token."""
     with fleet_session.opened(places, dsn) as session:
         found = session.gateways()
     data = {"gateways": [registry_view.gateway_data(each) for each in found]}

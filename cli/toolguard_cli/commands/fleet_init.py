@@ -21,9 +21,10 @@ app = command_app()
 
 @command(app, "toolguard fleet init --dsn 'host=db.example dbname=fleet user=fleet_owner'")
 def run(places: Places, *, dsn: Dsn = "") -> Result:
-    """Create the fleet's schema and roles in a database, as a login that owns the database and may create roles.
+    """Create the fleet's schema and roles in a database.
 
-    The login of the gateways gets a password, which is shown only once.
+    The login must own the database and be allowed to create roles. The command sets a password for the login of the
+    gateways, and shows it only once.
     """
     require_human.refuse(places, "fleet init", loosens=False)
     fleet_session.refuse_password(dsn)
@@ -32,7 +33,7 @@ def run(places: Places, *, dsn: Dsn = "") -> Result:
 
         chosen = fleet_session.chosen(places, dsn)
         if registration.has_schema(chosen):
-            line = Line("ok", "the database has the schema already; toolguard fleet migrate brings it up to date")
+            line = Line("ok", "the database already has the schema; toolguard fleet migrate brings it up to date")
             return Result("fleet init", {"created": False}, (line,))
         _, version = registration.migrate(chosen)
         password = registration.new_gateway_password(chosen)

@@ -19,14 +19,16 @@ app = command_app()
 def run(
     places: Places,
     *,
-    dsn: Annotated[str, typer.Option("--dsn", help="The database, with the gateways' login, without password.")],
+    dsn: Annotated[str, typer.Option("--dsn", help="The database, with the login of the gateways and without a password.")],
     team: Annotated[str, typer.Option("--team", help="The team that is responsible for this gateway.")],
-    anew: Annotated[bool, typer.Option("--anew", help="With a new identity, for one that was revoked or copied.")] = False,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Create a new identity, for a gateway that was revoked or copied.")
+    ] = False,
 ) -> Result:
     """Register this gateway with the fleet, and set fleet.dsn, fleet.team and fleet.enabled.
 
-    Its id and token are in fleet-identity.json beside the held calls; the database gets the token's digest only. Until an
-    admin admits the gateway, its held calls are blocked.
+    Writes the gateway's id and token to fleet-identity.json, beside the held calls. The database stores only a digest of the
+    token. Until an admin admits the gateway, calls that need approval are blocked.
     """
     require_human.refuse(places, "fleet join")
     return joining.join(places, dsn, team, anew=anew)

@@ -36,7 +36,10 @@ def run(
     action: Annotated[str, typer.Argument(metavar="on|off|status", help="What to do.", show_default=False)],
     *,
     team: Annotated[
-        str, typer.Option("--team", help="Default: the team of this gateway; '*': the whole fleet.", show_default=False)
+        str,
+        typer.Option(
+            "--team", help="The team (default: that of this gateway), or '*' for the whole fleet.", show_default=False
+        ),
     ] = "",
     why: Annotated[
         str, typer.Option("--why", "--reason", help="The reason, for the agents and the fleet's log.", show_default=False)
@@ -45,8 +48,8 @@ def run(
 ) -> Result:
     """Stop every tool call on all gateways of a team, or allow them again.
 
-    Approvers may switch it on for their teams; only admins switch it off. Gateways learn of it within seconds; without
-    contact to the database they keep the state that they know.
+    Approvers can switch it on for their teams; only admins can switch it off. It reaches the gateways within seconds.
+    Without contact to the database, a gateway keeps the last known state.
     """
     try:
         request = set_kill_switch.parse_request(action)
@@ -62,12 +65,12 @@ def run(
     with fleet_session.opened(places, dsn) as session:
         if request == "off":
             before = [each for each in session.kill_switches() if each.team == name]
-            caller.require([*map(_words, before), "calls will be judged as the settings of each gateway say"])
+            caller.require([*map(_words, before), "calls will be judged by the settings of each gateway again"])
         switched = session.kill(name, " ".join(why.split()), on=request == "on")
     lines = [Line("ok", _words(switched))]
     if switched.on:
         lines.append(Line("info", "a call that is already running is not stopped"))
-        lines.append(Line("next", f"an admin lets them run again: toolguard {COMMAND} off --team {_option(name)}"))
+        lines.append(Line("next", f"an admin can allow calls again: toolguard {COMMAND} off --team {_option(name)}"))
     return Result(COMMAND, {"teams": [_data(switched)]}, tuple(lines))
 
 

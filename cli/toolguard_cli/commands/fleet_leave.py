@@ -22,6 +22,6 @@ def run(
     *,
     dsn: Annotated[str, typer.Option("--dsn", help="The database (default: fleet.dsn).", show_default=False)] = "",
 ) -> Result:
-    """Take this gateway out of the fleet: its held calls are in files again, and its identity is deleted."""
+    """Take this gateway out of the fleet: held calls are stored in files again, and its identity is deleted."""
     require_human.refuse(places, "fleet leave")
     return joining.leave(places, dsn or fleet_session.own_dsn(places))

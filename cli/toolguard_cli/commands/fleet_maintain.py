@@ -25,7 +25,8 @@ def run(
     places: Places,
     *,
     keep: Annotated[
-        list[str] | None, typer.Option("--keep", help="TABLE=DAYS, from now on; may be repeated.", show_default=False)
+        list[str] | None,
+        typer.Option("--keep", help="TABLE=DAYS: change how long a table is kept; may be repeated.", show_default=False),
     ] = None,
     dsn: Dsn = "",
 ) -> Result:

@@ -14,7 +14,7 @@ app = command_app()
 
 @command(app, "toolguard fleet migrate --dsn 'host=db.example dbname=fleet user=fleet_owner'")
 def run(places: Places, *, dsn: Dsn = "") -> Result:
-    """Bring the fleet's schema up to date, as its owner, and create partitions for the next 30 days."""
+    """Bring the fleet's schema up to date, and create partitions for the next 30 days. Needs the owner's login."""
     require_human.refuse(places, "fleet migrate", loosens=False)
     with fleet_session.user_errors():
         from toolguard_fleet import registration  # noqa: PLC0415 - needs the extra

@@ -22,7 +22,9 @@ from toolguard_engine.wording import printable
 PolicyFile = Annotated[Path, typer.Argument(metavar="FILE", help="The policy, a TOML file.", show_default=False)]
 Trust = Annotated[
     Path | None,
-    typer.Option("--trust", metavar="DIR", help="Where allowed_signers is (default: fleet.trust).", show_default=False),
+    typer.Option(
+        "--trust", metavar="DIR", help="The folder with allowed_signers (default: fleet.trust).", show_default=False
+    ),
 ]
 
 app = command_app()
@@ -33,15 +35,16 @@ app = command_app()
     epilog=examples("toolguard fleet policy check ops.toml", "toolguard fleet policy push ops.toml"),
 )
 def group() -> None:
-    """Check, push, compare and show the signed policy of a team: who approves what, and rules.
+    """Check, push, compare and show the signed policy of a team.
 
-    Gateways accept only a policy that an admin signed, and never a lower version than the one they have.
+    A policy states who must approve which calls, and can contain rules. Gateways accept only a policy that an admin signed,
+    and never a lower version than the one they have.
     """
 
 
 @command(app, "toolguard fleet policy check ops.toml", name="check")
 def check(file: PolicyFile) -> Result:
-    """Check a policy and the examples of its rules. Asks no database."""
+    """Check a policy and the examples of its rules. Does not contact the database."""
     try:
         policy = team_policy.read(file)
     except InvalidRulesError as error:
@@ -52,9 +55,9 @@ def check(file: PolicyFile) -> Result:
 
 @command(app, "toolguard fleet policy push ops.toml", "toolguard fleet policy push ops.toml --key ~/.ssh/admin", name="push")
 def push(places: Places, file: PolicyFile, *, key: SigningKey = "", trust: Trust = None, dsn: Dsn = "") -> Result:
-    """Sign a policy with your SSH key and put it into force for its team.
+    """Sign a policy with your SSH key and activate it for its team.
 
-    Its version must be greater than that of the one before. Gateways take it over within seconds.
+    Its version must be greater than that of the previous policy. Gateways adopt it within seconds.
     """
     caller = require_human.caller(places, "fleet policy push")
     try:
@@ -72,8 +75,10 @@ def push(places: Places, file: PolicyFile, *, key: SigningKey = "", trust: Trust
     by = f", signed by {printable.plain(made.signer)}" if made.signer else ""
     lines = [Line("ok", f"version {policy.version} is in force for {_team(policy.team)}{by}"), *team_policy.summary(policy)]
     if not made.signer:
-        lines.append(Line("warn", "there are no allowed signers here: whether gateways accept the signature is not known"))
-    lines.append(Line("next", "toolguard status on a gateway shows the version that it has, or why it refused"))
+        lines.append(
+            Line("warn", "allowed_signers is not on this machine, so it is unknown whether gateways accept the signature")
+        )
+    lines.append(Line("next", "toolguard status on a gateway shows its version, or why it rejected the policy"))
     return Result("fleet policy push", {"signer": made.signer, **team_policy.data(policy)}, tuple(lines))
 
 
@@ -87,7 +92,7 @@ def diff(places: Places, file: PolicyFile, *, dsn: Dsn = "") -> Result:
     with fleet_session.opened(places, dsn) as session:
         before = session.policy(policy.team)
     changes = team_policy.diff(team_policy.text_of(before), policy.text, ("in force", str(file)))
-    lines = [Line("info", line) for line in changes] or [Line("ok", "there is no difference")]
+    lines = [Line("info", line) for line in changes] or [Line("ok", "there are no differences")]
     try:
         team_policy.check_version(policy, before if changes else None)
     except UserError as error:
@@ -100,8 +105,8 @@ def diff(places: Places, file: PolicyFile, *, dsn: Dsn = "") -> Result:
 def show(
     places: Places,
     *,
-    team: Annotated[str, typer.Option("--team", help="Default: the team of this gateway.", show_default=False)] = "",
-    version: Annotated[int, typer.Option("--version", min=0, help="0: the latest.")] = 0,
+    team: Annotated[str, typer.Option("--team", help="The team (default: that of this gateway).", show_default=False)] = "",
+    version: Annotated[int, typer.Option("--version", min=0, help="0 means the latest.")] = 0,
     trust: Trust = None,
     dsn: Dsn = "",
 ) -> Result:
@@ -113,7 +118,7 @@ def show(
     with fleet_session.opened(places, dsn) as session:
         found = session.policy(name, version or None)
     if found is None:
-        lines = [Line("info", f"{_team(name)} has no {'such ' if version else ''}policy: one person is enough")]
+        lines = [Line("info", f"{_team(name)} has no {'such ' if version else ''}policy: one approval is enough")]
         return Result("fleet policy show", {"team": name, "policy": None}, (*lines, *_here(places)))
     text = team_policy.text_of(found)
     by = printable.plain(found.by)
@@ -138,10 +143,10 @@ def _here(places: Places) -> list[Line]:
     except UserError as error:
         return [Line("error", error.message), Line("next", error.fix)]
     if kept is None:
-        return [Line("info", "on this gateway no policy is in force")]
+        return [Line("info", "no policy is in force on this gateway")]
     signer = printable.plain(kept.signer)
-    return [Line("info", f"on this gateway version {kept.policy.version} is in force, signed by {signer}")]
+    return [Line("info", f"version {kept.policy.version} is in force on this gateway, signed by {signer}")]
 
 
 def _team(name: str) -> str:
-    return "all teams without their own" if name == "*" else f"the team {printable.plain(name)}"
+    return "all teams without a policy of their own" if name == "*" else f"the team {printable.plain(name)}"

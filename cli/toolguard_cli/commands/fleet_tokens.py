@@ -55,10 +55,10 @@ def add(
     places: Places,
     person: PersonId,
     *,
-    days: Annotated[int, typer.Option(min=1, max=MOST_DAYS, help="For how long it is valid.")] = DAYS,
+    days: Annotated[int, typer.Option(min=1, max=MOST_DAYS, help="How long it is valid.")] = DAYS,
     dsn: Dsn = "",
 ) -> Result:
-    """Make a token for a person, and show it once. With it the person may look, deny and stop, as the role says."""
+    """Create a token for a person, and show it once. It allows what the person's role allows: to view, deny and stop."""
     require_human.refuse(places, "fleet tokens add")
     token = f"tgf-{secrets.token_hex(32)}"
     with fleet_session.opened(places, dsn) as session:
@@ -73,11 +73,13 @@ def add(
 @command(app, "toolguard fleet tokens revoke tok-0123456789ab", name="revoke")
 def revoke(
     places: Places,
-    token: Annotated[str, typer.Argument(metavar="ID", help="As toolguard fleet tokens shows it.", show_default=False)],
+    token: Annotated[
+        str, typer.Argument(metavar="ID", help="The id that toolguard fleet tokens shows.", show_default=False)
+    ],
     *,
     dsn: Dsn = "",
 ) -> Result:
-    """Revoke a token, and end the sessions that it began."""
+    """Revoke a token, and end its sessions."""
     require_human.refuse(places, "fleet tokens revoke", loosens=False)
     with fleet_session.opened(places, dsn) as session:
         found = session.revoke_page_token(token)
@@ -92,19 +94,19 @@ def proxy(
     *,
     dsn: Dsn = "",
 ) -> Result:
-    """Allow, or forbid, that a reverse proxy in front of the fleet dashboard logs people in by their name."""
+    """Allow or forbid a reverse proxy to log people in to the dashboard."""
     if state not in ("on", "off"):
         raise UserError(f"{printable.cut(state, 40)} is neither on nor off", "toolguard fleet tokens proxy on")
     require_human.refuse(places, "fleet tokens proxy", loosens=state == "on")
     with fleet_session.opened(places, dsn) as session:
         session.set_page_proxy(state == "on")
-    words = "a reverse proxy may log people in" if state == "on" else "only tokens log people in"
+    words = "a reverse proxy may log people in" if state == "on" else "people can log in only with a token"
     return Result("fleet tokens proxy", {"proxy": state == "on"}, (Line("ok", words),))
 
 
 @command(app, "toolguard fleet tokens login --dsn 'host=db.example dbname=fleet user=fleet_owner'", name="login")
 def login(places: Places, *, dsn: Dsn = "") -> Result:
-    """Give the login of the fleet dashboard a new password, as the owner, and show it once."""
+    """Set a new password for the dashboard's login, as the owner."""
     require_human.refuse(places, "fleet tokens login")
     with fleet_session.user_errors():
         from toolguard_fleet import registration  # noqa: PLC0415 - needs the extra
@@ -112,13 +114,16 @@ def login(places: Places, *, dsn: Dsn = "") -> Result:
         password = registration.new_password(fleet_session.chosen(places, dsn), registration.PAGE)
     lines = (
         Line("ok", f"password of the login {registration.PAGE}, shown only once: {password}"),
-        Line("next", f"put it into ~/.pgpass where the dashboard runs: HOST:PORT:DATABASE:{registration.PAGE}:PASSWORD"),
+        Line(
+            "next",
+            f"put it into ~/.pgpass of the user that runs the dashboard: HOST:PORT:DATABASE:{registration.PAGE}:PASSWORD",
+        ),
     )
     return Result("fleet tokens login", {"login": registration.PAGE, "password": password}, lines)
 
 
 def _described(token: PageToken) -> str:
-    state = "valid until" if token.valid else "revoked, would have ended" if token.revoked else "ended"
+    state = "valid until" if token.valid else "revoked; was valid until" if token.revoked else "ended"
     used = f"last used {printable.moment(token.used)}" if token.used else "never used"
     return printable.plain(f"{token.id}  {token.person}  {state} {printable.moment(token.expires)}, {used}")
 

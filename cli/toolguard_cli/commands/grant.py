@@ -71,8 +71,8 @@ def grant(  # noqa: PLR0913 - the options of a command line
     only: never an option, a quote or a shell character. In paths, ** also matches /.
 
     A grant that was written or changed by hand in policy.toml does not apply until it is signed: --accept ID shows what it
-    covers, asks, and signs it. toolguard grants lists unsigned grants. With approval.signers a grant is also signed with
-    your SSH key, as an approval is.
+    covers, asks, and signs it. toolguard grants lists unsigned grants. If approval.signers is set, a grant is also signed
+    with your SSH key, like an approval.
     """
     if accept_id:
         if any(given not in (None, "", []) for given in (pattern, tool, lasts, agent, cwd, param)):

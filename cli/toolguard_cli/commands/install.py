@@ -27,8 +27,8 @@ def install(
     """Install the plugin into the gateway and enable it.
 
     Copies the plugin into the state directory and adds its entry to openclaw.json. Comments and layout of that file are
-    kept, and a backup is written beside it. Running it again changes nothing, or updates the copy. Says at the end whether a
-    running gateway has loaded the plugin; waits up to 5 seconds for it.
+    kept, and a backup is written beside it. Running it again updates the copy if necessary. At the end, the command reports
+    whether a running gateway has loaded the plugin; it waits up to 5 seconds for this.
     """
     require_human.refuse(places, "install", loosens=not dry_run)
     result = install_plugin.run(places, link=link, dry_run=dry_run)

@@ -43,7 +43,9 @@ def join(places: Places, dsn: str, team: str, *, anew: bool) -> Result:
             _store(places.state_dir, identity)
         shown = registration.fingerprint(identity.token)
     if state in ("revoked", "left"):
-        raise UserError(f"{identity.id} is out of the fleet ({state})", "toolguard fleet join --anew makes a new identity")
+        raise UserError(
+            f"{identity.id} is no longer in the fleet ({state})", "toolguard fleet join --anew creates a new identity"
+        )
     settings = [("fleet.dsn", dsn), ("fleet.team", team), ("fleet.enabled", "true")]
     change = set_setting.run_all(places, settings, ChangeOptions(offline=True))
     lines = [Line("ok", f"{identity.id} joined the team {team}; fingerprint {shown}"), *change.lines]
@@ -99,5 +101,5 @@ def leave(places: Places, dsn: str) -> Result:
         place.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"{printable.plain(str(place))} cannot be removed: {error.strerror}") from error
-    lines = (Line("ok", f"{identity.id} left the fleet; held calls are in files again"), *change.lines)
+    lines = (Line("ok", f"{identity.id} left the fleet; held calls are stored in files again"), *change.lines)
     return Result("fleet leave", {"gateway": identity.id}, lines, change.exit_code)

@@ -57,7 +57,10 @@ def _missed(found: list[HeldCall], now: float) -> list[Line]:
         return [Line("info", "no call of the last 7 days expired unanswered")]
     lines = tables.table(MISSED_HEAD, (_missed_row(entry, now) for entry in found))
     which = found[0].nonce if len(found) == 1 else "NONCE"
-    return [*lines, Line("next", f"toolguard revive {which} asks the agent to make the call again, and it is held anew")]
+    return [
+        *lines,
+        Line("next", f"toolguard revive {which} asks the agent to make the call again, which is then held again"),
+    ]
 
 
 def _missed_row(entry: HeldCall, now: float) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""`toolguard doctor`: checks that the guard really guards. `--fix` repairs what is safe to repair; `--live` proves it
+"""`toolguard doctor`: checks that the guard works. `--fix` repairs what is safe to repair; `--live` proves it
 on a temporary gateway."""
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def doctor(
     ] = False,
     as_json: bool = False,
 ) -> Result:
-    """Check that the guard really guards.
+    """Check that the guard works.
 
     Each problem is shown with its fix; -v shows all checks. The last line says GUARDED, partly guarded, OBSERVING or NOT
     guarded. OBSERVING means mode shadow: calls are judged and logged, but never held or blocked. The exit code is 1 if any

@@ -21,7 +21,7 @@ def run(
 ) -> Result:
     """Show the help of a command.
 
-    Without a command: all commands. The same as --help behind a command.
+    Without a command, lists all commands. Same as COMMAND --help.
     """
     shown = context.find_root()
     for word in words or ():

@@ -58,8 +58,8 @@ def limits_root(
 ) -> None:
     """Show and set limits on cost and tokens. Without a command, shows the usage.
 
-    The usage of all gateways on this machine that write to the same metrics file counts. At 80 % there is a warning; at
-    100 % runs end, until the period is over (UTC) or the limit is raised.
+    Usage is counted for all gateways on this machine that write to the same metrics file. At 80 % there is a warning; at 100
+    % runs end, until the period is over (UTC) or the limit is raised.
     """
     if context.invoked_subcommand is None:
         finish(listing(paths.find(state_dir, config)), as_json=as_json)

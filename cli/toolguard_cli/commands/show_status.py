@@ -93,7 +93,7 @@ def _stopped(held: overview.StatusOverview) -> list[Line]:
         return []
     return [
         Line("warn", f"{set_kill_switch.IS_ON}: {set_kill_switch.words(held.thrown)}"),
-        Line("next", f"{set_kill_switch.OFF} lets them run again"),
+        Line("next", f"{set_kill_switch.OFF} allows calls again"),
     ]
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 MAX_DIFF = 2_000
 MAX_KEYS = 5
-NO_TEAM = "it is not known which team is meant"
+NO_TEAM = "no team is given"
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def team_of(places: Places, given: str) -> str:
     """Raises `UserError`."""
     if team := given or fleet_settings(places).team:
         return team
-    raise UserError(NO_TEAM, f"--team NAME names it; --team '{ALL_TEAMS}' is the whole fleet")
+    raise UserError(NO_TEAM, f"give --team NAME; --team '{ALL_TEAMS}' means the whole fleet")
 
 
 def signed(policy: FleetPolicy, trust: Path, key: str) -> PolicySignature:
@@ -92,7 +92,7 @@ def verified(text: str, signature: str, trust: Path) -> str:
         line = f'its line in {trust / ALLOWED} needs namespaces="{NAMESPACE}"; '
         fix = f"{'' if 'namespaces=' in str(error) else line}--key FILE takes another key"
         raise UserError(
-            f"gateways would refuse the signature: {printable.plain(str(error))}", printable.plain(fix)
+            f"gateways would reject the signature: {printable.plain(str(error))}", printable.plain(fix)
         ) from error
     except StoreError as error:
         raise UserError(printable.plain(str(error))) from error
@@ -124,7 +124,7 @@ def kept_here(places: Places) -> SignedPolicy | None:
         return LastGoodPolicy(places.state_dir, config.team, Path(config.trust)).load()
     except PolicyRefusedError as error:
         text = f"this gateway holds every call above SAFE: {printable.plain(str(error))}"
-        raise UserError(text, "toolguard doctor says more; push a policy that is signed by an admin") from error
+        raise UserError(text, "toolguard doctor shows details; push a policy that is signed by an admin") from error
     except StoreError as error:
         raise UserError(printable.plain(str(error))) from error
 
@@ -135,14 +135,14 @@ def summary(policy: FleetPolicy) -> Iterator[Line]:
     yield Line("info", f"version {policy.version} for {team}, {_counted(len(policy.rules), 'rule')}")
     for rule in policy.approvers.rules:
         of = " or ".join(rule.teams) or "the team"
-        what = f"{', '.join(rule.effect) or 'every call'} from stakes {rule.stakes} on"
+        what = f"{', '.join(rule.effect) or 'every call'} with stakes of {rule.stakes} or more"
         yield Line("info", f"needs {rule.need} of {of}: {what}")
     for name, persons in sorted((policy.approvers.members or {}).items()):
         yield Line("info", printable.plain(f"team {name}: {', '.join(sorted(persons))}"))
     for each in policy.rules:
         yield Line("info", printable.plain(f"{each.name}: {rule_view.words(each)}"))
     if policy.approvers.members is None:
-        yield Line("warn", "without [teams] every allowed signer counts as an approver of every team")
+        yield Line("warn", "without [teams], every allowed signer is an approver of every team")
 
 
 def data(policy: FleetPolicy) -> dict[str, Any]:

@@ -21,7 +21,7 @@ _WORDS = {
     "approval.run-over": "The run that asked for approval is over.",
     "approval.bad-signature": "The signature of its approval is not valid.",
     "approval.unsigned": "Its approval is not signed.",
-    "approval.unverifiable": "Whether its approval is signed could not be verified.",
+    "approval.unverifiable": "The signature of its approval could not be verified.",
     "approval.too-many": "Too many calls already wait for approval.",
     "approval.unbindable": "An approval cannot be tied to exactly this call.",
     "approval.waiting": "The run ended because one of its calls waits for approval.",
@@ -56,7 +56,7 @@ _GROUPS = {
     "compaction_loop": "The agent repeated calls without progress after its history was shortened.",
     "malformed.": "The call does not fit the tool: a parameter or the tool itself is wrong.",
     "constraint.": "The call breaks a limit that the settings put on this tool.",
-    "drift.": "The agent behaves unlike before.",
+    "drift.": "The agent's behaviour has changed.",
     "bridge.": "Another program reported this decision.",
     "external.": "Another program reported this decision.",
 }

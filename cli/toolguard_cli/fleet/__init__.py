@@ -1,1 +1,1 @@
-"""The fleet for persons: its database for their commands, how a gateway joins and leaves, and the fleet dashboard."""
+"""The fleet for people: its database for their commands, how a gateway joins and leaves, and the fleet dashboard."""

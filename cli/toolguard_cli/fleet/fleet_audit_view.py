@@ -23,7 +23,7 @@ SHORT = 12
 def shown_lines(found: list[TrailLine]) -> list[Line]:
     """The oldest first, as in `toolguard audit show`."""
     if not found:
-        return [Line("info", "no line of your teams' gateways matches")]
+        return [Line("info", "no audit line of your teams' gateways matches")]
     return tables.table(HEAD, (_row(each) for each in reversed(found)))
 
 
@@ -51,11 +51,11 @@ def _checked(each: ChainCheck) -> Iterator[Line]:
     else:
         yield Line("ok", f"{name}: intact, {counted}{kept}")
     if chain.forked is not None:
-        yield Line("error", f"{name}: a second version of line {chain.forked} was offered, so the chain is closed")
+        yield Line("error", f"{name}: a second version of line {chain.forked} was received, so the chain is closed")
     for gap in chain.gaps:
-        where = f"{name}: lines {gap.first} to {gap.last} were gone before they were sent ({printable.plain(gap.reason)})"
+        where = f"{name}: lines {gap.first} to {gap.last} were lost before they were sent ({printable.plain(gap.reason)})"
         if gap in each.unnamed:
-            yield Line("error", f"{where}, and the log does not name them")
+            yield Line("error", f"{where}, and the log does not account for them")
         else:
             yield Line("warn", where)
 

@@ -33,7 +33,7 @@ MAX_SKEW = 900.0
 MAX_WINDOW = 120.0
 """The longest that `approvalWindowMs` may be, in seconds."""
 UNKNOWN = "no call has that nonce"
-LOOK = "it was mistyped, or is not of your teams, or is over; toolguard fleet pending lists the waiting calls"
+LOOK = "it may be mistyped, closed, or of another team; toolguard fleet pending lists the waiting calls"
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def details(call: ShownCall) -> list[str]:
         ("held", f"{entry.reason} ({entry.code})" if entry.code else entry.reason),
         *(("would", line) for line in dangers.effects),
         *(("rule", line) for line in dangers.rules),
-        *([("needs", f"{row.need} persons; so far: {', '.join(approvals) or 'nobody'}")] if row.need > 1 else []),
+        *([("needs", f"{row.need} people; so far: {', '.join(approvals) or 'nobody'}")] if row.need > 1 else []),
     ]
     head = f"{row.nonce} is {row.status}, {printable.duration(max(row.left, 0))} left"
     return [head, *(f"  {name:<8} {printable.plain(value) or '-'}" for name, value in rows)]
@@ -113,7 +113,7 @@ def approve(session: PersonSession, call: ShownCall, key: str, why: str, *, trus
     if now.status == "approved":
         return now, f"{replies.approved(call.entry, row.window)}, on {printable.plain(row.host)}"
     count = sum(each.verdict == "approved" for each in now.decisions)
-    return now, f"your yes to {row.nonce} is entered: {count} of {row.need} persons have approved it"
+    return now, f"your approval of {row.nonce} is recorded: {count} of {row.need} people have approved it"
 
 
 def signature_end(row: FleetCall, now: float) -> float:

@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 
 EXTRA = ".[fleet]"
 VARIABLE = "TOOLGUARD_FLEET_DSN"
-NO_DSN = "it is not known which database is the fleet's"
+NO_DSN = "the fleet's database is not given"
 GIVE_DSN = f"give --dsn 'host=db.example dbname=fleet', or set {VARIABLE}"
 AUTH_FAILED = ("no password supplied", "password authentication failed")
 AUTH_FIX = "put a line HOST:PORT:DATABASE:LOGIN:PASSWORD into ~/.pgpass, which only you may read (chmod 600 ~/.pgpass)"
 REACH_FIX = "check host, port and dbname of the connection string, and that PostgreSQL runs there; then repeat"
-CERTIFICATE_FIX = "name the certificate's authority with sslrootcert=FILE, and the host as the certificate does"
+CERTIFICATE_FIX = "give the certificate authority with sslrootcert=FILE, and the host name that is in the certificate"
 
 
 def require_extra() -> None:
     """Raises `UserError` if psycopg is not installed."""
     if find_spec("psycopg") is None:
         command = f"in toolguard's checkout: {shlex.quote(sys.executable)} -m pip install {shlex.quote(EXTRA)}"
-        raise UserError("psycopg is not installed, which the fleet needs", command)
+        raise UserError("the fleet needs psycopg, which is not installed", command)
 
 
 @contextmanager

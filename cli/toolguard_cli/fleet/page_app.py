@@ -59,7 +59,7 @@ def make(site: FleetSite, user_header: str = "") -> ASGIApp:
             asked = msgspec.json.decode(request.scope["body"], type=LoginRequest)
             ours, key = await run_in_threadpool(context(request).log_in, asked.token)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return problems.answer(ApiError(422, "values", "a token is tgf- and 64 hexadecimal characters"))
+            return problems.answer(ApiError(422, "values", "a token is tgf- followed by 64 hexadecimal characters"))
         except ApiError as refused:
             return problems.answer(refused)
         response = Response(msgspec.json.encode(LoginAnswer(key)), headers=problems.NO_STORE, media_type=problems.JSON)

@@ -123,7 +123,7 @@ def _converted(value: Any, kind: Any) -> Any:
     try:
         return msgspec.convert(value if isinstance(value, dict) else list(value), kind)
     except msgspec.ValidationError as error:
-        raise ApiError(502, "database", f"the database gave no valid answer: {error}") from error
+        raise ApiError(502, "database", f"the database returned an invalid answer: {error}") from error
 
 
 DECIDES = (403, 409)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolguard_cli.dashboard.problems import ApiError
 from toolguard_fleet.fleet_errors import FleetError, UnreachableError
 
-LOGIN = "log in with a token; an admin makes one with `toolguard fleet tokens add`"
+LOGIN = "log in with a token; an admin creates one with `toolguard fleet tokens add`"
 UNREACHABLE = "the fleet's database cannot be reached"
 """Visitors who have not logged in get this too: it names no host and no login."""
 
@@ -21,11 +21,11 @@ REFUSED, NOT_LOGGED_IN, CANCELLED, LOCKED = "TG012", "TG030", "57014", "55P03"
 CAUSES = {
     "unknown": "no such call waits in your teams",
     "used": "the call was approved and has run",
-    "denied": "the call was denied already",
-    "expired": "the time to decide is over",
+    "denied": "the call has already been denied",
+    "expired": "the call has expired",
     "approved": "the call has all the approvals it needs",
     "again": "you have decided on this call too often",
-    "requester": "who asked for a call cannot approve it",
+    "requester": "the person who requested a call cannot approve it",
 }
 SCHEMA = ("3F000", "42883", "42P01")
 
@@ -44,9 +44,9 @@ def of(error: FleetError) -> ApiError:
     if code == LOCKED:
         return ApiError(409, "busy", "somebody else is changing this", "try again")
     if code in SCHEMA:
-        return ApiError(503, "schema", "the database has another schema", "run `toolguard fleet migrate`")
+        return ApiError(503, "schema", "the database has a different schema version", "run `toolguard fleet migrate`")
     status, name = STATUSES.get(code, (502, "database"))
-    return ApiError(status, name, message if code in STATUSES else "the database gave no valid answer")
+    return ApiError(status, name, message if code in STATUSES else "the database returned an invalid answer")
 
 
 def primary(error: FleetError) -> str:

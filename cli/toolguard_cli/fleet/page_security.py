@@ -44,7 +44,7 @@ class FleetSecurity(Security):
         scope["user"] = self._user(headers)
         scope["session"] = b"" if scope["user"] else session(headers)
         if scope["user"] and not reading and not headers.getlist("origin"):
-            raise ApiError(403, "origin", "changes are made on the page only")
+            raise ApiError(403, "origin", "changes can only be made on the page")
         if not (scope["session"] or scope["user"] or path in OPEN or path.startswith(STATIC)):
             raise ApiError(401, "login", "not logged in", page_refusals.LOGIN)
 
@@ -54,7 +54,7 @@ class FleetSecurity(Security):
         if not given:
             return ""
         if len(given) > 1 or not PERSON.fullmatch(given[0]):
-            raise ApiError(403, "person", "the proxy names no valid person")
+            raise ApiError(403, "person", "the proxy did not name a valid person")
         return given[0]
 
 

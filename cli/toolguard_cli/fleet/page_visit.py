@@ -101,7 +101,7 @@ class FleetVisit:
         if self.site.attempts.is_limited():
             return ApiError(429, "limit", "too many invalid tokens; try again in a minute")
         self.site.attempts.note()
-        return ApiError(401, "token", "this token is not valid, or not any more", "ask an admin of the fleet for a new one")
+        return ApiError(401, "token", "this token is invalid or no longer valid", "ask an admin of the fleet for a new one")
 
 
 def new_halves() -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Gateways and persons of the fleet as users see them."""
+"""Gateways and people of the fleet as users see them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def gateway_lines(found: list[FleetGateway]) -> list[Line]:
         return [Line("info", "no gateway has joined")]
     rows = [_gateway_row(each) for each in found]
     copied = [
-        Line("error", f"{each.id}: a copy of it ran, or its audit log was rewritten; once that is clear, admit it again")
+        Line("error", f"{each.id}: a copy of it ran, or its audit log was rewritten; find out which, then admit it again")
         for each in found
         if each.state == "quarantined"
     ]

@@ -112,7 +112,7 @@ def fleet_calls(state_dir: Path, config: Config) -> HeldCallStore:
     """The held calls of a gateway in a fleet, asked for as that gateway. Raises `UserError` without the extra."""
     if find_spec("psycopg") is None:
         raise UserError(
-            "psycopg is not installed, which the fleet needs",
+            "the fleet needs psycopg, which is not installed",
             "in toolguard's checkout: pip install '.[fleet]'",
         )
     from toolguard_engine.stores.fleet import fleet_identity  # noqa: PLC0415 - only in a fleet

@@ -44,7 +44,7 @@ class AppriseTarget:
             return Delivery(f"apprise is not installed; run {apprise_package.install_command()}")
         except Exception as error:  # noqa: BLE001 - a plugin of apprise may raise anything
             return failed(words(error), *_secrets(address))
-        return Delivery() if sent else failed(lines[-1] if lines else "the service did not take it", *_secrets(address))
+        return Delivery() if sent else failed(lines[-1] if lines else "the service did not accept it", *_secrets(address))
 
     def _service(self, apprise: Any, address: str) -> Any:
         if self._made[0] != address:

@@ -70,7 +70,7 @@ def held(entry: HeldCall, would: Sequence[str], rules: Sequence[str]) -> Message
 def expiring(entry: HeldCall) -> MessageText:
     call = clean(entry.shown, MAX_CALL)
     text = (
-        f"It ends unanswered at {_time(entry.expires)}:\n{inert(call)}\n"
+        f"It expires unanswered at {_time(entry.expires)}:\n{inert(call)}\n"
         f"Approve: toolguard approve {entry.nonce}\nDeny: toolguard deny {entry.nonce}"
     )
     return MessageText(f"A call still waits for approval ({entry.nonce})", text, _call(entry, call, (), ()))
@@ -101,7 +101,7 @@ _TITLES = {
     "loop": "A loop was ended",
     "budget": "An agent's budget or limit was reached",
     "engineAway": "The guard did not answer for a while",
-    "weakened": "The settings guard less than before",
+    "weakened": "The settings are weaker than before",
     "guardEnded": "The guard has ended",
 }
 
@@ -130,8 +130,11 @@ def _next_step(event: str) -> str:
 
 
 def away(since: float) -> MessageText:
-    text = f"No engine of the guard runs since {_time(since)}. Calls are handled by failMode. Check with: toolguard doctor"
-    return MessageText("The guard's engine is away", text, {"since": when(since)})
+    text = (
+        f"The guard's engine has not been running since {_time(since)}. Meanwhile failMode decides about calls. "
+        "Check with: toolguard doctor"
+    )
+    return MessageText("The guard's engine is not running", text, {"since": when(since)})
 
 
 def digest(counts: dict[str, int], since: float, until: float) -> MessageText:
@@ -174,7 +177,7 @@ def summary(batch: Sequence[Notification]) -> MessageText:
     """Several events in one message."""
     rows = [_row(one) for one in sorted(batch, key=lambda one: one.event not in _ASKING)[:MAX_EVENTS]]
     more = [f"and {len(batch) - MAX_EVENTS} more"] if len(batch) > MAX_EVENTS else []
-    held_calls = ["All that wait: toolguard pending"] if any(one.event == "held" for one in batch) else []
+    held_calls = ["All waiting calls: toolguard pending"] if any(one.event == "held" for one in batch) else []
     text = "\n".join([*rows, *more, *held_calls])
     return MessageText(f"{len(batch)} events", text, {"events": [public(one) for one in batch]})
 

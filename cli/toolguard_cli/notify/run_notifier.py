@@ -124,7 +124,7 @@ class _Notifier:
         """What waited is lost, which must not keep the next held call from being reported."""
         with suppress(StoreError):
             kept = self._outbox.set_aside()
-            reason = audit_log.plain(f"{error}; it is kept as {kept}, and what waited to be sent is lost")
+            reason = audit_log.plain(f"{error}; it is kept as {kept}, and the messages that waited are lost")
             line = audit_log.AuditEvent(kept, audit_log.when(now), LOST, "notify.damaged", reason=reason)
             self._source = self._new_source()
             stores.audit_log(self._settings.state_dir).append([line])

@@ -144,7 +144,7 @@ def offered(entry: HeldCall, period: str) -> str:
     """What would be allowed and how long, in words. Raises `UserError` where nothing would."""
     if period not in PERIODS:
         raise UserError(
-            f"{printable.cut(period, 20)!r} is none of {', '.join(PERIODS)}", "toolguard grant --for takes any time"
+            f"{printable.cut(period, 20)!r} is not one of {', '.join(PERIODS)}", "toolguard grant --for takes any time"
         )
     narrow = narrow_grant(entry)
     if narrow.grant is None:
@@ -193,7 +193,7 @@ def _of_details(details: HeldDetails) -> str:
 def _of_effect(effect: HeldEffect) -> str:
     flags = frozenset(effect.flags)
     if effect.kind in ("elevate", "owner") or flags & _RIGHTS_FLAGS:
-        return "it changes rights, which is decided each time"
+        return "it changes permissions, which is decided each time"
     if effect.kind in _LOCAL:
         return "" if effect.place in _PLACES else f"it changes {_PLACE_WORDS.get(effect.place, 'a place that is not known')}"
     if effect.kind in _SECRET_KINDS or flags & _SECRET_FLAGS:

@@ -248,7 +248,7 @@ class SettingChange:
 
 def _effect(change: StrictnessChange) -> str:
     """Another database or trust root is not known to be weaker, but has to be accepted all the same."""
-    return "this changes whom the gateway trusts" if change.name in TRUSTED else "this guards less"
+    return "this changes whom the gateway trusts" if change.name in TRUSTED else "this weakens the guard"
 
 
 def _has_our_schema(places: Places) -> bool:

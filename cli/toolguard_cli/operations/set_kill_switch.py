@@ -50,7 +50,7 @@ def run(places: Places, request: KillSwitchRequest, *, why: str = "") -> Result:
     after, lines = throw(places, request, why, "cli")
     if request == "on":
         lines += unguarded(places)
-    return _result(places, after, [*lines, Line("next", f"{OFF} lets them run again") if request == "on" else _off_next()])
+    return _result(places, after, [*lines, Line("next", f"{OFF} allows calls again") if request == "on" else _off_next()])
 
 
 def throw(places: Places, request: KillSwitchRequest, why: str, where: str) -> tuple[KillSwitchState | None, list[Line]]:
@@ -87,7 +87,7 @@ def _set(switch: KillSwitchStore, request: KillSwitchRequest, why: str) -> None:
             by_hand = f"check what is in it, then run: rm -r {printable.plain(shlex.quote(str(switch.path)))}"
             raise UserError(f"the kill switch could not be switched {request}; {folder}", by_hand) from error
         if switch.thrown() is not None:
-            still = "it counts as ON as before" if request == "on" else "the kill switch is still ON, no call runs"
+            still = "it still counts as ON" if request == "on" else "the kill switch is still ON, no call runs"
             raise UserError(
                 f"{still}: {problem}", "check the owner and mode of its folder, and the space on its disk"
             ) from error
@@ -126,7 +126,7 @@ def _done(request: KillSwitchRequest, before: KillSwitchState | None, after: Kil
 def _state(thrown: KillSwitchState | None) -> list[Line]:
     if thrown is None:
         return [Line("ok", IS_OFF), Line("next", f"{ON} stops everything at once")]
-    return [Line("warn", f"{IS_ON}: {words(thrown)}"), Line("next", f"{OFF} lets them run again")]
+    return [Line("warn", f"{IS_ON}: {words(thrown)}"), Line("next", f"{OFF} allows calls again")]
 
 
 def _off_next() -> Line:

@@ -57,7 +57,7 @@ class Caller:
         """Whether the command is confirmed: no doubt, or the code was typed. Raises `UserError` if asking is impossible."""
         if not self.doubt:
             return True
-        shown = [*lines, f"`toolguard {self.command}` was started {self.doubt}: --yes does not count here"]
+        shown = [*lines, f"`toolguard {self.command}` was started {self.doubt}: --yes is ignored"]
         try:
             return question.asked(shown)
         except question.NoTerminalError as error:

@@ -26,7 +26,7 @@ def lines(places: Places, config: FleetConfig) -> list[Line]:
     if why := FleetSwitch(config, status).why():
         found += [
             Line("warn", printable.plain(f"no tool call runs: {why}")),
-            Line("next", "an admin of the fleet lets them run again: toolguard fleet kill-switch off"),
+            Line("next", "an admin of the fleet can allow calls again: toolguard fleet kill-switch off"),
         ]
     may_be_writable = config.trust_writable or not _is_gateways_user(places)  # else it would be about somebody else
     if problem := trust_root.problem(Path(config.trust), may_be_writable=may_be_writable):
@@ -74,8 +74,8 @@ def _policy(places: Places, config: FleetConfig, refused: str) -> list[Line]:
     kept, wrong = _kept(places, config)
     if wrong:
         return [Line("error", printable.plain(f"the fleet's policy here cannot be verified: {wrong}"))]
-    found = [Line("warn", printable.plain(f"the policy in the fleet's database does not count here: {refused}"))]
-    version = f"version {kept.policy.version}, signed by {kept.signer}" if kept else "none: one person is enough"
+    found = [Line("warn", printable.plain(f"this gateway rejects the policy in the fleet's database: {refused}"))]
+    version = f"version {kept.policy.version}, signed by {kept.signer}" if kept else "none: one approval is enough"
     return [*(found if refused else []), Line("info", printable.plain(f"the fleet's policy in force: {version}"))]
 
 

@@ -22,7 +22,7 @@ from toolguard_engine.metrics.result_types import CapUse, PeriodForecast, Spendi
 from toolguard_engine.wording import printable
 
 HEAD = ("LIMIT", "USED", "", "FORECAST", "STATE")
-STATES = {"free": "below 80 %", "near": "above 80 %", "reached": "REACHED: agents that it covers do not go on"}
+STATES = {"free": "below 80 %", "near": "above 80 %", "reached": "REACHED: agents that it covers are stopped"}
 
 
 @dataclass(frozen=True)
@@ -113,5 +113,7 @@ def _unpriced(view: LimitsView) -> list[Line]:
     models = sorted({model for each in view.uses for model in each.unpriced})
     if not models:
         return []
-    text = f"the cost of {', '.join(models)} is unknown and does not count in USD: set metrics.prices, or a limit in tokens"
+    text = (
+        f"the cost of {', '.join(models)} is unknown and not counted in USD limits: set metrics.prices, or a limit in tokens"
+    )
     return [Line("warn", printable.plain(text))]

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Any
 
 EXTRA = "openclaw-toolguard[notify]"
-MISSING = "apprise is not installed, which its URL needs"
+MISSING = "its URL needs apprise, which is not installed"
 UNKNOWN = "apprise does not know this kind of URL, or a part of it is missing"
 
 

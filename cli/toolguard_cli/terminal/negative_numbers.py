@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from typer.core import TyperCommand
+from toolguard_cli.terminal.plain_help import PlainCommand
 
 _NEGATIVE = re.compile(r"-[\d.]")
 
 
-class TakesNegative(TyperCommand):
+class TakesNegative(PlainCommand):
     """A command whose last argument may be a number."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

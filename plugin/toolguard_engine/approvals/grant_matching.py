@@ -1,11 +1,11 @@
 """What a person allowed beforehand, for a while: calls that a grant covers need not be asked about.
 
-The law, and where in doubt a call is not covered:
+The rules (in doubt, a call is not covered):
 
 - the tool is the same (short name, letter case aside), the agent and the working directory are those of the grant, where
   it names them, and its time is not over;
 - the pattern covers the call's subject (`SUBJECTS`); of any other tool the canonical JSON of all params. What `*` may
-  stand for is the law of `globs`;
+  stand for is stated in `text_globs`;
 - every other parameter is one that changes nothing (`free`), or the grant has a glob for it under `params`;
 - a parameter that the grant has a glob for must be there and match, a free one too;
 - whatever has an unexpected type is not covered.

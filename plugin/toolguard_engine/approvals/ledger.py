@@ -1,14 +1,14 @@
 """The ledger of held calls: pending, approved, denied, used, expired. Pure; `stores.files.nonces` keeps it on disk.
 
-The law, for each binding (one call of one agent in one session):
+The rules for each binding (one call of one agent in one session):
 
 - a held call is entered once as `pending` under its nonce; while it waits, the same call finds the same nonce;
 - a person turns `pending` into `approved` or `denied`; `approved` becomes `used` by exactly one call;
 - `pending` and `approved` become `expired` when their time is over; a denial lasts as long as the call would have waited, at
   most `MAX_DENIAL`;
 - what is closed (`used`, `denied`, `expired`) never opens again and is remembered for a while, to say what became of it;
-- a call that nobody answered can be revived once: its agent may make it again, and it is held anew. If it is approved at the
-  same time, that is an entry of its own, under another nonce.
+- a call that expired unanswered can be revived once: its agent may make it again, and it is then held again. If it is
+  approved at the same time, that is an entry of its own, under another nonce.
 
 All times are seconds since 1970.
 """
@@ -57,7 +57,7 @@ REVIVED = "revived: the agent may make the call again"
 """Why an entry is over that `Ledger.revive` was called for."""
 
 
-UNPROVEN = "its approval does not count: "
+UNPROVEN = "its approval is not valid: "
 """How the reason of an entry begins that `Ledger.refuse` closed."""
 
 UNSIGNED = "it is not signed"
@@ -199,7 +199,7 @@ class Ledger:
         return candidates[0]
 
     def refuse(self, entry: HeldCall, why: str, now: float) -> HeldCall:
-        """Closes an entry that does not prove what it says: the same call is held anew."""
+        """Closes an entry that does not prove what it says: the same call is held again."""
         over = _closed(structs.replace(entry, by="", where="", why=f"{UNPROVEN}{why}"), "expired", now)
         return self._put(structs.replace(over, signatures=()))
 

@@ -1,4 +1,4 @@
-"""How many persons must approve a held call, and of which teams, by the fleet's signed policy. Pure.
+"""How many people must approve a held call, and of which teams, by the fleet's signed policy. Pure.
 
 Each table `[[approvers]]` that fits the call demands `need` persons of its teams. Of demands on the same teams the largest
 counts; demands on different teams add up, and nobody counts for two. Without a policy one person is enough.
@@ -37,7 +37,7 @@ class ApproverPolicy:
 
 @dataclass(frozen=True)
 class Demand:
-    """This many persons of these teams."""
+    """This many people of these teams."""
 
     count: int
     teams: tuple[str, ...]
@@ -86,14 +86,14 @@ def missing_approvals(policy: ApproverPolicy | None, need: Need, signers: Collec
     """Which demand these principals do not meet, in words; empty where they meet all."""
     persons = {signer.casefold() for signer in signers}
     if need.count > MAX_NEED:
-        return f"the policy demands {need.count} persons ({need.words}), and at most {MAX_NEED} can sign"
+        return f"the policy requires {need.count} people ({need.words}), and at most {MAX_NEED} can sign"
     if len(persons) < need.count:
-        return f"{len(persons)} of {need.count} persons have approved (needed: {need.words})"
+        return f"{len(persons)} of {need.count} people have approved (needed: {need.words})"
     taken: dict[int, str] = {}
     seats = [(number, demand) for number, demand in enumerate(_seats(need))]
     for number, demand in seats:
         if not _seat(number, demand, dict(seats), policy, persons, taken, set()):
-            return f"the persons who approved are not {need.words}"
+            return f"the people who approved are not {need.words}"
     return ""
 
 

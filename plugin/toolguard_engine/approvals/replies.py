@@ -184,7 +184,7 @@ def now_known(entries: Iterable[HeldCall], now: float) -> Ledger:
 
 def revived(entry: HeldCall) -> str:
     """What reviving a call means."""
-    return f"revived {entry.nonce}: {_who(entry)} is asked to make the call again, which is then held anew"
+    return f"revived {entry.nonce}: {_who(entry)} is asked to make the call again, which is then held again"
 
 
 def pending_lines(entries: Iterable[HeldCall], now: float, width: int = WIDTH) -> list[str]:

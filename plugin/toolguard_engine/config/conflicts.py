@@ -256,7 +256,7 @@ def _unusable_fleet(config: Config) -> Iterator[SettingConflict]:
     if text:
         yield SettingConflict(("fleet", setting), text)
     if config.fleet.enabled and config.approval.mode == "native":
-        text = "approval.mode native has no effect in a fleet: a yes needs a signature, which a prompt cannot ask for"
+        text = "approval.mode native has no effect in a fleet: an approval needs a signature, which a prompt cannot make"
         yield SettingConflict(("approval", "mode"), text)
 
 

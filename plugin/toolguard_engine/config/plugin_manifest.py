@@ -77,7 +77,7 @@ def config_schema() -> dict[str, Any]:
 
 
 def _set_defaults(schema: dict[str, Any], defaults: dict[str, Any]) -> None:
-    """Those that msgspec leaves out, because they are made anew each time."""
+    """Those that msgspec leaves out, because they are created again each time."""
     for setting, default in defaults.items():
         inner = schema["properties"][setting]
         if "properties" in inner:

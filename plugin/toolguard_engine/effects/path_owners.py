@@ -143,7 +143,7 @@ class Owners:
         return replace(effect, flags=effect.flags | UNCHANGED) if is_safe else effect
 
     def _overwrites(self, effect: Effect, path: str) -> bool:
-        """Whether a document that is no text is replaced as a whole: nobody edits one by writing it anew."""
+        """Whether a document that is no text is replaced as a whole: nobody edits one by rewriting it."""
         if "personal-file" not in effect.flags or "append" in effect.flags or not path.lower().endswith(_DOCUMENTS):
             return False
         return not self._may_ask_disk() or self._files.read(path) != _ABSENT

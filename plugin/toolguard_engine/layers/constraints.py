@@ -55,8 +55,8 @@ def judge(given: LayerInput, found: Judgement) -> Judgement | None:
 
 def speaks(rule: Rule, reading: CallReading, effects: tuple[Effect, ...]) -> bool:
     """Whether a rule that needs a view matches a call; what is not known of the call counts as a match."""
-    law = _Law(structs.replace(rule, severity="required"), reading.host.home)
-    return law.about(reading.call, reading.tool) and law.holds(CallFacts(reading, effects))
+    strict = _ActiveRule(structs.replace(rule, severity="required"), reading.host.home)
+    return strict.about(reading.call, reading.tool) and strict.holds(CallFacts(reading, effects))
 
 
 def _added(found: Judgement, speaking: list[Rule]) -> Judgement:
@@ -81,20 +81,20 @@ class Book:
     """Rules by whom and what they are about, so that a call that none is about costs next to nothing."""
 
     def __init__(self, rules: Iterable[Rule], home: str) -> None:
-        self._laws = tuple(_Law(rule, home, number) for number, rule in enumerate(rules))
+        self._active = tuple(_ActiveRule(rule, home, number) for number, rule in enumerate(rules))
         self._known: dict[tuple[str, str, str, str], _Group] = {}
 
     def speaking(self, reading: CallReading, effects: tuple[Effect, ...]) -> list[Rule]:
         """Those that match a call, in the order of the book."""
-        group = self.about(reading.call, reading.tool) if self._laws else None
-        return group.speaking(CallFacts(reading, effects)) if group and group.laws else []
+        group = self.about(reading.call, reading.tool) if self._active else None
+        return group.speaking(CallFacts(reading, effects)) if group and group.rules else []
 
     def about(self, call: Call, tool: str) -> _Group:
         """Those that may speak about calls of this tool by this agent for this person."""
         who = tool, call.agent, call.channel, call.requester
         known = self._known.get(who)
         if known is None:
-            known = _Group(tuple(law for law in self._laws if law.about(call, tool)))
+            known = _Group(tuple(each for each in self._active if each.about(call, tool)))
             if sum(map(len, who)) <= _MAX_NAMES:
                 if len(self._known) >= _MAX_KNOWN:
                     self._known.clear()
@@ -105,15 +105,15 @@ class Book:
 class _Group:
     """Rules that are asked together: by what they want of the effects and paths of a call."""
 
-    def __init__(self, laws: tuple[_Law, ...]) -> None:
-        self.laws = laws
-        self._kinds = frozenset(kind for law in laws for kind in law.rule.effect)
-        self._globs = tuple({glob.text: glob for law in laws for glob in law.paths}.values())
+    def __init__(self, active: tuple[_ActiveRule, ...]) -> None:
+        self.rules = active
+        self._kinds = frozenset(kind for each in active for kind in each.rule.effect)
+        self._globs = tuple({glob.text: glob for each in active for glob in each.paths}.values())
         self._needles = tuple({glob.needle for glob in self._globs})
-        self._others = tuple(law for law in laws if not law.paths and not law.rule.effect)
-        self._by_path = tuple(law for law in laws if law.paths and not law.rule.effect)
-        self._by_effect = tuple(law for law in laws if not law.paths and law.rule.effect)
-        self._by_both = tuple(law for law in laws if law.paths and law.rule.effect)
+        self._others = tuple(each for each in active if not each.paths and not each.rule.effect)
+        self._by_path = tuple(each for each in active if each.paths and not each.rule.effect)
+        self._by_effect = tuple(each for each in active if not each.paths and each.rule.effect)
+        self._by_both = tuple(each for each in active if each.paths and each.rule.effect)
 
     def speaking(self, view: CallFacts) -> list[Rule]:
         """Those that are about a call, in the order of the book."""
@@ -122,9 +122,9 @@ class _Group:
             asked, by_path = asked + self._by_effect, by_path + self._by_both
         if by_path and view.may_reach(self._needles, self._globs):
             asked += by_path
-        found = [law for law in asked if law.holds(view)]
-        found.sort(key=lambda law: law.number)
-        return [law.rule for law in found]
+        found = [each for each in asked if each.holds(view)]
+        found.sort(key=lambda each: each.number)
+        return [each.rule for each in found]
 
 
 _last: tuple[Rulebook | None, str, tuple[Book, Book]] = (None, "", (Book((), ""), Book((), "")))
@@ -140,7 +140,7 @@ def _books(rules: Rulebook, host: Host) -> tuple[Book, Book]:
     return _last[2]
 
 
-class _Law:
+class _ActiveRule:
     """One rule, ready to be asked."""
 
     def __init__(self, rule: Rule, home: str, number: int = 0) -> None:

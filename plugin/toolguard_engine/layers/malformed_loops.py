@@ -1,4 +1,4 @@
-"""Malformed calls that repeat. The law, per run:
+"""Malformed calls that repeat. The rules, per run:
 
 - a failure is answered with a correction;
 - the `maxIdenticalFailures`-th failure of the same call for the same cause is answered with `[LOOP DETECTED]`;

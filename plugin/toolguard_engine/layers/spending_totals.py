@@ -20,7 +20,7 @@ MAX_KINDS = 1_000
 
 @dataclass(slots=True)
 class _Total:
-    """`lost`: what was counted and is not in the file any more."""
+    """`lost`: what was counted and is no longer in the file."""
 
     used: float = 0.0
     lost: float = 0.0
@@ -70,7 +70,7 @@ class SpendingTotals:
         self._is_reached = False
         self._notes: list[tuple[SpendingCap, str, str]] = []
         self.unknown = ""
-        """Why the totals are not known any more; empty while they are."""
+        """Why the totals are no longer known; empty while they are."""
 
     def use(self, calls: Sequence[UsedCall]) -> bool:
         """Counts model calls of this engine; whether a limit is now close, or reached."""

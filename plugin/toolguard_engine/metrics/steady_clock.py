@@ -14,7 +14,7 @@ JUMP_MS = 60_000
 
 @dataclass
 class SteadyClock:
-    """`steady` compares the clock with a monotonic one; a machine that slept starts anew too."""
+    """`steady` compares the clock with a monotonic one; a machine that slept starts from scratch too."""
 
     _ahead: int | None = None
     _since: int = 0

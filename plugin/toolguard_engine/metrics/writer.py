@@ -106,7 +106,7 @@ class Writer:
         self._connection = self._follower = self._cleaning = None
 
     def _opened(self, now: int) -> sqlite3.Connection:
-        """The file; opened anew if it was replaced."""
+        """The file; reopened if it was replaced."""
         if self._connection is not None and self._inode == _inode(self._path):
             return self._connection
         self.close()

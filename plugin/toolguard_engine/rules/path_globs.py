@@ -1,6 +1,6 @@
 """Globs over the paths that a call names or touches, for rules: in doubt a path fits. Text only, no file is asked.
 
-The law (that of `globs`, which lets calls through, is the other way round):
+The rules (those of `text_globs`, which is used to allow calls, are the opposite):
 
 - `*` and `?` stay inside one name, `**` crosses `/`; all of them find names that begin with a dot. `x/**` is `x` and all
   that is in it, as is `x/`. A pattern that begins with neither `/` nor `~` fits in any folder: `*.pem` is `**/*.pem`.

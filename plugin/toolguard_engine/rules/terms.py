@@ -1,6 +1,6 @@
 """What a rule's words mean: sub-commands, options, globs and regular expressions, and whether a program's words fit them.
 
-The laws:
+The rules:
 - What a rule asks for is looked up in a table or tested in time that grows with the text alone: a regular expression
   that a person wrote is searched by RE2 (`patterns`), one that comes with toolguard by `re`, which is faster on short
   texts (a test bounds what it can cost); of a text of more than `LONGEST` characters only the two ends of that length are

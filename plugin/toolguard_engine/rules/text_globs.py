@@ -1,6 +1,6 @@
 """Globs over texts that a model wrote. `*` is the only wildcard; everything else in a pattern stands for itself.
 
-The law: a pattern matches a whole text, and what a `*` stands for can never become more than the value it stands in.
+A pattern matches a whole text, and what a `*` stands for can never become more than the value it stands in.
 
 - `words` (a shell command): a `*` that is a word of its own stands for one or more words, a `*` inside a word for a part
   of that word. Both stand for ASCII letters, digits and `_./:@%+,-` only: no quote, no blank inside a word, nothing that a

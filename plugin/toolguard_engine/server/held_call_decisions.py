@@ -118,7 +118,7 @@ class Approvals:
         presented = self._nonces.present(request, now, former=_binding(verdict, call), log=False)
         entry = presented.entry
         if presented.outcome == "expired":
-            reason = f"the approval of {entry.nonce} does not count: {presented.refusal}"
+            reason = f"the approval of {entry.nonce} is not valid: {presented.refusal}"
             code = "approval.unsigned" if presented.refusal == UNSIGNED else "approval.bad-signature"
             return Settled(Verdict("block", code, approval_texts.not_signed(prefix, reason), reason), entry)
         if presented.outcome == "used":

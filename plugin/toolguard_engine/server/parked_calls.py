@@ -66,7 +66,7 @@ class ParkedCalls:
         )
 
     def run_ended(self, run: str) -> None:
-        """Nobody waits any more for the answers on its calls."""
+        """Nobody waits for the answers on its calls any longer."""
         for parked in self._waiting:
             parked.run_is_over |= parked.call.run == run
 

@@ -144,7 +144,7 @@ class Records:
             self._session.outbox.event("error", Call("", None), Verdict("allow", CODE_DROPPED, reason=reason))
 
     def write_last_events(self) -> None:
-        """When the engine ends, and no thread does it any more."""
+        """When the engine ends, and no thread does it any longer."""
         self._take_events()
         self._writing += self._unsaved.take(MAX_UNSAVED)
         if self._writing and self._audit is not None:
@@ -185,7 +185,7 @@ class Records:
             self._output.complain(f"the record of made files cannot be saved: {error}")
 
     def save_last_file_memory(self) -> None:
-        """When the engine ends, and no thread does it any more."""
+        """When the engine ends, and no thread does it any longer."""
         self._session.files.settle()
         memory = self._session.guard.files
         if self._file_memory is not None and memory.changes != self._saved_changes:

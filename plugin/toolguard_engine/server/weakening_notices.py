@@ -20,8 +20,8 @@ MAX_SHOWN = 10
 MAX_IN_CHAT = 100
 """Who accepts in a chat has seen all of it there."""
 NOTHING = "no setting is weaker than what was accepted"
-NO_MARK = "Nothing was accepted: the command takes the mark of what you have seen."
-OTHER_MARK = "Nothing was accepted: this is not the mark of what is weaker now."
+NO_MARK = "Nothing was accepted: the command needs the code that is shown with the list."
+OTHER_MARK = "Nothing was accepted: this code does not match what is weaker now."
 
 
 class Weakenings:
@@ -47,7 +47,7 @@ class Weakenings:
         ]
 
     def end(self, why: str) -> list[str]:
-        """The gateway does not load the plugin any more. Lines for its log."""
+        """The gateway no longer loads the plugin. Lines for its log."""
         return _lines("the guard ended", self._store.ended(self._config_path, why, self._clock(), self._log).fresh)
 
     def pending(self) -> list[str]:
@@ -69,7 +69,7 @@ class Weakenings:
 def _shown_in_chat(found: list[Notice]) -> str:
     weaker = f"The guard is weaker than what was accepted: {_listed(found, MAX_IN_CHAT)}."
     if len(found) > MAX_IN_CHAT:
-        return f"{weaker} That is too much for a chat. If you meant it, run in a terminal: {ACCEPT}"
+        return f"{weaker} That is too much to show in a chat. If you meant it, run in a terminal: {ACCEPT}"
     return f"{weaker} If you meant it: /toolguard accept {mark(found)}"
 
 

@@ -29,13 +29,13 @@ GRANT_SECONDS = 60.0
 
 _WORDS: dict[Cause, str] = {
     "unsigned": ledger.UNSIGNED,
-    "bad-signature": "its signature is of another form",
-    "other-call": "its signature is of another call",
+    "bad-signature": "its signature has an unknown form",
+    "other-call": "its signature is for another call",
     "other-gateway": "its signature is for another gateway",
     "changed": "the call is not the one that was signed",
-    "over": "the time of its signature is over",
+    "over": "its signature has expired",
     "used": "its signature was used before",
-    "too-few": "not enough persons have signed it",
+    "too-few": "not enough people have signed it",
 }
 
 Verify = Callable[[SignedBody, str, SignerFiles, float], str]
@@ -76,7 +76,7 @@ class ApprovalSigners:
         return self.missing(entry, now)
 
     def missing(self, entry: HeldCall, now: float, need: int = 1) -> str:
-        """Why fewer than `need` persons have signed; empty where they have."""
+        """Why fewer than `need` people have signed; empty where they have."""
         signers, why = self.signed_by(entry, now, need)
         if len(signers) >= need:
             return ""

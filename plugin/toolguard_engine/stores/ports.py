@@ -141,7 +141,7 @@ class GrantStore(GrantSource, Protocol):
         """Those that do not count until they are accepted."""
 
     def known(self) -> tuple[Grant, ...]:
-        """All of them, read anew and without the key."""
+        """All of them, read again and without the key."""
 
     def add(self, grant: Grant, log: Callable[[Grant], None] = ...) -> Grant:
         """Signs and stores a grant; returns it with the id that it got. `log`: as for `accept`."""
@@ -165,7 +165,7 @@ class UserRuleStore(Protocol):
         """In file order; the same tuple while nothing changes."""
 
     def placed(self, matcher: Callable[[Rule, Example], bool] | None = None) -> list[Placed]:
-        """Read anew; `matcher` (whether a rule matches an example) also tests the rules' examples."""
+        """Read again; `matcher` (whether a rule matches an example) also tests the rules' examples."""
 
     def parse(self, table: Mapping[str, Any], text: str) -> Found:
         """The rules of a parsed policy; `text` is for positions. Never raises."""
@@ -332,7 +332,7 @@ class AcceptedSettingsStore(Protocol):
         """Accepts changes that a user made; False if nothing is known of this config."""
 
     def forget(self, config: str) -> None:
-        """Toolguard was uninstalled: the next installation starts anew."""
+        """Toolguard was uninstalled: the next installation starts from scratch."""
 
 
 class WeakeningsStore(Protocol):

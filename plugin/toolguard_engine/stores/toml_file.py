@@ -31,14 +31,14 @@ _HEADER = re.compile(rf"(\[\[?)[ \t]*+({_PATH})[ \t]*+\]")
 _KEY = re.compile(rf"({_PATH})[ \t]*+=[ \t]*+")
 _STEP = re.compile(_NAME)
 _PLAIN = {
-    "Cannot overwrite a value": ("this key stands twice in its table", "remove one of the two lines"),
+    "Cannot overwrite a value": ("this key occurs twice in its table", "remove one of the two lines"),
     "Unclosed array": ("a list above this line has no closing ]", "close it with ]"),
     "Unterminated string": ("a text has no closing quote", "close it with a quote"),
     "Illegal character '\\n'": ("a text has no closing quote on this line", "close it with a quote"),
     "Expected '=' after a key": ("a name is not followed by =", 'write it like severity = "required"'),
     "Expected newline or end": ("more follows on the line", "write each key with its value on a line of its own"),
     "Invalid value": (
-        "what follows the = or stands in the list is no value",
+        "what follows the =, or is in the list, is not a value",
         'put text in quotes, like severity = "required"',
     ),
     "Invalid initial character": ("this is not the name of a key", 'write it like severity = "required"'),

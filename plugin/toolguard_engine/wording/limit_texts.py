@@ -16,7 +16,7 @@ UNTIL = {"session": "midnight UTC", "day": "midnight UTC", "month": "the end of 
 def reached(words: str, used: str, per: str, command: str) -> str:
     """For a person. `words`: the limit; `command`: what raises it."""
     return (
-        f"The limit of {words} is reached: {used} used. Agents do not go on before {UNTIL[per]}. "
+        f"The limit of {words} is reached: {used} used. Agents are stopped until {UNTIL[per]}. "
         f"`{NAMED}` shows what is used. To raise the limit, run: {command}"
     )
 
@@ -27,7 +27,7 @@ def near(words: str, used: str, command: str) -> str:
 
 def unknown(why: str) -> str:
     return (
-        f"How much of the limits is used is not known: {why}. Agents do not go on while that lasts (failMode closed). "
+        f"The usage of the limits is unknown: {why}. Agents are stopped meanwhile (failMode closed). "
         f"Run `toolguard doctor`; `{NAMED}` shows the limits."
     )
 

@@ -108,8 +108,8 @@ class AuditShipper:
         answer = msgspec.convert(await self._connection.ask(function, *arguments), _Answer)
         if answer.outcome == "fork":
             raise AuditRefused(
-                f"the fleet has another line {answer.seq} of this audit log: a copy of this gateway is running, or the log"
-                " was rewritten; the gateway is in quarantine until an admin of the fleet admits it again"
+                f"the fleet has a different line {answer.seq} of this audit log: a copy of this gateway is running, or "
+                "the log was rewritten; the gateway is in quarantine until an admin of the fleet admits it again"
             )
         if answer.outcome == "refused":
             raise AuditRefused(f"the fleet refuses line {answer.seq} of the audit log ({answer.why})")

@@ -247,7 +247,7 @@ LAWS = [Edited.replaces, Edited.adds_and_deletes, Edited.deletes, Edited.renames
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
-def test_edits_keep_their_laws(batch: int) -> None:
+def test_edits_keep_their_properties(batch: int) -> None:
     spare = None
     for seed in range(batch, DOCUMENTS, BATCHES):
         chance = Random(seed)  # noqa: S311 - the same documents in every run

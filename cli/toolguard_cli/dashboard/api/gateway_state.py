@@ -33,7 +33,7 @@ RECENT_SECONDS = 86_400.0
 def state(visit: RequestContext, asked: Query) -> GatewayStatus:
     del asked
     found, problems = known_gateways.watched(visit)
-    machine = protection.OneLook()
+    machine = protection.MachineSnapshot()
     return GatewayStatus(visit.now, __version__, visit.trusted, [_gateway(each, problems, machine) for each in found], [])
 
 

@@ -28,7 +28,7 @@ _SHOWN: dict[State, Shown] = {
 """Any other state is unproven."""
 
 
-class OneLook(ThisMachine):
+class MachineSnapshot(ThisMachine):
     """The machine as it is during one request: its processes are listed once for all gateways."""
 
     def gateways(self) -> list[GatewayProcess]:

@@ -25,7 +25,7 @@ const STATES = {
   idle: { label: "Not running", tone: "quiet" },
 };
 
-/** States that an engine has reported, which starts anew with each reload of the plugin. */
+/** States that an engine has reported, which starts from scratch with each reload of the plugin. */
 const BY_ENGINE = new Set(["guarded", "observing", "partly"]);
 
 /** @param {string} state */

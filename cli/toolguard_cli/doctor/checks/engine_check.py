@@ -47,7 +47,7 @@ def python(subject: DoctorSubject) -> Check:
     """Its version, determined without importing toolguard."""
     program, fix = interpreter(subject)
     if shutil.which(program) is None:
-        return Check("python", "error", f"{program} is not there any more, so no call is judged", fix)
+        return Check("python", "error", f"{program} no longer exists, so no call is judged", fix)
     try:
         done = subprocesses.ask([program, "-I", "-S", "-c", VERSION], LIMIT_SECONDS)
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:

@@ -12,7 +12,7 @@ from toolguard_engine.wording import printable
 HERE, DATABASE = "fleet", "fleet-server"
 UNKNOWN = "unknown gateway"
 REJOIN = "toolguard fleet join --anew, if this is the right database"
-NO_FLEET = "this gateway is in no fleet (fleet.enabled is not set)"
+NO_FLEET = "this gateway is not in a fleet (fleet.enabled is not set)"
 MAX_SKEW = 2.0
 MAX_WAITING = 10_000
 """What may wait to be copied before it is reported."""
@@ -48,10 +48,12 @@ def _contact(subject: DoctorSubject, fleet: FleetConfig) -> Check:
     waiting = {kind: many for kind, many in state.queue.items() if many > MAX_WAITING}
     if waiting:
         many = ", ".join(f"{count} of {printable.plain(kind)}" for kind, count in waiting.items())
-        return Check(HERE, "warn", f"much waits to be copied to the fleet: {many}", "check the load of its database", data)
+        return Check(
+            HERE, "warn", f"many rows are not copied to the fleet yet: {many}", "check the load of its database", data
+        )
     if state.shipping_errors:
         why = "; ".join(f"{printable.plain(kind)}: {printable.plain(text)}" for kind, text in state.shipping_errors.items())
-        fix = "toolguard doctor again in a minute: it is tried again, and nothing is lost"
+        fix = "run toolguard doctor again in a minute: copying is retried, and nothing is lost"
         return Check(HERE, "warn", f"copying to the fleet fails: {why}", fix, data)
     return Check(HERE, "ok", f"team {fleet.team}, last contact {ago} ago", data=data)
 
@@ -62,7 +64,7 @@ def database(subject: DoctorSubject) -> Check:
     if not fleet.enabled:
         return Check(DATABASE, "ok", NO_FLEET)
     if fleet.problem[1]:
-        return Check(DATABASE, "error", "it is not asked, because the settings of the fleet do not fit", "see fleet above")
+        return Check(DATABASE, "error", "not checked, because the settings of the fleet are invalid", "see fleet above")
     from toolguard_cli.fleet import database_facts  # noqa: PLC0415 - only in a fleet
 
     try:
@@ -93,10 +95,10 @@ def _judged(facts: object) -> Check:
     if not (facts.is_encrypted or facts.is_local):
         return Check(DATABASE, "error", "the connection is not encrypted", "sslmode=verify-full in fleet.dsn", data)
     if abs(facts.skew) >= MAX_SKEW:
-        text = f"the server's clock differs from this one by {facts.skew:+.1f} s; it decides when approvals end"
-        return Check(DATABASE, "warn", text, "set both by NTP: timedatectl set-ntp true", data)
+        text = f"the server's clock differs from this one by {facts.skew:+.1f} s; it determines when approvals expire"
+        return Check(DATABASE, "warn", text, "synchronize both with NTP: timedatectl set-ntp true", data)
     if not facts.has_standby:
-        text = "it has no synchronous standby: after a failover, approvals of the last moments may be lost or come back"
+        text = "it has no synchronous standby: after a failover, recent approvals may be lost or become valid again"
         return Check(DATABASE, "warn", text, "set synchronous_standby_names on the server; see docs/fleet.md", data)
     kind = "on this machine" if facts.is_local else "TLS verified"
     return Check(DATABASE, "ok", f"{kind}, schema {facts.schema}, admitted as {facts.gateway}", data=data)

@@ -14,7 +14,7 @@ from toolguard_engine.wording import printable
 
 TRUST, POLICY = "fleet-trust", "fleet-policy"
 SECONDS = 20.0
-NO_FLEET = "this gateway is in no fleet (fleet.enabled is not set)"
+NO_FLEET = "this gateway is not in a fleet (fleet.enabled is not set)"
 FIX = "see docs/fleet.md, The trust root"
 
 
@@ -32,7 +32,7 @@ def trusted(subject: DoctorSubject) -> Check:
         return Check(TRUST, "ok", f"{account(subject.user)}, the gateway's user, cannot change who may approve ({folder})")
     text = printable.plain(found)
     if config.trust_writable:
-        accepted = f"who may approve is not protected, which fleet.trustWritable accepts: {text}"
+        accepted = f"the list of approvers is not protected, as fleet.trustWritable allows: {text}"
         return Check(TRUST, "warn", accepted, FIX, {"guards": "yes"})
     return Check(TRUST, "error", f"held calls are blocked: {text}", FIX)
 
@@ -53,11 +53,11 @@ def policy(subject: DoctorSubject) -> Check:
     version = found.policy.version if found else 0
     data: dict[str, object] = {"version": version, "signer": found.signer if found else ""}
     if refused := fleet_state.load(subject.places.state_dir).status.policy_error:
-        text = f"the policy in the fleet's database does not count here: {printable.plain(refused)}"
+        text = f"this gateway rejects the policy in the fleet's database: {printable.plain(refused)}"
         fix = f"version {version} stays in force; tell an admin of the fleet" if found else "tell an admin of the fleet"
         return Check(POLICY, "warn", text, fix, data)
     if found is None:
-        return Check(POLICY, "ok", "the fleet has no policy here: one person is enough for each call", data=data)
+        return Check(POLICY, "ok", "the fleet has no policy: one approval is enough for each call", data=data)
     return Check(POLICY, "ok", f"version {version} is in force, signed by {printable.plain(found.signer)}", data=data)
 
 
@@ -76,5 +76,5 @@ def _as_gateway(folder: Path, user: int) -> str:
             user=user, group=known.pw_gid, extra_groups=groups,
         )  # fmt: skip
     except (KeyError, OSError, subprocess.SubprocessError) as error:
-        return f"it could not be found out whether {account(user)} can change {folder}: {error}"
+        return f"cannot determine whether {account(user)} can change {folder}: {error}"
     return done.stdout.strip()

@@ -34,7 +34,7 @@ def allowed(subject: DoctorSubject) -> Check:
             ID, "error", f"OpenSSH {data['openssh']} cannot verify signatures", "install OpenSSH 8.2 or later", data
         )
     if not names:
-        text = f"nothing can be approved: {shown(files.allowed)} names nobody"
+        text = f"nothing can be approved: {shown(files.allowed)} lists nobody"
         return Check(ID, "error", text, "add a line: NAME followed by a public key, see ssh-keygen(1)", data)
     return _writable(subject, approval, names, data)
 

@@ -37,7 +37,7 @@ def whole(subject: DoctorSubject) -> Check:
         with closing(_store(subject)) as store:
             known = store.look()
     except Busy:
-        return Check("standings", "ok", "in use by another process just now")
+        return Check("standings", "ok", "currently in use by another process")
     except Damaged as error:
         text = printable.plain(str(error).partition("; ")[0])
         modes = [subject.settings, *(subject.settings.for_agent(name) for name in subject.settings.agents)]

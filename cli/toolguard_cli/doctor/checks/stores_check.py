@@ -53,7 +53,7 @@ def whole(subject: DoctorSubject) -> Check:
             return Check("stores", "warn", "unknown without the fleet's database", "fix `fleet-server` first")
         return Check("stores", "error", printable.plain(str(error)), "check its owner, mode and disk")
     if others:
-        return Check("stores", "error", f"{len(others)} held calls are not signed by toolguard and not in force", fix)
+        return Check("stores", "error", f"{len(others)} held calls are not signed by toolguard and are ignored", fix)
     waiting = sum(entry.status == "pending" and subject.now < entry.expires for entry in trusted)
     return Check("stores", "ok", f"{waiting} calls waiting for approval", data={"waiting": waiting})
 

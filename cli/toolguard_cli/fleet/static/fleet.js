@@ -72,7 +72,7 @@ function showLogin() {
     event.preventDefault();
     void enter(token.value.trim(), wrong);
   });
-  const how = el("p", { class: "quiet" }, "An admin of the fleet makes one for you with ", el("code", { class: "command" }, "toolguard fleet tokens add"), ".");
+  const how = el("p", { class: "quiet" }, "An admin of the fleet can create one for you with ", el("code", { class: "command" }, "toolguard fleet tokens add"), ".");
   fill(main, el("section", { class: "card login", "aria-labelledby": "login" }, el("h2", { id: "login" }, "Log in"), how, form));
   token.focus();
 }

@@ -14,7 +14,7 @@ const URGENT = 30_000; // ms
 const ENDS = {
   used: "Approved; it has run.",
   denied: "Denied.",
-  expired: "Its time is over.",
+  expired: "Expired unanswered.",
 };
 
 /** @param {FleetApp} app @param {FleetCallView} first */
@@ -133,7 +133,7 @@ function unreadable({ readable, whole }) {
   if (readable && whole) return null;
   const text = readable
     ? " Parts of this call cannot be shown here. Check the whole call at its source before you approve it."
-    : " Its gateway sent it in a form that this page does not know.";
+    : " Its gateway sent it in a format that this page cannot read.";
   return el("p", { class: "notice" }, badge("incomplete", "amber"), text);
 }
 
@@ -161,7 +161,7 @@ function signing(app, held) {
   if (held.status !== "pending") return null;
   if (!held.may) {
     const mine = held.decisions.some(({ approver, verdict }) => approver === app.person && verdict === "approved");
-    return el("p", null, mine ? "You have approved it. It waits for somebody else." : "You cannot approve this call.");
+    return el("p", null, mine ? "You have approved this call. It needs another approval." : "You cannot approve this call.");
   }
   const copy = async () => {
     try {

@@ -76,7 +76,7 @@ export function callsView(app) {
     }
     const more = all > calls.length ? `, the oldest ${calls.length} are shown` : "";
     head.textContent = `Held calls: ${all}${more}`;
-    if (!cards.size) fill(place, empty("Nothing waits", "A call that needs approval appears here at once."));
+    if (!cards.size) fill(place, empty("No held calls", "A call that needs approval appears here at once."));
     else if (!list.isConnected) fill(place, list);
   };
   /** @param {FleetCallView} call */

@@ -16,7 +16,7 @@ export function gatewaysView(_app) {
   const load = async () => {
     const { all, gateways } = await get("gateways");
     const rows = /** @type {FleetGatewayState[]} */ (gateways).map(row);
-    const more = all > gateways.length ? el("p", { class: "notice" }, `${all} gateways; those that need attention first, ${gateways.length} are shown.`) : null;
+    const more = all > gateways.length ? el("p", { class: "notice" }, `${all} gateways; the ${gateways.length} that most need attention are shown.`) : null;
     const made = table("Gateways", ["Gateway", "Team", "State", "Version", num("Waiting"), num("Last contact"), num("Audit lines"), num("Last line")], rows, "No gateway has joined yet.");
     made.firstElementChild?.classList.add("wide");
     fill(root, el("h2", null, `Gateways: ${count(all)}`), more, made);
@@ -48,12 +48,12 @@ function states(one) {
   if (one.forks) found.push(badge("Quarantined: its audit log was forked", "red"));
   if (one.gaps) found.push(badge(`${count(one.gaps)} gaps in its audit log`, "amber"));
   if (one.state === "admitted" && one.silent > STALE) found.push(badge("No contact", "red"));
-  else if (one.state === "admitted" && one.auditSilent !== null && one.auditSilent > BEHIND && one.waiting) found.push(badge("Shipping is behind", "amber"));
+  else if (one.state === "admitted" && one.auditSilent !== null && one.auditSilent > BEHIND && one.waiting) found.push(badge("Copying is behind", "amber"));
   return found;
 }
 
 /** @type {Record<string, string>} */
-const STATES = { new: "Waits to be admitted", admitted: "Admitted", revoked: "Revoked", left: "Left" };
+const STATES = { new: "Not admitted yet", admitted: "Admitted", revoked: "Revoked", left: "Left" };
 
 /** @param {number} seconds */
 const ago = (seconds) => (seconds < 2 ? "now" : `${span(seconds * 1000)} ago`);

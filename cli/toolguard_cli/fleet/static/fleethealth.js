@@ -20,7 +20,7 @@ export function healthView(_app) {
     fill(
       root,
       el("div", { class: "totals" }, totals(found)),
-      problems.length ? el("ul", { class: "notice bad", "aria-label": "Problems" }, problems.map((text) => el("li", null, text))) : el("p", { class: "notice" }, badge("All is well", "green"), " What this page can see of the database is in order."),
+      problems.length ? el("ul", { class: "notice bad", "aria-label": "Problems" }, problems.map((text) => el("li", null, text))) : el("p", { class: "notice" }, badge("OK", "green"), " No problem with the database was found."),
       el("section", { class: "card", "aria-label": "Partitions" }, el("h2", null, "Partitions"), partitions(found)),
     );
   };
@@ -30,7 +30,7 @@ export function healthView(_app) {
 /** @param {FleetHealth} found */
 function totals(found) {
   return [
-    total({ name: "schema", label: "Schema", value: found.version, text: `version ${found.version}`, detail: found.version === found.known ? "as this page knows it" : `this page knows ${found.known}` }),
+    total({ name: "schema", label: "Schema", value: found.version, text: `version ${found.version}`, detail: found.version === found.known ? "up to date" : `this page expects ${found.known}` }),
     total({ name: "server", label: "PostgreSQL", value: 0, text: found.server.split(" ")[0] ?? "", detail: found.standbys ? "with synchronous standbys" : "without a synchronous standby" }),
     total({ name: "size", label: "Database", value: found.size, text: sized(found.size) }),
     total({ name: "connections", label: "Connections", value: found.connections, text: count(found.connections), detail: `of ${count(found.mostConnections)}` }),
@@ -42,8 +42,8 @@ function wrong(found) {
   const late = found.partitions.filter(({ ahead }) => ahead === null || ahead < FEW_DAYS).map(({ table: name }) => name);
   return [
     found.version === found.known ? "" : "This page and the database have different schemas: run toolguard fleet migrate, and upgrade this page.",
-    found.durable ? "" : "The server confirms what it has not written (fsync or synchronous_commit is off): a used approval could come back after a crash.",
-    found.standbys ? "" : "There is no synchronous standby: if the server is lost, the last decisions are lost with it.",
+    found.durable ? "" : "The server confirms transactions before they are on disk (fsync or synchronous_commit is off): after a crash, a used approval could become valid again.",
+    found.standbys ? "" : "There is no synchronous standby: if the server fails, the most recent decisions are lost.",
     found.connections > found.mostConnections * NEARLY_ALL ? "Nearly all connections are in use." : "",
     late.length ? `Partitions for the next days are missing (${late.join(", ")}): run toolguard fleet maintain.` : "",
   ].filter(Boolean);

@@ -78,7 +78,7 @@ def _is_guess(effect: Effect, where: Where) -> bool:
 
 
 def _clears_output(effect: Effect, run: ProgramRun, file: FilePlace, where: Where) -> bool:
-    """Whether it deletes a folder of the project that the file belongs to, as a build does before it starts anew."""
+    """Whether it deletes a folder of the project that the file belongs to, as a build does before it starts from scratch."""
     if effect.place != "in-workspace" or UNKNOWN in effect.target + run.cwd or "*" in effect.target:
         return False
     above, _, name = normal(effect.target, where, run.cwd).rpartition("/")

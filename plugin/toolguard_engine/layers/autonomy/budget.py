@@ -23,7 +23,7 @@ DISTRUSTED = "budget.trust"
 MOST_TRUST = 1.0
 
 
-class TrustLaw(msgspec.Struct, frozen=True):
+class TrustRates(msgspec.Struct, frozen=True):
     """How trust moves. `steady` takes the place of `clean` from the `streak`th clean call in a row on; `needed`: by rank."""
 
     clean: float = 0.005
@@ -36,7 +36,7 @@ class TrustLaw(msgspec.Struct, frozen=True):
     needed: tuple[float, ...] = (0.0, 0.2, 0.4, 0.6, 0.8)
 
 
-TRUST = TrustLaw()
+TRUST = TrustRates()
 """The figures of Equilibrium Guard (github.com/rizqcon/equilibrium-guard), where this weighing of autonomy comes from."""
 
 

@@ -135,7 +135,7 @@ class Autonomy:
             self._changes(standing)
 
     def person(self, agent: str, session: str, now: float, config: Config) -> None:
-        """The owner wrote to the agent: drift begins anew, also of what the agent began by itself."""
+        """The owner wrote to the agent: drift starts again, also of what the agent began by itself."""
         if config.active_budget_mode != "disabled" and session:
             self.settle()
             standing = self._standings.of(agent, place_in(session), config.budget.initial_trust)

@@ -1,6 +1,6 @@
 """What each run has heard: text from outside, text of this machine, and what a person said. Bounded, and gone with the run.
 
-The law: of a text the first `MAX_TEXT` bytes count, of a run the last `MAX_RUN`, of all runs together `MAX_ALL`, and
+Of a text the first `MAX_TEXT` bytes count, of a run the last `MAX_RUN`, of all runs together `MAX_ALL`, and
 `MAX_RUNS` runs count: the one that was quiet longest is forgotten first. Texts are kept in the form of `normal`, in which
 quoting, capitals, line breaks and characters that do not show make no difference. Nothing here is written down anywhere.
 """

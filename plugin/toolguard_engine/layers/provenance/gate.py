@@ -1,6 +1,6 @@
-"""Gate P: calls that do what text from outside says. Pure; `context` keeps what was heard.
+"""Gate P: calls that do what text from outside says. Pure; `context` keeps what was read.
 
-The laws:
+The rules:
 - Only what leaves the machine or destroys something is looked at. Reading, searching, fetching what was found, editing files
   of the workspace and whatever can be built again are nobody's business, wherever the idea came from.
 - What a person said themselves (an address, a command), and what a call named before any text from outside was heard, is

@@ -1,4 +1,4 @@
-"""Repetition without progress. The law, per run, over the last `historySize` executed calls:
+"""Repetition without progress. The rules, per run, over the last `historySize` executed calls:
 
 - the same call with the same result, or two in turn (`generic_repeat`, `poll_no_progress`, `ping_pong`): a note behind the
   `warningThreshold`-th and every fifth result after it; behind `criticalThreshold` of them the next such call is blocked,

@@ -1,7 +1,7 @@
 """Successful calls that certainly make no progress: they end the run with the default settings.
 
 Such a call changes nothing, and returned in every character what it had returned before, with nothing in between that may
-have changed something. Calls of this kind in a row are counted, whichever they are. The count begins anew
+have changed something. Calls of this kind in a row are counted, whichever they are. The count starts again
 
 - with a result that is new, and with a call that failed, polls, waits, or may have changed something;
 - if half a minute passed since the last result, if somebody wrote, and after a compaction.
@@ -59,7 +59,7 @@ MAX_COMMAND = 4_000
 
 
 def on_outcome(call: Call, outcome: Outcome, run: Run, settings: LoopDetection) -> Reaction:
-    """Counts this call, or begins anew with it."""
+    """Counts this call, or starts again with it."""
     past, params = run.past, _without_padding(call.params)
     writes = _replaces_file(call)
     if outcome.failed or not (writes or _only_reads(call.tool, params)):

@@ -1,6 +1,6 @@
 """The guard protects itself: no call approves in the user's place, changes the guard's files or config, or stops it.
 
-A certain finding is blocked and cannot be approved; a possible one is held. Commands are judged by `command_laws`, other
+A certain finding is blocked and cannot be approved; a possible one is held. Commands are judged by `command_findings`, other
 tools by the paths they name, the gateway's config tool by its action, and messages by the chat commands in them.
 """
 
@@ -20,7 +20,7 @@ from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import ProgramRun, Reading
 from toolguard_engine.effects.shell.places import Where, normal
 from toolguard_engine.host import tool_names
-from toolguard_engine.layers.self_protection import command_laws, dashboard_requests, installed_gateway
+from toolguard_engine.layers.self_protection import command_findings, dashboard_requests, installed_gateway
 from toolguard_engine.layers.self_protection.gateway_command_line import CHAT_COMMAND
 from toolguard_engine.layers.self_protection.scene import ProtectionFinding, base, possible_place, strongest
 from toolguard_engine.model.call import Call, Host, Verdict
@@ -105,7 +105,7 @@ def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[P
     folder = _folder(params, cwd) if reading.executes else ""
     if reading.commands:
         for text, command in zip(reading.commands, commands, strict=True):
-            yield from command_laws.findings(text, command, host, folder, reading.work)
+            yield from command_findings.findings(text, command, host, folder, reading.work)
     if reading.executes:
         return
     for operation in controlplane.operations(tool, params):

@@ -155,7 +155,7 @@ class AcceptedSettings:
         return True
 
     def forget(self, config: str) -> None:
-        """Toolguard was uninstalled: the next installation starts anew."""
+        """Toolguard was uninstalled: the next installation starts from scratch."""
         name = _name(config)
         if not self._file.read().revision:
             return

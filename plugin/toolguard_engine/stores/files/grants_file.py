@@ -39,9 +39,9 @@ END_OF_TIME = 253_402_300_800
 """The year 10000, which no date can name."""
 
 NEW_FILE = """\
-# What toolguard lets through without asking. `toolguard grant` adds to this file and `toolguard revoke` takes away;
-# it may be edited by hand as well: comments and order are kept. What was written or changed by hand counts once it was
-# accepted: `toolguard grants` names it, `toolguard grant --accept ID` shows it and signs it.
+# Calls that toolguard allows without asking. `toolguard grant` adds a grant to this file, and `toolguard revoke` removes it.
+# You may also edit the file: comments and order are kept. A grant that you write or change by hand applies once it is
+# signed: `toolguard grants` lists it, and `toolguard grant --accept ID` shows and signs it.
 """
 
 _TIMES = ("expires", "created")
@@ -90,7 +90,7 @@ class PolicyFiles:
         return self._now().unsigned
 
     def known(self) -> tuple[Grant, ...]:
-        """All of them, read anew and without the key; a missing id is filled in. Raises as `grants` does."""
+        """All of them, read again and without the key; a missing id is filled in. Raises as `grants` does."""
         return tuple(parse(self._text(), self.path))
 
     def add(self, grant: Grant, log: Callable[[Grant], None] = lambda _: None) -> Grant:

@@ -18,8 +18,8 @@ from toolguard_engine.stores.toml_file import InvalidTomlError
 
 KNOWN = "known"
 _HEAD = """\
-# What toolguard last read of policy.toml without a fault. It counts while that file has one, and is written by toolguard:
-# edit policy.toml instead.
+# The last valid version of the rules in policy.toml. It is in force while that file contains an error. Toolguard writes
+# this file: edit policy.toml instead.
 """
 
 Tables = list[dict[str, Any]]

@@ -15,10 +15,10 @@ WORDS = "own rules"
 EXAMPLES = ("matches", "passes")
 """What is not kept: it decides nothing, and may have a time in it."""
 
-_LAST = "your rules in policy.toml contain errors; of the invalid ones the last valid versions stay in force: {0}"
+_LAST = "your rules in policy.toml contain errors; for the invalid ones, the last valid versions stay in force: {0}"
 _NONE = (
-    "your own rules in policy.toml are not as you meant them and no good version of them is known: those that CANNOT BE "
-    "READ DO NOT COUNT, and in the modes enforce and soft every call above SAFE is held until the file is fixed: {0}"
+    "your rules in policy.toml contain errors, and no valid version of them is known: rules that CANNOT BE READ ARE "
+    "NOT IN FORCE, and in the modes enforce and soft every call above SAFE is held until the file is fixed: {0}"
 )
 
 
@@ -81,7 +81,7 @@ class OwnPolicy:
         try:
             self._last_good.keep({RULE_TABLE: tables, FORMER_TABLE: []})
         except StoreError as error:
-            self.trouble = f"what you wrote into policy.toml counts, but the good version cannot be kept aside: {error}"
+            self.trouble = f"policy.toml is in force, but no copy of the valid version can be stored: {error}"
             return
         self.trouble, self._is_news = "", False
 

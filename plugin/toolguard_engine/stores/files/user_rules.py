@@ -24,8 +24,8 @@ PACK = "user"
 MAX_RULES = 1_500
 
 NEW_FILE = """\
-# What toolguard holds, blocks and lets through, in your words. A rule ([[rule]]) only ever adds a question or a refusal, so
-# it counts as soon as the file is saved; `toolguard rules` lists what counts. Comments are kept.
+# Your own rules and grants. A rule ([[rule]]) can only make the guard stricter, so it is in force as soon as the file is
+# saved; `toolguard rules` lists the rules in force. Comments are kept.
 """
 
 Matcher = Callable[[Rule, Example], bool]
@@ -71,7 +71,7 @@ class UserRules:
         return self._rules
 
     def placed(self, matcher: Matcher | None = None) -> list[Placed]:
-        """The rules, read anew; with `matcher` (is a rule about a call?) their examples are tried. Raises as `rules`."""
+        """The rules, read again; with `matcher` (is a rule about a call?) their examples are tried. Raises as `rules`."""
         found = self._read(matcher)
         if found.fault is not None:
             raise found.fault

@@ -47,7 +47,7 @@ LEAST_WAIT = 0.001
 MAX_FORGED_LINES = 20
 """Of one look: the database must not be able to fill the audit log."""
 
-CHANGED = "it shows another call than the one that is asked about"
+CHANGED = "it shows a different call"
 
 
 class UnprovenEntryError(StoreError):
@@ -102,7 +102,7 @@ class FleetHeldCalls:
 
     def _close_changed(self, entry: HeldCall, now: float) -> None:
         """An entry of this binding that shows another call: who has our key and token can enter one. Nobody may approve it,
-        and the call is held anew."""
+        and the call is held again."""
         self._log.forged(entry, CHANGED, now)
         self._known.pop(entry.nonce, None)
         self._done(lambda number, seconds: pipe.Close(number, seconds, entry.nonce, "expired", why=f"{UNPROVEN}{CHANGED}"))
@@ -125,7 +125,7 @@ class FleetHeldCalls:
             ),
         )  # fmt: skip
         if not isinstance(answer, pipe.PresentAnswer):
-            raise FleetAwayError("the courier gave another answer; repeat the call later")
+            raise FleetAwayError("the courier gave an unexpected answer; repeat the call later")
         del self._unanswered[request.binding]
         return answer, attempt
 
@@ -137,7 +137,7 @@ class FleetHeldCalls:
     def _ours(self, nonce: str, stored: bytes, request: HeldCall) -> HeldCall:
         entry = received_entries.request_of(signing_key_file.load(self._setup.state_dir), nonce, stored)
         if entry is None or entry.binding != request.binding:
-            raise UnprovenEntryError("the fleet's database answered with an entry that is not of this call; tell its owner")
+            raise UnprovenEntryError("the fleet's database returned the entry of a different call; inform its owner")
         return entry
 
     def _stated(self, entry: HeldCall, answer: pipe.PresentAnswer, now: float) -> HeldCall:
@@ -289,7 +289,7 @@ class FleetHeldCalls:
         found, others = self._asked()
         now = time.time()
         for entry in others[:MAX_FORGED_LINES]:
-            self._log.forged(entry, "the fleet's database returned it, and this gateway did not make it", now)
+            self._log.forged(entry, "the fleet's database returned it, but this gateway did not create it", now)
         self._log.take(found)
         self._known = {entry.nonce: entry for entry in found}
         self._wait()
@@ -304,7 +304,7 @@ class FleetHeldCalls:
         """The entries that are ours, the oldest first, and the others."""
         answer = self._ask(pipe.Entries)
         if not isinstance(answer, pipe.EntriesAnswer):
-            raise FleetAwayError("the courier gave another answer; repeat it later")
+            raise FleetAwayError("the courier gave an unexpected answer; repeat it later")
         own, now = signing_key_file.load(self._setup.state_dir), time.time()
         ours: list[HeldCall] = []
         others: list[HeldCall] = []

@@ -89,7 +89,7 @@ class FleetSigners:
         need = needed_approvals(self._policy(), request.details)
         if need.count > MAX_NEED:
             raise TooManyApproversError(
-                f"the fleet's policy demands {need.count} persons for this call ({need.words}), and at most {MAX_NEED} can "
+                f"the fleet's policy requires {need.count} people for this call ({need.words}), and at most {MAX_NEED} can "
                 "sign; tell an admin of the fleet"
             )
         return need.count, need.teams
@@ -112,7 +112,7 @@ class FleetSigners:
             return why
         others = {person for person in persons if person.casefold() != entry.requester.casefold()}
         if not others:
-            return "who asked for the call cannot approve it"
+            return "the person who requested the call cannot approve it"
         missing = missing_approvals(policy, need, others)
         if missing or request is None:
             return missing

@@ -17,7 +17,7 @@ class FleetProof(Protocol):
     """Who may approve, according to this machine."""
 
     def need(self, request: HeldCall) -> tuple[int, tuple[str, ...]]:
-        """How many persons must approve this call, and of which teams; no teams: the gateway's."""
+        """How many people must approve this call, and of which teams; no teams: the gateway's."""
 
     def digest(self, entry: HeldCall) -> bytes:
         """Of all that is shown of the call, and its binding: what approvers sign."""

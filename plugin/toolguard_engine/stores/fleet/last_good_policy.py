@@ -117,7 +117,7 @@ class LastGoodPolicy:
         return offered
 
     def _known(self) -> SignedPolicy | None:
-        """One that does not count any more (its signer was revoked) binds nobody to its version."""
+        """One that is no longer valid (its signer was revoked) binds nobody to its version."""
         try:
             return self.load()
         except PolicyRefusedError:
@@ -141,7 +141,7 @@ class LastGoodPolicy:
             signer = self._signer(kept, None if is_new else accepted)
             policy = policy_form.parse(kept.toml, OFFERED)
         except InvalidSignatureError as error:
-            raise PolicyRefusedError(f"the signature of the fleet's policy does not count: {error}") from error
+            raise PolicyRefusedError(f"the signature of the fleet's policy is not valid: {error}") from error
         except InvalidRulesError as error:
             raise PolicyRefusedError(str(error)) from error
         if policy.team not in (self._team, ALL_TEAMS):
@@ -158,7 +158,7 @@ class LastGoodPolicy:
 
 
 class CurrentApprovers:
-    """Who may approve, by the policy that counts now; read anew when it has changed. For one thread."""
+    """Who may approve, by the policy that counts now; read again when it has changed. For one thread."""
 
     def __init__(self, kept: LastGoodPolicy, team: str) -> None:
         self._kept = kept

@@ -75,7 +75,7 @@ class _Parser:
             raise found.fault
         rules = tuple(_renamed(placed.rule) for placed in found.good)
         if len({rule.id for rule in rules}) < len(rules):
-            raise self._wrong(At(), "two rules have the same id but for a dot", "give one of them another id")
+            raise self._wrong(At(), "the ids of two rules differ only in a dot", "give one of them another id")
         return FleetPolicy(version, team, approvers, rules, self._text)
 
     def _table(self) -> dict[str, Any]:
@@ -96,13 +96,13 @@ class _Parser:
         version = table.get("version")
         if not _is_number(version, 1, MAX_VERSION):
             fix = "write it like version = 1, above the first table, and raise it with each change"
-            raise self._wrong(self._at("version"), "version must be a whole number from 1 on", fix)
+            raise self._wrong(self._at("version"), "version must be a whole number, at least 1", fix)
         return int(table["version"])
 
     def _team(self, table: Mapping[str, Any]) -> str:
         team = table.get("team")
         if not isinstance(team, str) or not (team == ALL_TEAMS or _TEAM.fullmatch(team)):
-            fix = 'write it like team = "ops", above the first table; team = "*" is for teams without an own policy'
+            fix = 'write it like team = "ops", above the first table; team = "*" is for teams without a policy of their own'
             raise self._wrong(self._at("team"), "team must name the team that the policy is for", fix)
         return team
 
@@ -118,7 +118,7 @@ class _Parser:
             if not _TEAM.fullmatch(name) or not is_list or not all(map(_is_principal, persons)):
                 raise self._wrong(self._at(name, after=at.line), f"the team {name!r} is not a list of principals", fix)
         if team not in (ALL_TEAMS, *teams):
-            raise self._wrong(at, f"teams does not say who is in {team!r}, the team of the policy", fix)
+            raise self._wrong(at, f"teams does not list the members of {team!r}, the team of the policy", fix)
         return {name: frozenset(persons) for name, persons in teams.items()}
 
     def _approvers(self, table: Mapping[str, Any], members: Mapping[str, frozenset[str]] | None) -> tuple[ApproverRule, ...]:
@@ -158,8 +158,8 @@ class _Parser:
             return
         persons = {person.casefold() for team in rule.teams for person in members[team]}
         if len(persons) < rule.need:
-            what = f"{APPROVERS} {number + 1}: it needs {rule.need} persons of {', '.join(rule.teams)}, and there are fewer"
-            raise self._wrong(places.value(number, "need"), what, f"add persons under [{TEAMS}], or lower need")
+            what = f"{APPROVERS} {number + 1}: it needs {rule.need} people of {', '.join(rule.teams)}, but there are fewer"
+            raise self._wrong(places.value(number, "need"), what, f"add people under [{TEAMS}], or lower need")
 
     def _names(
         self,

@@ -31,7 +31,9 @@ def signer_of(text: str, signature: str, trust: Path, at: float | None = None) -
     try:
         handle = system_calls.private_file("\n".join([*lines, ""]).encode())
     except OSError as error:
-        raise VerifierError(f"the signers cannot be handed over: {error.strerror or error}; repeat it later") from error
+        raise VerifierError(
+            f"the signers cannot be passed to ssh-keygen: {error.strerror or error}; repeat it later"
+        ) from error
     try:
         files = SignerFiles(Path(f"/dev/fd/{handle}"), revoked if os.path.lexists(revoked) else None, (handle,))
         return ssh_keygen.verify_text(text, signature, NAMESPACE, files, SECONDS, at)

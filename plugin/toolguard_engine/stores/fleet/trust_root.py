@@ -16,7 +16,7 @@ REVOKED = "krl"
 MAX_LINKS = 40
 MAX_FILE = 4 * 1024 * 1024
 ACCEPT = "accept this with fleet.trustWritable"
-FIX = f"give it to root (chown root:root, chmod go-w), or {ACCEPT}"
+FIX = f"make root its owner (chown root:root, chmod go-w), or {ACCEPT}"
 
 
 def problem(folder: Path, *, may_be_writable: bool = False) -> str:

@@ -279,7 +279,7 @@ class FileStandings:
         return connection
 
     def _connected(self) -> sqlite3.Connection | None:
-        """The open file; None if it does not exist. A replaced file is opened anew."""
+        """The open file; None if it does not exist. A replaced file is reopened."""
         try:
             info = self.path.stat()
         except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in its name

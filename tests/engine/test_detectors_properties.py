@@ -1,4 +1,4 @@
-"""Laws of layers/detectors over any run, and over runs that another engine goes on with."""
+"""Properties of the detectors of repetition over any run, and over runs that another engine goes on with."""
 
 from __future__ import annotations
 

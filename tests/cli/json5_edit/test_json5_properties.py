@@ -1,6 +1,6 @@
-"""The laws of the package, over generated documents: comments and line breaks anywhere, every spelling of values.
+"""Properties of the package, over generated documents: comments and line breaks anywhere, every spelling of values.
 
-The json5 package is the judge of values. TOOLGUARD_FUZZ is a number of documents; a tenth of it goes to each law.
+The json5 package is the judge of values. TOOLGUARD_FUZZ is a number of documents; a tenth of it goes to each property.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { outsideText, userMessage, shortParams } from "../../plugin/gateway/heard.mjs";
+import { outsideText, userMessage, shortParams } from "../../plugin/gateway/incoming.mjs";
 
 /** @param {string} text */
 const result = (text) => ({ content: [{ type: "text", text }] });

@@ -1,4 +1,4 @@
-"""Laws of judging commands: no quoting, wrapping or company makes a command look better, and nothing breaks the judge."""
+"""Properties of judging commands: no quoting, wrapping or company makes a command look better, and nothing breaks."""
 
 from __future__ import annotations
 
