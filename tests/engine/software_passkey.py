@@ -80,11 +80,12 @@ class MadeAssertion:
 
 @dataclass(frozen=True)
 class SoftwarePasskey:
-    """`rp`: the host of its page, or `ssh:` for a key of `ssh-keygen`."""
+    """`rp`: the host of its page, or `ssh:` for a key of `ssh-keygen`. `certificate`: used in place of the key."""
 
     rp: str = "fleet.example"
     secret: int = field(default_factory=lambda: secrets.randbelow(N - 1) + 1)
     id: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+    certificate: bytes = b""
 
     @property
     def point(self) -> bytes:
@@ -117,8 +118,8 @@ class SoftwarePasskey:
         kind: str = "webauthn.get", extensions: bytes = b"", **more: Any,
     ) -> MadeAssertion:  # fmt: skip
         """`more`: members of the client data."""
-        said = {"type": kind, "challenge": base64url(challenge), "origin": origin or f"https://{self.rp}"}
-        client = json.dumps({**said, "crossOrigin": False, **more}, separators=(",", ":")).encode()
+        members = {"type": kind, "challenge": base64url(challenge), "origin": origin or f"https://{self.rp}"}
+        client = json.dumps({**members, "crossOrigin": False, **more}, separators=(",", ":")).encode()
         data = sha256((rp or self.rp).encode()).digest() + bytes([flags]) + struct.pack(">I", counter) + extensions
         return MadeAssertion(data, client, *self.sign(data + sha256(client).digest()))
 
@@ -129,14 +130,11 @@ class SoftwarePasskey:
         """As a gateway gets it. `stated`: flags that the signature claims, instead of those that were signed."""
         made = self.assertion(to_sign(body, namespace) if challenge is None else challenge, **changed)
         origin = json.loads(made.client_data)["origin"].encode()
-        flags, counter, extensions = (
-            made.authenticator_data[32:33],
-            made.authenticator_data[33:37],
-            made.authenticator_data[37:],
-        )
+        data = made.authenticator_data
+        about = (stated or data[32:33]) + data[33:37]
+        rest = string(origin) + string(made.client_data) + string(data[37:])
         numbers = string(integer(made.r)) + string(integer(made.s))
-        rest = string(origin) + string(made.client_data) + string(extensions)
-        return self._armored(string(WEBAUTHN) + string(numbers) + (stated or flags) + counter + rest, namespace)
+        return self._armored(string(WEBAUTHN) + string(numbers) + about + rest, namespace)
 
     def device_signature(self, body: bytes, flags: int = PRESENT, namespace: str = NAMESPACE) -> str:
         """Of a security key that no browser was asked for."""
@@ -145,7 +143,7 @@ class SoftwarePasskey:
         return self._armored(string(SK) + string(string(integer(r)) + string(integer(s))) + about, namespace)
 
     def _armored(self, signature: bytes, namespace: str) -> str:
-        parts = (self.key, namespace.encode(), b"", b"sha512", signature)
+        parts = (self.certificate or self.key, namespace.encode(), b"", b"sha512", signature)
         text = base64.b64encode(b"SSHSIG" + struct.pack(">I", 1) + b"".join(map(string, parts))).decode()
         lines = "\n".join(text[at : at + 70] for at in range(0, len(text), 70))
         return f"-----BEGIN SSH SIGNATURE-----\n{lines}\n-----END SSH SIGNATURE-----\n"

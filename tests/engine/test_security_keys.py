@@ -166,6 +166,29 @@ def test_a_key_of_ssh_keygen_counts_when_it_was_touched(room: PasskeyRoom) -> No
         room.verify(key.ssh_signature(BODY, origin="https://ssh"))
 
 
+def test_certificates_of_such_keys_are_read_too(room: PasskeyRoom, tmp_path: Path) -> None:
+    keys = SshRoom(tmp_path / "authority")
+    authority = keys.key("authority")
+
+    def certified(key: SoftwarePasskey) -> SoftwarePasskey:
+        (keys.folder / "device.pub").write_text(key.line("", "").lstrip())
+        text = keys.certify(authority, keys.folder / "device", "anna").read_text()
+        return dataclasses.replace(key, certificate=base64.b64decode(text.split()[1]))
+
+    public = (keys.folder / "authority.pub").read_text()
+    room.allowed.write_text(f'anna cert-authority,namespaces="{NAMESPACE}" {public}')
+    passkey, device = certified(SoftwarePasskey(HOST)), certified(SoftwarePasskey("ssh:"))
+    assert room.verify(passkey.ssh_signature(BODY)) == "anna"
+    assert room.verify(device.device_signature(BODY)) == "anna"
+    for signature, why in (
+        (passkey.ssh_signature(BODY, flags=PRESENT), security_keys.UNVERIFIED),
+        (passkey.device_signature(BODY), security_keys.NO_PAGE),
+        (device.device_signature(BODY, 0), security_keys.ABSENT),
+    ):
+        with pytest.raises(InvalidSignatureError, match=why.partition("(")[0]):
+            room.verify(signature)
+
+
 def test_a_key_of_localhost_may_sign_without_tls(room: PasskeyRoom) -> None:
     key = SoftwarePasskey("localhost")
     room.allow(key)

@@ -11,14 +11,17 @@ import psycopg
 import pytest
 
 from fleet_database import FleetDatabase
-from fleet_desk import FleetDesk
+from fleet_desk import TEAM, FleetDesk, join, wait_until
 from fleet_page import FleetPage
 from passkey_visitor import PasskeyVisitor
+from policy_desk import PolicyAdmin
 from software_passkey import PRESENT, VERIFIED, SoftwarePasskey, base64url
 from ssh_signers import SshRoom, keygen
+from test_fleet_engine import EngineInFleet, config
 from toolguard_engine.approvals import security_keys
 
 COMMAND = "rm -rf build"
+TWO = '[teams]\nops = ["anna", "bert"]\n[[approvers]]\nneed = 2\n'
 
 
 @pytest.fixture
@@ -69,6 +72,7 @@ def test_a_passkey_that_the_gateway_does_not_trust_lets_nothing_run(
     assert desk.events() == ["hold", "forged", "hold"]
 
 
+@pytest.mark.thorough
 def test_whoever_has_the_dashboards_login_lets_nothing_run(
     desk: FleetDesk, anna: PasskeyVisitor, room: SshRoom, database: FleetDatabase
 ) -> None:
@@ -113,16 +117,35 @@ def test_whoever_has_the_dashboards_login_lets_nothing_run(
     assert desk.answered(COMMAND).outcome == "used"
 
 
-def test_two_persons_with_passkeys(desk: FleetDesk, anna: PasskeyVisitor, page: FleetPage, database: FleetDatabase) -> None:
-    """How many are needed is the gateway's to say; here, the database counts."""
+@pytest.mark.thorough
+def test_two_persons_with_passkeys_where_the_policy_needs_two(
+    anna: PasskeyVisitor, page: FleetPage, database: FleetDatabase, room: SshRoom, tmp_path: Path
+) -> None:
+    gateway = database.gateway(TEAM)
+    join(tmp_path / "state", gateway)
     database.person("bert")
     bert = PasskeyVisitor(page, database.owner(), "bert")
-    held = desk.answered(COMMAND).entry
-    database.owner().execute("UPDATE fleet.held SET need = 2")
-    assert (anna.add().status, bert.add().status) == (200, 200)
-    first = anna.approve(desk.gateway.id, held.nonce)
-    assert first.json["text"] == f"Your yes to {held.nonce} is entered: 1 of 2 persons have approved it."
-    assert bert.approve(desk.gateway.id, held.nonce).json["text"].endswith("Its gateway verifies it.")
+    PolicyAdmin(database.person("root", "admin"), room).push(1, TWO)
+    engine = EngineInFleet(tmp_path / "state", config(database, room, tmp_path))
+    try:
+        anna.trusted(room)
+        bert.trusted(room)
+
+        def needs_two() -> str:
+            """A call that was held before the policy arrived keeps its need: each time another one."""
+            nonce: str = engine.held(f"ls {engine.question}")["nonce"]
+            found = database.owner().execute("SELECT need FROM fleet.held WHERE nonce = %s", (nonce,)).fetchone()
+            return nonce if found == (2,) else ""
+
+        nonce = wait_until(needs_two)
+        command = f"ls {engine.question - 1}"
+        first = anna.approve(gateway.id, nonce)
+        assert first.json["text"] == f"Your yes to {nonce} is entered: 1 of 2 persons have approved it."
+        assert engine.held(command)["code"] == "approval.pending"
+        assert bert.approve(gateway.id, nonce).json["text"] == f"Your yes to {nonce} was sent. Its gateway verifies it."
+        assert engine.held(command)["code"] == "approval.consumed"
+    finally:
+        engine.talk.kill()
 
 
 def test_what_is_refused_here_already(
@@ -186,6 +209,7 @@ def test_changes_need_a_session_and_come_from_the_page(
         database.connect("toolguard_page").execute("SELECT * FROM fleet.page_passkey")
 
 
+@pytest.mark.thorough
 def test_passkeys_belong_to_one_person_and_are_few(page: FleetPage, anna: PasskeyVisitor, database: FleetDatabase) -> None:
     database.person("bert")
     database.person("vera", "viewer")

@@ -105,7 +105,8 @@ def is_shown_whole(held: HeldCall) -> bool:
     lists = (call_preview.effects(held.details), call_preview.rules(held.details))
     names = (held.tool, held.agent, held.code, held.session)
     return (
-        len(held.shown) <= MAX_SHOWN
+        held.whole
+        and len(held.shown) <= MAX_SHOWN
         and all(len(each) <= MAX_TEXT for each in texts)
         and all(len(each) <= MAX_NAME for each in names)
         and all(len(each) <= MAX_LINES for each in lists)

@@ -53,7 +53,7 @@ class WaitingCalls(msgspec.Struct, frozen=True):
 class CallAfterYes(msgspec.Struct, frozen=True):
     status: str
     need: int
-    said: int
+    approvals: int
 
 
 def listed(visit: FleetVisit, asked: Query) -> page_types.PasskeyViews:
@@ -102,7 +102,7 @@ def approve(visit: FleetVisit, asked: page_types.PasskeyApproval) -> page_types.
     now = visit.ask("SELECT fleet.page_approve(%s, %s, %s, %s, %s)", arguments, CallAfterYes)
     if now.status == "approved":
         return page_types.Done(f"Your yes to {asked.nonce} was sent. Its gateway verifies it.")
-    return page_types.Done(f"Your yes to {asked.nonce} is entered: {now.said} of {now.need} persons have approved it.")
+    return page_types.Done(f"Your yes to {asked.nonce} is entered: {now.approvals} of {now.need} persons have approved it.")
 
 
 def _call(visit: FleetVisit, gateway: str, nonce: str) -> ShownCall:

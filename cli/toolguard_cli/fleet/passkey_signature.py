@@ -103,12 +103,12 @@ def _origin(client_data: bytes, asked: bytes) -> bytes:
     if len(client_data) > MAX_CLIENT_DATA:
         raise PasskeyError("the browser's answer is too large")
     try:
-        said = msgspec.json.decode(client_data, type=ClientData)
+        client = msgspec.json.decode(client_data, type=ClientData)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise PasskeyError("the browser's answer cannot be read") from error
-    if said.type != "webauthn.get" or said.challenge != base64.urlsafe_b64encode(asked).rstrip(b"=").decode():
+    if client.type != "webauthn.get" or client.challenge != base64.urlsafe_b64encode(asked).rstrip(b"=").decode():
         raise PasskeyError("the passkey signed something else")
-    return said.origin.encode()
+    return client.origin.encode()
 
 
 def _authenticator(data: bytes, rp: str) -> tuple[bytes, int, bytes]:

@@ -122,10 +122,10 @@ def _of_passkey(application: str, made: WireReader) -> str:
     origin, given = made.string().decode("ascii"), made.string()
     made.string()
     made.end()
-    said = msgspec.json.decode(given, type=ClientData)
+    client = msgspec.json.decode(given, type=ClientData)
     if not flags & PRESENT:
         return ABSENT
     if not flags & VERIFIED:
         return UNVERIFIED
-    is_ours = said.origin == origin and HOST.fullmatch(application) is not None and is_origin_of(origin, application)
-    return OTHER_PAGE if not is_ours or said.cross_origin or said.top_origin is not None else ""
+    is_ours = client.origin == origin and HOST.fullmatch(application) is not None and is_origin_of(origin, application)
+    return OTHER_PAGE if not is_ours or client.cross_origin or client.top_origin is not None else ""

@@ -66,7 +66,7 @@ BEGIN
     RETURN 'true';
 END $$;
 
--- A yes with its signature, which only the gateway verifies. `said`: how many persons have approved the call now.
+-- A yes with its signature, which only the gateway verifies. `approvals`: how many persons have approved the call now.
 CREATE FUNCTION fleet.page_approve(p_session bytea, p_gateway text, p_nonce text, p_body bytea, p_signature bytea)
 RETURNS jsonb
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, fleet, pg_temp SET lock_timeout = '2s' AS $$
@@ -77,7 +77,7 @@ BEGIN
     PERFORM fleet.check_bytes('body', p_body, 1, 4096);
     PERFORM fleet.check_bytes('signature', p_signature, 1, 16384);
     v_held := fleet.decide(p_gateway, p_nonce, 'approved', p_body, p_signature, '');
-    RETURN jsonb_build_object('status', v_held -> 'status', 'need', v_held -> 'need', 'said', (
+    RETURN jsonb_build_object('status', v_held -> 'status', 'need', v_held -> 'need', 'approvals', (
         SELECT count(DISTINCT d ->> 'approver') FROM jsonb_array_elements(v_held -> 'decisions') AS d
             WHERE d ->> 'verdict' = 'approved'));
 END $$;

@@ -188,7 +188,7 @@ function signing(app, held, busy, approve) {
       say("The browser does not allow copying here: select the command.", "bad");
     }
   };
-  const byPasskey = app.hasPasskey && held.readable;
+  const byPasskey = app.hasPasskey && held.readable && held.whole;
   const props = { class: "primary", disabled: busy, "data-focus": `approve ${held.gateway} ${held.nonce}` };
   return [
     byPasskey ? button("Approve with a passkey", approve, props) : null,
