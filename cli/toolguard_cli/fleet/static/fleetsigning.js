@@ -2,7 +2,7 @@
 // gateway made of it. The gateway verifies the signature itself; this page and its server prove nothing.
 
 import { ask, say } from "./dialogs.js";
-import { el } from "./dom.js";
+import { el, quoted } from "./dom.js";
 import { get, post } from "./fleetapi.js";
 import { moment } from "./format.js";
 import { fact, points } from "./waiting.js";
@@ -43,8 +43,10 @@ export async function sign(app, held, call) {
 const question = (held, { need, until, digest }, call) => ({
   title: `Approve ${held.nonce} once?`,
   body: [
+    el("p", null, quoted(held.reason, "No reason given.")),
     call,
     points("It would", held.would),
+    points("Rules", held.rules),
     el(
       "dl",
       { class: "facts" },
@@ -53,6 +55,7 @@ const question = (held, { need, until, digest }, call) => ({
       fact("Team", held.team),
       fact("Agent", held.agent),
       fact("Session", held.session),
+      held.requester ? fact("Asked by", held.requester) : null,
       fact("Folder", held.cwd, "the agent's workspace"),
       fact("Needs", need > 1 ? `${need} persons` : "one person"),
       fact("Signature ends", moment(until)),
