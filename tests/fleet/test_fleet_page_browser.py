@@ -22,7 +22,7 @@ from fleet_scene import DELETES, FleetScene
 
 pytestmark = pytest.mark.thorough
 ON_PHONE = {"viewport": {"width": 390, "height": 800}, "color_scheme": "dark", "has_touch": True}
-VIEWS = ("Held calls", "Gateways", "Teams", "Costs", "Audit", "Health")
+VIEWS = ("Held calls", "Gateways", "Teams", "Costs", "Audit", "Health", "Passkeys")
 HOSTILE = "<img src=x onerror=alert(1)>\u202e<script>alert(2)</script>"
 
 

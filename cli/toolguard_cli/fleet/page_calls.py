@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import msgspec
 
@@ -53,6 +54,7 @@ class _Shown(msgspec.Struct, frozen=True):
 
     tool: str = ""
     agent: str = ""
+    session: str = ""
     code: str = ""
     reason: str = ""
     shown: str = ""
@@ -69,13 +71,12 @@ def view(row: CallOfFleet, role: str) -> FleetCallView:
     decisions = [FleetDecision(each.approver, each.verdict, milliseconds(each.at), each.why) for each in row.decisions]
     approved = {each.approver for each in row.decisions if each.verdict == "approved"}
     return FleetCallView(
-        **msgspec.structs.asdict(entry) | {"would": list(entry.would), "rules": list(entry.rules)},
+        **_fields(entry, row),
         gateway=row.gateway,
         team=row.team,
         host=row.host,
         nonce=row.nonce,
         status=row.status,
-        session=printable.cut(row.session, MAX_NAME),
         requester=row.requester,
         created=milliseconds(row.created),
         expires=milliseconds(row.expires),
@@ -91,6 +92,27 @@ def view(row: CallOfFleet, role: str) -> FleetCallView:
     )
 
 
+def _fields(entry: _Shown, row: CallOfFleet) -> dict[str, Any]:
+    """What its gateway entered counts before what the database says: signatures are over that."""
+    session = entry.session if entry.readable else printable.cut(row.session, MAX_NAME)
+    lists = {"would": list(entry.would), "rules": list(entry.rules)}
+    return msgspec.structs.asdict(entry) | lists | {"session": session}
+
+
+def is_shown_whole(held: HeldCall) -> bool:
+    """Whether a card leaves out nothing that a person has to know about this call."""
+    texts = (held.cwd, held.reason, *call_preview.effects(held.details), *call_preview.rules(held.details))
+    lists = (call_preview.effects(held.details), call_preview.rules(held.details))
+    names = (held.tool, held.agent, held.code, held.session)
+    return (
+        held.whole
+        and len(held.shown) <= MAX_SHOWN
+        and all(len(each) <= MAX_TEXT for each in texts)
+        and all(len(each) <= MAX_NAME for each in names)
+        and all(len(each) <= MAX_LINES for each in lists)
+    )
+
+
 @lru_cache(maxsize=500)
 def _read(entry: bytes) -> _Shown:
     """The same entry is asked for every few seconds."""
@@ -101,6 +123,7 @@ def _read(entry: bytes) -> _Shown:
     return _Shown(
         printable.cut(held.tool, MAX_NAME),
         printable.cut(held.agent, MAX_NAME),
+        printable.cut(held.session, MAX_NAME),
         printable.cut(held.code, MAX_NAME),
         printable.cut(held.reason, MAX_TEXT),
         held.shown[:MAX_SHOWN],

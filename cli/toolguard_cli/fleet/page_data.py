@@ -9,7 +9,7 @@ import msgspec
 
 from toolguard_cli.dashboard.problems import ApiError
 from toolguard_cli.dashboard.request_context import Endpoint, Query
-from toolguard_cli.fleet import page_calls, page_types
+from toolguard_cli.fleet import page_calls, page_passkeys, page_types
 from toolguard_cli.fleet.page_calls import CallOfFleet, milliseconds
 from toolguard_cli.fleet.page_visit import FleetVisit
 from toolguard_engine import __version__
@@ -137,5 +137,10 @@ ENDPOINTS = (
     Endpoint("GET", "/api/audit", audit, "Lines of the audit logs."),
     Endpoint("GET", "/api/health", health, "The state of the database."),
     Endpoint("POST", "/api/deny", deny, "Refuses a held call.", refusals=DECIDES),
+    Endpoint("GET", "/api/passkeys", page_passkeys.listed, "One's own passkeys."),
+    Endpoint("POST", "/api/passkeys/add", page_passkeys.add, "Keeps a new passkey.", refusals=DECIDES),
+    Endpoint("POST", "/api/passkeys/remove", page_passkeys.remove, "Forgets a passkey.", refusals=DECIDES),
+    Endpoint("POST", "/api/approve/begin", page_passkeys.begin, "What a passkey has to sign.", refusals=DECIDES),
+    Endpoint("POST", "/api/approve", page_passkeys.approve, "A yes that a passkey has signed.", refusals=DECIDES),
     Endpoint("POST", "/api/kill", kill, "Turns a team's kill switch on or off.", refusals=DECIDES),
 )

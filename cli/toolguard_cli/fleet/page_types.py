@@ -20,6 +20,10 @@ Why = Annotated[str, Meta(max_length=300)]
 Word = Annotated[str, Meta(max_length=200)]
 Hours = Annotated[int, Meta(ge=1, le=2160)]
 
+BASE64 = "^[A-Za-z0-9_-]+$"
+CredentialId = Annotated[str, Meta(pattern=BASE64, max_length=1364)]
+"""Of at most 1,023 bytes, in base64url without padding, as all binary data from browsers."""
+
 
 class FleetVisitor(Shape, frozen=True):
     """Who has logged in. `proxied`: by a reverse proxy, which is also where to log out."""
@@ -210,6 +214,62 @@ class FleetDenial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gateway: FleetGatewayId
     nonce: FleetNonce
     why: Why = ""
+
+
+class PasskeyView(Shape, frozen=True):
+    """`id`: of the credential. `host`: where it signs. `line`: for the gateways' `allowed_signers`."""
+
+    id: str
+    host: str
+    name: str
+    created: int
+    line: str
+
+
+class PasskeyViews(Shape, frozen=True):
+    passkeys: list[PasskeyView]
+
+
+class NewPasskey(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """`public_key`: SubjectPublicKeyInfo."""
+
+    id: CredentialId
+    public_key: Annotated[str, Meta(pattern=BASE64, max_length=200)]
+    name: Annotated[str, Meta(max_length=50)] = ""
+
+
+class PasskeyChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    id: CredentialId
+
+
+class CallChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    gateway: FleetGatewayId
+    nonce: FleetNonce
+
+
+class SigningRequest(Shape, frozen=True):
+    """`body`: what is signed; `challenge`: the same for the authenticator, base64url; `passkeys`: which may sign it.
+    `until`: after which the signature counts no more."""
+
+    body: str
+    challenge: str
+    host: str
+    passkeys: list[str]
+    digest: str
+    need: int
+    until: int
+
+
+class PasskeyApproval(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """`body`: as in the `SigningRequest`; the rest as the browser returns it."""
+
+    gateway: FleetGatewayId
+    nonce: FleetNonce
+    body: Annotated[str, Meta(max_length=2_000)]
+    id: CredentialId
+    authenticator_data: Annotated[str, Meta(pattern=BASE64, max_length=800)]
+    client_data: Annotated[str, Meta(pattern=BASE64, max_length=2_800)]
+    signature: Annotated[str, Meta(pattern=BASE64, max_length=100)]
 
 
 class KillRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

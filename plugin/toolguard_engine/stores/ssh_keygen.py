@@ -1,5 +1,5 @@
 """Verifies SSH signatures with OpenSSH's own program. What `allowed_signers` says (namespaces, dates, authorities) and what
-a revocation list says is left to it.
+a revocation list says is left to it; what it does not check of security keys and passkeys is in `approvals.security_keys`.
 
 Nothing is written to disk: the signature is passed through a pipe. Each run is bounded in time.
 """
@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from toolguard_engine.approvals import security_keys
 from toolguard_engine.model.signed_body import MAX_PRINCIPAL, MAX_SIGNATURE, SignedBody
 from toolguard_engine.stores.locked import StoreError
 
@@ -130,6 +131,8 @@ def verify_text(
         words = ("-Y", "verify", *then, "-n", namespace, "-I", name, "-f", str(files.allowed), *revoked)
         tried = _run(words, body, signature, until, files.handles)
         if tried.returncode == 0:
+            if why := security_keys.shortcoming(signature):
+                raise InvalidSignatureError(why)
             return name
     raise InvalidSignatureError(_reason(tried) or "the signature is not valid")
 

@@ -9,6 +9,7 @@ import { callsView } from "./fleetcalls.js";
 import { costsView } from "./fleetcosts.js";
 import { gatewaysView } from "./fleetgateways.js";
 import { healthView } from "./fleethealth.js";
+import { passkeysView } from "./fleetpasskeys.js";
 import { teamsView } from "./fleetteams.js";
 import { relative } from "./format.js";
 import { startTheme } from "./theme.js";
@@ -28,6 +29,7 @@ const VIEWS = [
   ["costs", "Costs", costsView],
   ["audit", "Audit", auditView],
   ["health", "Health", healthView],
+  ["passkeys", "Passkeys", passkeysView],
 ];
 
 /** @param {string} id */
@@ -92,6 +94,7 @@ async function start() {
   try {
     const me = await get("me");
     app.greet(me);
+    app.passkeys = (await get("passkeys")).passkeys;
     fill(place("person"), quoted(`${me.id} (${me.role})`));
     place("person").title = `${me.id}, ${me.role} of ${me.teams.join(", ")}`;
     fill(place("foot"), `toolguard ${me.version}`);

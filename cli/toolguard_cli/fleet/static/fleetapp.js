@@ -7,6 +7,7 @@ export class FleetApp {
   person = "";
   role = "";
   /** @type {string[]} */ teams = [];
+  /** @type {import("./fleetshapes.js").PasskeyView[]} one's own, of all hosts */ passkeys = [];
   #skew = 0;
   #loggedOut;
   refresh;
@@ -33,6 +34,11 @@ export class FleetApp {
     this.role = me.role;
     this.teams = me.teams;
     this.clock(me.now);
+  }
+
+  /** Whether the person has a passkey for this page. */
+  get hasPasskey() {
+    return this.passkeys.some(({ host }) => host === location.hostname);
   }
 
   /** @param {string} team */

@@ -3,6 +3,7 @@
 import { ask, say } from "./dialogs.js";
 import { badge, command, when } from "./parts.js";
 import { button, el, fill, quoted, visible } from "./dom.js";
+import { outcome, sign } from "./fleetsigning.js";
 import * as format from "./format.js";
 import { fact, points } from "./waiting.js";
 
@@ -22,6 +23,7 @@ export function fleetCard(app, first) {
   let held = first;
   let over = "";
   let busy = false;
+  let verified = "";
   const { nonce, gateway } = first;
   const left = el("span", { class: "left" });
   const state = el("p", { class: "state", role: "status" });
@@ -66,8 +68,8 @@ export function fleetCard(app, first) {
     const label = held.status === "approved" ? "Withdraw approval" : "Deny";
     if (deny.textContent !== label) fill(deny, label);
     fill(people, over ? null : progress(held, app.now));
-    fill(signs, over ? null : signing(app, held));
-    fill(state, over ? visible(over) : held.status === "approved" ? "Approved. It has not run yet: the gateway checks the signatures and runs it once." : null);
+    fill(signs, over ? null : signing(app, held, busy, approve));
+    fill(state, verified ? visible(verified) : over ? visible(over) : held.status === "approved" ? "Approved. It has not run yet: the gateway checks the signatures and runs it once." : null);
     beat();
   };
   const beat = () => {
@@ -92,6 +94,18 @@ export function fleetCard(app, first) {
     if (done) over = `Denied by ${app.person}.`;
     draw();
     app.refresh();
+  };
+  const approve = async () => {
+    busy = true;
+    draw();
+    const since = app.now;
+    const done = await sign(app, held, callText(held));
+    busy = false;
+    draw();
+    app.refresh();
+    if (!done) return;
+    verified = await outcome(app, held, since);
+    draw();
   };
   draw();
   return {
@@ -156,8 +170,11 @@ function progress(held, now) {
   );
 }
 
-/** The command that makes and signs a yes. @param {FleetApp} app @param {FleetCallView} held */
-function signing(app, held) {
+/**
+ * What signs a yes: a passkey, or a command.
+ * @param {FleetApp} app @param {FleetCallView} held @param {boolean} busy @param {() => void} approve
+ */
+function signing(app, held, busy, approve) {
   if (held.status !== "pending") return null;
   if (!held.may) {
     const mine = held.decisions.some(({ approver, verdict }) => approver === app.person && verdict === "approved");
@@ -171,8 +188,11 @@ function signing(app, held) {
       say("The browser does not allow copying here: select the command.", "bad");
     }
   };
+  const byPasskey = app.hasPasskey && held.readable && held.whole;
+  const props = { class: "primary", disabled: busy, "data-focus": `approve ${held.gateway} ${held.nonce}` };
   return [
-    el("p", null, "To approve it once, sign with your key. Run on your own machine:"),
+    byPasskey ? button("Approve with a passkey", approve, props) : null,
+    el("p", null, byPasskey ? "Or run on your own machine:" : "To approve it once, sign with your key. Run on your own machine:"),
     command(held.command),
     button("Copy", copy, { class: "small", "data-focus": `copy ${held.gateway} ${held.nonce}` }),
   ];
