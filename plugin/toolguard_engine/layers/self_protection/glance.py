@@ -123,6 +123,8 @@ def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
     for sign in _BLANKS:
         if sign in text and any(_hides(run.name) and not CHANGES.isdisjoint(run.argv) for run in runs):
             return True
+    if "/" not in lower and "~" not in lower and "$" not in lower and ".." not in lower:
+        return False  # none of `starts`
     for start in signs.starts:  # noqa: SIM110 - runs for every call: a generator would double the cost
         if start in lower and _leads(start, words, signs, host, folder):
             return True
