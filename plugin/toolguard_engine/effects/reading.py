@@ -76,6 +76,8 @@ class CallReading:
         self.has_params = isinstance(call.params, dict)
         self.params: dict[str, Any] = call.params if self.has_params else {}
         self.executes = self.tool in call_texts.EXEC_TOOLS
+        self.command_where = where_of(call, self.params, host)
+        """The folder of the commands."""
 
     @Lazy
     def commands(self) -> tuple[str, ...]:
@@ -90,7 +92,7 @@ class CallReading:
     @Lazy
     def command_readings(self) -> tuple[Reading, ...]:
         """One for each of `commands`."""
-        if (known := _kept.get((self.commands, self.command_where))) is not None:
+        if _kept and (known := _kept.get((self.commands, self.command_where))) is not None:
             if self.running.is_as(known.running):
                 self.__dict__["_named_effects"] = known.effects
                 return known.readings
@@ -143,11 +145,6 @@ class CallReading:
         """All programs that the call would run."""
         readings = self.command_readings
         return readings[0].runs if len(readings) == 1 else tuple(run for reading in readings for run in reading.runs)
-
-    @Lazy
-    def command_where(self) -> Where:
-        """The folder of the commands."""
-        return where_of(self.call, self.params, self.host)
 
     @Lazy
     def where(self) -> Where:

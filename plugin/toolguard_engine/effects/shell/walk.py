@@ -60,6 +60,7 @@ INTERPRETER = re.compile(rf"(?:{'|'.join(sorted(program_catalogue.programs('scri
 _WRITING = {">": "write", ">|": "write", "&>": "write", ">>": "append", "&>>": "append", ">&": "write", "<>": "write"}
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
 _COPIERS = program_catalogue.programs("copier")
+_CODED = frozenset((*interpreters.PROGRAMS, *sql.CLIENTS))
 _FINDERS = program_catalogue.programs("file_finder", "list_runner")
 _REMOTE = program_catalogue.programs("remote_login")
 MAX_FED = 60
@@ -410,11 +411,11 @@ class Walk:
             file = self._program_file(run) if "/" in run.argv[0] else self._on_path(run, state)
             if file:
                 return self.scripted(file, run, state.fork(name))
-        if guesses.is_open(name):
+        if not name.isalnum() and guesses.is_open(name):
             return self._guessed(run, state)
         special, wrapper = self.specials.get(name), WRAPPERS.get(name)
         if special is None and wrapper is None:
-            if name in interpreters.PROGRAMS or name in sql.CLIENTS or _is_interpreter(name):
+            if name in _CODED or ((name[-1].isdigit() or "@" in name) and _is_interpreter(name)):
                 self.code(run, state)
             if name in _COPIERS:
                 self._copy(run)
