@@ -38,7 +38,7 @@ ask where a call comes from, when, or to which paths (`Rule.needs_view`) are loo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
@@ -89,10 +89,12 @@ class Match(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """One text of a rule's `run`: the rule's place in the book, and the sub-commands it wants."""
+    """One text of a rule's `run`: the rule's place in the book, the sub-commands it wants, and a test for the last of them,
+    which most commands do not have."""
 
     at: int
     wanted: tuple[str, ...]
+    is_last: Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +244,7 @@ class Rulebook:
         """All that the book has about a program, kept for the next time unless the name is absurdly long."""
         low = folded(name)
         known = [*self._named.get(low, ()), *((at, words) for at, names, words in self._globbed if word_test(names)(low))]
-        forms = [_Form(at, tuple(words.split())) for at, words in known if not _named_in(self.rules[at].no_run, name)]
+        forms = [_form(at, words.split()) for at, words in known if not _named_in(self.rules[at].no_run, name)]
         program = _program(forms)
         if len(name) > _MAX_REMEMBERED_NAME:
             return program
@@ -259,10 +261,10 @@ class Rulebook:
                 at = form.at
                 if at not in found and (len(form.wanted) == 1 or follows(argv, form.wanted, first)) and self._terms[at].hold(run):
                     found[at] = _match(self.rules[at], _shown(run), run)
-        spoken: dict[str, bool] = {}
+        few = argv[1:_MANY_WORDS] if len(argv) <= _MANY_WORDS else ()
         for form in program.other:
-            at = form.at
-            if at in found or (form.wanted and not (_may_fit(form, argv, spoken) and follows(argv, form.wanted, first))):
+            at, wanted = form.at, form.wanted
+            if at in found or (wanted and ((few and not any(map(form.is_last, few))) or not follows(argv, wanted, first))):
                 continue
             if self._terms[at].hold(run):
                 found[at] = _match(self.rules[at], _shown(run), run)
@@ -307,6 +309,10 @@ class Rulebook:
         return self._terms[at].hold(run)
 
 
+def _form(at: int, wanted: list[str]) -> _Form:
+    return _Form(at, tuple(wanted), word_test(wanted[-1]) if wanted else str.__len__)
+
+
 def _asks_no_program(rule: Rule) -> bool:
     asked = (rule.run, rule.no_run, rule.any, rule.all, rule.none, rule.arg, rule.no_arg, rule.via)
     return not any(asked)
@@ -329,16 +335,6 @@ def _program(forms: list[_Form]) -> _Program | None:
 def _ends(run: ProgramRun) -> ProgramRun:
     half = _MOST_WORDS // 2
     return ProgramRun((*run.argv[:half], *run.argv[-half:]), run.name, run.via)
-
-
-def _may_fit(form: _Form, argv: tuple[str, ...], spoken: dict[str, bool]) -> bool:
-    """A quick look for the last word of a form, which most commands do not have; `spoken`: what was found so far."""
-    if len(argv) > _MANY_WORDS:
-        return True
-    last = form.wanted[-1]
-    if last not in spoken:
-        spoken[last] = any(map(word_test(last), argv[1:]))
-    return spoken[last]
 
 
 def _named_in(names: tuple[str, ...], name: str) -> bool:
