@@ -259,7 +259,9 @@ class Rulebook:
         for start in first if program.by_word else ():
             for form in program.by_word.get(argv[start], ()):
                 at = form.at
-                if at not in found and (len(form.wanted) == 1 or follows(argv, form.wanted, first)) and self._terms[at].hold(run):
+                if at in found or not (len(form.wanted) == 1 or follows(argv, form.wanted, first)):
+                    continue
+                if self._terms[at].hold(run):
                     found[at] = _match(self.rules[at], _shown(run), run)
         few = argv[1:_MANY_WORDS] if len(argv) <= _MANY_WORDS else ()
         for form in program.other:

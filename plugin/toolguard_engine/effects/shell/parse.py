@@ -197,7 +197,7 @@ class _Reader(WordReader):
             self.flaws.add("long")
             raise Enough
         if pipeline is None:
-            pipeline = Pipeline([command], False, self.file and replace(self.file, at=self.at))
+            pipeline = Pipeline([command], place=self.file and replace(self.file, at=self.at))
             script.append(pipeline)
         else:
             pipeline.commands.append(command)

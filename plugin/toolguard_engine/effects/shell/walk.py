@@ -254,7 +254,7 @@ class Walk:
     ) -> StdinSource:
         words = command.words
         if command.plain and words and words[0] and "HOME" not in state.variables:
-            argv: tuple[str, ...] = tuple(words)  # type: ignore[arg-type] - plain words are texts
+            argv: tuple[str, ...] = tuple(words)  # type: ignore[arg-type]  # of a plain command they are texts
             first = argv[0]
             name = _called(first) if "/" in first or first.endswith(".exe") else first
             run = ProgramRun(argv, name, state.via, (), (), stdin, (), piped, pipeline, state.cwd)

@@ -118,9 +118,7 @@ def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
         return True
     if any(map(text.__contains__, _JOINERS)) and any(_code_is_near(run, signs) for run in runs):
         return True
-    if any(map(text.__contains__, _BLANKS)) and any(
-        _hides(run.name) and not CHANGES.isdisjoint(run.argv) for run in runs
-    ):
+    if any(map(text.__contains__, _BLANKS)) and any(_hides(run.name) and not CHANGES.isdisjoint(run.argv) for run in runs):
         return True
     if "/" not in lower and "~" not in lower and "$" not in lower and ".." not in lower:
         return False  # none of `starts`
