@@ -55,7 +55,7 @@ def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterab
             sockets = sockets or each.target.startswith(_SOCKET)
     if found or sockets:
         yield from _exfiltrates(reading, found, where)
-    if sockets or not _TOLD_BY.isdisjoint(names):
+    if sockets or not _TAKING_PART.isdisjoint(names):
         yield from _of_programs(reading, names, found, where, sockets=sockets)
     if given:
         yield from _foreign_keys(reading, found)
@@ -68,7 +68,7 @@ def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterab
         yield from _method_calls(reading)
 
 
-_TOLD_BY = frozenset({"git", "kill", "find"}).union(
+_TAKING_PART = frozenset({"git", "kill", "find"}).union(
     _MAKERS, FETCHERS, _UNPACKERS, instruction_files.PROGRAMS, _PUBLISHERS, _TALKERS, SHELLS
 )
 """Programs of which one takes part in each combination that `_of_programs` looks for."""

@@ -17,8 +17,8 @@ MAX_WORDS = 60
 _RUNNERS = program_catalogue.programs("script_interpreter") | program_catalogue.programs("interpreter", "posix_shell")
 _HINTS = (
     ".ssh/", ".aws/", ".gnupg", ".netrc", ".pgpass", ".kube/", ".docker/", ".npmrc", ".config/", ".pem", ".kdbx", ".p12",
-    "id_rsa", "id_ed25519", "credential", "shadow", ".azure", ".password-store", ".vault", ".terraform.d", ".git-credentials",
-    "cookies", "login data", "keychain", "wallet",
+    "id_rsa", "id_ed25519", "credential", "shadow", ".azure", ".password-store", ".vault", ".terraform.d",
+    ".git-credentials", "cookies", "login data", "keychain", "wallet",
 )  # fmt: skip
 """What the paths of most such files contain."""
 
