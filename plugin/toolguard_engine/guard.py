@@ -416,21 +416,17 @@ def _layered(given: LayerInput) -> Judgement:
     found = judgement.UNJUDGED
     try:
         for layer in LAYERS:
-            if (changed := _of_layer(layer, given, found)) is not None:
+            try:
+                changed = layer.judge(given, found)
+            except (TooIntricate, MemoryError):  # too much work to look at: held, unless another layer blocks it
+                changed = judgement.changed(found, TOO_INTRICATE) if found.decision == "allow" else None
+            if changed is not None:
                 found = changed
                 if found.ends:
                     break
     except RecursionError:  # the arguments could be decoded, and are too deep for a layer
         return judgement.of(TOO_DEEP)
     return found
-
-
-def _of_layer(layer: Layer, given: LayerInput, found: Judgement) -> Judgement | None:
-    """What a layer makes of a call. One that would take too much work to look at is held, unless another layer blocks it."""
-    try:
-        return layer.judge(given, found)
-    except (TooIntricate, MemoryError):
-        return judgement.changed(found, TOO_INTRICATE) if found.decision == "allow" else None
 
 
 def _place_of(call: Call) -> str:

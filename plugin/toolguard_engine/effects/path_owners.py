@@ -102,7 +102,8 @@ class Owners:
         for effect in found:
             until = order.get(id(effect.run), learned)
             for run in runs[learned:until]:
-                self._learn(run)
+                if run.name in file_programs.RENAMERS:
+                    self._learn(run)
             learned = max(learned, until)
             true += self._true(effect)
         return tuple(true)

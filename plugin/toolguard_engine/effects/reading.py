@@ -6,7 +6,7 @@ Whatever judges a call is given its `CallReading` and never reads the call's com
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from toolguard_engine.effects import call_texts, path_owners, read_only, tools
 from toolguard_engine.effects.call_place import where_of
@@ -76,6 +76,8 @@ class CallReading:
         self.has_params = isinstance(call.params, dict)
         self.params: dict[str, Any] = call.params if self.has_params else {}
         self.executes = self.tool in call_texts.EXEC_TOOLS
+        self.command_where = where_of(call, self.params, host)
+        """The folder of the commands."""
 
     @Lazy
     def commands(self) -> tuple[str, ...]:
@@ -90,9 +92,9 @@ class CallReading:
     @Lazy
     def command_readings(self) -> tuple[Reading, ...]:
         """One for each of `commands`."""
-        if (known := _kept.get((self.commands, self.command_where))) is not None:
+        if _kept and (known := _kept.get((self.commands, self.command_where))) is not None:
             if self.running.is_as(known.running):
-                self.__dict__["_named_effects"] = known.effects
+                self._named_effects = known.effects
                 return known.readings
             self.__dict__["running"] = RunFiles(self.files, self.made, self.command_where, self.work)
         self.work.admit(sum(map(len, self.commands)))
@@ -111,20 +113,15 @@ class CallReading:
     def command_effects(self) -> tuple[tuple[Effect, ...], ...]:
         """What each of `commands` would do."""
         readings, where = self.command_readings, self.command_where
-        return tuple(
-            [self._owned(found, where, seen.runs) for seen, found in zip(readings, self._named_effects, strict=True)]
-        )
+        named = self._named_effects
+        if named is None:
+            named = tuple([effects(reading, where, self.work) for reading in readings])
+            if self.running.judged:
+                _keep((self.commands, where), _KeptReading(readings, named, self.running))
+        return tuple([self._owned(found, where, seen.runs) for seen, found in zip(readings, named, strict=True)])
 
-    @Lazy
-    def _named_effects(self) -> tuple[tuple[Effect, ...], ...]:
-        """The effects on the paths as they are named."""
-        readings = self.command_readings
-        if "_named_effects" in self.__dict__:
-            return cast("tuple[tuple[Effect, ...], ...]", self.__dict__["_named_effects"])
-        found = tuple([effects(reading, self.command_where, self.work) for reading in readings])
-        if self.running.judged:
-            _keep((self.commands, self.command_where), _KeptReading(readings, found, self.running))
-        return found
+    _named_effects: tuple[tuple[Effect, ...], ...] | None = None
+    """The effects on the paths as they are named, where they are known from before."""
 
     @Lazy
     def tool_effects(self) -> tuple[Effect, ...]:
@@ -143,11 +140,6 @@ class CallReading:
         """All programs that the call would run."""
         readings = self.command_readings
         return readings[0].runs if len(readings) == 1 else tuple(run for reading in readings for run in reading.runs)
-
-    @Lazy
-    def command_where(self) -> Where:
-        """The folder of the commands."""
-        return where_of(self.call, self.params, self.host)
 
     @Lazy
     def where(self) -> Where:

@@ -7,8 +7,9 @@ layers before it; the answer takes its place, None keeps it. The order of the la
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.reading import CallReading
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
     from toolguard_engine.rules.judgement import Judgement
 
 
-@dataclass(eq=False)
-class LayerInput:
+class LayerInput(msgspec.Struct, eq=False, dict=True):
     """State that is left out has no say: without a `run` nothing repeats, without `autonomy` nothing is counted."""
 
     reading: CallReading

@@ -46,9 +46,11 @@ def judge(given: LayerInput, _: Judgement) -> Judgement | None:
     """What is typed into a running program is weighed by `typed_input`."""
     if given.entries is not None:
         return None
-    context = given.contexts.of(given.call.run, given.call.session) if given.contexts else None
-    secrets = given.contexts.secrets if given.contexts else None
-    return weighed(given.reading, given.config, given.rules, context, secrets)
+    reading, contexts = given.reading, given.contexts
+    if contexts is None:
+        return weighed(reading, given.config, given.rules)
+    context = contexts.of(reading.call.run, reading.call.session)
+    return weighed(reading, given.config, given.rules, context, contexts.secrets)
 
 
 def weighed(

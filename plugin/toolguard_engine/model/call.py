@@ -63,6 +63,10 @@ class Host:
     dashboard_names: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:
+        """By what tells gateways apart: what is derived from a host is looked up several times for every call."""
+        return hash((self.home, self.state_dir, self.config_path))
+
 
 @dataclass(frozen=True, slots=True)
 class ParameterProblem:

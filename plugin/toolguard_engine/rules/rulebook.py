@@ -38,7 +38,7 @@ ask where a call comes from, when, or to which paths (`Rule.needs_view`) are loo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
@@ -89,10 +89,12 @@ class Match(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """One text of a rule's `run`: the rule's place in the book, and the sub-commands it wants."""
+    """One text of a rule's `run`: the rule's place in the book, the sub-commands it wants, and a test for the last of them,
+    which most commands do not have."""
 
     at: int
     wanted: tuple[str, ...]
+    is_last: Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,18 @@ class _Terms:
         return self._no_arg is None or not found_in_some(self._no_arg, words)
 
 
+class _TermsByRule(dict[int, _Terms]):
+    """The terms of each rule, by its place in the book, made when they are first asked for."""
+
+    def __init__(self, rules: Sequence[Rule], shipped: int) -> None:
+        super().__init__()
+        self._rules, self._shipped = rules, shipped
+
+    def __missing__(self, at: int) -> _Terms:
+        terms = self[at] = _Terms(self._rules[at], shipped=at < self._shipped)
+        return terms
+
+
 class Rulebook:
     """All rules that count, looked up by program, effect and tool, so that a harmless call costs next to nothing."""
 
@@ -165,7 +179,7 @@ class Rulebook:
         self._by_place: dict[tuple[str, str], tuple[_About, ...]] = {}
         self._tools: dict[str, list[int]] = {}
         self._programs: dict[str, _Program | None] = {}
-        self._terms: dict[int, _Terms] = {}
+        self._terms = _TermsByRule(self.rules, shipped)
         for at, rule in enumerate(self.rules):
             if not rule.needs_view:
                 self._enter(at, rule)
@@ -230,7 +244,7 @@ class Rulebook:
         """All that the book has about a program, kept for the next time unless the name is absurdly long."""
         low = folded(name)
         known = [*self._named.get(low, ()), *((at, words) for at, names, words in self._globbed if word_test(names)(low))]
-        forms = [_Form(at, tuple(words.split())) for at, words in known if not _named_in(self.rules[at].no_run, name)]
+        forms = [_form(at, words.split()) for at, words in known if not _named_in(self.rules[at].no_run, name)]
         program = _program(forms)
         if len(name) > _MAX_REMEMBERED_NAME:
             return program
@@ -244,21 +258,18 @@ class Rulebook:
         first = starts(argv, (1,))
         for start in first if program.by_word else ():
             for form in program.by_word.get(argv[start], ()):
-                if form.at not in found and self._form_fits(form, run, first):
-                    found[form.at] = _match(self.rules[form.at], _shown(run), run)
-        spoken: dict[str, bool] = {}
+                at = form.at
+                if at in found or not (len(form.wanted) == 1 or follows(argv, form.wanted, first)):
+                    continue
+                if self._terms[at].hold(run):
+                    found[at] = _match(self.rules[at], _shown(run), run)
+        few = argv[1:_MANY_WORDS] if len(argv) <= _MANY_WORDS else ()
         for form in program.other:
-            if form.at not in found and _may_fit(form, argv, spoken) and self._form_fits(form, run, first):
-                found[form.at] = _match(self.rules[form.at], _shown(run), run)
-
-    def _form_fits(self, form: _Form, run: ProgramRun, first: Sequence[int]) -> bool:
-        return (not form.wanted or follows(run.argv, form.wanted, first)) and self._terms_of(form.at).hold(run)
-
-    def _terms_of(self, at: int) -> _Terms:
-        terms = self._terms.get(at)
-        if terms is None:
-            terms = self._terms[at] = _Terms(self.rules[at], shipped=at < self._shipped)
-        return terms
+            at, wanted = form.at, form.wanted
+            if at in found or (wanted and ((few and not any(map(form.is_last, few))) or not follows(argv, wanted, first))):
+                continue
+            if self._terms[at].hold(run):
+                found[at] = _match(self.rules[at], _shown(run), run)
 
     def _about(self, effect: Effect) -> tuple[_About, ...]:
         """The rules about effects of this kind in this place, in the order of the book."""
@@ -297,7 +308,11 @@ class Rulebook:
         name = folded(run.name)
         if wanted and not any(word_test(folded(words[0]))(name) and follows(run.argv, words[1:]) for words in wanted):
             return False
-        return self._terms_of(at).hold(run)
+        return self._terms[at].hold(run)
+
+
+def _form(at: int, wanted: list[str]) -> _Form:
+    return _Form(at, tuple(wanted), word_test(wanted[-1]) if wanted else str.__len__)
 
 
 def _asks_no_program(rule: Rule) -> bool:
@@ -322,16 +337,6 @@ def _program(forms: list[_Form]) -> _Program | None:
 def _ends(run: ProgramRun) -> ProgramRun:
     half = _MOST_WORDS // 2
     return ProgramRun((*run.argv[:half], *run.argv[-half:]), run.name, run.via)
-
-
-def _may_fit(form: _Form, argv: tuple[str, ...], spoken: dict[str, bool]) -> bool:
-    """A quick look for the last word of a form, which most commands do not have; `spoken`: what was found so far."""
-    if not form.wanted or len(argv) > _MANY_WORDS:
-        return True
-    last = form.wanted[-1]
-    if last not in spoken:
-        spoken[last] = any(map(word_test(last), argv[1:]))
-    return spoken[last]
 
 
 def _named_in(names: tuple[str, ...], name: str) -> bool:

@@ -139,13 +139,16 @@ def _further(argv: Sequence[str], places: Sequence[int]) -> Sequence[int]:
 class WantedTerms:
     """A set of options and words, any one of which is asked for; the letters in `alone` are found in no cluster."""
 
-    __slots__ = ("_exact", "_globs", "_letters", "_longs")
+    __slots__ = ("_abbreviated", "_exact", "_globs", "_letters", "_longs")
 
     def __init__(self, items: Iterable[str], alone: str = "") -> None:
         globs = [item for item in items if _WILD.search(item) and not _SHORT.match(item)]
         plain = [item for item in items if item not in globs]
-        self._letters = "".join(item[1] for item in plain if _SHORT.match(item) and item[1] not in alone)
-        self._longs = tuple(item for item in plain if item.startswith("--") and item != "--" and "=" not in item)
+        self._letters = frozenset(item[1] for item in plain if _SHORT.match(item) and item[1] not in alone)
+        self._longs = frozenset(item for item in plain if item.startswith("--") and item != "--" and "=" not in item)
+        self._abbreviated = frozenset(
+            item[:length] for item in self._longs for length in range(min(_ABBREVIATED, len(item) - 1), len(item) + 1)
+        )
         self._exact = frozenset([*plain, *("-" + item for item in plain if _ONE_DASH.match(item))])
         self._globs = re.compile("|".join(map(translate, globs))) if globs else None
 
@@ -153,10 +156,11 @@ class WantedTerms:
         """Whether some word is one of them."""
         if not self._exact.isdisjoint(words):
             return True
-        globs = self._globs
-        for word in words:
-            if globs is not None and globs.match(word[:LONGEST]):
-                return True
+        if self._globs is not None:
+            for word in words:
+                if self._globs.match(word[:LONGEST]):
+                    return True
+        for word in words:  # noqa: SIM110 - a generator takes twice as long
             if word[:1] == "-" and word != "-" and self._option(word):
                 return True
         return False
@@ -169,9 +173,11 @@ class WantedTerms:
         if valued and head in self._exact:
             return True
         if word[1] == "-":
-            return any(long.startswith(head) and len(head) >= min(_ABBREVIATED, len(long) - 1) for long in self._longs)
-        cluster = _CLUSTER.match(head) if self._letters else None
-        return cluster is not None and any(letter in cluster[0] for letter in self._letters)
+            return head in self._abbreviated
+        if self._letters.isdisjoint(head):
+            return False
+        cluster = _CLUSTER.match(head)
+        return cluster is not None and not self._letters.isdisjoint(cluster[0])
 
 
 class Unwanted(WantedTerms):

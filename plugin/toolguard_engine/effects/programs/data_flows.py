@@ -46,17 +46,48 @@ MANY_ENDS = 8
 
 def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterable[Effect]:
     """The effects of combinations. `found`: those of the programs themselves."""
-    names = {run.name for run in reading.runs}
-    sockets = any(each.target.startswith(_SOCKET) for run in reading.runs if run.redirects for each in run.redirects)
+    names: set[str] = set()
+    sockets = given = False
+    for run in reading.runs:
+        names.add(run.name)
+        given = given or bool(run.given)
+        for each in run.redirects:
+            sockets = sockets or each.target.startswith(_SOCKET)
     if found or sockets:
         yield from _exfiltrates(reading, found, where)
+    if sockets or not _TAKING_PART.isdisjoint(names):
+        yield from _of_programs(reading, names, found, where, sockets=sockets)
+    if given:
+        yield from _foreign_keys(reading, found)
+    if not _RESOLVERS.isdisjoint(names):
+        yield from _exfiltrated_by_dns(reading, found)
+    spelled = " ".join(names)
+    if UNKNOWN in spelled:
+        yield from _fetched_command(reading)
+    if "." in spelled or "::" in spelled:
+        yield from _method_calls(reading)
+
+
+_TAKING_PART = frozenset({"git", "kill", "find"}).union(
+    _MAKERS, FETCHERS, _UNPACKERS, instruction_files.PROGRAMS, _PUBLISHERS, _TALKERS, SHELLS
+)
+"""Programs of which one takes part in each combination that `_of_programs` looks for."""
+
+
+def _of_programs(
+    reading: Reading, names: set[str], found: tuple[Effect, ...], where: Where, *, sockets: bool
+) -> Iterator[Effect]:
     if not _MAKERS.isdisjoint(names):
         yield from _downloaded_then_run(reading, found)
     if len(reading.runs) > 1:
-        yield from _cloned_then_run(reading)
-        yield from _fetched_instructions(reading)
-        yield from _run_from_variable(reading, found)
-        yield from _pushed(reading)
+        if "git" in names or not _UNPACKERS.isdisjoint(names):
+            yield from _cloned_then_run(reading)
+        if not instruction_files.PROGRAMS.isdisjoint(names):
+            yield from _fetched_instructions(reading)
+        if not FETCHERS.isdisjoint(names):
+            yield from _run_from_variable(reading, found)
+        if "git" in names:
+            yield from _pushed(reading)
     if not _PUBLISHERS.isdisjoint(names):
         yield from _published(reading, where)
     if sockets or not _TALKERS.isdisjoint(names):
@@ -68,15 +99,6 @@ def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterab
         yield from _killed(reading)
     if "find" in names:
         yield from _stages(reading)
-    if any(run.given for run in reading.runs):
-        yield from _foreign_keys(reading, found)
-    if not _RESOLVERS.isdisjoint(names):
-        yield from _exfiltrated_by_dns(reading, found)
-    spelled = " ".join(names)
-    if UNKNOWN in spelled:
-        yield from _fetched_command(reading)
-    if "." in spelled or "::" in spelled:
-        yield from _method_calls(reading)
 
 
 # --- credentials that leave -----------------------------------------------------------------------------------------------
@@ -295,21 +317,20 @@ def _fetched_instructions(reading: Reading) -> Iterator[Effect]:
 def _cloned_then_run(reading: Reading) -> Iterator[Effect]:
     """`git clone URL && cd x && ./install.sh`, `make -C x install`: the clone's own scripts, run unseen."""
     folders: set[str] = set()
-    for run in reading.runs:
+    for at, run in enumerate(reading.runs, 1):
         if run.name == "git" and run.argv[1:2] == ("clone",):
             words = [word for word in run.argv[2:] if word[:1] != "-"]
             if words and ("://" in words[0] or "@" in words[0]):
                 folders.add(words[-1].rstrip("/").rpartition("/")[2].removesuffix(".git"))
         elif run.name in _UNPACKERS and run.stdin is not None and not FETCHERS.isdisjoint(run.stdin.programs):
-            folders.update(_entered_after(reading, run))
+            folders.update(_entered_after(reading, at, run))
         elif folders and (script := _script_in(run, folders)):
             yield Effect("run-text", script, "", frozenset({"fetched", "later"}), run)
 
 
-def _entered_after(reading: Reading, unpacked: ProgramRun) -> Iterator[str]:
-    """The folders that the command enters, or runs programs of, after it has unpacked something there."""
-    at = next(at for at, run in enumerate(reading.runs) if run is unpacked)
-    for run in reading.runs[at + 1 : at + 1 + MAX_PARTNERS]:
+def _entered_after(reading: Reading, at: int, unpacked: ProgramRun) -> Iterator[str]:
+    """The folders that the command enters, or runs programs of, from `at` on, after it has unpacked something there."""
+    for run in reading.runs[at : at + MAX_PARTNERS]:
         if run.cwd and run.cwd != unpacked.cwd:
             yield run.cwd.rstrip("/").rpartition("/")[2]
         if "/" in run.argv[0] and not run.argv[0].startswith(("/", "~", "./")):

@@ -130,7 +130,7 @@ def _ln(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 def new_names(run: ProgramRun, where: Where) -> Iterator[tuple[str, str, bool]]:
     """The paths under which a move or a link makes others available: source, new path, whether that is a link."""
-    if run.name not in _RENAMERS:
+    if run.name not in RENAMERS:
         return
     words = options(run, _TARGET)
     links = run.name in ("ln", "gln")
@@ -145,7 +145,7 @@ def new_names(run: ProgramRun, where: Where) -> Iterator[tuple[str, str, bool]]:
         yield path, _landing(path, target, len(sources), run, where), links
 
 
-_RENAMERS = frozenset(["mv", "gmv", "ln", "gln", "cp", "gcp"])
+RENAMERS = frozenset(["mv", "gmv", "ln", "gln", "cp", "gcp"])
 _MOST_NAMES = 64
 
 

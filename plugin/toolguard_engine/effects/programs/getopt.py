@@ -6,23 +6,22 @@ Unknown options are treated as having no value, so what follows them counts as a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from toolguard_engine.effects.shell.command import ProgramRun, StdinSource
 
 _SHORTEST = 5  # "--dat": the shortest beginning of a long option that is taken for it
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedWord:
+class ParsedWord(msgspec.Struct, frozen=True):
     """A word with its position in `argv`, by which `given` finds the output of a substitution in it."""
 
     text: str
     at: int
 
 
-@dataclass(frozen=True, slots=True)
-class OptionTable:
+class OptionTable(msgspec.Struct, frozen=True):
     """`options`: name and value in order, the value empty if there is none; `operands`: the other words."""
 
     options: tuple[tuple[str, ParsedWord], ...]

@@ -15,12 +15,14 @@ from toolguard_engine.effects.shell.places import Where
 
 MAX_WORDS = 60
 _RUNNERS = program_catalogue.programs("script_interpreter") | program_catalogue.programs("interpreter", "posix_shell")
-_HINT = re.compile(
-    r"\.ssh/|\.aws/|\.gnupg|\.netrc|\.pgpass|\.kube/|\.docker/|\.npmrc|\.config/|\.pem|\.kdbx|\.p12|id_rsa|id_ed25519|credential|shadow"
-    r"|\.azure|\.password-store|\.vault|\.terraform\.d|\.git-credentials|cookies|login data|keychain|wallet",
-    re.IGNORECASE,
-)
+_HINTS = (
+    ".ssh/", ".aws/", ".gnupg", ".netrc", ".pgpass", ".kube/", ".docker/", ".npmrc", ".config/", ".pem", ".kdbx", ".p12",
+    "id_rsa", "id_ed25519", "credential", "shadow", ".azure", ".password-store", ".vault", ".terraform.d",
+    ".git-credentials", "cookies", "login data", "keychain", "wallet",
+)  # fmt: skip
 """What the paths of most such files contain."""
+
+_HINT = re.compile("|".join(map(re.escape, _HINTS)), re.IGNORECASE)
 
 _ASKS = re.compile(
     r"-i|-{1,2}[\w-]{0,30}(?:key|ident|cert|cred|conf|auth|pem|ssh|secret|token|env|pass)[\w-]{0,30}", re.IGNORECASE
@@ -37,8 +39,15 @@ def effects(run: ProgramRun, where: Where) -> Iterator[Effect]:
     if runs_scripts(run.name):
         script = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
         words = words[script + 1 :] if not any(word in ("-c", "-e") for word in words[:script]) else ()
-    if words and _HINT.search(" ".join(words)):
+    if words and _hints(" ".join(words)):
         yield from secrets_read(_handed(words), run, where)
+
+
+def _hints(text: str) -> bool:
+    if not text.isascii():  # other letters are these in another case
+        return _HINT.search(text) is not None
+    lower = text.lower()
+    return any(map(lower.__contains__, _HINTS))
 
 
 def _handed(words: tuple[str, ...]) -> Iterator[str]:

@@ -54,6 +54,9 @@ _ALIASES = {
     "podman": "docker", "scp": "ssh", "sftp": "ssh", "vi": "vim", "view": "vim",
 }  # fmt: skip
 
+PROGRAMS = frozenset().union(_OPTIONS, _ALIASES, _OPERANDS, _STDIN_READERS)
+"""All programs for which `sources` finds something."""
+
 
 def sources(run: ProgramRun) -> Iterator[int]:
     """The positions in `argv` of what names a file of instructions, and `STDIN`."""

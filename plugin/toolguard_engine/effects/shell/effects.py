@@ -89,30 +89,33 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST, work: WorkLimit | None 
     work = work or WorkLimit()
     found: list[Effect] = []
     searches: dict[tuple[str, ...], ProgramRun] = {}
+    of_files = False
     for at, run in enumerate(seen.runs):
-        plain = _plain(run.name) not in PROGRAMS and "claw" not in run.name.lower()
-        if run.name not in _KNOWN and len(run.argv) > 1:
+        name = run.name
+        of_files = of_files or run.origin is not None
+        if name not in _KNOWN and len(run.argv) > 1:
             found += handed_keys.effects(run, where)
-        if plain and not run.redirects and not run.assigns:
+        acts = _acts(name) if name not in PROGRAMS else PROGRAMS[name]
+        if not acts and not run.redirects and not run.assigns:
             continue  # most programs
-        if run.name in _SEARCHERS:
-            searches[(*run.via, run.name)] = run
-        for effect in _of(run, where):
+        if name in _SEARCHERS:
+            searches[(*run.via, name)] = run
+        for effect in _of(run, acts, where):
             work.spend(EFFECT + (GLOB if "*" in effect.target or "[" in effect.target else 0))
             found_by = searches and run.via and effect.target.endswith(UNKNOWN) and _search_around(run, searches)
             found.append(_searched(effect, found_by, where) if found_by else effect)
             if len(found) > MAX_PATHS:
                 severe = list(_severe(seen.runs[at:], where))
                 return (*found, *severe, Effect("flood"), *data_flows.effects(seen, (*found[-PARTNERS:], *severe), where))
-    if any(effect.kind == "run-text" for effect in found):
-        found = _with_address(found)
-    if len(seen.runs) > 1 and any(rebuilt_text.possible(effect) for effect in found):
-        found = list(rebuilt_text.marked(seen, found))
-    found += [Effect("run-unread", each.file, "", _NO_FLAGS) for each in seen.unread if each.made]
+    if found:
+        if any(effect.kind == "run-text" for effect in found):
+            found = _with_address(found)
+        if len(seen.runs) > 1 and any(rebuilt_text.possible(effect) for effect in found):
+            found = list(rebuilt_text.marked(seen, found))
+    if seen.unread:
+        found += [Effect("run-unread", each.file, "", _NO_FLAGS) for each in seen.unread if each.made]
     found += data_flows.effects(seen, tuple(found), where)
-    if all(run.origin is None for run in seen.runs):
-        return tuple(found)
-    return file_doubts.counted(found, where)
+    return file_doubts.counted(found, where) if of_files else tuple(found)
 
 
 EFFECT, GLOB = 5, 20
@@ -129,7 +132,7 @@ def _severe(runs: tuple[ProgramRun, ...], where: Where) -> Iterator[Effect]:
     for run in runs:
         if _plain(run.name) not in PROGRAMS and not run.redirects:
             continue
-        for effect in _of(run, where):
+        for effect in _of(run, _acts(run.name), where):
             if effect.kind in _SEVERE_KINDS or effect.place in ("root", "home", "device", "credentials"):
                 yield effect
                 count += 1
@@ -151,8 +154,11 @@ def _plain(name: str) -> str:
     return name.partition("@")[0] or name if "@" in name else name
 
 
-def _of(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    acts = PROGRAMS.get(_plain(run.name)) or ((gateway_programs.done,) if "claw" in run.name.lower() else ())
+def _acts(name: str) -> tuple[Act, ...]:
+    return PROGRAMS.get(_plain(name)) or ((gateway_programs.done,) if "claw" in name.lower() else ())
+
+
+def _of(run: ProgramRun, acts: tuple[Act, ...], where: Where) -> Iterator[Effect]:
     if acts and "@" in run.name and "claw" not in run.name.lower():
         named = replace(run, name=_plain(run.name))
         yield from (replace(effect, run=run) for act in acts for effect in act(named, where))

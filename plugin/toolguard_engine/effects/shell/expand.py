@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from itertools import islice
+
+import msgspec
 
 from toolguard_engine.effects.shell.command import UNKNOWN, StdinSource
 from toolguard_engine.effects.shell.syntax_tree import Literal, Part, Script, Substitution, Variable, Word
@@ -49,24 +50,23 @@ Value = str | tuple[str, ...]
 """The value of a variable; several if it depends on a condition."""
 
 
-@dataclass(slots=True)
-class ShellState:
+class ShellState(msgspec.Struct):
     """The state of a shell at one point of a command. `args`: `$1` and so on, None if unknown.
 
     `feeds`: the sources of variables whose values are unknown (`x=$(cat .env)`). `work`: what reading may cost; one for all
     states of a command.
     """
 
-    variables: dict[str, Value] = field(default_factory=dict)
-    functions: dict[str, Script] = field(default_factory=dict)
-    aliases: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, Value] = {}
+    functions: dict[str, Script] = {}
+    aliases: dict[str, str] = {}
     args: tuple[str, ...] | None = None
     via: tuple[str, ...] = ()
     cwd: str = ""
     maybe: int = 0
     calling: frozenset[str] = frozenset()
-    feeds: dict[str, StdinSource] = field(default_factory=dict)
-    work: WorkLimit = field(default_factory=WorkLimit)
+    feeds: dict[str, StdinSource] = {}
+    work: WorkLimit = msgspec.field(default_factory=WorkLimit)
 
     def fork(self, *via: str) -> ShellState:
         """A subshell: a copy whose changes do not affect this state."""
@@ -98,8 +98,7 @@ Captured = Callable[[Substitution, ShellState], StdinSource]
 """Runs a substitution and returns what it prints."""
 
 
-@dataclass(slots=True)
-class Fields:
+class Fields(msgspec.Struct):
     """The fields that one word expands to, and what its substitutions print. `cut`: fields were dropped."""
 
     texts: list[str]

@@ -81,8 +81,7 @@ _BEGIN = re.compile(rf"(?![ \t]*+(?:{'|'.join(map(re.escape, sorted(_RESERVED)))
 def parse(text: str, work: WorkLimit | None = None, file: FilePlace | None = None) -> tuple[Script, frozenset[Flaw]]:
     """The tree of a command line, and the reasons why it may be incomplete. `work`: what this may cost; `file`: the
     file that the text is."""
-    reader = _Reader(text[:MAX_CHARS], work or WorkLimit())
-    reader.file = file
+    reader = _Reader(text[:MAX_CHARS], work or WorkLimit(), file)
     if len(text) > MAX_CHARS:
         reader.flaws.add("long")
     script: Script = []
@@ -105,12 +104,12 @@ def parse(text: str, work: WorkLimit | None = None, file: FilePlace | None = Non
 class _Reader(WordReader):
     """One pass over the text; `at` is the current position."""
 
-    def __init__(self, text: str, work: WorkLimit) -> None:
+    def __init__(self, text: str, work: WorkLimit, file: FilePlace | None = None) -> None:
         super().__init__(text, work)
+        self.file = file
         self._waiting: list[tuple[Redirection, str, bool, bool]] = []
         self._token: re.Match[str] | None = None
         self._endless = 0
-        self.file: FilePlace | None = None
 
     def read(self, script: Script, stops: frozenset[str], depth: int) -> str:  # noqa: PLR0912 - one branch per kind of token
         """Reads pipelines into `script` up to and including one of `stops` at the start of a command.
@@ -143,7 +142,7 @@ class _Reader(WordReader):
                     pipeline = self._add(script, pipeline, self._subshell(depth))
                     continue
                 self.at = token.end()
-                if sign == "\n":
+                if sign == "\n" and self._waiting:
                     self._bodies(depth)
                 if sign in ("|", "|&"):
                     continue
@@ -164,7 +163,8 @@ class _Reader(WordReader):
                 self.at = token.end()
             elif kind == "end":
                 self.at = len(self.text)
-                self._bodies(depth)
+                if self._waiting:
+                    self._bodies(depth)
                 return ""
             elif kind == "complex" and self.text.startswith("!(", token.end()):
                 self.at = token.end() + 1  # not a pattern: non-interactive shells read it as a negated subshell

@@ -223,8 +223,10 @@ def _systemctl(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | 
 
 def hooks(walk: Walk, run: ProgramRun, state: ShellState) -> None:
     """The hooks of a repository that an agent may have made, or that this command names."""
+    if _HOOKS.keys().isdisjoint(run.argv) or "--no-verify" in run.argv:
+        return
     verb = next((word for word in run.argv[1:] if word in _HOOKS), "")
-    if not verb or "--no-verify" in run.argv:
+    if not verb:
         return
     for folder in _hook_folders(walk, run, _HOOKS[verb]):
         for name in _HOOKS[verb]:

@@ -13,6 +13,7 @@ from toolguard_engine.effects.shell.run_files import RunFiles
 
 _COPIERS = frozenset(["cp", "ln", "mv", "install", "gcp", "gln", "gmv"])
 _RENAMING = _COPIERS | {"hash"}
+_COPYING = _COPIERS | {"dd"}
 _LOCATORS = frozenset(["which", "command", "type", "whereis", "realpath"])
 _FOLDERS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/")
 _HASH = 4
@@ -33,16 +34,23 @@ def _resolved(runs: list[ProgramRun], running: RunFiles | None) -> list[ProgramR
     for run in runs:
         if run.name in _LOCATORS:
             located = run.argv[-1]
-        names |= {basename(target.rstrip("/")): spelled(basename(source)) for source, target in _copied(run, located)}
+        if run.redirects or run.name in _COPYING:
+            names |= {basename(target.rstrip("/")): spelled(basename(source)) for source, target in _copied(run, located)}
         if run.name == "hash" and run.argv[1:2] == ("-p",) and len(run.argv) >= _HASH:
             names[f"hash {run.argv[3]}"] = basename(run.argv[2])
-        by_path = "/" in run.argv[0] or any(name == "PATH" for name, _ in run.assigns)
-        real = names.get(run.name) if by_path else names.get(f"hash {run.name}")
-        if real is None and running is not None and "/" in run.argv[0] and not run.argv[0].startswith(_FOLDERS):
-            source = running.copied_from(run.argv[0], run.cwd)
-            real = basename(source) if source.startswith(_FOLDERS) else None
+        real = _real(run, names, running) if names or "/" in run.argv[0] else ""
         found.append(replace(run, argv=(real, *run.argv[1:]), name=real) if real else run)
     return found
+
+
+def _real(run: ProgramRun, names: dict[str, str], running: RunFiles | None) -> str:
+    """The real name of a program; empty if it is the one that it is started by."""
+    by_path = "/" in run.argv[0] or any(name == "PATH" for name, _ in run.assigns)
+    real = names.get(run.name if by_path else f"hash {run.name}")
+    if real is None and running is not None and "/" in run.argv[0] and not run.argv[0].startswith(_FOLDERS):
+        source = running.copied_from(run.argv[0], run.cwd)
+        return basename(source) if source.startswith(_FOLDERS) else ""
+    return real or ""
 
 
 def _is_systems(path: str) -> bool:

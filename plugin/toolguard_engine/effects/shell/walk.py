@@ -60,6 +60,7 @@ INTERPRETER = re.compile(rf"(?:{'|'.join(sorted(program_catalogue.programs('scri
 _WRITING = {">": "write", ">|": "write", "&>": "write", ">>": "append", "&>>": "append", ">&": "write", "<>": "write"}
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
 _COPIERS = program_catalogue.programs("copier")
+_CODED = frozenset((*interpreters.PROGRAMS, *sql.CLIENTS))
 _FINDERS = program_catalogue.programs("file_finder", "list_runner")
 _REMOTE = program_catalogue.programs("remote_login")
 MAX_FED = 60
@@ -135,7 +136,7 @@ class Walk:
         self.nested += 1
         try:
             found = self.script(script, state, stdin, piped=piped, pipeline=pipeline)
-            if self.nested == 1 and (file is None or self._calls_unknown()):
+            if state.functions and self.nested == 1 and (file is None or self._calls_unknown()):
                 self._uncalled(state)
         except (_Full, TooIntricate) as limit:
             if self.nested > 1:
@@ -158,9 +159,9 @@ class Walk:
     def script(
         self, script: Script, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
     ) -> StdinSource:
+        if len(script) == 1:
+            return self.pipeline(script[0], state, stdin, piped=piped, pipeline=pipeline)
         feeds = [self.pipeline(each, state, stdin, piped=piped, pipeline=pipeline) for each in script]
-        if len(feeds) == 1:
-            return feeds[0]
         known_feeds = [feed for feed in feeds if feed is not NOTHING]
         return together(known_feeds, exact=True) if known_feeds else NOTHING
 
@@ -253,22 +254,11 @@ class Walk:
     ) -> StdinSource:
         words = command.words
         if command.plain and words and words[0] and "HOME" not in state.variables:
-            argv = cast("tuple[str, ...]", tuple(words))
-            return self.run(
-                ProgramRun(
-                    argv,
-                    _called(argv[0]) if "/" in argv[0] or argv[0].endswith(".exe") else argv[0],
-                    state.via,
-                    (),
-                    (),
-                    stdin,
-                    (),
-                    piped,
-                    pipeline,
-                    state.cwd,
-                ),
-                state,
-            )
+            argv: tuple[str, ...] = tuple(words)  # type: ignore[arg-type]  # of a plain command they are texts
+            first = argv[0]
+            name = _called(first) if "/" in first or first.endswith(".exe") else first
+            run = ProgramRun(argv, name, state.via, (), (), stdin, (), piped, pipeline, state.cwd)
+            return self.run(run, state)
         state.work.spend(EXPANSION)
         name = fields.undecided(words, state) if state.variables else ""
         if name:
@@ -421,11 +411,11 @@ class Walk:
             file = self._program_file(run) if "/" in run.argv[0] else self._on_path(run, state)
             if file:
                 return self.scripted(file, run, state.fork(name))
-        if guesses.is_open(name):
+        if not name.isalnum() and guesses.is_open(name):
             return self._guessed(run, state)
         special, wrapper = self.specials.get(name), WRAPPERS.get(name)
         if special is None and wrapper is None:
-            if name in interpreters.PROGRAMS or name in sql.CLIENTS or _is_interpreter(name):
+            if name in _CODED or ((name[-1].isdigit() or "@" in name) and _is_interpreter(name)):
                 self.code(run, state)
             if name in _COPIERS:
                 self._copy(run)

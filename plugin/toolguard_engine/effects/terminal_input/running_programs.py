@@ -356,7 +356,10 @@ class Processes:
 
 
 def is_write(call: Call) -> bool:
-    return key_presses.types(call.params) and tool_name(call.tool) == "process"
+    params = call.params
+    return (
+        isinstance(params, dict) and "action" in params and key_presses.types(params) and tool_name(call.tool) == "process"
+    )
 
 
 def _name(call: Call) -> str:

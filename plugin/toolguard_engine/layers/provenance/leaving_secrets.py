@@ -53,9 +53,7 @@ _HOST = re.compile(
 
 def judge(call: Call, effects: Sequence[Effect], secrets: KnownSecrets) -> Effect | None:
     """The effect of kind `leak` that a call has, if any; its flag says how the secret is known: `key` or `remembered`."""
-    if tool_name(call.tool) in tools.DESCRIBED and not any(
-        effect.kind in _LEAVES or effect.kind == "act" for effect in effects
-    ):
+    if tool_name(call.tool) in tools.DESCRIBED and not any(map(_may_send, effects)):
         return None
     for whole, destination in islice(_outgoing(call, effects), MAX_EFFECTS):
         text = whole if len(whole) <= MAX_TEXT else f"{whole[: MAX_TEXT // 2]}\n{whole[-MAX_TEXT // 2 :]}"
@@ -69,6 +67,10 @@ def judge(call: Call, effects: Sequence[Effect], secrets: KnownSecrets) -> Effec
             if service is None or not _is_own(service, destination, named(short_name(call.tool)).whole):
                 return _leak(name, destination, "remembered")
     return None
+
+
+def _may_send(effect: Effect) -> bool:
+    return effect.kind in _LEAVES or effect.kind == "act"
 
 
 def _leak(name: str, destination: str, flag: str) -> Effect:

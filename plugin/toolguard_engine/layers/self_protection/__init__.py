@@ -64,11 +64,16 @@ def of_reading(reading: CallReading) -> Verdict | None:
 
 
 def _strongest(reading: CallReading) -> ProtectionFinding | None:
+    runs = reading.runs
+    for run in runs:
+        if run.origin is not None:
+            return _strongest_with_files(reading, runs)
+    return strongest(_findings(reading, reading.command_readings))
+
+
+def _strongest_with_files(reading: CallReading, runs: tuple[ProgramRun, ...]) -> ProtectionFinding | None:
     """What files that the call runs would do is certain only for shell commands that an agent wrote; what files of others
     may do besides is no finding."""
-    runs = reading.runs
-    if all(run.origin is None for run in runs):
-        return strongest(_findings(reading, reading.command_readings))
     likely = [run for run in runs if run.origin is None or run.origin.made or not _is_code(run)]
     of_all = strongest(_findings(reading, _only(reading, likely)))
     if of_all is not None and not of_all.certain:

@@ -109,20 +109,19 @@ def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
     words = _words(runs)
     text = "\n".join(words)
     lower = text.lower() if text.isascii() else protected_paths.plain(text)
-    for sign in signs.words:
-        if sign in lower:
-            return True
+    if any(map(lower.__contains__, signs.words)):
+        return True
     for name, whole in signs.short:
         if name in lower and whole.search(lower):
             return True
     if _moves(runs, host, folder):
         return True
-    for sign in _JOINERS:
-        if sign in text and any(_code_is_near(run, signs) for run in runs):
-            return True
-    for sign in _BLANKS:
-        if sign in text and any(_hides(run.name) and not CHANGES.isdisjoint(run.argv) for run in runs):
-            return True
+    if any(map(text.__contains__, _JOINERS)) and any(_code_is_near(run, signs) for run in runs):
+        return True
+    if any(map(text.__contains__, _BLANKS)) and any(_hides(run.name) and not CHANGES.isdisjoint(run.argv) for run in runs):
+        return True
+    if "/" not in lower and "~" not in lower and "$" not in lower and ".." not in lower:
+        return False  # none of `starts`
     for start in signs.starts:  # noqa: SIM110 - runs for every call: a generator would double the cost
         if start in lower and _leads(start, words, signs, host, folder):
             return True
