@@ -22,13 +22,15 @@ SYSTEM_CERTIFICATES = 160_000
 """The libpq from which `sslrootcert=system` exists."""
 
 
-def options(dsn: str, name: str = "toolguard") -> dict[str, Any]:
-    """Arguments for `psycopg.connect`. `name`: the application name that the server shows. Raises `FleetError`."""
+def options(dsn: str, name: str = "toolguard", patience: int = CONNECT_SECONDS) -> dict[str, Any]:
+    """Arguments for `psycopg.connect`. `name`: the application name that the server shows. `patience`: seconds for a
+    connection, unless the string says it or names several hosts. Raises `FleetError`."""
     try:
         found: dict[str, Any] = conninfo.conninfo_to_dict(dsn)
     except psycopg.ProgrammingError as error:
         raise FleetError(_problem(error)) from error
-    found.setdefault("connect_timeout", CONNECT_SECONDS)
+    has_others = "," in str(found.get("host", "")) + str(found.get("hostaddr", ""))
+    found.setdefault("connect_timeout", CONNECT_SECONDS if has_others else patience)
     found["application_name"] = name[:63]
     return found if is_local(found) else _verified(found)
 

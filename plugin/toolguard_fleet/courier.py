@@ -1,8 +1,10 @@
 """The courier: a process between an engine and the fleet's database. The engine never waits for the network; this process
 does, with a deadline for each question.
 
-It ends when its standard input does, and so with its engine, however that one died. Its tasks beside the questions (`TASKS`)
-each have a connection of their own; one that fails begins again and disturbs no other.
+It ends when its standard input does, and so with its engine, however that one died. Its tasks beside the questions are
+`TASKS`; one that fails begins again and disturbs no other. Each connection counts as often as a fleet has gateways: so
+questions, `sync` and the policy share one that stays open, and what is shipped has a second, open while there is something
+to send.
 """
 
 from __future__ import annotations
@@ -32,11 +34,13 @@ MAX_OPEN = 1_000
 
 @dataclass(frozen=True)
 class Duty:
-    """What each task is given. `news` passes something on to the engine."""
+    """What each task is given. `connection`: the one that all share for short questions. `news` passes something on to the
+    engine."""
 
     begin: messages.Begin
     identity: FleetIdentity
     sync: SyncLoop
+    connection: DeadlineConnection
     news: Callable[[messages.News], None]
 
     @property
@@ -95,9 +99,10 @@ async def serve(pipe: EnginePipe) -> None:
         pipe.send(messages.FleetStatus(error=str(error)))
         await asyncio.sleep(RESTART_SECONDS)
         return
-    sync = SyncLoop(DeadlineConnection(begin.dsn, "sync"), identity, Path(begin.state_dir), begin.version, pipe.send)
-    duty = Duty(begin, identity, sync, pipe.send)
-    questions = HoldQuestions(duty.connect("holds"), identity)
+    shared = DeadlineConnection(begin.dsn, "gateway")
+    sync = SyncLoop(shared, identity, Path(begin.state_dir), begin.version, pipe.send)
+    duty = Duty(begin, identity, sync, shared, pipe.send)
+    questions = HoldQuestions(shared, identity)
     beside = {writing, *(asyncio.ensure_future(_kept_up(task, duty)) for task in TASKS)}
     open_questions: set[asyncio.Future[None]] = set()
     async for message in incoming:

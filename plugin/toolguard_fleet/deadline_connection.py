@@ -24,25 +24,38 @@ FIRST_DELAY, MAX_DELAY = 1.0, 30.0
 SEVERED_SECONDS = 1.0
 """For which a question may go on behind a connection that was shut down."""
 
+PATIENCE = 15
+"""Seconds for making a connection where there is no other host to try: a server that thousands reach at once is slow."""
+
 LOST = (psycopg.OperationalError, psycopg.InterfaceError, OSError)
+LOST_OR_UNKNOWN = (psycopg.Error, OSError, UnicodeError)
 MAX_ERROR = 200
 
 
 class DeadlineConnection:
     """Asks one question at a time. After a failure it connects again no sooner than after a random delay, which grows from 1
-    to 30 s, so that a server that comes back is not asked by all gateways at once."""
+    to 30 s, so that a server that comes back is not asked by all gateways at once.
+
+    A connection that is being made outlives the question that needed it: a server that is slow to accept would otherwise be
+    asked to begin anew by every question, and have all the work of a login for nothing.
+    """
 
     def __init__(self, dsn: str, name: str) -> None:
         self._dsn = dsn
         self._name = name
         self._connection: psycopg.AsyncConnection[Any] | None = None
+        self._connecting: asyncio.Future[psycopg.AsyncConnection[Any]] | None = None
         self._turn = asyncio.Lock()
         self._failures = 0
-        self._not_before = 0.0
+        self._failed_at = self._not_before = float("-inf")
+        self._asked_at = 0.0
         self._error = ""
 
-    async def call(self, statement: LiteralString, arguments: tuple[Any, ...], seconds: float) -> Any:
-        """The first column of the first row; None without one. Raises `FleetError`; `UnreachableError` without an answer."""
+    async def call(
+        self, statement: LiteralString, arguments: tuple[Any, ...], seconds: float, *, at_once: bool = False
+    ) -> Any:
+        """The first column of the first row; None without one. Raises `FleetError`; `UnreachableError` without an answer.
+        `at_once`: somebody waits, so it connects again after 1 s however long the delay is."""
         until = asyncio.get_running_loop().time() + seconds
         try:
             async with asyncio.timeout_at(until):
@@ -50,12 +63,15 @@ class DeadlineConnection:
         except TimeoutError:
             raise UnreachableError("the fleet's database does not answer") from None
         try:
-            return await self._asked(statement, arguments, until)
+            connection = await self._connected(until, at_once=at_once)
+            return await self._asked(connection, statement, arguments, until)
         finally:
+            self._asked_at = asyncio.get_running_loop().time()
             self._turn.release()
 
-    async def _asked(self, statement: LiteralString, arguments: tuple[Any, ...], until: float) -> Any:
-        connection = await self._connected(until)
+    async def _asked(
+        self, connection: psycopg.AsyncConnection[Any], statement: LiteralString, arguments: tuple[Any, ...], until: float
+    ) -> Any:
         asked = asyncio.ensure_future(_first(connection, statement, arguments))
         await asyncio.wait({asked}, timeout=until - asyncio.get_running_loop().time())
         if not asked.done():
@@ -72,32 +88,37 @@ class DeadlineConnection:
         except psycopg.Error as error:
             raise FleetError(one_line(error), error.sqlstate or "") from error
 
-    async def _connected(self, until: float) -> psycopg.AsyncConnection[Any]:
+    async def _connected(self, until: float, *, at_once: bool) -> psycopg.AsyncConnection[Any]:
         if self._connection is not None and not self._connection.closed:
             return self._connection
         loop = asyncio.get_running_loop()
-        if loop.time() < self._not_before:
-            raise UnreachableError(self._error)
+        if self._connecting is None:
+            if loop.time() < (self._failed_at + FIRST_DELAY if at_once else self._not_before):
+                raise UnreachableError(self._error)
+            self._connecting = asyncio.ensure_future(self._connect())
+        made = self._connecting
+        await asyncio.wait({made}, timeout=until - loop.time())
+        if not made.done():
+            raise UnreachableError("the fleet's database cannot be reached: it did not answer in time")
+        self._connecting = None
         try:
-            async with asyncio.timeout_at(until):
-                connection = await psycopg.AsyncConnection.connect(
-                    autocommit=True,
-                    prepare_threshold=None,
-                    **connection_options.options(self._dsn, f"toolguard {self._name}"),
-                )
-        except TimeoutError:
-            raise await self._lost("it did not answer in time") from None
-        except (psycopg.Error, OSError, UnicodeError) as error:
+            self._connection, self._failures = made.result(), 0
+        except LOST_OR_UNKNOWN as error:
             raise await self._lost(one_line(error)) from error
+        return self._connection
+
+    async def _connect(self) -> psycopg.AsyncConnection[Any]:
+        options = connection_options.options(self._dsn, f"toolguard {self._name}", PATIENCE)
+        connection = await psycopg.AsyncConnection.connect(autocommit=True, prepare_threshold=None, **options)
         set_json_loads(msgspec.json.decode, connection)
-        self._connection, self._failures = connection, 0
         return connection
 
     async def _lost(self, why: str) -> UnreachableError:
         self._failures += 1
         self._error = f"the fleet's database cannot be reached: {why}"
         longest = min(MAX_DELAY, FIRST_DELAY * 2**self._failures)
-        self._not_before = asyncio.get_running_loop().time() + random.uniform(FIRST_DELAY, longest)  # noqa: S311
+        self._failed_at = asyncio.get_running_loop().time()
+        self._not_before = self._failed_at + random.uniform(FIRST_DELAY, longest)  # noqa: S311
         await self.close()
         return UnreachableError(self._error)
 
@@ -113,8 +134,19 @@ class DeadlineConnection:
         except LOST as error:
             raise await self._lost(one_line(error)) from error
 
+    async def close_idle(self, seconds: float) -> None:
+        """Gives the connection back unless it is in use, or was in the last `seconds`. The next question connects again."""
+        if not self._turn.locked() and asyncio.get_running_loop().time() - self._asked_at >= seconds:
+            await self.close()
+
     async def close(self) -> None:
         connection, self._connection = self._connection, None
+        made, self._connecting = self._connecting, None
+        if made is not None:
+            made.cancel()
+            await asyncio.wait({made})
+            if not made.cancelled() and made.exception() is None:
+                connection = made.result()
         if connection is not None:
             with suppress(*LOST):
                 await connection.close()

@@ -40,7 +40,7 @@ class HoldQuestions:
                     question.digest, question.entry, question.wait, question.need, list(question.need_teams),
                     question.window,
                 )  # fmt: skip
-                found = await self._connection.call(PRESENT, (*self._who, *arguments), question.seconds)
+                found = await self._connection.call(PRESENT, (*self._who, *arguments), question.seconds, at_once=True)
                 return msgspec.convert({**found, "type": "presented", "id": question.id}, messages.PresentAnswer)
             case messages.Close():
                 words = (question.nonce, question.status, question.by, question.where, question.why)
@@ -48,13 +48,13 @@ class HoldQuestions:
             case messages.GiveBack():
                 return await self._done(GIVE_BACK, (question.nonce, question.attempt), question)
             case messages.Entries():
-                found = await self._connection.call(ENTRIES, self._who, question.seconds)
+                found = await self._connection.call(ENTRIES, self._who, question.seconds, at_once=True)
                 rows = [row for row in (*found["open"], *found["closed"]) if row["entry"] is not None]
                 entries = msgspec.convert([_renamed(row) for row in rows], tuple[messages.FleetEntry, ...])
                 return messages.EntriesAnswer(question.id, entries)
 
     async def _done(self, statement: Any, arguments: tuple[Any, ...], question: messages.Question) -> messages.Answer:
-        found = await self._connection.call(statement, (*self._who, *arguments), question.seconds)
+        found = await self._connection.call(statement, (*self._who, *arguments), question.seconds, at_once=True)
         return messages.DoneAnswer(question.id, found is not None)
 
 

@@ -52,7 +52,8 @@ class PolicyDuty(Protocol):
     @property
     def state_dir(self) -> Path: ...
 
-    def connect(self, name: str) -> DeadlineConnection: ...
+    @property
+    def connection(self) -> DeadlineConnection: ...
 
 
 async def follow_policy(duty: PolicyDuty) -> None:
@@ -68,7 +69,7 @@ class PolicyFollower:
     def __init__(self, duty: PolicyDuty, kept: LastGoodPolicy) -> None:
         self._duty = duty
         self._kept = kept
-        self._connection = duty.connect("policy")
+        self._connection = duty.connection
         self._asked_for = -1
         self._asked_at = 0.0
         self._refused = ""

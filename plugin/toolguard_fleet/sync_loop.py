@@ -6,6 +6,7 @@ What is known is also kept in a file: the kill switch counts while there is no c
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,6 +25,7 @@ SYNC = "SELECT fleet.sync(%s, %s, %s, %s)"
 DEADLINE = 5.0
 LEAST_PACE, MOST_PACE = 0.1, 60.0
 AWAY_PACE = 1.0
+SPREAD = 0.9, 1.1
 MAX_WAITING = 1_000
 SAVE_SECONDS = 5.0
 
@@ -72,7 +74,7 @@ class SyncLoop:
     async def run(self) -> None:
         while True:
             self.hint.clear()
-            pace = await self._sync()
+            pace = await self._sync() * random.uniform(*SPREAD)  # noqa: S311 - so that gateways do not ask in step
             with suppress(TimeoutError):
                 async with asyncio.timeout(pace):
                     await self.hint.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+import fleet_engine
 import fleet_holds
 import fleet_load
 import fleet_shipping
@@ -17,12 +18,15 @@ FULL = 10_000
 """Gateways of the fleet that a simulation is a part of, at the pace of that fleet: 100 held calls, 1,000 model calls and 400
 audit lines a second."""
 
+PER_WORKER = 100
+"""Gateways of one process. Each waits its turn on a busy machine: with 500 in one, nothing else would be measured."""
+
 
 def simulated(gateways: int, minutes: float) -> list[Figure]:
     part = gateways / FULL
     settings = LoadSettings(
         gateways=gateways, seconds=minutes * 60, holds=100 * part, rows=1_000 * part, lines=400 * part, ramp=gateways / 25,
-        paced=FULL,
+        paced=FULL, workers=max(2, gateways // PER_WORKER),
     )  # fmt: skip
     return list(_figures(fleet_load.run(settings), settings))
 
@@ -30,7 +34,11 @@ def simulated(gateways: int, minutes: float) -> list[Figure]:
 def _figures(result: LoadResult, settings: LoadSettings) -> list[Figure]:
     figures = [
         Figure("load of the machine, most", max(result.load), "", f"least {min(result.load):.1f}"),
-        Figure("errors", sum(result.errors.values()), "", promise=0),
+        Figure("fdatasync of 8 kB, p50, most", max(result.fdatasync), "ms", f"least {min(result.fdatasync):.2f} ms"),
+        Figure("errors", sum(result.errors.values()), "", "; ".join(list(result.errors)[:3]), promise=0),
+        Figure("held calls without an answer", sum(result.counts[name] for name in fleet_load.FAILED), "", promise=0),
+        Figure("held calls used", result.counts["holds used"], ""),
+        Figure("memory of PgBouncer, most", result.memory / 1e6, "MB"),
         Figure("clients of PgBouncer, most", result.clients, "", f"{settings.gateways} gateways"),
         Figure("connections of PostgreSQL, most", result.servers, ""),
     ]
@@ -47,6 +55,8 @@ def main() -> int:
     parser = options(__doc__)
     parser.add_argument("--rows", type=int, default=20_000, metavar="N", help="audit lines, and as many model calls")
     parser.add_argument("--holds", type=int, default=500, metavar="N", help="held calls of one client")
+    parser.add_argument("--frozen", type=float, default=20, metavar="SECONDS", help="for which the server is frozen")
+    parser.add_argument("--kills", type=int, default=20, metavar="N", help="times that the kill switch is turned on")
     parser.add_argument("--simulate", type=int, default=0, metavar="N", help="so many gateways through PgBouncer, instead")
     parser.add_argument("--minutes", type=float, default=10, help="of the simulation (10)")
     given = parser.parse_args()
@@ -57,6 +67,7 @@ def main() -> int:
             with TemporaryPostgres() as server:
                 figures = list(fleet_shipping.measure(server, given.rows))
                 figures += fleet_holds.measure(server, given.holds)
+                figures += fleet_engine.measure(server, given.frozen, given.kills)
     except (NoPostgresError, NoPgbouncerError) as error:
         print(error, file=sys.stderr)
         return 1

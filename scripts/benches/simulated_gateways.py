@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, LiteralString
 
 import msgspec
+from psycopg import AsyncConnection
 from psycopg.types.json import Jsonb
 
 from toolguard_engine.stores.audit_log import AuditEvent, when
@@ -63,19 +64,30 @@ class Tally:
 
 
 class TimedConnection(DeadlineConnection):
+    """Times are by function of the database."""
+
     def __init__(self, dsn: str, name: str, tally: Tally) -> None:
         super().__init__(dsn, name)
-        self._kind, self._tally = name, tally
+        self._tally = tally
 
-    async def call(self, statement: LiteralString, arguments: tuple[Any, ...], seconds: float) -> Any:
+    async def call(
+        self, statement: LiteralString, arguments: tuple[Any, ...], seconds: float, *, at_once: bool = False
+    ) -> Any:
+        kind = statement.partition("(")[0].rpartition(".")[2]
         begun = time.perf_counter()
         try:
-            found = await super().call(statement, arguments, max(seconds, DEADLINE))
+            found = await super().call(statement, arguments, max(seconds, DEADLINE), at_once=at_once)
         except FleetError as error:
-            self._tally.errors[f"{self._kind}: {error}"] += 1
+            self._tally.errors[f"{kind}: {error}"] += 1
             raise
-        self._tally.times[self._kind].append(time.perf_counter() - begun)
+        self._tally.times[kind].append(time.perf_counter() - begun)
         return found
+
+    async def _connect(self) -> AsyncConnection[Any]:
+        begun = time.perf_counter()
+        connection = await super()._connect()
+        self._tally.times["connect"].append(time.perf_counter() - begun)
+        return connection
 
 
 @dataclass
@@ -102,17 +114,14 @@ class SimulatedGateway:
         self.id = identity.id
         folder = Path(task.folder) / identity.id
 
-        def connect(name: str) -> TimedConnection:
-            return TimedConnection(task.dsn, name, tally)
-
-        self._questions = HoldQuestions(connect("present"), identity)
-        self._sync = SyncLoop(connect("sync"), identity, folder, "1.0", self._take)
-        self._audit = GatewayConnection(connect("audit"), identity.id, identity.token)
-        self._metrics = GatewayConnection(connect("metrics"), identity.id, identity.token)
+        shared = TimedConnection(task.dsn, "gateway", tally)
+        self._questions = HoldQuestions(shared, identity)
+        self._sync = SyncLoop(shared, identity, folder, "1.0", self._take)
+        self._shipping = GatewayConnection(TimedConnection(task.dsn, "shipping", tally), identity.id, identity.token)
         self._waiting: dict[str, asyncio.Event] = {}
         self._chain, self._rows, self._stream = Chain(), 0, secrets.token_hex(8)
         self._unsent: list[bytes] = []
-        self._audit_at = self._metrics_at = self._summed_at = time.monotonic()
+        self._summed_at = time.monotonic() - random.uniform(0, SUM_SECONDS)  # noqa: S311
 
     async def run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -176,24 +185,19 @@ class SimulatedGateway:
         if lines := self._unsent[:500]:
             first = self._chain.seq - len(self._unsent) + 1
             function: LiteralString = "fleet.audit_append(%s, %s, %s, %s, %s::bytea[])"
-            answer = await self._audit.ask(function, self._chain.name, first, lines)
+            answer = await self._shipping.ask(function, self._chain.name, first, lines)
             if answer["outcome"] != "stored":
                 self._tally.errors[f"audit: {answer['outcome']}"] += 1
             del self._unsent[: len(lines)]
-            self._audit_at = now
             self._tally.counts["audit lines"] += len(lines)
-        elif now - self._audit_at > IDLE_CLOSES:
-            await self._audit.close()
         rows = _poisson(self._task.rows * self._share * SHIP_SECONDS)
         if rows:
-            await self._metrics.ask("fleet.record(%s, %s, %s)", Jsonb(self._calls(rows), dumps=msgspec.json.encode))
-            self._metrics_at = now
+            await self._shipping.ask("fleet.record(%s, %s, %s)", Jsonb(self._calls(rows), dumps=msgspec.json.encode))
             self._tally.counts["metrics rows"] += rows
-        elif now - self._metrics_at > IDLE_CLOSES:
-            await self._metrics.close()
         if now - self._summed_at > SUM_SECONDS:
             self._summed_at = now
-            await self._metrics.ask("fleet.sum_up(%s, %s)")
+            await self._shipping.ask("fleet.sum_up(%s, %s)")
+        await self._shipping.close_idle(IDLE_CLOSES)
 
     def _calls(self, count: int) -> dict[str, Any]:
         first, at = self._rows + 1, int(time.time() * 1000)

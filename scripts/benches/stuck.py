@@ -38,13 +38,16 @@ SAFE_MS, SAFE_RATIO, HELD_SECONDS = 0.5, 1.5, 1.6
 
 @dataclass
 class Driven:
-    """An engine process at its pipe, on a disk of its own. `waits`: when its held call was asked."""
+    """An engine process at its pipe, on a disk of its own. `waits`: when its held call was asked; `code`: of its
+    verdict."""
 
     home: Path
+    config: dict[str, Any] = field(default_factory=lambda: {"metrics": {"enabled": False}})
     safe: list[float] = field(default_factory=list)
     held: list[float] = field(default_factory=list)
     ran: int = 0
     waits: float = 0.0
+    code: str = ""
     asked: int = 0
 
     def __enter__(self) -> Self:
@@ -57,7 +60,7 @@ class Driven:
         assert self.process.stdout is not None
         self._into, self._out = self.process.stdin, self.process.stdout.fileno()
         self._rest = b""
-        self._send(id=0, type="hello", v=1, stateDir=str(self.home), gateway="bench", config={"metrics": {"enabled": False}})
+        self._send(id=0, type="hello", v=1, stateDir=str(self.home), gateway="bench", config=self.config)
         while self._read()["type"] != "ready":
             pass
         return self
@@ -80,7 +83,8 @@ class Driven:
 
     def _judge(self, command: str, session: str) -> int:
         self.asked += 1
-        place = {"agent": "main", "session": session, "run": f"r{self.asked // 20}", "call": f"c{self.asked}"}
+        run = f"r{self.asked // 20}" if session == "mine" else f"held-{self.asked}"
+        place = {"agent": "main", "session": session, "run": run, "call": f"c{self.asked}"}
         self._send(id=self.asked, type="judge", tool="exec", params={"command": command}, cwd="/home/u/work", **place)
         return self.asked
 
@@ -88,13 +92,15 @@ class Driven:
         self.waits = time.perf_counter()
         self._judge(f"rm -rf /home/u/precious-{number}", "other")
 
-    def ask(self, command: str, *, measured: bool) -> None:
+    def ask(self, command: str, *, measured: bool) -> str:
+        """The decision."""
         begun = time.perf_counter()
         question = self._judge(command, "mine")
         while (message := self._read()).get("id") != question:
             self._take(message)
         if measured:
             self.safe.append((time.perf_counter() - begun) * 1000)
+        return str(message["decision"])
 
     def look(self) -> None:
         """Takes what was said meanwhile."""
@@ -109,6 +115,7 @@ class Driven:
     def _take(self, message: dict[str, Any]) -> None:
         if message["type"] == "verdict":
             self.held.append(time.perf_counter() - self.waits)
+            self.code = message["code"]
             self.ran += message["decision"] == "allow"
             self.waits = 0.0
 

@@ -29,7 +29,7 @@ def with_link(
             async with asyncio.timeout(LIMIT):
                 return await work(link)
         finally:
-            await link.close()
+            await link.close_idle(0)
 
     return asyncio.run(run())
 

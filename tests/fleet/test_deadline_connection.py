@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
 from fleet_database import FleetDatabase
+from toolguard_fleet import connection_options, deadline_connection
 from toolguard_fleet.deadline_connection import DeadlineConnection
 from toolguard_fleet.fleet_errors import FleetError, UnreachableError
 from toolguard_fleet.person_access import CHANNEL
@@ -65,3 +68,137 @@ def test_a_notification_is_a_hint(database: FleetDatabase) -> None:
         await connection.close()
 
     asyncio.run(asyncio.wait_for(run(), 60))
+
+
+class Door:
+    """A port before a server: nobody gets through until `is_open` is set, and nobody at all without a server."""
+
+    def __init__(self, server_port: int) -> None:
+        self._server_port = server_port
+        self.is_open = asyncio.Event()
+        self.knocks = 0
+        self._inside: set[asyncio.Future[None]] = set()
+        self.dsn = ""
+
+    async def enter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.knocks += 1
+        self._inside.add(asyncio.ensure_future(self._pass(reader, writer)))
+
+    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await self.is_open.wait()
+            if self._server_port:
+                there, here = await asyncio.open_connection("127.0.0.1", self._server_port)
+                await asyncio.gather(_pour(reader, here), _pour(there, writer))
+        finally:
+            await _shut(writer)
+
+    async def close(self) -> None:
+        for each in self._inside:
+            each.cancel()
+        await asyncio.gather(*self._inside, return_exceptions=True)
+
+
+async def _pour(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while data := await reader.read(65_536):
+            writer.write(data)
+            await writer.drain()
+    finally:
+        await _shut(writer)
+
+
+async def _shut(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+
+
+@asynccontextmanager
+async def opened_door(database: FleetDatabase, server_port: int) -> AsyncIterator[Door]:
+    door = Door(server_port)
+    async with await asyncio.start_server(door.enter, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        own = database.dsn("toolguard_gateway", tcp=True)
+        door.dsn = own.replace(f"port={database.server.port}", f"port={port}")
+        try:
+            yield door
+        finally:
+            await door.close()
+
+
+def test_a_connection_outlives_the_question_that_wanted_it(database: FleetDatabase) -> None:
+    async def run() -> None:
+        async with opened_door(database, database.server.port) as door:
+            connection = DeadlineConnection(door.dsn, "test")
+            for _ in range(3):
+                with pytest.raises(UnreachableError, match="in time"):
+                    await connection.call("SELECT 1", (), 0.2)
+            door.is_open.set()
+            assert await connection.call("SELECT 2", (), 30) == 2
+            assert door.knocks == 1
+            await connection.close()
+
+    asyncio.run(asyncio.wait_for(run(), 120))
+
+
+def test_one_that_is_being_made_can_be_closed(database: FleetDatabase) -> None:
+    async def run() -> None:
+        async with opened_door(database, database.server.port) as door:
+            connection = DeadlineConnection(door.dsn, "test")
+            with pytest.raises(UnreachableError, match="in time"):
+                await connection.call("SELECT 1", (), 0.2)
+            await connection.close()
+            door.is_open.set()
+            assert await connection.call("SELECT 2", (), 30) == 2
+            assert door.knocks == 2
+            await connection.close()
+
+    asyncio.run(asyncio.wait_for(run(), 120))
+
+
+def test_where_somebody_waits_a_long_delay_does_not_count(database: FleetDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deadline_connection, "FIRST_DELAY", 0.0)
+    monkeypatch.setattr(deadline_connection.random, "uniform", lambda _least, _most: 3_600.0)
+
+    async def run() -> None:
+        async with opened_door(database, 0) as door:
+            door.is_open.set()
+            connection = DeadlineConnection(door.dsn, "test")
+            knocks = []
+            for at_once in (False, False, True, False, True):
+                with pytest.raises(UnreachableError, match="cannot be reached"):
+                    await connection.call("SELECT 1", (), 30, at_once=at_once)
+                knocks.append(door.knocks)
+            assert knocks == [1, 1, 2, 2, 3]
+            await connection.close()
+
+    asyncio.run(asyncio.wait_for(run(), 120))
+
+
+def test_a_connection_is_given_back_when_nobody_uses_it(database: FleetDatabase) -> None:
+    async def run() -> None:
+        connection = DeadlineConnection(database.dsn("toolguard_gateway"), "test")
+        first = await connection.call("SELECT pg_backend_pid()", (), 30)
+        await connection.close_idle(3_600)
+        asked = asyncio.ensure_future(connection.call("SELECT pg_backend_pid() FROM pg_sleep(0.5)", (), 30))
+        await asyncio.sleep(0)
+        await connection.close_idle(0)
+        assert await asked == first
+        await connection.close_idle(0)
+        assert await connection.call("SELECT pg_backend_pid()", (), 30) != first
+        await connection.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("dsn", "seconds"),
+    [
+        ("host=127.0.0.1", 15),
+        ("host=127.0.0.1,127.0.0.2", connection_options.CONNECT_SECONDS),
+        ("host=127.0.0.1 connect_timeout=3", "3"),
+    ],
+)
+def test_a_single_host_has_longer(dsn: str, seconds: object) -> None:
+    assert connection_options.options(dsn, "test", 15)["connect_timeout"] == seconds

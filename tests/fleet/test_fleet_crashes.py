@@ -140,6 +140,21 @@ def test_marks_survive_half_a_line(tmp_path: Path) -> None:
     LocalMarks(tmp_path).use("aaaaaaaaaaaa", b"2" * 16)
 
 
+def test_marks_of_another_engine_count(tmp_path: Path) -> None:
+    """Two engines of one state directory, while one takes over from the other."""
+    one, other = LocalMarks(tmp_path), LocalMarks(tmp_path)
+    one.use("aaaaaaaaaaaa", b"1" * 16)
+    other.use("bbbbbbbbbbbb", b"1" * 16)
+    for marks, nonce in ((one, "bbbbbbbbbbbb"), (other, "aaaaaaaaaaaa")):
+        marks.use(nonce, b"1" * 16)
+        with pytest.raises(UsedBeforeError):
+            marks.use(nonce, b"2" * 16)
+    one.give_back("aaaaaaaaaaaa", b"1" * 16)
+    other.use("aaaaaaaaaaaa", b"2" * 16)
+    with pytest.raises(UsedBeforeError):
+        one.use("aaaaaaaaaaaa", b"1" * 16)
+
+
 def test_old_marks_are_dropped_and_the_file_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolguard_engine.stores.fleet.local_marks.MAX_MARKS", 10)
     marks = LocalMarks(tmp_path)

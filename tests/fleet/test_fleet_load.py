@@ -1,4 +1,5 @@
-"""Test 9 of the specification: 200 gateways, 100 held calls and 1,000 rows a second, through PgBouncer."""
+"""Test 9 of the specification: 200 gateways that connect within a second, 100 held calls and 1,000 rows a second, through
+PgBouncer."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def test_a_loaded_fleet_answers_everything(seconds: int) -> None:
             pytest.fail(missing)
         pytest.skip(missing)
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), "--gateways", "200", "--seconds", str(seconds)],
+        [sys.executable, str(SCRIPT), "--gateways", "200", "--seconds", str(seconds), "--ramp", "1"],
         capture_output=True, text=True, timeout=LIMIT, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

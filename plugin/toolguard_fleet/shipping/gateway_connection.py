@@ -23,6 +23,6 @@ class GatewayConnection:
         """`function`: a call whose first two arguments are the gateway and its token. Returns its only value."""
         return await self._connection.call(f"SELECT {function}", (*self._who, *arguments), self._seconds)
 
-    async def close(self) -> None:
-        """The next question connects again."""
-        await self._connection.close()
+    async def close_idle(self, seconds: float) -> None:
+        """See `DeadlineConnection.close_idle`: others may share the connection."""
+        await self._connection.close_idle(seconds)

@@ -66,15 +66,14 @@ async def run_shipping(
     report: Report,
     stop: asyncio.Event,
 ) -> None:
-    """Until `stop` is set or the task is cancelled. Each shipper has a connection of its own. Errors are reported and
-    retried, never raised."""
+    """Until `stop` is set or the task is cancelled. The shippers share one connection, which is open only while there is
+    something to send. Errors are reported and retried, never raised."""
+    connection = GatewayConnection(connect("shipping"), gateway.id, gateway.token, settings.answer)
     async with asyncio.TaskGroup() as group:
         if settings.audit:
-            connection = GatewayConnection(connect("audit"), gateway.id, gateway.token, settings.answer)
             shipper = AuditShipper(connection, state_dir)
             group.create_task(_run("audit", connection, shipper, settings, stop, report))
         if settings.metrics and settings.metrics_path:
-            connection = GatewayConnection(connect("metrics"), gateway.id, gateway.token, settings.answer)
             other = MetricsShipper(connection, state_dir, settings.metrics_path)
             group.create_task(_run("metrics", connection, other, settings, stop, report))
 
@@ -87,27 +86,23 @@ async def _run(
     stop: asyncio.Event,
     report: Report,
 ) -> None:
-    failures, idle = 0, 0.0
+    failures = 0
+    await _wait(stop, settings.pause * random.random())  # noqa: S311 - so that gateways do not begin in step
     while not stop.is_set():
         try:
             more = await shipper.step()
         except Exception as error:  # noqa: BLE001 - a bug here must not end the shipping for good
             failures += 1
-            await connection.close()
+            await connection.close_idle(0.0)
             report(ShippingReport(name, _in_one_line(error), shipper.progress.sent, shipper.progress.behind))
             await _wait(stop, _retry_after(error, failures))
             continue
         failures = 0
         report(ShippingReport(name, "", shipper.progress.sent, shipper.progress.behind))
-        if more:
-            idle = 0.0
-            continue
-        pause = settings.pause * random.uniform(0.75, 1.25)  # noqa: S311 - so that gateways do not ask in step
-        idle += pause
-        if idle > IDLE_CLOSES:
-            await connection.close()
-        await _wait(stop, pause)
-    await connection.close()
+        if not more:
+            await connection.close_idle(IDLE_CLOSES)
+            await _wait(stop, settings.pause * random.uniform(0.75, 1.25))  # noqa: S311 - so that gateways do not ask in step
+    await connection.close_idle(0.0)
 
 
 def _retry_after(error: Exception, failures: int) -> float:

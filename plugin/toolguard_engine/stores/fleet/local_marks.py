@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from toolguard_engine.stores import atomic, system_calls
@@ -29,69 +31,70 @@ class UsedBeforeError(StoreError):
 
 
 class LocalMarks:
-    """The marks of one state directory. Raises `StoreError`."""
+    """The marks of one state directory, also of other processes that use it. Raises `StoreError`."""
 
     def __init__(self, state_dir: Path) -> None:
         self.path = atomic.own_folder(state_dir) / NAME
-        self._marks: dict[str, str] | None = None
+        self._marks: dict[str, str] = {}
+        self._seen: tuple[int, int] | None = None
+        """The file and its size, as `_marks` has it."""
 
     def use(self, nonce: str, attempt: bytes) -> None:
         """Returns when the mark is on disk. Raises `UsedBeforeError`."""
-        marks = self._known()
-        if len(marks) > 2 * MAX_MARKS:
-            marks = self._marks = self._load()
-        if (before := marks.get(nonce)) is not None:
-            if before == attempt.hex():
-                return
-            raise UsedBeforeError("it was used on this machine before")
-        self._append(f"{nonce} {attempt.hex()}\n")
-        marks[nonce] = attempt.hex()
+        with self._opened() as handle:
+            if (before := self._marks.get(nonce)) is None:
+                self._append(handle, f"{nonce} {attempt.hex()}\n")
+                self._marks[nonce] = attempt.hex()
+            elif before != attempt.hex():
+                raise UsedBeforeError("it was used on this machine before")
 
     def give_back(self, nonce: str, attempt: bytes) -> None:
         """Another attempt may use it. To be called when the database has taken it back."""
-        if self._known().get(nonce) == attempt.hex():
-            self._append(f"-{nonce} {attempt.hex()}\n")
-            self._known().pop(nonce)
+        with self._opened() as handle:
+            if self._marks.get(nonce) == attempt.hex():
+                self._append(handle, f"-{nonce} {attempt.hex()}\n")
+                del self._marks[nonce]
 
-    def _known(self) -> dict[str, str]:
-        if self._marks is None:
-            self._marks = self._load()
-        return self._marks
-
-    def _load(self) -> dict[str, str]:
-        try:
-            with lock(self.path):
-                text = atomic.read_bounded(self.path, MAX_BYTES).decode("ascii", "replace")
-                marks: dict[str, str] = {}
-                for sign, nonce, attempt in _LINE.findall(text):
-                    if not sign:
-                        marks[nonce] = attempt
-                    elif marks.get(nonce) == attempt:
-                        del marks[nonce]
-                if len(marks) > MAX_MARKS:
-                    marks = dict(list(marks.items())[-MAX_MARKS:])
-                    lines = "".join(f"{nonce} {attempt}\n" for nonce, attempt in marks.items())
-                    atomic.replace(self.path, lines.encode())
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError) as error:
-            raise unusable(self.path, error) from error
-        return marks
-
-    def _append(self, line: str) -> None:
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        """The file, locked, with `_marks` as it is now: another engine may have added some since."""
         try:
             with lock(self.path):
                 if not self.path.exists():
                     atomic.create(self.path, b"")
+                if self._seen != _state(self.path.stat()) or len(self._marks) > 2 * MAX_MARKS:
+                    self._load()
+                    self._seen = _state(self.path.stat())
                 handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
                 try:
-                    size = os.fstat(handle).st_size
-                    torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
-                    data = (b"\n" if torn else b"") + line.encode()
-                    if os.write(handle, data) != len(data):
-                        raise StoreError(f"{self.path}: the disk is full")
-                    system_calls.sync(handle)
+                    yield handle
+                    self._seen = _state(os.fstat(handle))
                 finally:
                     os.close(handle)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise unusable(self.path, error) from error
+
+    def _load(self) -> None:
+        marks: dict[str, str] = {}
+        for sign, nonce, attempt in _LINE.findall(atomic.read_bounded(self.path, MAX_BYTES).decode("ascii", "replace")):
+            if not sign:
+                marks[nonce] = attempt
+            elif marks.get(nonce) == attempt:
+                del marks[nonce]
+        if len(marks) > MAX_MARKS:
+            marks = dict(list(marks.items())[-MAX_MARKS:])
+            atomic.replace(self.path, "".join(f"{nonce} {attempt}\n" for nonce, attempt in marks.items()).encode())
+        self._marks = marks
+
+    def _append(self, handle: int, line: str) -> None:
+        size = os.fstat(handle).st_size
+        torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+        data = (b"\n" if torn else b"") + line.encode()
+        self._seen = None  # until all of it is on disk, nothing is known of the file
+        if os.write(handle, data) != len(data):
+            raise StoreError(f"{self.path}: the disk is full")
+        system_calls.sync(handle)
+
+
+def _state(found: os.stat_result) -> tuple[int, int]:
+    return found.st_ino, found.st_size
