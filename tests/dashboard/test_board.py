@@ -12,7 +12,7 @@ import seeded
 from held_stage import hold, status_of
 from machine import HOME, LAB, Machine
 from playwright.sync_api import Locator, Page, expect
-from visitor import TABS, Visits, press, until
+from visitor import TABS, Visits, boxes_of, press, until
 
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import Decision
@@ -134,9 +134,7 @@ def test_a_card_shows_all_that_a_call_would_do(machine: Machine, visits: Visits)
         "databases.drop: It drops a",
     ):
         expect(shown).to_contain_text(words)
-    yes, no = (shown.get_by_role("button", name=name, exact=True).bounding_box() for name in ("Approve", "Deny"))
-    assert yes
-    assert no
+    yes, no = boxes_of(*(shown.get_by_role("button", name=name, exact=True) for name in ("Approve", "Deny")))
     assert (no["width"], no["height"]) == (yes["width"], yes["height"])
     expect(shown.get_by_role("button", name="Always allow this")).to_have_count(0)
     expect(shown).to_contain_text("Cannot be allowed for longer")

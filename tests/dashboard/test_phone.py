@@ -17,7 +17,7 @@ import seeded
 from held_stage import hold, status_of
 from machine import LAB, Machine
 from playwright.sync_api import Page, expect
-from visitor import Visitor, Visits, approve, press
+from visitor import Visitor, Visits, approve, boxes_of, press
 
 from gate import sampled
 from toolguard_cli.operations import answer_links
@@ -62,13 +62,13 @@ def fits(page: Page, *names: str) -> None:
     """Nothing is wider than the screen, and these buttons are in it, side by side, as large as a thumb."""
     width = SMALL["viewport"]["width"]
     assert page.evaluate("[document.documentElement.scrollWidth, innerWidth]") == [width, width]
-    boxes = [page.get_by_role("button", name=name, exact=True).first.bounding_box() for name in names]
+    buttons = [page.get_by_role("button", name=name, exact=True).first for name in names]
+    boxes = boxes_of(*buttons)
     for box in boxes:
-        assert box is not None
-        assert box["x"] >= 0
-        assert box["x"] + box["width"] <= width
+        assert box["left"] >= 0
+        assert box["right"] <= width
         assert min(box["width"], box["height"]) >= THUMB
-    assert len({box["y"] for box in boxes if box}) == 1
+    assert len({box["top"] for box in boxes}) == 1
 
 
 def opened(visitor: Visitor, url: str) -> Page:
@@ -133,7 +133,7 @@ def test_approvals_on_a_phone(machine: Machine, visits: Visits) -> None:
     tabs = page.get_by_role("tab")
     expect(tabs.first).to_have_text(re.compile("Approvals"))
     expect(tabs.first).to_have_attribute("aria-selected", "true")
-    boxes = tabs.evaluate_all("tabs => tabs.map(tab => tab.getBoundingClientRect().toJSON())")  # at once: banners move them
+    boxes = boxes_of(*tabs.all())
     assert len({(box["top"], box["height"]) for box in boxes}) == 1, "one row"
     assert boxes[0]["height"] >= THUMB
     assert boxes[-1]["right"] <= SMALL["viewport"]["width"]

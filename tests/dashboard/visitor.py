@@ -24,6 +24,7 @@ WATCH = """
 window.faults = [];
 document.addEventListener('securitypolicyviolation', e => window.faults.push(`${e.violatedDirective} ${e.blockedURI}`));
 """
+BOXES = "parts => parts.filter(part => part.isConnected).map(part => part.getBoundingClientRect().toJSON())"
 PRESSES = 5
 PATIENCE_MS = 120_000
 POLL_MS = 50
@@ -57,6 +58,19 @@ def until(page: Page, condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < limit, "the condition never held"
         page.wait_for_timeout(POLL_MS)
+
+
+def boxes_of(*parts: Locator) -> list[dict[str, float]]:
+    """Where these are at one moment: measured one after another, a banner that comes or goes moves some of them between."""
+    found: list[dict[str, float]] = []
+
+    def measured() -> bool:
+        handles = [part.element_handle() for part in parts]
+        found[:] = parts[0].page.evaluate(BOXES, handles)
+        return len(found) == len(handles)
+
+    until(parts[0].page, measured)
+    return found
 
 
 @dataclass

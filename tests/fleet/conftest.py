@@ -12,31 +12,38 @@ from pathlib import Path
 
 import pytest
 
-from fleet_database import Connection, FleetDatabase, make_template
-from toolguard_cli.rig.temporary_postgres import TemporaryPostgres, programs
+from database_pool import DatabasePool
+from fleet_database import Connection, FleetDatabase
+from fleet_servers import SharedPostgres
+from toolguard_cli.rig.temporary_postgres import programs
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "cli"))  # the command line in this process
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[TemporaryPostgres]:
-    """The server; `fsync` is on. Tests that stop or slow it down start their own."""
+def postgres() -> Iterator[SharedPostgres]:
+    """The server of most tests."""
     if programs() is None:
         missing = "PostgreSQL 15 or later is not installed (Debian: apt-get install postgresql)"
         if os.environ.get("TOOLGUARD_TEST_POSTGRES") == "required":
             pytest.fail(missing)
         pytest.skip(missing)
-    with TemporaryPostgres() as server:
-        make_template(server)
+    with SharedPostgres() as server:
         yield server
 
 
+@pytest.fixture(scope="session")
+def database_pool(postgres: SharedPostgres) -> Iterator[DatabasePool]:
+    pool = DatabasePool(postgres)
+    yield pool
+    pool.close()
+
+
 @pytest.fixture
-def database(postgres: TemporaryPostgres) -> Iterator[FleetDatabase]:
-    """A fresh database with the schema. `database.gateway()` and `database.person(...)` make what a test needs."""
-    made = FleetDatabase(postgres)
-    yield made
-    made.close()
+def database(database_pool: DatabasePool) -> Iterator[FleetDatabase]:
+    """A database with the schema, as a new one. `database.gateway()` and `database.person(...)` make what a test needs."""
+    with database_pool.database() as made:
+        yield made
 
 
 @pytest.fixture

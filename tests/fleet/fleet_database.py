@@ -15,6 +15,9 @@ OWNER = "fleet_owner"
 PASSWORD = "for-tests-only"
 TEMPLATE = "fleet_template"
 Connection = psycopg.Connection[Any]
+ENDED = "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE datname = %s"
+"""Ends the connections that were left open; no row if there is none."""
+END_SECONDS = 60
 
 
 def make_template(server: TemporaryPostgres) -> None:
@@ -41,12 +44,16 @@ class Gateway:
         self.team = team
 
 
+def new_name() -> str:
+    return f"fleet_{secrets.token_hex(6)}"
+
+
 class FleetDatabase:
     """All connections are in autocommit mode and closed with the database, which is dropped."""
 
     def __init__(self, server: TemporaryPostgres) -> None:
         self.server = server
-        self.name = f"fleet_{secrets.token_hex(6)}"
+        self.name = new_name()
         self._open: list[Connection] = []
         self._logins: list[str] = []
         self._others: list[str] = []
@@ -121,10 +128,31 @@ class FleetDatabase:
             connection.close()
 
     def close(self) -> None:
-        for connection in self._open:
-            connection.close()
-        for name in (self.name, *self._others):
-            self._superuser.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
-        for login in self._logins:
-            self._superuser.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(login)))
+        self._close_connections()
+        self._drop(self.name)
+        self._drop_others()
         self._superuser.close()
+
+    def end_use(self) -> None:
+        """For another test: under a new name, without the connections and the logins of this one."""
+        self._close_connections()
+        for _ in range(END_SECONDS):
+            if not self._superuser.execute(ENDED, (self.name,)).fetchall():
+                break
+        name = new_name()
+        self._superuser.execute(f"ALTER DATABASE {self.name} RENAME TO {name}".encode())
+        self.name = name
+        self._drop_others()
+
+    def _close_connections(self) -> None:
+        while self._open:
+            self._open.pop().close()
+
+    def _drop(self, database: str) -> None:
+        self._superuser.execute(f"DROP DATABASE {database} WITH (FORCE)".encode())
+
+    def _drop_others(self) -> None:
+        while self._others:
+            self._drop(self._others.pop())
+        while self._logins:
+            self._superuser.execute(sql.SQL("DROP ROLE {}").format(sql.Identifier(self._logins.pop())))

@@ -1,4 +1,4 @@
-"""A real process of the fleet dashboard, and a person's requests to it."""
+"""The fleet dashboard as it is served, and a person's requests to it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,20 @@ import secrets
 import socket
 import subprocess
 import sys
+import threading
 from hashlib import sha256
 from pathlib import Path
+from queue import Queue
 from types import TracebackType
 from typing import Any, Self
+from unittest.mock import patch
 
 from fleet_database import Connection, FleetDatabase
+from toolguard_cli.dashboard.http_server import HttpServer
+from toolguard_cli.fleet import run_page
+from toolguard_cli.fleet.page_settings import PageSettings
+
+START_SECONDS = 300.0
 
 PROGRAM = """
 import sys
@@ -49,23 +57,40 @@ class Answer:
 
 
 class FleetPage:
-    """Use it as a context manager. With `socket`, it listens there and believes the header of a proxy."""
+    """In a thread of this process: a program of its own takes a second to start. Use it as a context manager."""
 
-    def __init__(self, database: FleetDatabase, *, unix: Path | None = None, hosts: tuple[str, ...] = ()) -> None:
-        self._command = [sys.executable, "-c", PROGRAM, database.dsn("toolguard_page"), str(unix or ""), *hosts]
-        self._unix = unix
+    def __init__(self, database: FleetDatabase) -> None:
+        self._database = database
+        self._unix: Path | None = None
+        self._served: Queue[str] = Queue()
+        self._servers: list[HttpServer] = []
+        self._thread = threading.Thread(target=self._run, name="fleet dashboard", daemon=True)
 
     def __enter__(self) -> Self:
-        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout
-        self.url = self._process.stdout.readline().strip()
-        assert self.url, "the server did not start"
-        self.host = "localhost" if self._unix else self.url.removeprefix("http://")
+        def keep(server: HttpServer) -> None:
+            self._servers.append(server)
+
+        with patch.object(HttpServer, "end_at_signals", keep):  # signals are the main thread's
+            self._thread.start()
+            self._serves_at(self._served.get(timeout=START_SECONDS))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._process.terminate()
-        self._process.communicate(timeout=60)
+        for server in self._servers:
+            server.end()
+        self._thread.join(START_SECONDS)
+        assert not self._thread.is_alive(), "the dashboard does not end"
+
+    def _run(self) -> None:
+        try:
+            run_page.run(PageSettings(self._database.dsn("toolguard_page"), port=0), self._served.put)
+        finally:
+            self._served.put("")
+
+    def _serves_at(self, url: str) -> None:
+        assert url, "the server did not start"
+        self.url = url
+        self.host = "localhost" if self._unix else url.removeprefix("http://")
 
     def ask(self, path: str, body: object = None, headers: dict[str, str] | None = None, method: str = "") -> Answer:
         """A request as any program can send it."""
@@ -82,7 +107,7 @@ class FleetPage:
             connection.close()
 
     def _connection(self) -> http.client.HTTPConnection:
-        connection = http.client.HTTPConnection(self.host, timeout=60)
+        connection = http.client.HTTPConnection(self.host, timeout=START_SECONDS)
         if self._unix:
             connection.sock = socket.socket(socket.AF_UNIX)
             connection.sock.connect(str(self._unix))
@@ -93,6 +118,25 @@ class FleetPage:
         assert answer.status == 200, answer.data
         cookie = answer.headers["set-cookie"].partition(";")[0]
         return PageVisitor(self, {"cookie": cookie, "x-toolguard-key": answer.json["key"]})
+
+
+class FleetPageProcess(FleetPage):
+    """A program of its own. With `unix`, it listens there and believes the header of a proxy."""
+
+    def __init__(self, database: FleetDatabase, *, unix: Path | None = None, hosts: tuple[str, ...] = ()) -> None:
+        super().__init__(database)
+        self._command = [sys.executable, "-c", PROGRAM, database.dsn("toolguard_page"), str(unix or ""), *hosts]
+        self._unix = unix
+
+    def __enter__(self) -> Self:
+        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout
+        self._serves_at(self._process.stdout.readline().strip())
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._process.terminate()
+        self._process.communicate(timeout=START_SECONDS)
 
 
 class PageVisitor:

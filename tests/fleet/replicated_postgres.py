@@ -10,6 +10,7 @@ from typing import Any
 import psycopg
 
 from fleet_desk import wait_until
+from fleet_servers import OwnPostgres, SharedPostgres
 from toolguard_cli.rig.temporary_postgres import SUPERUSER, NoPostgresError, TemporaryPostgres
 
 NAME = "standby"
@@ -37,9 +38,9 @@ class Standby(TemporaryPostgres):
 
 
 @contextmanager
-def primary() -> Iterator[TemporaryPostgres]:
+def primary(shared: SharedPostgres) -> Iterator[TemporaryPostgres]:
     """With replication, not synchronous yet."""
-    server = TemporaryPostgres({"wal_level": "replica", "max_wal_senders": "5"})
+    server = OwnPostgres(shared, {"wal_level": "replica", "max_wal_senders": "5"})
     with (server.data / "pg_hba.conf").open("a") as rules:
         rules.write(f"local replication {SUPERUSER} trust\n")
     with server:

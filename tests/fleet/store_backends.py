@@ -20,9 +20,6 @@ from toolguard_engine.stores.values import Presented
 from toolguard_fleet.person_access import PersonSession
 
 ANNA = Decision("anna", "cli", "")
-PATIENT_MS = 60_000
-"""The law is about what is answered: several couriers that start at once on a busy machine may take longer than a gateway
-waits."""
 
 
 class Backend(Protocol):
@@ -81,7 +78,7 @@ class FileBackend:
 class FleetBackend:
     def __init__(self, database: FleetDatabase, folder: Path) -> None:
         room = SshRoom(folder / "trust")
-        self._desk = FleetDesk(database, folder / "gateway", room, deadline_ms=PATIENT_MS)
+        self._desk = FleetDesk(database, folder / "gateway", room)
         self._anna = Approver(database, room, "anna")
         self._others: list[Any] = []
         self._session = PersonSession(self._anna.connection)

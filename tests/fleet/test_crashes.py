@@ -10,17 +10,15 @@ from pathlib import Path
 import pytest
 
 from crash_runs import assert_nothing_lost, crash, crash_run
-from fleet_database import FleetDatabase, make_template
+from fleet_database import FleetDatabase
+from fleet_servers import OwnPostgres, SharedPostgres
 from toolguard_cli.rig.temporary_postgres import TemporaryPostgres
-
-PROCESSES = 8
 
 
 @pytest.fixture(scope="module")
-def server(postgres: TemporaryPostgres) -> Iterator[TemporaryPostgres]:
+def server(postgres: SharedPostgres) -> Iterator[TemporaryPostgres]:
     """One of our own, which is killed."""
-    with TemporaryPostgres() as made:
-        make_template(made)
+    with OwnPostgres(postgres) as made:
         yield made
 
 
@@ -33,20 +31,26 @@ def database(server: TemporaryPostgres) -> Iterator[FleetDatabase]:
 
 
 @pytest.mark.parametrize(
-    ("approvals", "kills", "crashes"),
-    [pytest.param(200, 6, 1, id="short"), pytest.param(10_000, 100, 10, id="long", marks=pytest.mark.thorough)],
+    ("approvals", "processes", "kills", "crashes"),
+    [pytest.param(100, 4, 3, 1, id="short"), pytest.param(10_000, 8, 100, 10, id="long", marks=pytest.mark.thorough)],
 )
 def test_no_approval_is_used_twice_or_lost(
-    database: FleetDatabase, server: TemporaryPostgres, tmp_path: Path, approvals: int, kills: int, crashes: int
+    database: FleetDatabase,
+    server: TemporaryPostgres,
+    tmp_path: Path,
+    approvals: int,
+    processes: int,
+    kills: int,
+    crashes: int,
 ) -> None:
     faults = ["kill"] * kills + ["crash"] * crashes
     random.shuffle(faults)
-    with crash_run(database, tmp_path / "run", PROCESSES) as run:
+    with crash_run(database, tmp_path / "run", processes) as run:
         for number, fault in enumerate(faults, 1):
             run.wait_for(approvals * number // (len(faults) + 1))
             time.sleep(random.uniform(0, 0.1))  # any moment  # noqa: S311
             if fault == "kill":
-                run.kill(random.randrange(PROCESSES))  # noqa: S311
+                run.kill(random.randrange(processes))  # noqa: S311
             else:
                 crash(server)
                 server.start()

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from crash_runs import assert_nothing_lost, crash, crash_run
-from fleet_database import FleetDatabase, make_template
+from fleet_database import FleetDatabase
 from fleet_desk import Approver, FleetDesk, passwordless
+from fleet_servers import SharedPostgres
 from replicated_postgres import followed, primary, sender, wait_for_replay
 from ssh_signers import SshRoom
 from toolguard_cli.rig.temporary_postgres import TemporaryPostgres
@@ -20,9 +21,8 @@ PROCESSES = 4
 
 
 @pytest.fixture
-def server(postgres: TemporaryPostgres) -> Iterator[TemporaryPostgres]:
-    with primary() as made:
-        make_template(made)
+def server(postgres: SharedPostgres) -> Iterator[TemporaryPostgres]:
+    with primary(postgres) as made:
         yield made
 
 

@@ -8,8 +8,9 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 import pytest
 from msgspec import structs
@@ -25,6 +26,7 @@ from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.fleet import fleet_identity
 from toolguard_engine.stores.fleet.courier_link import FleetAwayError, FleetRefusedError
+from toolguard_engine.stores.fleet.fleet_held_calls import FleetHeldCalls
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.wire import messages
 
@@ -177,6 +179,7 @@ def test_a_lost_answer_is_given_again(desk: FleetDesk, anna: Approver, monkeypat
     anna.approve(held.nonce)
     with monkeypatch.context() as lost:
         lost.setattr(desk.client.link, "_take", print)
+        hurry(desk, lost, 1.0)
         with pytest.raises(FleetAwayError, match="did not answer"):
             desk.present()
     assert desk.present().outcome == "used"
@@ -224,20 +227,24 @@ def test_a_killed_courier_is_started_again(desk: FleetDesk, anna: Approver) -> N
     assert wait_until(lambda: asked(desk)) == "used"
 
 
-def test_a_courier_that_stands_still_is_replaced(database: FleetDatabase, tmp_path: Path, room: SshRoom) -> None:
-    desk = FleetDesk(database, tmp_path / "gateway", room, deadline_ms=500)
-    try:
-        held = wait_until(lambda: asked(desk))
-        pid = desk.client.link.pid
-        assert pid is not None
-        os.kill(pid, signal.SIGSTOP)
+def test_a_courier_that_stands_still_is_replaced(desk: FleetDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = desk.present().outcome
+    pid = desk.client.link.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    with monkeypatch.context() as impatient:
+        hurry(desk, impatient, 0.5)
         for _ in range(2):
             with pytest.raises(FleetAwayError, match="did not answer"):
                 desk.present()
-        wait_until(lambda: desk.client.link.pid not in (None, pid))
-        assert wait_until(lambda: asked(desk)) == held == "pending"
-    finally:
-        desk.close()
+    wait_until(lambda: desk.client.link.pid not in (None, pid))
+    assert desk.present().outcome == held == "pending"
+
+
+def hurry(desk: FleetDesk, patch: pytest.MonkeyPatch, seconds: float) -> None:
+    """For questions that get no answer."""
+    calls = cast("FleetHeldCalls", desk.calls)
+    patch.setattr(calls, "_setup", replace(calls._setup, seconds=seconds))
 
 
 def asked(desk: FleetDesk) -> str:

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from effort import examples
-from fleet_database import FleetDatabase, make_template
+from fleet_database import FleetDatabase
 from fleet_desk import Approver, FleetDesk, wait_until
+from fleet_servers import OwnPostgres, SharedPostgres
 from ssh_signers import SshRoom
 from toolguard_cli.rig.temporary_postgres import TemporaryPostgres
 from toolguard_engine.stores import open as stores
@@ -25,20 +26,25 @@ from toolguard_engine.stores.fleet.local_marks import LocalMarks, UsedBeforeErro
 
 
 @pytest.fixture
-def server(postgres: TemporaryPostgres) -> Iterator[TemporaryPostgres]:
-    with TemporaryPostgres() as made:
-        make_template(made)
+def server(postgres: SharedPostgres) -> Iterator[TemporaryPostgres]:
+    with OwnPostgres(postgres) as made:
         yield made
 
 
+KILLS = 4
+"""For each call."""
+
+
 class Killer:
-    """Kills the courier again and again, at random moments, and crashes the server now and then."""
+    """Kills the courier again and again, at random moments, and crashes the server now and then: so often as it is allowed,
+    since a machine may be too slow to answer anything between two kills."""
 
     def __init__(self, desk: FleetDesk, server: TemporaryPostgres, seed: int) -> None:
         self._desk = desk
         self._server = server
         self._random = random.Random(seed)  # noqa: S311
         self._ended = threading.Event()
+        self._allowed = threading.Semaphore(0)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self.kills = 0
 
@@ -48,10 +54,14 @@ class Killer:
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
+        self.allow(1)
         self._thread.join()
 
+    def allow(self, kills: int) -> None:
+        self._allowed.release(kills)
+
     def _run(self) -> None:
-        while not self._ended.wait(self._random.uniform(0.05, 1.0)):
+        while self._allowed.acquire() and not self._ended.wait(self._random.uniform(0.05, 1.0)):
             if self._random.random() < 0.15:
                 self._server.stop(signal.SIGQUIT)
                 self._server.start()
@@ -66,7 +76,7 @@ def test_nothing_runs_twice(server: TemporaryPostgres, tmp_path: Path, monkeypat
     database = FleetDatabase(server)
     room = SshRoom(tmp_path / "trust")
     anna = Approver(database, room, "anna")
-    desk = FleetDesk(database, tmp_path / "gateway", room, deadline_ms=1_000)
+    desk = FleetDesk(database, tmp_path / "gateway", room, deadline_ms=10_000)
     used: list[str] = []
 
     def outcome(call: str) -> str:
@@ -82,6 +92,7 @@ def test_nothing_runs_twice(server: TemporaryPostgres, tmp_path: Path, monkeypat
         with Killer(desk, server, seed=1) as killer:
             for number in range(examples(8)):
                 call = f"call {number}"
+                killer.allow(KILLS)
                 nonce = wait_until(lambda call=call: outcome(call)).split()[1]  # type: ignore[misc]
                 wait_until(lambda nonce=nonce: approved(anna, database, nonce))  # type: ignore[misc]
                 wait_until(lambda call=call, nonce=nonce: outcome(call) and nonce in used)  # type: ignore[misc]

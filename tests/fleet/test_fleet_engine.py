@@ -14,8 +14,9 @@ import psutil
 import pytest
 
 from engine_talk import PATIENT, ProcessTalk
-from fleet_database import FleetDatabase, make_template
+from fleet_database import FleetDatabase
 from fleet_desk import TEAM, Approver, join, passwordless, wait_until
+from fleet_servers import OwnPostgres, SharedPostgres
 from ssh_signers import SshRoom
 from toolguard_cli.rig.temporary_postgres import TemporaryPostgres
 from toolguard_engine.stores import open as stores
@@ -31,10 +32,9 @@ IMPORTED = (
 
 
 @pytest.fixture(scope="module")
-def server(postgres: TemporaryPostgres) -> Iterator[TemporaryPostgres]:
+def server(postgres: SharedPostgres) -> Iterator[TemporaryPostgres]:
     """One of our own, which the tests stop."""
-    with TemporaryPostgres() as made:
-        make_template(made)
+    with OwnPostgres(postgres) as made:
         yield made
 
 

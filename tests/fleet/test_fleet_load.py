@@ -17,16 +17,23 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "benches" / "fleet_load.py"
 LIMIT = 3_600
 
 
-@pytest.mark.parametrize("seconds", [10, pytest.param(600, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    ("gateways", "seconds", "load"),
+    [
+        pytest.param(20, 4, ("--holds", "10", "--rows", "100", "--lines", "40"), id="small"),
+        pytest.param(200, 10, (), id="short", marks=pytest.mark.thorough),
+        pytest.param(200, 600, (), id="long", marks=pytest.mark.thorough),
+    ],
+)
 @pytest.mark.usefixtures("postgres")
-def test_a_loaded_fleet_answers_everything(seconds: int) -> None:
+def test_a_loaded_fleet_answers_everything(gateways: int, seconds: int, load: tuple[str, ...]) -> None:
     if program() is None:
         missing = "PgBouncer is not installed (Debian: apt-get install pgbouncer)"
         if os.environ.get("TOOLGUARD_TEST_POSTGRES") == "required":
             pytest.fail(missing)
         pytest.skip(missing)
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), "--gateways", "200", "--seconds", str(seconds), "--ramp", "1"],
+        [sys.executable, str(SCRIPT), "--gateways", str(gateways), "--seconds", str(seconds), "--ramp", "1", *load],
         capture_output=True, text=True, timeout=LIMIT, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -37,4 +44,4 @@ def test_a_loaded_fleet_answers_everything(seconds: int) -> None:
     assert found["counts"]["audit lines"] > 0
     assert not {"holds without an answer", "holds that were not held", "approvals that were not used"} & set(found["counts"])
     assert 0 < found["servers"] <= 20
-    assert found["clients"] > 200
+    assert found["clients"] > gateways

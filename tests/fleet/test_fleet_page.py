@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from fleet_database import FleetDatabase
-from fleet_page import FleetPage, PageVisitor, new_token
+from fleet_page import FleetPage, FleetPageProcess, PageVisitor, new_token
 from fleet_scene import DELETES, FleetScene
 from toolguard_cli.fleet.page_data import ENDPOINTS
 
@@ -242,7 +242,7 @@ def test_a_proxy_names_persons_over_its_socket_only(scene: FleetScene, page: Fle
     nonce = scene.hold("ops", "exec", "rm x")
     body = {"gateway": scene.gateways["ops"].id, "nonce": nonce}
     anna = {"x-forwarded-user": "anna"}
-    with FleetPage(scene.database, unix=path, hosts=("https://fleet.example",)) as proxied:
+    with FleetPageProcess(scene.database, unix=path, hosts=("https://fleet.example",)) as proxied:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert (proxied.ask("/api/me", headers=anna).status, page.ask("/api/me", headers=anna).status) == (401, 401)
         scene.owner.execute("SELECT fleet.set_page_proxy(true)")
@@ -264,7 +264,7 @@ def test_a_proxy_names_persons_over_its_socket_only(scene: FleetScene, page: Fle
 def test_a_proxied_name_counts_more_than_a_session(scene: FleetScene, page: FleetPage, tmp_path: Path) -> None:
     root = enter(scene, page, "root")
     scene.owner.execute("SELECT fleet.set_page_proxy(true)")
-    with FleetPage(scene.database, unix=tmp_path / "fleet.sock") as proxied:
+    with FleetPageProcess(scene.database, unix=tmp_path / "fleet.sock") as proxied:
         found = proxied.ask("/api/me", headers={**root.headers, "x-forwarded-user": "anna"}).json
         assert found["id"] == "anna"
 
@@ -272,7 +272,7 @@ def test_a_proxied_name_counts_more_than_a_session(scene: FleetScene, page: Flee
 def test_two_header_lines_name_nobody(scene: FleetScene, tmp_path: Path) -> None:
     scene.owner.execute("SELECT fleet.set_page_proxy(true)")
     path = tmp_path / "fleet.sock"
-    with FleetPage(scene.database, unix=path), socket.socket(socket.AF_UNIX) as raw:
+    with FleetPageProcess(scene.database, unix=path), socket.socket(socket.AF_UNIX) as raw:
         raw.connect(str(path))
         lines = ["GET /api/me HTTP/1.1", "host: localhost", "x-forwarded-user: anna", "X-Forwarded-User: root", "", ""]
         raw.sendall("\r\n".join(lines).encode())

@@ -17,7 +17,7 @@ from visitor import Visitor, running_chromium
 
 import browser
 from fleet_database import FleetDatabase
-from fleet_page import FleetPage, new_token
+from fleet_page import FleetPageProcess, new_token
 from fleet_scene import DELETES, FleetScene
 
 pytestmark = pytest.mark.thorough
@@ -43,7 +43,7 @@ def scene(database: FleetDatabase) -> FleetScene:
 def visit(chromium: Browser, scene: FleetScene) -> Iterator[Callable[..., Visitor]]:
     """Logs a person in. Nothing may have gone wrong in any of their pages at the end."""
     with ExitStack() as stack:
-        page = stack.enter_context(FleetPage(scene.database))
+        page = stack.enter_context(FleetPageProcess(scene.database))
 
         def begin(person: str, **context: Any) -> Visitor:
             visitor = stack.enter_context(_visitor(chromium, page.url, **context))

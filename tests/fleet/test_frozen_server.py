@@ -11,8 +11,9 @@ from typing import Any
 import psutil
 import pytest
 
-from fleet_database import FleetDatabase, make_template
+from fleet_database import FleetDatabase
 from fleet_desk import TEAM, join
+from fleet_servers import OwnPostgres, SharedPostgres
 from ssh_signers import SshRoom
 from test_fleet_engine import EngineInFleet, config, signal_all, until_held
 from toolguard_cli.rig.temporary_postgres import TemporaryPostgres
@@ -21,9 +22,8 @@ SAFE = 20
 
 
 @pytest.fixture(scope="module")
-def server(postgres: TemporaryPostgres) -> Iterator[TemporaryPostgres]:
-    with TemporaryPostgres() as made:
-        make_template(made)
+def server(postgres: SharedPostgres) -> Iterator[TemporaryPostgres]:
+    with OwnPostgres(postgres) as made:
         yield made
 
 

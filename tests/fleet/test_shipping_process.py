@@ -15,7 +15,8 @@ import psutil
 import pytest
 
 from audit_logs import log_with
-from fleet_database import Connection, FleetDatabase, Gateway, make_template
+from fleet_database import Connection, FleetDatabase, Gateway
+from fleet_servers import OwnPostgres, SharedPostgres
 from metrics_files import write
 from test_audit_shipping import events, gaps, local, state, stored
 from test_metrics_shipping import count, let_one_lead, some_calls, sum_up, sums_equal_rows
@@ -151,9 +152,8 @@ def test_a_shipper_ends_with_its_input(owner: Connection, shippers: Shippers, tm
 
 
 @pytest.fixture
-def own_server() -> Iterator[TemporaryPostgres]:
-    with TemporaryPostgres() as server:
-        make_template(server)
+def own_server(postgres: SharedPostgres) -> Iterator[TemporaryPostgres]:
+    with OwnPostgres(postgres) as server:
         yield server
 
 
@@ -162,7 +162,7 @@ LATER = [pytest.param(each, marks=pytest.mark.thorough) for each in (signal.SIGQ
 
 @pytest.mark.parametrize("how", [signal.SIGINT, *LATER])
 def test_while_the_database_is_away_files_grow_and_are_sent_later(
-    postgres: TemporaryPostgres, own_server: TemporaryPostgres, tmp_path: Path, how: signal.Signals
+    own_server: TemporaryPostgres, tmp_path: Path, how: signal.Signals
 ) -> None:
     database = FleetDatabase(own_server)
     gateway = database.gateway()
