@@ -13,11 +13,11 @@ from collections import OrderedDict
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.work_limit import MOST
 
-FULL = 200_000.0
-"""Steps: six calls of any size at once."""
+FULL = 120_000.0
+"""Steps: four calls of any size at once."""
 
-PER_SECOND = 2_000.0
-"""Steps that come back in a second, about a 400th of the processor's time."""
+PER_SECOND = 1_000.0
+"""Steps that come back in a second, about a 500th of the processor's time. No model writes text that fast."""
 
 FREE = 4_000
 """Steps that any call may cost."""
