@@ -45,7 +45,8 @@ from toolguard_engine.layers.repetition import Reaction
 from toolguard_engine.layers.spending_totals import SpendingTotals
 from toolguard_engine.model.call import Call, Correction, Host, MalformedCall, Run, Stop, Verdict
 from toolguard_engine.model.files import FileMemory, FileSource, NoFiles
-from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
+from toolguard_engine.model.work_allowance import WorkAllowance
+from toolguard_engine.model.work_limit import MOST, TooIntricate, WorkLimit
 from toolguard_engine.rules import hold_details, judgement
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.rules.rulebook import Rulebook
@@ -69,6 +70,7 @@ MAX_CONFIGS = 1_000
 Outcomes = Literal["", "tell", "ask"]
 TOO_DEEP = Verdict("block", "call.too-deep", reason="Its arguments are nested too deeply to be judged.")
 TOO_INTRICATE = Verdict("hold", rubric.TOO_INTRICATE_CODE, reason=rubric.TOO_INTRICATE)
+TOO_MANY = "It is complex, and so were many calls of this session just before it."
 IN_SHADOW_TOO = (*engaged_kill_switch.CODES, TOO_DEEP.code)
 """Codes of blocks that shadow mode does not lift."""
 
@@ -135,6 +137,8 @@ class Guard:
         """The programs that agents type into."""
         self.files = FileMemory()
         """The files that agents made."""
+        self.allowance = WorkAllowance()
+        """What judging may still cost each session."""
         self.spending: SpendingTotals | None = None
         """What is used of the limits; None without limits."""
 
@@ -157,7 +161,8 @@ class Guard:
 
     def read(self, call: Call) -> CallReading:
         """The call as all layers see it."""
-        return CallReading(call, self._host, WorkLimit(self._worked), self._files, self.files)
+        work = WorkLimit(self._worked, self.allowance.most(call))
+        return CallReading(call, self._host, work, self._files, self.files)
 
     def judge(self, call: Call) -> Verdict:
         """Whether this call may run. In shadow mode it may, under the code that would have stopped it."""
@@ -177,9 +182,12 @@ class Guard:
             self.autonomy.let_through(reading, found, given.config)
             if found.note:
                 self.autonomy.warned(call, given.config)
+        self.allowance.used(call, reading.work.spent)
         verdict = self._final(found.verdict, given.config)
         if verdict.decision == "hold":
             verdict = replace(verdict, details=hold_details.of(found, reading, self._book.waits))
+            if verdict.code == TOO_INTRICATE.code and reading.work.most < MOST:
+                verdict = replace(verdict, reason=TOO_MANY)
         return verdict
 
     @staticmethod

@@ -164,6 +164,20 @@ def migrated(stage: Stage) -> None:
     stage.command("migrate", "--yes")
 
 
+def limited(stage: Stage) -> None:
+    ran(stage)
+    assert stage.command("limits", "set", "day", "--usd", "5", "--offline")["code"] == 0
+
+
+def expire(stage: Stage) -> Said:
+    """As an engine does it two days later."""
+    try:
+        stores.held_calls(stage.state_dir).sweep(time.time() + 48 * HOUR)
+    except StoreError as error:
+        return {"code": 1, "text": f"-> {error}"}
+    return {"code": 0, "text": ""}
+
+
 def command(*words: str) -> Callable[[Stage], Said]:
     return lambda stage: stage.command(*words)
 
@@ -190,8 +204,10 @@ OPERATIONS = {
     "hold": Operation(installed, Stage.ask, 0),
     "consume": Operation(approved, Stage.ask, 1),
     "approve": Operation(held, lambda stage: stage.decide("approve"), 1),
+    "expire": Operation(held, expire, 0),
     "deny": Operation(held, lambda stage: stage.decide("deny"), 0),
     "revive": Operation(missed, lambda stage: stage.decide("revive"), 0),
+    "revive and approve": Operation(missed, lambda stage: stage.command("revive", stage.nonce, "--approve", "--yes"), 1),
     "withdraw": Operation(approved, lambda stage: stage.decide("deny"), 0),
     "install": Operation(bare, command("install")),
     "update": Operation(outdated, command("install")),
@@ -200,6 +216,8 @@ OPERATIONS = {
     "config set": Operation(ran, command("config", "set", "mode", "soft", "--offline"), resumes=True),
     "config unset": Operation(installed, command("config", "unset", "plugins.entries.toolguard.enabled", "--offline")),
     "config accept": Operation(weakened, command("config", "accept", "--yes")),
+    "limits set": Operation(ran, command("limits", "set", "day", "--usd", "5", "--offline"), resumes=True),
+    "limits remove": Operation(limited, command("limits", "remove", "day", "--offline"), resumes=True),
     "grant": Operation(installed, command("grant", "git push *", "--tool", "exec", "--yes")),
     "grant accept": Operation(by_hand, command("grant", "--accept", "g-1", "--yes")),
     "revoke": Operation(by_hand, command("revoke", "g-1")),

@@ -22,8 +22,8 @@ from toolguard_cli.commands.command_table import ConfigGroup, RootGroup
 FEW, MANY, ALL = 2, 120, 10_000
 COMMANDS = [name for name in fault_operations.OPERATIONS if name != CARELESS]
 OTHERS = {"status", "pending", "usage", "grants", "check", "replay", "tune", "rules", "constraints", "audit"}
-OTHERS |= {"watch", "doctor", "dashboard", "demo", "help", "version", "notify", "limits", "fleet"}
-"""Commands that only read, or write as another one does (`limits` as `config set`); groups are named by their commands.
+OTHERS |= {"watch", "doctor", "dashboard", "demo", "help", "version", "notify", "fleet"}
+"""Commands that only read, or write as another one does; groups are named by their commands.
 
 Those of `fleet` have their faults in the database (tests/fleet)."""
 Try = Callable[..., Answer]

@@ -21,7 +21,7 @@ SHELL = [
     "cat <<E\nx\nE\n", "!(a|b)", "| sed s/a/bb/g ", "a[1]=x ", "find . -name '*a*' -exec rm {} + ; ",
     "tar xf a -C ../b; ", "cp -r ~/* /b/*; ", "read x; ", "trap 'rm a' EXIT; ", "\n", "&& ", "toolguard ",
     "openclaw config set a.b ", "kubectl delete ", "psql -c 'DROP TABLE a; ", "ssh h 'ls; ",
-    "docker run -v /:/x a sh -c '",
+    "docker run -v /:/x a sh -c '", "npm install openclaw@1 --prefix /x; ", "sqlite3 a.db 'select 1", " ",
 ]  # fmt: skip
 CODE = [
     "import os\n", "import subprocess as s\n", "os.system('rm -rf a')\n", "s.run(['rm', '-rf', x])\n",

@@ -21,7 +21,7 @@ HOW = "Approve with `toolguard approve a3f8c1d2` in a terminal or `/toolguard ap
 
 WHOLE = [
     (
-        approval.held(PREFIX, NONCE, "It deletes.", CALL),
+        approval.held(PREFIX, NONCE, "It deletes.", approval.shown(CALL)),
         (
             f'GUARDIAN_ANGEL_ESCALATE|a3f8c1d2|It deletes. Call: exec({{ command: "rm -rf build" }})\n'
             f"{HOW} Tell the user this, and why you need it. Do not repeat the call before they have approved it."
@@ -87,12 +87,12 @@ def test_whole(text: str, expected: str) -> None:
 
 Made = Callable[[str], str]
 MADE: list[tuple[str, Made]] = [
-    ("held-reason", lambda text: approval.held(PREFIX, NONCE, text, CALL)),
-    ("held-name", lambda text: approval.held(PREFIX, NONCE, "r", Call(text, {}))),
-    ("held-value", lambda text: approval.held(PREFIX, NONCE, "r", Call("exec", {"command": text}))),
-    ("held-key", lambda text: approval.held(PREFIX, NONCE, "r", Call("exec", {text: 1}))),
-    ("held-params", lambda text: approval.held(PREFIX, NONCE, "r", Call("exec", text))),
-    ("held-nested", lambda text: approval.held(PREFIX, NONCE, "r", Call("exec", {"a": [{"b": text}]}))),
+    ("held-reason", lambda text: approval.held(PREFIX, NONCE, text, approval.shown(CALL))),
+    ("held-name", lambda text: approval.held(PREFIX, NONCE, "r", approval.shown(Call(text, {})))),
+    ("held-value", lambda text: approval.held(PREFIX, NONCE, "r", approval.shown(Call("exec", {"command": text})))),
+    ("held-key", lambda text: approval.held(PREFIX, NONCE, "r", approval.shown(Call("exec", {text: 1})))),
+    ("held-params", lambda text: approval.held(PREFIX, NONCE, "r", approval.shown(Call("exec", text)))),
+    ("held-nested", lambda text: approval.held(PREFIX, NONCE, "r", approval.shown(Call("exec", {"a": [{"b": text}]})))),
     ("denied", lambda text: approval.denied(PREFIX, text)),
     ("blocked", lambda text: approval.blocked(PREFIX, text)),
     ("rewritten", lambda text: approval.rewritten(PREFIX, text)),
@@ -160,7 +160,7 @@ def test_no_part_of_a_long_key_at_the_end_comes_through() -> None:
 @pytest.mark.parametrize("name", ["password", "apiKey", "Authorization", "DB_TOKEN"])
 def test_no_named_secret_comes_through(name: str) -> None:
     params = {name: "hunter22hunter", "env": [f"{name}: hunter22hunter"]}
-    text = approval.held(PREFIX, NONCE, f"{name}=hunter22hunter", Call("exec", params))
+    text = approval.held(PREFIX, NONCE, f"{name}=hunter22hunter", approval.shown(Call("exec", params)))
     assert "hunter" not in text
     assert text.count(redact.HIDDEN) == 3
 

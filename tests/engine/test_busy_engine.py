@@ -132,3 +132,14 @@ def test_a_call_that_needs_too_much_memory_gets_a_named_verdict(
     assert talk.answer([], id=99, type="ping")["type"] == "pong"
     talk.end()
     assert code in [event.get("code") for event in AuditLog(state).events()]
+
+
+def test_another_thread_keeps_the_loop_from_answering_for_a_moment_only(
+    start: Callable[[str], ProcessTalk], tmp_path: Path
+) -> None:
+    """The standard output of an engine goes to its standard error."""
+    talk = start("import sys\nfrom toolguard_engine import __main__\n__main__.main()\nprint(sys.getswitchinterval())")
+    talk.hello(tmp_path / "state", {"metrics": {"enabled": False}})  # their thread asks for the same
+    code, _, complaints = talk.end()
+    assert code == 0
+    assert float(complaints) == __main__.SWITCH_SECONDS

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import ast
+import inspect
+import pkgutil
+import re
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -11,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pattern_cost
+import toolguard_engine
 from effort import examples
 from pattern_cost import steps, too_expensive
 from toolguard_engine.rules import packs as rulepacks
@@ -59,6 +64,72 @@ def test_affordable(pattern: str) -> None:
 def test_no_rule_that_comes_with_toolguard_is(rule: Rule) -> None:
     patterns = (rule.arg, rule.no_arg, rule.text, rule.unless, *(pattern for _, pattern in rule.params))
     assert [pattern for pattern in patterns if too_expensive(pattern)] == []
+
+
+# --- the engine's own patterns ------------------------------------------------------------------------------------------
+
+SEARCHES = ("search", "finditer", "findall", "sub", "subn", "split")
+
+
+def searched() -> Iterator[tuple[str, re.Pattern[str]]]:
+    """The patterns of the engine that are tried at each place of a text."""
+    for info in pkgutil.walk_packages(toolguard_engine.__path__, "toolguard_engine."):
+        if info.name.endswith("__main__"):
+            continue
+        module = import_module(info.name)
+        calls = [node.func for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, ast.Call)]
+        searches = [call for call in calls if isinstance(call, ast.Attribute) and call.attr in SEARCHES]
+        for name in sorted({call.value.id for call in searches if isinstance(call.value, ast.Name)}):
+            pattern = getattr(module, name, None)
+            if isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, str):
+                yield f"{info.name}.{name}", pattern
+
+
+def walks_from_each_place(pattern: re.Pattern[str]) -> bool:
+    """Whether a search may go on to the end of a long run of characters from each of them, and find nothing."""
+    return _walks(list(import_module("re._parser").parse(pattern.pattern, pattern.flags)), pattern_cost._ALL)
+
+
+def _walks(items: Sequence[Any], begins: frozenset[int]) -> bool:
+    """`begins`: what may stand before a place at which a search begins."""
+    if not items:
+        return False
+    (code, value), rest = items[0], items[1:]
+    match str(code):
+        case "AT":
+            return str(value) == "AT_BEGINNING" and _walks(rest, frozenset({ord("\n")}))
+        case "ASSERT" | "ASSERT_NOT":
+            return value[0] > 0 and _walks(rest, begins)
+        case "SUBPATTERN":
+            return _walks([*value[3], *rest], begins)
+        case "ATOMIC_GROUP":
+            return _walks([*value, *rest], begins)
+        case "BRANCH":
+            return any(_walks([*branch, *rest], begins) for branch in value[1])
+        case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT" if int(value[1]) >= pattern_cost.LONGEST:
+            again, _ = pattern_cost._first(value[2])
+            return not again.isdisjoint(begins) and not pattern_cost._first(rest)[1]
+        case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT" if value[0] == 0:
+            return _walks(rest, begins)
+        case _:
+            return False
+
+
+def test_no_search_of_the_engine_walks_a_text_from_each_of_its_places() -> None:
+    """64 kB of blanks would take minutes. A repeat that begins a pattern is bounded, or begins at the run's beginning."""
+    found = dict(searched())
+    assert len(found) > 100
+    assert [name for name, pattern in found.items() if walks_from_each_place(pattern)] == []
+
+
+@pytest.mark.parametrize("pattern", [r"\s*[,;]\s*", r"(?im)^\s*(?:global)\b", r"(?:-o)?\s*host", r"\w++!", r"(a|(?:b)+)c"])
+def test_a_search_that_walks_from_each_place(pattern: str) -> None:
+    assert walks_from_each_place(re.compile(pattern))
+
+
+@pytest.mark.parametrize("pattern", [r"[,;]", r"(?m)^[^\S\n]*x", r"(?<!\s)\s*host", r"\w+", r"\A\s*x", r"\bx*y", r"a{1,9}b"])
+def test_a_search_that_does_not(pattern: str) -> None:
+    assert not walks_from_each_place(re.compile(pattern))
 
 
 # --- held against a matcher that counts ---------------------------------------------------------------------------------

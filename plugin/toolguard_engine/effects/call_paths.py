@@ -52,7 +52,7 @@ _VALUED: dict[str, tuple[str, ...]] = {
 }
 """Parameters of known tools that hold a path but are not named like one."""
 
-_LISTED = re.compile(r"\s*[,;\n]\s*")
+_LISTED = re.compile(r"[,;\n]")
 _ABSOLUTE = re.compile(r"\s{0,9}@?(?:[/~]|file:)")
 _QUOTED = re.compile(r"""['"`][<>+ ]{0,4}(?=[/~])([^'"`\n]{1,4000})['"`]""")
 _PIECES = re.compile(r"""['"`]\s{0,9}\)?\s{0,9}[,+/.]\s{0,9}['"`]""")
@@ -74,7 +74,8 @@ def of_params(tool: str, params: dict[str, Any]) -> tuple[list[str], bool]:
         return found, True
     texts, all_seen = _all_texts(params)
     for text in texts:
-        found += [part for part in (text, *_LISTED.split(text[:MAX_TEXT])) if _ABSOLUTE.match(part)]
+        parts = (part.strip() for part in _LISTED.split(text[:MAX_TEXT]))
+        found += [part for part in (text, *parts) if _ABSOLUTE.match(part)]
     return list(dict.fromkeys(found)), all_seen
 
 

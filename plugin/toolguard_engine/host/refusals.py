@@ -26,7 +26,7 @@ _INVALID_ARGUMENTS = re.compile(r'Invalid arguments for tool "([^"\n]{1,200})": 
 _EXPECTED = "Expected input: "
 _MISSING_PARAMETER = re.compile(r"Missing required parameters?: ([^().\n]{1,200}?)(?:\s*\(|\.|\n|\Z)")
 _REQUIRED = re.compile(r"must have required propert(?:y|ies)\s+(.+)$")
-_ALTERNATIVE = re.compile(r"\s+(?:or|alias)\s+.*$")
+_ALTERNATIVE = re.compile(r"(?<!\s)\s+(?:or|alias)\s+.*$")
 
 
 def classify(tool: str, params: Any, text: str, *, judged: bool) -> Failure | None:

@@ -29,12 +29,13 @@ class TooIntricate(Exception):  # noqa: N818 - not an error: the budget is used 
 
 
 class WorkLimit:
-    """The steps left for one call. `clock`: seconds of processor time used so far."""
+    """The steps left for one call. `clock`: seconds of processor time used so far; `most`: see `work_allowance`."""
 
-    __slots__ = ("_clock", "_end", "_look", "left", "limit")
+    __slots__ = ("_clock", "_end", "_look", "left", "limit", "most")
 
-    def __init__(self, clock: Callable[[], float] | None = None) -> None:
-        self.limit = self.left = float(BASE)
+    def __init__(self, clock: Callable[[], float] | None = None, most: float = MOST) -> None:
+        self.most = most
+        self.limit = self.left = min(float(BASE), most)
         self._clock = clock
         self._end = 0.0
         self._look = self.left - _BETWEEN
@@ -45,20 +46,21 @@ class WorkLimit:
 
     def beside(self, steps: float) -> WorkLimit:
         """Another budget for the same call, of so many steps; the clock counts for both."""
-        other = WorkLimit(self._clock)
-        other.limit = other.left = steps
-        other._end, other._look = self._end, steps - _BETWEEN
+        other = WorkLimit(self._clock, self.most)
+        other.limit = other.left = min(steps, self.most)
+        other._end, other._look = self._end, other.left - _BETWEEN
         return other
 
     def extend(self, steps: float) -> None:
         """So many more steps, for the content of files that the call runs."""
+        steps = min(steps, self.most)
         self.limit += steps
         self.left += steps
         self._look += steps
 
     def admit(self, characters: int) -> None:
         """So much more text of the call itself is read."""
-        more = min(characters * PER_CHARACTER, MOST - self.limit)
+        more = min(characters * PER_CHARACTER, self.most - self.limit)
         self.limit += more
         self.left += more
         self._look += more
@@ -66,8 +68,8 @@ class WorkLimit:
     def reserve(self) -> None:
         """Reading used up the budget: what was found so far is still judged, so that certain harm is blocked, not held."""
         if self.left < 0:
-            self.limit += BASE
-            self.left = float(BASE)
+            self.left = min(float(BASE), self.most)
+            self.limit += self.left
             self._look = self.left - _BETWEEN
 
     def spend(self, steps: float) -> None:

@@ -16,7 +16,8 @@ def of(found: Judgement, reading: CallReading, waits: Mapping[str, int]) -> Held
     """For a judgement that holds a call. `waits`: see `Rulebook.waits`."""
     where = reading.command_where
     files = tuple(sorted({file.digest for file in reading.running.judged.values()})) if reading.commands else ()
-    effects = list(dict.fromkeys(_effect(each, where) for each in found.effects))
+    distinct = {(each.kind, each.target, each.place, each.flags, each.run and each.run.cwd): each for each in found.effects}
+    effects = list(dict.fromkeys(_effect(each, where) for each in distinct.values()))
     by_rule = {match.rule: match for match in reversed(found.matches)}
     rules = [
         *(HeldRule(rule.id, _text(rule.reason), severity=rule.severity) for rule in found.severe),

@@ -46,7 +46,7 @@ PLACES = frozenset(get_args(Place))
 VIA = frozenset((*WRAPPERS, *SPECIALS, "$()", "()"))
 
 _SHOWN = 12
-_NO_WORD = re.compile(r"[()<>;&`\"']|(?:^|\s)\|+|\|+(?:\s|$)")
+_NO_WORD = re.compile(r"[()<>;&`\"']|(?:^|\s)\|+|(?<!\|)\|+(?:\s|$)")
 """What the shell reads; a `|` within a word stands between alternatives."""
 
 

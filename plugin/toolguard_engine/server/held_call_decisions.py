@@ -127,7 +127,7 @@ class Approvals:
             return _consumed(entry)
         if presented.outcome == "denied":
             return Settled(Verdict("block", "approval.denied", approval_texts.denied(prefix, entry.why), entry.why), entry)
-        text = approval_texts.held(prefix, entry.nonce, verdict.reason, call, signed=config.approval.is_signed)
+        text = approval_texts.held(prefix, entry.nonce, verdict.reason, request.shown, signed=config.approval.is_signed)
         return Settled(Verdict("hold", "approval.pending", text, verdict.reason), entry, presented.fresh)
 
     def _covering(self, call: Call, now: float) -> Grant | None:

@@ -124,17 +124,15 @@ class Outbox:
         """A line for the call log."""
         self._unmade.append(partial(record, refusal, self._clock(), self.gateway, provider, model, shadow=shadow))
 
-    def event(self, event: str, call: Call, verdict: Verdict, nonce: str = "") -> None:
-        """A line for the audit log."""
-        now = self._clock().timestamp()
-        self._events.append(partial(_audit_event, secrets.token_hex(8), now, event, call, verdict, nonce, self.gateway))
+    def event(self, event: str, call: Call, verdict: Verdict, nonce: str = "", shown: str = "") -> None:
+        """A line for the audit log. `shown`: the call, where it was shown before."""
+        head = partial(_head, secrets.token_hex(8), self._clock().timestamp(), event, nonce, self.gateway)
+        self._events.append(lambda: _audit_event(head(), call, verdict, shown or _shown(call)))
 
     def refused_by_gateway(self, call: Call, verdict: Verdict, shown: str) -> None:
         """A line for the audit log about a call that the gateway part refused. `shown`: the call as it showed it."""
-        make = partial(
-            _audit_event, secrets.token_hex(8), self._clock().timestamp(), "block", call, verdict, "", self.gateway
-        )
-        self._events.append(lambda: msgspec.structs.replace(make(), shown=audit_log.plain(shown)))
+        head = partial(_head, secrets.token_hex(8), self._clock().timestamp(), "block", "", self.gateway)
+        self._events.append(lambda: _audit_event(head(), call, verdict, audit_log.plain(shown)))
 
     def decision(self, event: str, message: messages.PersonDecision, code: str, reason: str) -> None:
         """A line for the audit log about a decision that was made in chat."""
@@ -153,22 +151,20 @@ class Outbox:
         self._events.append(lambda: line)
 
 
-def _audit_event(
-    name: str, now: float, event: str, call: Call, verdict: Verdict, nonce: str, gateway: str
-) -> audit_log.AuditEvent:
-    return audit_log.AuditEvent(
-        id=name,
-        time=audit_log.when(now),
-        event=event,
+def _head(name: str, now: float, event: str, nonce: str, gateway: str) -> audit_log.AuditEvent:
+    return audit_log.AuditEvent(id=name, time=audit_log.when(now), event=event, nonce=nonce, gateway=gateway)
+
+
+def _audit_event(head: audit_log.AuditEvent, call: Call, verdict: Verdict, shown: str) -> audit_log.AuditEvent:
+    return msgspec.structs.replace(
+        head,
         code=verdict.code,
-        nonce=nonce,
         tool=texts.name(call.tool),
         agent=texts.name(call.agent),
         session=audit_log.plain(call.session),
         run=texts.name(call.run),
         reason=audit_log.plain(verdict.reason),
-        shown=_shown(call),
-        gateway=gateway,
+        shown=shown,
     )
 
 

@@ -101,7 +101,7 @@ class ParkedCalls:
         if verdict.decision == "allow":
             return self._let_run(parked, settled)
         if verdict.decision == "hold" and entry and not settled.fresh:
-            self._outbox.event("hold-again", call, verdict, nonce=entry.nonce)
+            self._outbox.event("hold-again", call, verdict, entry.nonce, entry.shown)
         prompt = (
             prompt_for(entry, self._state.setup.clock().timestamp())
             if verdict.decision == "hold" and entry and entry.whole and self._may_prompt(parked)

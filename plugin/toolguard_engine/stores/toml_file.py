@@ -45,7 +45,7 @@ _PLAIN = {
     "Invalid statement": ("this is neither a [[table]] nor a key with its value", 'write it like severity = "required"'),
 }
 """What Python says of a text, in words for whoever wrote it, and what to do."""
-_AT = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
+_AT = re.compile(r"(?<!\s)\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
 
 
 class InvalidTomlError(ValueError):

@@ -37,10 +37,10 @@ def _ends(text: str, head: int, tail: int) -> str:
     return f"{text[:head]} ...[{len(text) - head - tail} characters not shown]... {text[-tail:]}"
 
 
-def held(prefix: str, nonce: str, reason: str, call: Call, *, signed: bool = False) -> str:
-    """The call is held for the first time. `signed`: as for `how`."""
+def held(prefix: str, nonce: str, reason: str, call_shown: str, *, signed: bool = False) -> str:
+    """The call is held for the first time. `call_shown`: as `shown` shows it; `signed`: as for `how`."""
     return (
-        f"{prefix}_ESCALATE|{nonce}|{line(reason)} Call: {redact.cut(shown(call), MAX_REASON)}\n"
+        f"{prefix}_ESCALATE|{nonce}|{line(reason)} Call: {redact.cut(call_shown, MAX_REASON)}\n"
         f"{how(nonce, signed=signed)} Tell the user this, and why you need it. "
         "Do not repeat the call before they have approved it."
     )

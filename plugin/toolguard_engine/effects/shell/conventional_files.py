@@ -41,7 +41,7 @@ _COLLECTED = ("**conftest.py", "**test_*.py", "**_test.py")
 """What pytest finds by itself; only what agents made is read."""
 
 _SHELL_LINE = re.compile(
-    r"^\s{0,40}-?\s{0,9}(?:ansible\.builtin\.)?(?:shell|command|raw|cmd|entry)\s{0,9}:\s{0,9}[>|]?-?\s{0,9}(.{3,2000})$",
+    r"^[^\S\n]{0,40}-?\s{0,9}(?:ansible\.builtin\.)?(?:shell|command|raw|cmd|entry)\s{0,9}:\s{0,9}[>|]?-?\s{0,9}(.{3,2000})$",
     re.MULTILINE,
 )
 

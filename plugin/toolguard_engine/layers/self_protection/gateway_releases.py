@@ -39,7 +39,7 @@ _GLOBALLY = re.compile(
 )
 _FOR_ACCOUNT = re.compile(r"-\w*g\w*|--global|global|-u|--home|--pin(?:=global|=user)?|--path(?:=.*)?|-p")
 _NPM_GLOBAL = re.compile(r"(?i)npm_config_(?:global\s*=\s*['\"]?(?!false|0|['\"]*(?:\s|\Z))|location\s*=\s*['\"]?global)")
-_SET_GLOBAL = re.compile(r"(?im)^\s*(?:global\s*=\s*true|location\s*=\s*[\"']?global)\b")
+_SET_GLOBAL = re.compile(r"(?im)^[^\S\n]*(?:global\s*=\s*true|location\s*=\s*[\"']?global)\b")
 _NPM_VARIABLES = {"npm_config_global": ("", "false", "0"), "npm_config_location": ("", "user", "project")}
 """Variables that make npm install for the whole machine, and their values with which it does not."""
 

@@ -69,7 +69,7 @@ _LOOPBACK = re.compile(
     r"|\[?(?:::1|::ffff:127\.[\d.]{1,11}|::)\]?|0\.0\.0\.0|\$\{?HOSTNAME\}?)\.?(?::\d{1,5})?/?",
     re.IGNORECASE,
 )
-_HOST_OPTION = re.compile(r"(?:-o)?\s*host(?:name|keyalias)\s*[= ]\s*", re.IGNORECASE)
+_HOST_OPTION = re.compile(r"(?:-o\s*|(?<!\s)\s*)host(?:name|keyalias)\s*[= ]\s*", re.IGNORECASE)
 _NUMBER = re.compile(
     r"(?:[^@/\s]{1,64}@)?((?:0x[0-9a-f]{1,8}|\d{1,12})(?:\.(?:0x[0-9a-f]{1,8}|\d{1,12})){0,3})", re.IGNORECASE
 )

@@ -24,7 +24,7 @@ SHELLS = program_catalogue.programs("database_shell")
 """Programs whose queries can open files."""
 
 _FILES = re.compile(r"\b(?:readfile|fsdir|zipfile|writefile|edit|load_extension|fts3_tokenizer)\b", re.IGNORECASE)
-_OPENS = re.compile(rf"{_FILES.pattern}|\b(?:attach|vacuum|copy|read_\w{{2,20}})\b|^\s*\.\w", re.IGNORECASE | re.MULTILINE)
+_OPENS = re.compile(rf"(?im){_FILES.pattern}|\b(?:attach|vacuum|copy|read_\w{{2,20}})\b|^[^\S\n]*\.\w")
 _JOINS = re.compile(r"(['\"])\s*+\|\|\s*+\1")
 _NAMED = re.compile(r"'([^'\n]{1,2000})'|\"([^\"\n]{1,2000})\"|(?<!\S)([^\s'\"]{0,2000}/[^\s'\"]{1,2000})")
 _FOLDER = re.compile(r"\bfsdir\s*\(\s*['\"]([^'\"\n]{1,2000})", re.IGNORECASE)

@@ -48,7 +48,7 @@ _TIMES = ("expires", "created")
 _HEADER = re.compile(r"[ \t]*\[\[[ \t]*(?:grant|\"grant\"|'grant')[ \t]*\]\]")
 _PART = re.compile(r"[ \t]*\[[ \t]*(?:grant|\"grant\"|'grant')[ \t]*\.")
 _ANY_HEADER = re.compile(r"[ \t]*\[")
-_MAC = re.compile(r"([ \t]*(?:mac|\"mac\"|'mac')[ \t]*=[ \t]*)(?:\"[^\"]*\"|'[^']*')(?![\"'])")
+_MAC = re.compile(r"((?<![ \t])[ \t]*(?:mac|\"mac\"|'mac')[ \t]*=[ \t]*)(?:\"[^\"]*\"|'[^']*')(?![\"'])")
 
 
 @dataclass(frozen=True)

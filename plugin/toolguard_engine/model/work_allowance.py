@@ -1,0 +1,58 @@
+"""What judging may cost a session over time. A call may cost `work_limit.MOST` steps; who sends such calls again and again
+would have the engine work for nobody else, so theirs are held sooner.
+
+A session has an allowance of steps, which refills as time passes. Calls of ordinary size are free; larger ones use it up,
+and the next one may cost no more than what is left. The largest call of the development corpus takes a seventh of what is
+free.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from toolguard_engine.model.call import Call
+from toolguard_engine.model.work_limit import MOST
+
+FULL = 120_000.0
+"""Steps: four calls of any size at once."""
+
+PER_SECOND = 1_000.0
+"""Steps that come back in a second, about a 500th of the processor's time. No model writes text that fast."""
+
+FREE = 4_000
+"""Steps that any call may cost."""
+
+MAX_SESSIONS = 1_000
+
+
+class WorkAllowance:
+    """Knows only the sessions that have used some of theirs. Time is what calls say (`Call.at`)."""
+
+    def __init__(self) -> None:
+        self._left: OrderedDict[tuple[str, str], tuple[float, float]] = OrderedDict()
+
+    def most(self, call: Call) -> float:
+        """The steps that this call may cost."""
+        if not self._left:
+            return MOST
+        return min(float(MOST), max(float(FREE), self._now(call)))
+
+    def used(self, call: Call, steps: float) -> None:
+        """A call has cost so many."""
+        if steps <= FREE:
+            return
+        self._left[_who(call)] = max(0.0, self._now(call) - steps), call.at
+        self._left.move_to_end(_who(call))
+        if len(self._left) > MAX_SESSIONS:
+            self._left.popitem(last=False)
+
+    def _now(self, call: Call) -> float:
+        left, at = self._left.get(_who(call), (FULL, call.at))
+        found = min(FULL, left + max(0.0, call.at - at) * PER_SECOND)
+        if found >= FULL:
+            self._left.pop(_who(call), None)
+        return found
+
+
+def _who(call: Call) -> tuple[str, str]:
+    return call.agent, call.session

@@ -1,0 +1,110 @@
+"""Who sends expensive calls again and again has them held sooner; nobody else notices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hostile_texts import bomb, texts
+from toolguard_engine.config.settings import Config
+from toolguard_engine.guard import TOO_MANY, Guard
+from toolguard_engine.model import work_allowance
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.model.work_allowance import FREE, FULL, MAX_SESSIONS, PER_SECOND, WorkAllowance
+from toolguard_engine.model.work_limit import BASE, MOST, TooIntricate, WorkLimit
+from toolguard_engine.rules import packs
+
+OVER = 2_000
+"""Steps that one piece of work may spend before it notices that the budget is used up."""
+
+CALL = Call("exec", {"command": "ls"}, agent="main", session="a", cwd="/home/u/work", at=1_000.0)
+LONG = {"coproc": ("f() { coproc a*(a) {a..z}; }; f; " * 2_000)[:65_536], "paths": texts(65_536)["many '../a{} '"]}
+ORDINARY = "cd ~/work && git status && " + " && ".join(f"npm run build:{n} -- --out dist/{n}" for n in range(30))
+
+
+def guard() -> Guard:
+    return Guard(Config(), {}, Host("/home/u", "/home/u/.openclaw"), packs.load())
+
+
+def spent(made: Guard, call: Call) -> tuple[float, str]:
+    reading = made.read(call)
+    verdict = made.judge_reading(reading)
+    assert verdict.decision == ("allow" if call.params["command"] == ORDINARY else "hold")
+    return reading.work.spent, verdict.reason
+
+
+@pytest.mark.parametrize("text", [*LONG.values(), bomb(5, 20)], ids=[*LONG, "functions"])
+def test_expensive_calls_in_a_row_are_held_sooner_and_the_reason_says_so(text: str) -> None:
+    made, bombs = guard(), replace(CALL, params={"command": text})
+    first = spent(made, bombs)
+    assert first[0] > BASE
+    assert first[1] != TOO_MANY
+    while made.allowance.most(bombs) > FREE:
+        spent(made, bombs)
+    last = spent(made, bombs)
+    assert last[0] <= 2 * FREE + OVER
+    assert last[1] == TOO_MANY
+    assert spent(made, replace(bombs, session="b")) == first
+    assert spent(made, replace(bombs, at=CALL.at + FULL / PER_SECOND)) == first
+
+
+def test_ordinary_calls_are_judged_as_before_beside_them() -> None:
+    made, bombs = guard(), replace(CALL, params={"command": LONG["coproc"]})
+    before = spent(made, replace(CALL, params={"command": ORDINARY}))
+    for _ in range(20):
+        spent(made, bombs)
+    assert spent(made, replace(CALL, params={"command": ORDINARY})) == before
+
+
+def test_certain_harm_is_blocked_all_the_same() -> None:
+    made = guard()
+    for _ in range(20):
+        spent(made, replace(CALL, params={"command": LONG["coproc"]}))
+    harm = replace(CALL, params={"command": "rm -rf ~/.openclaw/toolguard; " + bomb(5, 20)})
+    assert made.judge(harm).decision == "block"
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.floats(-10, 200), st.integers(0, 3 * MOST)), max_size=40))
+def test_a_session_never_has_more_than_its_allowance(calls: list[tuple[str, float, int]]) -> None:
+    """A clock that is set back gives nothing."""
+    allowance, now, used, since = WorkAllowance(), 1_000.0, dict.fromkeys("ab", 0.0), dict.fromkeys("ab", 0.0)
+    for session, seconds, steps in calls:
+        now += seconds
+        call = replace(CALL, session=session, at=now)
+        most = allowance.most(call)
+        assert FREE <= most <= MOST
+        taken = min(float(steps), most)
+        allowance.used(call, taken)
+        used[session] += taken if taken > FREE else 0
+        since = {name: passed + max(0.0, seconds) for name, passed in since.items()}
+        assert used[session] <= FULL + PER_SECOND * since[session] + 1
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    allowance = WorkAllowance()
+    for number in range(MAX_SESSIONS + 50):
+        allowance.used(replace(CALL, session=f"s{number}"), MOST)
+    assert len(allowance._left) == MAX_SESSIONS
+    assert allowance.most(replace(CALL, session="s0", at=CALL.at + 9_999)) == MOST
+
+
+def test_ordinary_calls_are_not_remembered() -> None:
+    allowance = WorkAllowance()
+    allowance.used(CALL, FREE)
+    assert not allowance._left
+    assert work_allowance.FREE < BASE
+
+
+def test_a_smaller_budget_is_not_made_larger_by_a_long_text_nor_by_files() -> None:
+    work = WorkLimit(most=FREE)
+    work.admit(65_536)
+    with pytest.raises(TooIntricate):
+        work.spend(FREE + 1)
+    work.reserve()
+    assert work.left <= FREE
+    work.extend(MOST)
+    assert work.limit <= 3 * FREE
+    assert work.beside(MOST).limit == FREE
