@@ -198,7 +198,7 @@ def _deletes(code: str, run: ProgramRun, where: Where) -> Iterator[Effect]:
     for match in found_in(_PATH_DELETE, code):
         path = text_of(match)
         if path:
-            everything = match.group("all") or _RECURSIVE.search(code, match.end(), match.end() + 40)
+            everything = bool(match.group("all")) or _RECURSIVE.search(code, match.end(), match.end() + 40) is not None
             yield effect_on("delete", path, run, where, ("recursive", "code") if everything else ("code",))
     for match in found_in(_BARE_DELETE, code):
         yield effect_on("delete", match[1], run, where, ("recursive", "code"))
