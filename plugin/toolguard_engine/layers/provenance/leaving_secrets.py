@@ -153,7 +153,7 @@ def _keys(texts: list[str], destination: str, tool: frozenset[str]) -> str:
             if (
                 service is not None
                 and _is_own(service, destination, tool)
-                and not _is_told(text, match.start(), destination)
+                and not _is_for_people(text, match.start(), destination)
             ):
                 continue
             if (
@@ -187,7 +187,7 @@ def _is_random(value: str) -> bool:
 _MIN_RANDOM = 28
 
 
-def _is_told(text: str, at: int, destination: str) -> bool:
+def _is_for_people(text: str, at: int, destination: str) -> bool:
     """Whether the key stands in a text for people: `body: the token is ghp_...` of a tool of its own service."""
     name = text[text.rfind("\n", 0, at) + 1 : at].partition(":")[0].strip().lower()
     return name in _WORDED and _HOST.search(destination, 0, _MAX_ADDRESS) is None
