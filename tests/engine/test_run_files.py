@@ -353,3 +353,50 @@ def test_what_is_doubtful_counts_in_files_that_an_agent_made(
 ) -> None:
     found = weighed(command, {path: text}, {path: FileRecord("agent")} if author == "agent" else None)
     assert (found.decision == "allow") == (decision == "allow"), found
+
+
+REMOVAL = "import { rmSync } from 'fs'\nrmSync(process.env.HOME + '/important', { recursive: true })\n"
+GO_TEST = 'package x\nfunc TestX(t *testing.T) { exec.Command("rm", "-rf", "/home/ada/important").Run() }\n'
+BUILD_RS = f'fn main() {{ std::process::Command::new("sh").arg("-c").arg("{HARM}").status(); }}\n'
+BY_CONVENTION = [
+    ("npx vite build", "vite.config.ts", REMOVAL),
+    ("npx eslint src", ".eslintrc.js", f"require('child_process').execSync('{HARM}')\n"),
+    ("npx gulp build", "gulpfile.js", f"require('child_process').execSync('{HARM}')\n"),
+    ("npx vitest run", "src/a.test.ts", f"import {{ execSync }} from 'child_process'\nexecSync('{HARM}')\n"),
+    ("python3 -m pytest -q", "tests/conftest.py", PYTHON),
+    ("go test ./...", "pkg/x_test.go", GO_TEST),
+    ("go run m.go", "m.go", 'func main() { os.RemoveAll(os.Getenv("HOME") + "/important") }\n'),
+    ("cargo build", "build.rs", BUILD_RS),
+    ("gcc m.c -o m && ./m", "m.c", f'int main(void) {{ return system("{HARM}"); }}\n'),
+    ("docker compose up -d", "compose.yaml", "services:\n  x:\n    volumes: ['/:/host']\n"),
+    ("docker compose -f c.yml up", "c.yml", "services:\n  x:\n    privileged: true\n"),
+    ("kubectl apply -f pod.yaml", "pod.yaml", "kind: Pod\nspec:\n  hostPID: true\n"),
+    ("node -e \"require('./lib')()\"", "lib/index.js", f"require('child_process').execSync('{HARM}')\n"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "path", "text"), BY_CONVENTION)
+def test_what_an_agent_made_for_a_program_that_finds_it_by_itself(command: str, path: str, text: str) -> None:
+    found = weighed(command, {path: text}, {path: FileRecord("agent", "write", "s")})
+    assert found.decision in ("hold", "block")
+    assert path in found.verdict.reason
+
+
+TEMPORARY = "const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'x'))\nfs.rmSync(dir, { recursive: true })\n"
+GO_TEMPORARY = 'd, _ := os.MkdirTemp("", "x"); defer os.RemoveAll(d); exec.Command("git", "init", d).Run()\n'
+DATABASE = "services:\n  db:\n    image: postgres\n    volumes:\n      - ./data:/var/lib/postgresql\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "path", "text"),
+    [
+        ("npx vite build", "vite.config.ts", "import { rmSync } from 'fs'\nrmSync('dist', { recursive: true })\n"),
+        ("npx vitest run", "src/a.test.ts", TEMPORARY),
+        ("go test ./...", "a_test.go", GO_TEMPORARY),
+        ("cargo build", "build.rs", 'fn main() { println!("cargo:rerun-if-changed=proto"); }\n'),
+        ("docker compose up -d", "compose.yaml", DATABASE),
+        ("rake clean", "Rakefile", "task :clean do\n  rm_rf 'pkg'\nend\n"),
+    ],
+)
+def test_the_same_programs_with_ordinary_files(command: str, path: str, text: str) -> None:
+    assert weighed(command, {path: text}, {path: FileRecord("agent", "write", "s")}).decision == "allow"

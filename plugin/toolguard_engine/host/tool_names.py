@@ -91,6 +91,9 @@ _SMALL = words(
     "reminders observation observations relation relations pin reviewer reviewers assignee assignees "
     "duplicates duplicate background whitespace filter filters tab tabs session"
 )
+_LISTS = words("shopping groceries grocery playlist playlists queue wishlist watchlist todo todos")
+"""Servers and tools for lists from which things are taken away every day."""
+
 _MONEY = words(
     "payment payments fund funds money payout payouts transfer transaction transactions trade trades refund "
     "wire crypto coins tokens balance purchase subscription"
@@ -214,7 +217,13 @@ def _named(tool: str) -> NameMeaning:
     if not found:
         return NameMeaning("", whole=whole)
     known = frozenset(found)
-    return NameMeaning(_action(found, known), known, not known.isdisjoint(_SMALL), not known.isdisjoint(_MANY), whole)
+    return NameMeaning(
+        _action(found, known),
+        known,
+        not (known.isdisjoint(_SMALL) and whole.isdisjoint(_LISTS)),
+        not known.isdisjoint(_MANY),
+        whole,
+    )
 
 
 def _action(found: list[str], known: frozenset[str]) -> ToolAction:

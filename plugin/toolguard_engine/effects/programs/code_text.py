@@ -34,12 +34,15 @@ STRING = (
     r"""[rbfuRBFU@$]{0,2}+(?:"((?>(?:[^"\\]|\\.){0,1000}))"|'((?>(?:[^'\\]|\\.){0,1000}))'|`((?>(?:[^`\\]|\\.){0,1000}))`)"""
 )
 _HOME_CALL = (
-    r"""(?:os\.path\.)?(?:expanduser|join|resolve|Path)\(\s{0,9}+|os\.homedir\(\)\s{0,4}+\+\s{0,4}+|Path\(\s{0,9}+"""
+    r"""(?:os\.path\.)?(?:expanduser|join|joinpath|file\.path|[Pp]ath\.(?:expand|join|of)|filepath\.Join|resolve|Path"""
+    r"""|new File|expand)"""
+    r"""\(\s{0,9}+|os\.homedir\(\)\s{0,4}+\+\s{0,4}+|Path\(\s{0,9}+"""
     r"""|Dir\.home\s{0,4}+\+\s{0,4}+"""
 )
 _HOME_VALUE = (
     r"""os\.environ(?:\.get\(|\[)['"]HOME['"][\])]|os\.getenv\(['"]HOME['"]\)|process\.env(?:\.HOME|\[['"]HOME['"]\])|(?:pathlib\.)?Path\.home\(\)"""
-    r"""|os\.homedir\(\)|homedir\(\)|Dir\.home|ENV\[['"]HOME['"]\]|\$ENV\{['"]?HOME['"]?\}|getenv\(['"]HOME['"]\)|expanduser\(['"]~['"]\)"""
+    r"""|os\.homedir\(\)|homedir\(\)|NSHomeDirectory\(\)|System\.user_home!?(?:\(\))?|(?:os\.Getenv|System\.getenv|Sys\.getenv|getEnv)\(["']HOME["']\)"""
+    r"""|System\.getProperty\(["']user\.home["']\)|ENV\[:HOME\]|Dir\.home|ENV\[['"]HOME['"]\]|\$ENV\{['"]?HOME['"]?\}|getenv\(['"]HOME['"]\)|expanduser\(['"]~['"]\)"""
 )
 _HOME_TAIL = r"""(?:\s{0,3}+[+,/.]\s{0,3}+['"](?P<tail>[^'"\n]{1,300}+)['"])?"""
 _LITERAL = rf"(?:{_HOME_CALL}){{0,3}}+(?:(?P<home>{_HOME_VALUE}){_HOME_TAIL}|{STRING})"
@@ -48,12 +51,28 @@ _DELETES_ALL = (
     r"rmtree|remove_tree|FileUtils\.(?:rm_rf|rm_r|remove_dir|remove_entry(?:_secure)?)|rimraf(?:\.sync|Sync|\.rimraf)?"
     r"|emptyDir(?:Sync)?|removedirs|del(?:Sync)?\b(?=\(\[)|fse?\.remove|removeSync|rimraf['\"]\)(?:\.\w{1,10})?|trash"
 )
+_DELETES_ALL_RARER = (
+    r"os\.RemoveAll|remove_dir_all|removeItem(?=\(at)|File\.rm_rf!?|delete-directory(?:/files)?|rmdirRecurse|removeDir|os\.remove\.all"
+    r"|remove(?:Directory|PathForcibly|DirectoryRecursive)|confirm_recursive_rmdir|file delete(?: -force)?(?: --)?"
+)
+"""Of languages whose variables are not followed: with a literal only."""
+
 _DELETES_ONE = (
     r"os\.(?:remove|unlink|rmdir)|fsp?\.(?:promises\.)?(?:rm|rmdir|unlink)(?:Sync)?|\b(?:rmSync|rmdirSync|unlinkSync)|File\.(?:delete|unlink)"
     r"|Dir\.(?:rmdir|delete|unlink)|\bunlink|\brmdir|Deno\.remove(?:Sync)?|FileUtils\.rm(?:_f)?|os\.remove|\bfile\.remove|\brm"
+    r"|os\.Remove|fs::remove_file|File\.rm!?|Files\.delete(?:IfExists)?|delete-file|removeFile"
 )
-_DELETE = rf"(?:(?P<all>{_DELETES_ALL})|(?P<one>{_DELETES_ONE}))(?:\s{{0,4}}+\(|\s)\s{{0,4}}+{_LITERAL}"
-_PATH_DELETE = rf"Path\(\s{{0,4}}+{STRING}\s{{0,4}}+\)\.(?:unlink|rmdir)"
+_DELETE = (
+    rf"(?:(?P<all>{_DELETES_ALL}|{_DELETES_ALL_RARER})|(?P<one>{_DELETES_ONE}))"
+    rf"(?:\s{{0,4}}+\(|\s)\s{{0,4}}+(?:atPath:\s{{0,4}}+)?{_LITERAL}"
+)
+_PATH_DELETE = (
+    rf"(?:Path|new File|Directory|File)\(\s{{0,4}}+{_LITERAL}\s{{0,4}}+\)"
+    r"\.(?:unlink|rmdir|delete(?:Sync|OnExit)?|(?P<all>deleteDir|deleteRecursively))\b"
+)
+_BARE_DELETE = r"\bfile delete(?:\s{1,4}+-\w{0,9}){0,2}\s{1,4}+([~/$][^\s;\"\]}]{1,300})"
+"""Tcl, where a path needs no quotes."""
+
 _OPEN = (
     rf"""\b(?:open|fopen|File\.open|io\.open|createWriteStream)\s{{0,4}}+\(?\s{{0,4}}+{_LITERAL}\s{{0,4}}+\)?\s{{0,4}}+,"""
     r"""\s{0,4}+(?:mode\s{0,4}+=\s{0,4}+)?['"](?P<mode>[rwaxbt+<>]{1,4})"""
@@ -75,7 +94,9 @@ _DELETING = (
     "rmtree", "unlink", "removeSync", "rimraf", "emptyDir", "del([", "delSync", "trash", "rm(", "rm '", 'rm "', "rmSync",
     "rmdir", "rm_r", "rm_f", "os.remove", "remove_tree",
     "removedirs", "remove_dir", "remove_entry", "fs.remove", "fse.remove", "Deno.remove", "file.remove",
-    "File.delete", "Dir.delete", "rm(",
+    "File.delete", "Dir.delete", "rm(", "RemoveAll", "remove_dir_all", "removeItem", "File.rm", "delete-directory",
+    "rmdirRecurse", "removeDir", "remove.all", "removePath", "confirm_recursive", "deleteDir", "deleteRec", ".delete",
+    "file delete", "os.Remove", "remove_file", "Files.delete", "delete-file", "removeFile",
 )  # fmt: skip
 _WRITING = ("rite", "open", "touch", "put_contents", "appendFile", "truncate")
 _READING = ("open", "read", "get_contents", "Path", "slurp", "file(")
@@ -177,7 +198,10 @@ def _deletes(code: str, run: ProgramRun, where: Where) -> Iterator[Effect]:
     for match in found_in(_PATH_DELETE, code):
         path = text_of(match)
         if path:
-            yield effect_on("delete", path, run, where, ("code",))
+            everything = bool(match.group("all")) or _RECURSIVE.search(code, match.end(), match.end() + 40) is not None
+            yield effect_on("delete", path, run, where, ("recursive", "code") if everything else ("code",))
+    for match in found_in(_BARE_DELETE, code):
+        yield effect_on("delete", match[1], run, where, ("recursive", "code"))
 
 
 def _writes(code: str, run: ProgramRun, where: Where) -> Iterator[Effect]:
@@ -239,7 +263,7 @@ def methods(code: str) -> Iterator[str]:
         verb = next((verb for verb in _VERBS if name.lower().startswith(verb)), "")
         if name == "create" and receiver.lower().endswith(_PAYS):
             yield receiver + name
-        if not verb or _HARMLESS.search(name.lower()) or receiver.lower().endswith(_OF_THE_PAGE):
+        if not verb or _HARMLESS.search(name.lower()) or receiver.lower().endswith(_OF_THE_PAGE) or receiver in _OF_FILES:
             continue
         rest = name[len(verb) :].lower().strip("_")
         if (
@@ -266,6 +290,9 @@ def _on_service(receiver: str, verb: str, first: str, called: bool) -> bool:  # 
 
 
 _OF_THE_PAGE = ("storage.", "window.", "document.", "formdata.", "params.", "process.", "console.")
+_OF_FILES = frozenset({"os.", "fs::", "std::fs::", "Files.", "FileManager.default."})
+"""Files are searched for by themselves (`_files`)."""
+
 _ON_ALL = frozenset({"delete", "destroy", "terminate", "purge", "truncate"})
 """Verbs that may follow a query without an argument: `User.objects.all().delete()`."""
 _PAYS = ("refunds.", "payouts.", "transfers.", "refund.", "payout.")
@@ -333,6 +360,7 @@ _ASKING = (
     "open-uri", "Net::HTTP", "URI.open", "LWP::", "HTTP::Tiny", "axios", "DownloadString", "DownloadData",
     "Invoke-WebRequest",
     "Invoke-RestMethod", "iwr ", "irm ", "httpx.get", "curl_exec", "wget ", "curl ",
+    "url-retrieve", 'download("http', "download('http",
 )  # fmt: skip
 _EVALUATING = (
     "exec",
@@ -352,7 +380,7 @@ _EVALUATING = (
 )
 _EVALUATES = re.compile(
     r"\b(?:exec|eval|assert|instance_eval|class_eval|execfile|runInNewContext|runInThisContext|loadstring|load|create_function|Function"
-    r"|Invoke-Expression|(?i:iex)|include|require_once)(?:\s{0,4}+[({]|\s)|\beval\)|\.exec\(|\|\s{0,4}+(?i:iex)\b|\bsystem\("
+    r"|Invoke-Expression|(?i:iex)|include|require_once)(?:\s{0,4}+[({]|\s)|\beval\)|\(eval-buffer|\.exec\(|\|\s{0,4}+(?i:iex)\b|\bsystem\("
 )
 _ENVIRONMENT = re.compile(
     r"(?:dict|str|repr|dumps|stringify|urlencode|data\s{0,3}+=|json\s{0,3}+=|body\s{0,3}+:)\s{0,4}+[({]?\s{0,4}+"

@@ -315,17 +315,41 @@ def _fetched_instructions(reading: Reading) -> Iterator[Effect]:
 
 
 def _cloned_then_run(reading: Reading) -> Iterator[Effect]:
-    """`git clone URL && cd x && ./install.sh`, `make -C x install`: the clone's own scripts, run unseen."""
+    """`git clone URL && cd x && ./install.sh`, `make -C x install`, `tar xf x.tgz && ./x/install.sh`: scripts that came with
+    it, run unseen."""
     folders: set[str] = set()
+    unpacked = False
     for at, run in enumerate(reading.runs, 1):
         if run.name == "git" and run.argv[1:2] == ("clone",):
             words = [word for word in run.argv[2:] if word[:1] != "-"]
             if words and ("://" in words[0] or "@" in words[0]):
                 folders.add(words[-1].rstrip("/").rpartition("/")[2].removesuffix(".git"))
-        elif run.name in _UNPACKERS and run.stdin is not None and not FETCHERS.isdisjoint(run.stdin.programs):
-            folders.update(_entered_after(reading, at, run))
-        elif folders and (script := _script_in(run, folders)):
+        elif run.name in _UNPACKERS and (run.stdin is not None or _extracts(run)):
+            if run.stdin is not None and not FETCHERS.isdisjoint(run.stdin.programs):
+                folders.update(_entered_after(reading, at, run))
+            unpacked = True
+        elif (folders and (script := _script_in(run, folders))) or (unpacked and (script := _unpacked_installer(run))):
             yield Effect("run-text", script, "", frozenset({"fetched", "later"}), run)
+
+
+_EXTRACTS = re.compile(r"-?[a-zA-Z]*x[a-zA-Z]*|--(?:extract|get)|-[a-zA-Z]*i[a-zA-Z]*")
+_LISTS = re.compile(r"-[a-zA-Z]*[lvtpZ][a-zA-Z]*")
+
+
+def _extracts(run: ProgramRun) -> bool:
+    words = run.argv[1:4]
+    return not any(map(_LISTS.fullmatch, words)) if run.name == "unzip" else any(map(_EXTRACTS.fullmatch, words))
+
+
+_INSTALLER = re.compile(r"(?:[^/]{1,200}/){0,9}(?:install|setup|bootstrap)[\w-]{0,20}(?:\.(?:sh|bash|py|pl|rb|run))?")
+
+
+def _unpacked_installer(run: ProgramRun) -> str:
+    """An installer that runs, by its path, from the current folder or one below it."""
+    word = run.argv[0] if "/" in run.argv[0] else ""
+    if not word and (run.name in SHELLS or run.name in (".", "source") or run.name.startswith("python")):
+        word = next((word for word in run.argv[1:3] if word[:1] != "-"), "")
+    return word if _INSTALLER.fullmatch(word) and not word.startswith(("~", "..")) else ""
 
 
 def _entered_after(reading: Reading, at: int, unpacked: ProgramRun) -> Iterator[str]:

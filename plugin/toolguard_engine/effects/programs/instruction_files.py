@@ -46,6 +46,10 @@ _OPERANDS = {"ansible-playbook": None, "crontab": None, "tmux": "source source-f
 
 _STDIN_READERS = program_catalogue.programs("instruction_reader")
 
+_STATEMENT_READERS = program_catalogue.programs("typed_sql_client") | program_catalogue.programs("mongo_client")
+_STATEMENT = re.compile(r"-[A-Za-z]*[ce]\b|-c|--(?:command|execute|eval|query)\b|\.import|.*(?i:copy|load data)\s")
+"""A word that gives the statement: the input is data then."""
+
 _WITHOUT_OPERANDS = frozenset({"parallel"})
 """With an operand, which is a command then, they read only its arguments."""
 
@@ -65,8 +69,14 @@ def sources(run: ProgramRun) -> Iterator[int]:
     named = (*_after_options(kind, words), *_operands(run.name, words))
     for at in named:
         yield STDIN if file_in(words[at]) in _STDIN_NAMES else at
-    if not named and run.name in _STDIN_READERS and not (run.name in _WITHOUT_OPERANDS and _has_operand(words)):
+    if (not named and _reads_orders(run.name, words)) or (
+        run.name in _STATEMENT_READERS and not any(map(_STATEMENT.match, words[1:]))
+    ):
         yield STDIN
+
+
+def _reads_orders(name: str, words: tuple[str, ...]) -> bool:
+    return name in _STDIN_READERS and not (name in _WITHOUT_OPERANDS and _has_operand(words))
 
 
 def file_in(word: str) -> str:

@@ -378,7 +378,10 @@ _CALLS: dict[str, str] = {
     "julia": r"(?:\brun|\bread|\bpipeline)",
     "elixir": r"(?:System\.(?:cmd|shell)|:os\.cmd)",
     "tcl": r"(?:\bexec|\bspawn|\bsystem)",
-    "swift": r"(?:\bsystem|\bshell)",
+    "swift": (
+        r"(?:\bsystem|\bshell|\bpopen|exec\.Command|Command::new|\bexec[lv]p?e?|getRuntime\(\)\.exec|ProcessBuilder"
+        r"|Process\.(?:run|start))"
+    ),
     "haskell": r"(?:callCommand|callProcess|system|readProcess)",
     "lisp": r"(?:\(system\*?|shell-command|call-process|start-process|\((?:ansi-)?term)",
     "octave": r"(?:\bsystem|\bshell_cmd|\bunix)",
@@ -426,9 +429,15 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
 _SHELLISH = program_catalogue.programs("command_like_word")
 
 
+_ADDED = re.compile(r"\)\s{0,40}+\.args?\(\s{0,4}+&?\[?")
+"""Rust gives the words of a command one by one: `Command::new("sh").arg("-c").arg("ls")`."""
+
+
 def commands(code: str, language: str) -> tuple[str, ...]:
     """The shell commands in literals of the code, in order. `language`: as `source` names it."""
     code = code[:MAX_CODE]
+    if ").arg" in code:
+        code = _ADDED.sub(", ", code)
     if _reads_as_command(code):
         return (code,)
     found: list[tuple[int, str]] = []

@@ -95,6 +95,13 @@ _UNIT = r"(?!\S*\.(?:target|slice|scope|mount|automount|swap|socket)(?: |\Z)|use
 _RESTARTS = {
     "systemctl": rf"(?: --(?:user|no-block))* (?:daemon-reload|(?:restart|reload|try-restart)(?: {_UNIT}){{1,5}})",
     "service": rf" {_UNIT} (?:restart|reload)",
+    "journalctl": r" --vacuum-(?:time=(?:[1-9]\d{1,2}(?:d|days)|[1-9]\d?(?:w|weeks|months?))|size=[1-9]\d{0,3}[MG])",
+    "timedatectl": r" set-timezone [A-Za-z]{1,40}(?:/[\w+-]{1,40}){0,2}",
+    "mount": (
+        r"(?: -t (?:auto|vfat|exfat|ntfs3?|ext[234])| -o (?:ro|rw|uid=\d+|gid=\d+|umask=\d+|,)+)* "
+        r"/dev/(?:sd[b-z]\d|mmcblk\d+p\d+|sr\d|disk/by-\w+/[\w-]{1,60}) /(?:mnt|media)(?:/[\w-]{1,60}){0,3}"
+    ),
+    "umount": r" /(?:mnt|media)(?:/[\w-]{1,60}){1,3}",
 }
 
 

@@ -19,6 +19,9 @@ _MAX_WORDS = 40
 _LOADING = frozenset({"-r", "--require", "--import", "--loader", "-f", "--file"})
 """Options whose value is code as well."""
 
+COLLECTED = ("**conftest.py", "**test_*.py", "**_test.py")
+"""What test runners of Python find by themselves; only what agents made is read."""
+
 _CODE = frozenset({"-e", "--eval", "-p", "--print", "-pe", "-c"})
 
 _RUNNING = frozenset({"run", "test", "serve", "watch"})
@@ -70,7 +73,7 @@ def scripts(run: ProgramRun, *, only_loaded: bool = False) -> Iterator[str]:
         elif word == "-m" and language == "python":
             module = "".join(argv[at + 1 : at + 2])
             if module in ("pytest", "unittest"):
-                yield from ("conftest.py", *(word for word in argv[at + 2 :] if word.endswith(".py")))
+                yield from ("conftest.py", *COLLECTED, *(word for word in argv[at + 2 :] if word.endswith(".py")))
                 return
             if module and module.partition(".")[0] not in sys.stdlib_module_names:
                 path = module.replace(".", "/")
@@ -102,7 +105,8 @@ def _with_ending(path: str, language: str) -> tuple[str, ...]:
     endings = _ENDINGS.get(language, ())
     if not endings or "." in path.rpartition("/")[2]:
         return (path,)
-    return tuple(path + ending for ending in endings)
+    found = tuple(path + ending for ending in endings)
+    return (*found, f"{path}/index.js", f"{path}/index.ts") if language == "javascript" else found
 
 
 def _of_python(code: str, folder: str) -> Iterator[tuple[str, ...]]:

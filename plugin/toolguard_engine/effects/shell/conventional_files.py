@@ -1,14 +1,19 @@
 """Programs that run a file of a fixed name, or each file that they are named: `pytest`, `nox`, `rake`, `pip install .`,
-`ansible-playbook`. The code is that of another interpreter, which stands for the program here."""
+`ansible-playbook`, `eslint` with its configuration, compilers. The code is that of another interpreter, which stands for the
+program here. Files that describe containers are judged like the `docker run` with the same options."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice, pairwise
+from shlex import quote
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.shell.code_files import COLLECTED
 from toolguard_engine.effects.shell.command import ProgramRun, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState
 from toolguard_engine.effects.shell.project_programs import found_file, run_lines
@@ -16,29 +21,45 @@ from toolguard_engine.effects.shell.walk import Special, Walk
 from toolguard_engine.effects.shell.wrappers import WRAPPERS
 
 MAX_NAMED = 8
+MAX_WORDS = 60
 MAX_LINES = 200
 
 
 class Convention(NamedTuple):
     """`language`: the program that would run the same code; `files`: what is run in any case; `named`: the end of names
-    that are run when they are named; `verbs`: sub-commands, one of which is needed."""
+    that are run when they are named; `verbs`: sub-commands, one of which is needed; `made`: patterns of what is run if an
+    agent made it."""
 
     language: str
     files: tuple[str, ...] = ()
-    named: str = ""
+    named: str | tuple[str, ...] = ""
     verbs: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
 
 
 _PYTHON_TASKS = {"invoke": "tasks.py", "inv": "tasks.py", "nox": "noxfile.py", "fab": "fabfile.py", "scons": "SConstruct"}
+_SETTINGS = ("*.config.*", ".*rc.*", "*file.js", "*file.mjs")
+_TESTS = ("**.test.*", "**.spec.*")
+_SOURCES = (".c", ".cc", ".cpp", ".cxx", ".java", ".kt", ".m", ".nim", ".rs", ".swift", ".zig")
+_COMPILED = "swift"
+"""The reader of one compiled language serves for all: it searches for calls and their literals."""
+
 _CONVENTIONS: dict[str, Convention] = {
-    **dict.fromkeys(("pytest", "py.test"), Convention("python3", ("conftest.py",), ".py")),
+    **dict.fromkeys(("pytest", "py.test"), Convention("python3", ("conftest.py",), ".py", made=COLLECTED)),
     **{name: Convention("python3", (file,)) for name, file in _PYTHON_TASKS.items()},
     **dict.fromkeys(("pip", "pip3"), Convention("python3", ("setup.py",), verbs=("install", "wheel", "download"))),
     "uv": Convention("python3", named=".py", verbs=("run",)),
     "rake": Convention("ruby", ("Rakefile", "rakefile", "Rakefile.rb")),
+    **{name: Convention("node", made=_SETTINGS) for name in program_catalogue.programs("configured_by_code")},
+    **{name: Convention("node", made=(*_SETTINGS, *_TESTS)) for name in program_catalogue.programs("script_test_runner")},
+    **{name: Convention(_COMPILED, named=_SOURCES) for name in program_catalogue.programs("source_compiler")},
+    "go": Convention(_COMPILED, named=(".go",), verbs=("run", "build", "test", "install", "generate"), made=("**.go",)),
+    "cargo": Convention(
+        _COMPILED,
+        verbs=("build", "run", "test", "check", "bench", "install", "b", "r", "t"),
+        made=("**build.rs", "**main.rs", "**lib.rs"),
+    ),
 }
-_COLLECTED = ("**conftest.py", "**test_*.py", "**_test.py")
-"""What pytest finds by itself; only what agents made is read."""
 
 _SHELL_LINE = re.compile(
     r"^[^\S\n]{0,40}-?\s{0,9}(?:ansible\.builtin\.)?(?:shell|command|raw|cmd|entry)\s{0,9}:\s{0,9}[>|]?-?\s{0,9}(.{3,2000})$",
@@ -51,22 +72,31 @@ def _by_convention(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSourc
     words = [word for word in run.argv[1:] if word[:1] != "-"]
     if known.verbs and not (words and words[0] in known.verbs):
         return None
-    here = not known.verbs or run.name == "uv" or any(word in (".", "./") or word.startswith("./") for word in words[1:])
+    here = not known.verbs or any(word in (".", "./") or word.startswith("./") for word in words[1:])
     files = [(name,) for name in known.files] if here else []
     files += [
         (word.partition("::")[0],)
         for word in words[:MAX_NAMED]
-        if known.named and word.partition("::")[0].endswith(known.named)
+        if known.named
+        and word.partition("::")[0].endswith(known.named)
+        and (known.language != _COMPILED or _is_made(walk, word, run))
     ]
-    if known.named and walk.running is not None and run.name != "uv":
-        files += [(path,) for pattern in _COLLECTED for path in walk.running.meant(pattern, run.cwd)[:MAX_NAMED]]
+    if known.made and walk.running is not None:
+        files += [(path,) for pattern in known.made for path in walk.running.meant(pattern, run.cwd)[:MAX_NAMED]]
     if run.name == "uv":
         walk.run_wrapped(run, WRAPPERS["uv"], state)
     other = replace(run, argv=(known.language,), name=known.language)
     for names in files:
-        if file := found_file(walk, names, "", run):
+        if (file := found_file(walk, names, "", run)) and not file.path.endswith(_NO_CODE):
             walk.run_code(file, other, state.fork(run.name))
     return None
+
+
+def _is_made(walk: Walk, word: str, run: ProgramRun) -> bool:
+    return walk.written(word, run.cwd) is not None or (walk.running is not None and walk.running.is_made_at(word, run.cwd))
+
+
+_NO_CODE = (".json", ".yaml", ".yml", ".toml", ".snap", ".md", ".css", ".lock")
 
 
 def _lines(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
@@ -88,8 +118,58 @@ def _commands_of(pattern: re.Pattern[str], end: tuple[str, ...], own: tuple[str,
     return runs
 
 
+_ROOTED = re.compile(
+    r"(?:^\s{0,40}-\s{1,9}|[\[,]\s{0,9})['\"]?((?:/|~|\$\{?HOME\}?)[^:'\"\s]{0,200}:/[^'\"\s]{1,200})", re.MULTILINE
+)
+_HOST_PATH = re.compile(r"hostPath:\s{0,9}\{?\s{1,40}path:\s{0,9}['\"]?([^'\"\s},]{1,200})")
+_HOSTED = re.compile(
+    r"^[\s{,]{0,40}(?:-\s)?(privileged|hostPID|pid|hostNetwork)\s{0,9}:\s{0,9}['\"]?(?:true|host)\b", re.MULTILINE
+)
+_ADDED_RIGHTS = re.compile(r"\b(?:SYS_ADMIN|SYS_PTRACE|SYS_MODULE|ALL|DAC_READ_SEARCH)\b")
+_COMPOSE = ("docker-compose.yml", "docker-compose.yaml", "compose.yaml", "compose.yml")
+
+
+def _options_of(text: str) -> list[str]:
+    """The options of `docker run` for what a file asks of the machine."""
+    found = [
+        "--privileged" if one[1] == "privileged" else "--pid=host"
+        for one in _HOSTED.finditer(text)
+        if one[1] != "hostNetwork"
+    ]
+    found += [f"-v {quote(one[1])}" for one in _ROOTED.finditer(text)]
+    found += [f"-v {quote(one[1])}:/host" for one in _HOST_PATH.finditer(text)]
+    if "cap_add" in text or "capabilities" in text:
+        found += [f"--cap-add={one[0]}" for one in _ADDED_RIGHTS.finditer(text)]
+    return list(dict.fromkeys(found))[:MAX_NAMED]
+
+
+def _described(walk: Walk, run: ProgramRun, state: ShellState, files: Iterator[str]) -> None:
+    """Containers that a file describes, if an agent made it."""
+    for name in islice(dict.fromkeys(files), MAX_NAMED):
+        file = found_file(walk, (name,), "", run)
+        if file is not None and file.made and (options := _options_of(file.text)):
+            run_lines(walk, file, [(1, f"docker run {' '.join(options)} image")], state.fork(run.name))
+
+
+def _container(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    words = run.argv[1:MAX_WORDS]
+    if ("compose" in words[:3] or run.name == "docker-compose") and not {"up", "run", "create", "start"}.isdisjoint(words):
+        named = [value for option, value in pairwise(words) if option in ("-f", "--file")]
+        _described(walk, run, state, iter(named or _COMPOSE))
+    return walk.run_wrapped(run, WRAPPERS[run.name], state)
+
+
+def _cluster(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    words = run.argv[1:MAX_WORDS]
+    if not {"apply", "create", "replace", "run"}.isdisjoint(words[:4]):
+        _described(walk, run, state, (value for option, value in pairwise(words) if option in ("-f", "--filename")))
+    return walk.run_wrapped(run, WRAPPERS[run.name], state)
+
+
 PROGRAMS: dict[str, Special] = {
     **dict.fromkeys(_CONVENTIONS, _by_convention),
+    **dict.fromkeys(("docker", "podman", "nerdctl", "docker-compose"), _container),
+    **dict.fromkeys(("kubectl", "oc"), _cluster),
     "ansible-playbook": _commands_of(_SHELL_LINE, (".yml", ".yaml")),
     "pre-commit": _commands_of(_SHELL_LINE, (".yaml",), (".pre-commit-config.yaml",)),
 }

@@ -252,7 +252,8 @@ def _variable(part: Variable, state: ShellState, capture: Captured) -> tuple[str
     operator = part.operator
     if not operator:
         if value is None:
-            return UNKNOWN, _secret(part.name) if _SECRET_NAME.search(part.name) else None
+            name = part.name if part.name[:1] != "!" else _named(part.name[1:], state)
+            return UNKNOWN, _secret(name) if _SECRET_NAME.search(name) else None
         return value, state.feeds.get(part.name)
     if operator[-1:] in "-=+?" and operator != "##":
         other, feed = text_of(part.operand, state, capture)
@@ -270,6 +271,13 @@ def _variable(part: Variable, state: ShellState, capture: Captured) -> tuple[str
     if value[:1] in ("~", "$", "."):
         return _changed_folder(value, operator, part.operand), None
     return _CHANGES.get(operator, _unknown)(value, part.operand)[:MAX_VALUE], None
+
+
+def _named(name: str, state: ShellState) -> str:
+    """What the value of a variable names, of `${!name}`: the first of its values that suggests a secret."""
+    value = state.variables.get(name, UNKNOWN)
+    names = (value,) if isinstance(value, str) else value
+    return next((each for each in names if UNKNOWN in each or _SECRET_NAME.search(each)), "").replace(UNKNOWN, "ANY_KEY")
 
 
 def _looked_up(name: str, state: ShellState) -> str | None:

@@ -13,7 +13,7 @@ _GUESSED_PLACES = frozenset({"", "unknown", "workspace", "in-workspace"})
 _ON_PATHS = frozenset(
     ["delete", "empty", "moved-away", "write", "move", "link", "read", "search", "permissions", "owner", "encrypt", "pack"]
 )
-_OUTPUTS = frozenset({"bin", "obj", "cjs", "esm", "umd"})
+_OUTPUTS = frozenset({"bin", "obj", "cjs", "esm", "umd", "pkg"})
 """Folders that a build makes, though others keep programs of their own in a folder of that name."""
 
 _SOURCES = frozenset(
@@ -34,7 +34,7 @@ _SOURCES = frozenset(
         "scripts",
     ]
 )
-_BUILDERS = frozenset({"make", "gmake", "npm", "pnpm", "yarn", "bun", "just", "task", "go-task"})
+_BUILDERS = frozenset({"make", "gmake", "npm", "pnpm", "yarn", "bun", "just", "task", "go-task", "rake"})
 _SCRIPT_FOLDERS = frozenset({"bin", "hack", "script", "scripts", "tools"})
 _CONFIGS = (".json", ".yaml", ".yml", ".toml", ".ini", ".conf", ".cfg", ".env")
 _ENOUGH = 2

@@ -297,6 +297,12 @@ def _interpreted(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource 
 
 
 _EDITOR_CODE = re.compile(r":?\s{0,4}(lua|py(?:thon|x)?3?|ruby|perl|tcl)\s{1,4}(.*)", re.DOTALL)
+_EDITOR_DELETES = re.compile(
+    r"(?:\bcall\s{1,4}|\becho\s{1,4}|=)?\s{0,4}\bdelete\(\s{0,4}(?:expand\(\s{0,4})?['\"]([^'\"\n]{1,400})['\"](.{0,20})"
+)
+_EDITOR_RUNS = re.compile(
+    r"\b(?:system|systemlist|job_start|jobstart|termopen)\(\s{0,4}\[?['\"]([^'\"\n]{1,400})['\"]|\bterm(?:inal)?!?\s{1,4}([^|\n]{1,400})"
+)
 _EDITOR_SHELL = re.compile(r":?\s{0,4}set\s{1,4}shell=([^|\n]{1,200})")
 
 
@@ -315,6 +321,10 @@ def _editor(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | Non
             walk.inner_text(found[1] if "shell" in command[found.end() :] else ":", run, state.fork(run.name))
         elif command.lstrip(": ").startswith("!"):
             walk.inner_text(command.lstrip(": !"), run, state.fork(run.name))
+        elif found := _EDITOR_DELETES.search(command[:4096]):
+            walk.inner(("rm", *(["-r"] if "r" in found[2].rpartition(",")[2] else []), found[1]), run, state.fork(run.name))
+        elif found := _EDITOR_RUNS.search(command[:4096]):
+            walk.inner_text(found[1] or found[2], run, state.fork(run.name))
     return None
 
 

@@ -36,6 +36,7 @@ _MAX_ADDRESS = 500
 _MAX_SPLIT = 2_000
 _LEAVES = frozenset({"send", "http", "fetch", "copy-out", "connect", "message", "exfiltrate", "tunnel"})
 _KEEPERS = words("keeps_secrets")
+_WORDED = words("worded_parameter")
 _MIN_BLOB = 16
 _HEX = re.compile(r"[0-9a-fA-F]{16,}")
 _BLOB = re.compile(r"[A-Za-z0-9+/_-]{16,4096}={0,2}")
@@ -151,7 +152,11 @@ def _keys(texts: list[str], destination: str, tool: frozenset[str]) -> str:
             if not is_key(key):
                 continue
             service = key_owners.of_value(key)
-            if service is not None and _is_own(service, destination, tool):
+            if (
+                service is not None
+                and _is_own(service, destination, tool)
+                and not _is_for_people(text, match.start(), destination)
+            ):
                 continue
             if (
                 service is None
@@ -182,6 +187,12 @@ def _is_random(value: str) -> bool:
 
 
 _MIN_RANDOM = 28
+
+
+def _is_for_people(text: str, at: int, destination: str) -> bool:
+    """Whether the key stands in a text for people: `body: the token is ghp_...` of a tool of its own service."""
+    name = text[text.rfind("\n", 0, at) + 1 : at].partition(":")[0].strip().lower()
+    return name in _WORDED and _HOST.search(destination, 0, _MAX_ADDRESS) is None
 
 
 def _is_own(service: key_owners.KeyService, destination: str, tool: frozenset[str]) -> bool:
