@@ -179,7 +179,9 @@ def test_a_change_by_a_person_is_accepted_with_it(stage: Stage) -> None:
     assert [each.setting for each in stage.run(failMode="open", mode="shadow").fresh] == ["mode"]
 
 
-@pytest.mark.parametrize("accepted", [{"mode": "soft"}, {"mode": "soft", "failMode": "open"}], ids=["one", "another as well"])
+@pytest.mark.parametrize(
+    "accepted", [{"mode": "soft"}, {"mode": "soft", "failMode": "open"}], ids=["one", "another as well"]
+)
 def test_an_engine_with_the_settings_from_before_a_change_alters_nothing(stage: Stage, accepted: dict[str, Any]) -> None:
     """The gateway reloads while a user makes the next change, and starts an engine that knows only the first one."""
     stage.run()

@@ -27,7 +27,7 @@ def near(words: str, used: str, command: str) -> str:
 
 def unknown(why: str) -> str:
     return (
-        f"How much of the limits is used is not known: {why}. Agents do not go on while that lasts (failMode closed). "
+        f"How much of the limits is used is not known: {why}. Only read-only calls run while that lasts (failMode closed). "
         f"Run `toolguard doctor`; `{NAMED}` shows the limits."
     )
 
