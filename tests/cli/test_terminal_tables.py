@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from toolguard_cli.system import time_spans
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.terminal import tables
-from toolguard_cli.terminal.result import Line, Result, show, wrapped
+from toolguard_cli.terminal.result import MARK, Line, Result, show, wrapped
 
 CALL = '{ command: "rm -rf /srv/photos/2021 && dropdb production && git push --force origin main" }'
 HEAD = ("NONCE", "STATE", "AGE", "TOOL", "AGENT", "CALL")
@@ -34,7 +34,7 @@ def test_no_width_cuts_a_call(monkeypatch: pytest.MonkeyPatch, columns: int) -> 
     assert "".join(lines).count("x") == 300
     assert all(word in together for word in ("3f9a51c2", "dropdb", "--force", "production"))
     if columns:
-        assert max(map(len, lines)) <= columns - tables.MARK
+        assert max(map(len, lines)) <= columns - MARK
     else:
         assert len(lines) == 3
 
@@ -72,10 +72,10 @@ TEXT = "the guard is weaker than what was accepted: approval.answerLinks changed
 @pytest.mark.parametrize("text", [TEXT, f"    held     {TEXT}", f"it would  {TEXT}"], ids=["plain", "below", "label"])
 def test_a_line_breaks_between_words(monkeypatch: pytest.MonkeyPatch, text: str, columns: int) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    lines = wrapped(text, tables.MARK).split("\n")
+    lines = wrapped(text, MARK).split("\n")
     assert max(map(len, lines)) <= columns
     assert " ".join("".join(f"{line} " for line in lines).split()) == " ".join(text.split())
-    begin = tables.MARK + len(text) - len(TEXT)
+    begin = MARK + len(text) - len(TEXT)
     assert {len(line) - len(line.lstrip()) for line in lines[1:]} == {begin}, "beside the label"
 
 
@@ -85,7 +85,7 @@ def test_a_line_breaks_between_words(monkeypatch: pytest.MonkeyPatch, text: str,
 )
 def test_what_is_copied_stays_in_one_piece(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv("COLUMNS", "40")
-    assert wrapped(text, tables.MARK) == text
+    assert wrapped(text, MARK) == text
 
 
 def test_commands_and_paths_are_not_broken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,11 +96,15 @@ def test_commands_and_paths_are_not_broken(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("is_tty", [True, False])
-def test_a_pipe_gets_whole_lines(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_tty: bool) -> None:
+def test_a_pipe_gets_whole_lines(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    is_tty: bool,  # noqa: FBT001 - of a table
+) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: is_tty)
     show(Result("status", lines=(Line("ok", TEXT), Line("next", TEXT))), as_json=False)
     lines = [len(line) for line in capsys.readouterr().out.splitlines()]
     assert (len(lines) > 2) is is_tty
-    assert lines[-1] == tables.MARK + len(TEXT)
+    assert lines[-1] == MARK + len(TEXT)

@@ -143,8 +143,8 @@ def made(before: ConfigTree, after: ConfigTree, places: Places) -> Made:
     changes = tuple(found[key] for key in touched if key in found)
     unaccepted = {(each.agent, each.name) for each in weaker(known, old)}
     by_hand = (
-        f"{StrictnessChange(name, None, None, agent).setting}: the accepted value was {shown(known.of(agent, name))}, the file "
-        f"had {shown(old.of(agent, name))} (changed by hand, not accepted); it is now {shown(new.of(agent, name))}"
+        f"{StrictnessChange(name, None, None, agent).setting}: the accepted value was {shown(known.of(agent, name))}, "
+        f"the file had {shown(old.of(agent, name))} (changed by hand, not accepted); it is now {shown(new.of(agent, name))}"
         for agent, name in touched
         if (agent, name) in unaccepted
     )

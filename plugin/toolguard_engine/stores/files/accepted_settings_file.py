@@ -81,8 +81,8 @@ class AcceptedSettings:
     def ran(self, config: str, settings: EffectiveSettings, now: float, log: Log, *, patient: bool = True) -> AcceptedState:
         """A gateway starts with these settings. If nothing changed, nothing is locked or written.
 
-        Without `patient` it raises `Busy` at once if another process writes. It also raises `Busy` if the record would change
-        within `SETTLING` seconds after a user's change, because these may be the settings from before it.
+        Without `patient` it raises `Busy` at once if another process writes. It also raises `Busy` if the record would
+        change within `SETTLING` seconds after a user's change, because these may be the settings from before it.
         """
         name, had_lock = _name(config), self._lock_is_there()
         before = self._file.read()
