@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -355,6 +356,23 @@ def test_a_gateway_that_runs_takes_a_change_in_by_itself(places: Places, monkeyp
     doctor_stage.runs(places)
     monkeypatch.setattr(engines, "alive", lambda _: True)
     assert texts(change(places, "mode", "enforce"))[-1] == reload_note.APPLIED_SOON
+
+
+@pytest.mark.parametrize(
+    ("gateway_pid", "started", "note"),
+    [
+        (os.getpid(), 4e9, reload_note.APPLIED_SOON),
+        (os.getpid(), 1.0, reload_note.APPLIED_LATER),
+        (-1, 4e9, reload_note.APPLIED_LATER),
+    ],
+    ids=["its gateway runs", "another process with its id", "no process"],
+)
+def test_a_gateway_whose_engine_is_replaced_takes_a_change_in_as_well(
+    places: Places, gateway_pid: int, started: float, note: str
+) -> None:
+    write(places, TEXT)
+    doctor_stage.ran(places, gateway_pid=gateway_pid, started=started)
+    assert texts(change(places, "mode", "enforce"))[-1] == note
 
 
 def test_what_was_wrong_before_hinders_nobody_elsewhere(places: Places) -> None:

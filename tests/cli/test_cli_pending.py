@@ -14,6 +14,7 @@ from toolguard_cli.status import overview
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.model.held_details import HeldDetails, HeldRule
 from toolguard_engine.stores.files.grants_file import PolicyFiles
 from toolguard_engine.stores.files.nonces import FileNonces
 
@@ -57,6 +58,14 @@ def test_table(places: Places, standing_clock: float) -> None:
     assert "approved, 30s left" in lines[2]
     assert lines[2].endswith("message  -      { text: 'a?b' }")
     assert lines[3] == f"toolguard approve {old.nonce}, or toolguard deny {old.nonce}"
+
+
+@pytest.mark.parametrize("rules", [("files.delete",), ("files.delete", "vcs.push-force")], ids=["one", "two"])
+def test_all_rules_of_the_only_call_are_listed(places: Places, rules: tuple[str, ...]) -> None:
+    details = HeldDetails(rules=tuple(HeldRule(rule, f"Reason of {rule}.") for rule in rules))
+    hold(places, details=details)
+    found = [text for text in texts(pending.run(places, everything=False)) if text.startswith("rule ")]
+    assert found == ([f"rule  {rule}: Reason of {rule}." for rule in rules] if len(rules) > 1 else [])
 
 
 def test_all(places: Places) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from toolguard_cli.system import time_spans
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.terminal import tables
+from toolguard_cli.terminal.result import MARK, Line, Result, show, wrapped
 
 CALL = '{ command: "rm -rf /srv/photos/2021 && dropdb production && git push --force origin main" }'
 HEAD = ("NONCE", "STATE", "AGE", "TOOL", "AGENT", "CALL")
@@ -33,7 +34,7 @@ def test_no_width_cuts_a_call(monkeypatch: pytest.MonkeyPatch, columns: int) -> 
     assert "".join(lines).count("x") == 300
     assert all(word in together for word in ("3f9a51c2", "dropdb", "--force", "production"))
     if columns:
-        assert max(map(len, lines)) <= columns - tables.MARK
+        assert max(map(len, lines)) <= columns - MARK
     else:
         assert len(lines) == 3
 
@@ -62,3 +63,48 @@ def test_durations(text: str, length: int | None) -> None:
     else:
         with pytest.raises(UserError, match=r"--for .* is not a duration"):
             time_spans.seconds(text, "--for")
+
+
+TEXT = "the guard is weaker than what was accepted: approval.answerLinks changed from false to true"
+
+
+@pytest.mark.parametrize("columns", [44, 60, 80])
+@pytest.mark.parametrize("text", [TEXT, f"    held     {TEXT}", f"it would  {TEXT}"], ids=["plain", "below", "label"])
+def test_a_line_breaks_between_words(monkeypatch: pytest.MonkeyPatch, text: str, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = wrapped(text, MARK).split("\n")
+    assert max(map(len, lines)) <= columns
+    assert " ".join("".join(f"{line} " for line in lines).split()) == " ".join(text.split())
+    begin = MARK + len(text) - len(TEXT)
+    assert {len(line) - len(line.lstrip()) for line in lines[1:]} == {begin}, "beside the label"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["-> toolguard config set notify.targets.phone.url ntfys://ntfy.example/topic", "one\ntwo " + "x " * 50, "short", ""],
+)
+def test_what_is_copied_stays_in_one_piece(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    assert wrapped(text, MARK) == text
+
+
+def test_commands_and_paths_are_not_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "30")
+    path, command = "/srv/" + "photos/" * 8, "`toolguard approve 3f9a51c2 --state-dir /srv/openclaw`"
+    lines = wrapped(f"see {path} and {command} now", 6).split("\n")
+    assert [line.strip() for line in lines] == ["see", path, "and", command, "now"]
+
+
+@pytest.mark.parametrize("is_tty", [True, False])
+def test_a_pipe_gets_whole_lines(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    is_tty: bool,  # noqa: FBT001 - of a table
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_tty)
+    show(Result("status", lines=(Line("ok", TEXT), Line("next", TEXT))), as_json=False)
+    lines = [len(line) for line in capsys.readouterr().out.splitlines()]
+    assert (len(lines) > 2) is is_tty
+    assert lines[-1] == MARK + len(TEXT)

@@ -22,10 +22,12 @@ from visitor import Visitor, Visits, approve, boxes_of, press
 from gate import sampled
 from toolguard_cli.operations import answer_links
 from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.model.held_details import ExactCall, HeldDetails, HeldEffect, HeldRule
 
 PICTURES = os.environ.get("TOOLGUARD_DASHBOARD_PICTURES")
 SMALL: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 LONG = '{ command: "rm -rf ' + " ".join(f"/srv/www/releases/{number:03}" for number in range(60)) + '" }'
+RULES = ("It permanently deletes a folder with everything in it.", "It overwrites history that others may have.")
 THUMB = 44
 """Pixels that a thumb needs."""
 
@@ -39,10 +41,23 @@ def machine() -> Iterator[Machine]:
 @pytest.mark.thorough
 def test_pictures(machine: Machine, visits: Visits, tmp_path: Path) -> None:
     """For the page of the documentation."""
-    code, reason, shown = seeded.HELD[0]
-    held = hold(machine.places, code=code, reason=reason, shown=shown, cwd="/srv/www", lasts=3_600)
+    code, reason, _ = seeded.HELD[0]
+    command = "rm -rf releases && git push --force"
+    held = hold(
+        machine.places,
+        code=code,
+        reason=reason,
+        shown=f'{{ command: "{command}" }}',
+        cwd="/srv/www",
+        lasts=3_600,
+        exact=ExactCall(command, cwd="/srv/www"),
+        details=HeldDetails(
+            (HeldEffect("delete", "/srv/www/releases", "", ("forced", "recursive"), "in-workspace"),),
+            (HeldRule("filesystem.delete-recursive", RULES[0]), HeldRule("vcs.push-force", RULES[1])),
+        ),
+    )
     visitor = visits(
-        machine, expected=["401"], reduced_motion="reduce", **SMALL | {"viewport": {"width": 390, "height": 480}}
+        machine, expected=["401"], reduced_motion="reduce", **SMALL | {"viewport": {"width": 390, "height": 760}}
     )
     for name, url in {"link": link(machine, held), "approvals": f"{machine.url}/#token={machine.token}"}.items():
         page = opened(visitor, url)

@@ -20,7 +20,7 @@ from toolguard_engine.stores.files import audit_log_file as audit_log
 from toolguard_engine.stores.files import engine_files as engines
 from toolguard_engine.stores.files import signing_key_file as signing_key
 from toolguard_engine.stores.files.accepted_settings_file import AcceptedSettings, AcceptedState, ChangedMeanwhile
-from toolguard_engine.stores.locked import Damaged, StoreError
+from toolguard_engine.stores.locked import Busy, Damaged, StoreError
 
 CONFIG = "/home/ada/.openclaw/openclaw.json"
 OTHER = "/home/ada/other.json"
@@ -174,8 +174,40 @@ def test_a_change_by_a_person_is_accepted_with_it(stage: Stage) -> None:
     changes = weaker(settings(failMode="open"), settings(failMode="open", mode="soft"))
     assert stage.store.take(CONFIG, changes, ANN, stage.now, stage.log)
     assert stage.run(failMode="open", mode="soft").fresh == ()
+    stage.now += accepted_settings.SETTLING
     assert [each.setting for each in stage.store.pending()] == ["failMode"], "what somebody else changed still waits"
     assert [each.setting for each in stage.run(failMode="open", mode="shadow").fresh] == ["mode"]
+
+
+@pytest.mark.parametrize(
+    "accepted", [{"mode": "soft"}, {"mode": "soft", "failMode": "open"}], ids=["one", "another as well"]
+)
+def test_an_engine_with_the_settings_from_before_a_change_alters_nothing(stage: Stage, accepted: dict[str, Any]) -> None:
+    """The gateway reloads while a user makes the next change, and starts an engine that knows only the first one."""
+    stage.run()
+    stage.store.take(CONFIG, weaker(settings(), settings(**accepted)), ANN, stage.now, stage.log)
+    lines = stage.lines
+    with pytest.raises(Busy):
+        stage.run()
+    assert stage.run(**accepted).fresh == ()
+    assert stage.store.pending() == []
+    assert stage.lines == lines
+
+
+def test_settings_that_differ_from_the_change_are_reported_when_it_has_settled(stage: Stage) -> None:
+    stage.run()
+    stage.store.take(CONFIG, (), ANN, stage.now, stage.log)
+    with pytest.raises(Busy):
+        stage.run(mode="shadow")
+    stage.now += accepted_settings.SETTLING
+    assert [each.setting for each in stage.run(mode="shadow").fresh] == ["mode"]
+    assert [event for event, _ in stage.lines] == ["weakened"]
+
+
+def test_a_clock_that_was_set_back_delays_nothing(stage: Stage) -> None:
+    stage.run()
+    stage.store.take(CONFIG, (), ANN, stage.now + 3600, stage.log)
+    assert [each.setting for each in stage.run(mode="shadow").fresh] == ["mode"]
 
 
 def test_a_change_before_the_first_run_is_not_kept(stage: Stage) -> None:

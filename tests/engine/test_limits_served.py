@@ -37,7 +37,8 @@ class Limited:
 
     def judge(self, **place: Any) -> Any:
         self.asked += 1
-        return self.talk.answer([], id=self.asked, type="judge", tool="read", params={"path": "a"}, **PLACE | place)
+        call = {"tool": "read", "params": {"path": "a"}}
+        return self.talk.answer([], id=self.asked, type="judge", **call | PLACE | place)
 
     def begins(self, **place: Any) -> str:
         self.asked += 1
@@ -114,20 +115,32 @@ def test_it_is_warned_once_by_the_file_and_a_restart_forgets_nothing(start: Call
     assert [code for code in again.codes() if code[1] == "limit.near"] == [("note", "limit.near")]
 
 
-@pytest.mark.parametrize(("mode", "code"), [("closed", "limit.unknown"), ("open", "allow")])
-def test_a_file_that_stays_unusable_is_met_by_the_fail_mode(talk: Talk, state: Path, mode: str, code: str) -> None:
+@pytest.mark.parametrize("mode", ["closed", "open"])
+def test_a_file_that_stays_unusable_stops_no_read_only_call(talk: Talk, state: Path, mode: str) -> None:
     """What the engine itself counted counts on."""
     state.mkdir()
     limited = Limited(talk, state, DAY, db=state, failMode=mode)
     limited.uses(500)
-    assert limited.judge()["code"] == "allow"
+    writing = {"tool": "write", "params": {"path": "a", "content": "b"}}
+    assert limited.judge(**writing)["code"] == "allow"
     talk.clock.pass_by(STALE_SECONDS + 1)
-    found = limited.judge()
-    assert found["code"] == code
-    assert bool(limited.begins()) == (mode == "closed")
-    assert ("toolguard doctor" in found.get("text", "")) == (mode == "closed")
+    assert limited.begins() == ""
+    assert limited.judge()["code"] == "allow", "a read-only call"
     limited.uses(500)
-    assert limited.judge()["code"] in ("limit.reached", "limit.unknown")
+    assert limited.judge()["code"] == "limit.reached"
+    assert limited.begins()
+    limited.end()
+
+
+@pytest.mark.parametrize(("mode", "code"), [("closed", "limit.unknown"), ("open", "allow")])
+def test_what_is_not_read_only_waits_for_a_file_that_stays_unusable(talk: Talk, state: Path, mode: str, code: str) -> None:
+    state.mkdir()
+    limited = Limited(talk, state, DAY, db=state, failMode=mode)
+    limited.judge()
+    talk.clock.pass_by(STALE_SECONDS + 1)
+    found = limited.judge(tool="write", params={"path": "a", "content": "b"})
+    assert found["code"] == code
+    assert ("toolguard doctor" in found.get("text", "")) == (mode == "closed")
     limited.end()
 
 

@@ -80,11 +80,17 @@ def details(entry: HeldCall, now: float) -> list[str]:
         ("folder", entry.cwd or "the agent's own"),
         ("held", f"{entry.reason} ({entry.code})" if entry.code else entry.reason),
         *_each("would", would_do(entry, now)),
-        *_each("rules", call_preview.rules(entry.details)[1:] and call_preview.rules(entry.details)),
+        *_each("rules", further_rules(entry)),
     ]
     state = replies.state(entry, now)
     head = f"{entry.nonce} expired unanswered" if state == "expired" else f"{entry.nonce} waits for approval, {state}"
     return [head, *(f"  {name:<8} {printable.plain(value) or '-'}" for name, value in rows)]
+
+
+def further_rules(entry: HeldCall) -> list[str]:
+    """All rules that the call matched, if there are more than the one that the reason names."""
+    rules = call_preview.rules(entry.details)
+    return rules if len(rules) > 1 else []
 
 
 @dataclass(frozen=True)

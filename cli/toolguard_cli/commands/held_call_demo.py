@@ -28,12 +28,13 @@ from toolguard_cli.system import subprocesses
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import PLUGIN_ID, Places
 from toolguard_cli.terminal.confirm import YES
-from toolguard_cli.terminal.result import Line, Result
+from toolguard_cli.terminal.result import Line, Result, wrapped
 from toolguard_engine.approvals.ledger import OPEN, HeldCall, RefusedError
 from toolguard_engine.stores.ports import HeldCallStore
 from toolguard_engine.wording import printable
 
 FOLDER = "toolguard-demo"
+MARGIN = 2
 PICTURE_BYTES = 2_000_000
 CALL = f"rm -rf ~/{FOLDER}"
 MESSAGE = "Tidy up my home folder"
@@ -119,16 +120,17 @@ def _held(ledger: HeldCallStore, folder: Path) -> HeldCall:
 def _show(held: HeldCall, places: Places) -> None:
     """On standard error: the result is for standard output."""
     where = shlex.quote(str(places.state_dir))
+    details = held_calls.details(held, time.time())
     text = [
         "",
-        *held_calls.details(held, time.time()),
+        *(wrapped(line, MARGIN) if sys.stderr.isatty() else line for line in details),
         "",
         "Answer it in another terminal with one of",
         f"  toolguard approve {held.nonce[:4]} --state-dir {where}",
         f"  toolguard deny {held.nonce[:4]} --state-dir {where}",
     ]
     for line in text:
-        typer.echo(f"  {line}".rstrip(), err=True)
+        typer.echo(f"{' ' * MARGIN}{line}".rstrip(), err=True)
 
 
 def _answered(ledger: HeldCallStore, held: HeldCall, places: Places, *, yes: bool) -> HeldCall:

@@ -157,7 +157,7 @@ def notify_status(places: Places) -> Result:
 def _notifier(*, running: bool) -> Line:
     if running:
         return Line("ok", "the notifier is running")
-    return Line("warn", "the notifier is not running: it starts with the gateway (openclaw gateway run)")
+    return Line("warn", "the notifier is not running; a gateway starts it within seconds (openclaw gateway run)")
 
 
 def _shown(name: str, target: NotifyTarget, health: TargetHealth) -> Line:

@@ -82,6 +82,7 @@ def _lines(found: list[HeldCall], now: float, everything: bool, options: str) ->
     if len(waiting) == 1:
         only = next(entry for entry in found if entry.nonce == waiting[0])
         lines += [Line("info", f"would {line}") for line in held_calls.would_do(only, now)]
+        lines += [Line("info", f"rule  {line}") for line in held_calls.further_rules(only)]
         lines.append(Line("next", f"toolguard approve {waiting[0]}{options}, or toolguard deny {waiting[0]}{options}"))
         narrow = always_allow.narrow_grant(only)
         if narrow.grant:

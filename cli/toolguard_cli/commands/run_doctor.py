@@ -28,7 +28,7 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import confirm as asking
 from toolguard_cli.terminal import progress, tables
-from toolguard_cli.terminal.result import Line, Result
+from toolguard_cli.terminal.result import MARK, Line, Result
 from toolguard_engine.config import settings
 from toolguard_engine.stores import decode_first
 from toolguard_engine.stores.locked import StoreError
@@ -261,11 +261,11 @@ def _opens(seen: list[CheckReport], number: int) -> bool:
 def _lines(found: CheckReport, *, first: bool) -> Iterator[Line]:
     """The group is named at its first check only."""
     check, indent = found.check, " " * (_GROUP + _ID + 2)
-    room = tables.width() - tables.MARK - len(indent) if sys.stdout.isatty() else 0
+    room = tables.width() - MARK - len(indent) if sys.stdout.isatty() else 0
     texts = check.detail.split("\n")
     if room >= tables.NARROW:
         texts = [line for text in texts for line in tables.folded(text, room)]
-    detail = f"\n{indent}{' ' * tables.MARK}".join(texts)
+    detail = f"\n{indent}{' ' * MARK}".join(texts)
     yield Line(check.status, f"{found.row.group if first else '':<{_GROUP}} {check.id:<{_ID}} {detail}")
     if check.fix:
         yield Line("info", f"{indent}-> {check.fix}")

@@ -78,14 +78,15 @@ class Draft:
         return [FileChange(before[file.path], file.text) for file in self.tree.files if before[file.path].text != file.text]
 
     def diff(self) -> Iterator[str]:
-        """The changed lines, like `diff -u0`, without unchanged strings, which may be secrets."""
+        """The changed lines, like `diff -u0`, without lines of which only the comma changed, and without unchanged strings,
+        which may be secrets."""
         for change in self.changes():
             name = str(change.file.path)
             old, new = change.file.text.splitlines(), change.text.splitlines()
             lines = list(difflib.unified_diff(old, new, name, name, n=0, lineterm=""))
             yield from lines[:2]
             for _, hunk in groupby(lines[2:], key=lambda line: line.startswith("@@")):
-                yield from _without_kept_texts(list(hunk))
+                yield from _without_kept_texts(_without_commas(list(hunk)))
 
     def write(self, *, again: bool = False) -> list[Path]:
         """Writes all changed files, or none; returns the backups. `again`: see `config_file.write`. Raises `UserError`."""
@@ -104,6 +105,13 @@ class Draft:
 
 
 _TEXT = re.compile(r"""("(?>(?:[^"\\]|\\.)*)"|'(?>(?:[^'\\]|\\.)*)')(\s*+:)?""")
+
+
+def _without_commas(hunk: list[str]) -> list[str]:
+    """Without lines that only got or lost the comma at their end, because an item after them was added or removed."""
+    pairs = {(old, new) for old in hunk if old[0] == "-" for new in hunk if new[0] == "+"}
+    same = {line for old, new in pairs if old[1:].rstrip(",") == new[1:].rstrip(",") for line in (old, new)}
+    return [line for line in hunk if line not in same]
 
 
 def _without_kept_texts(hunk: list[str]) -> list[str]:

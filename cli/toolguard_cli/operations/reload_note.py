@@ -8,6 +8,7 @@ from toolguard_cli.hostconfig.config_tree import ConfigTree
 from toolguard_cli.operations.guard_proof import RESTART
 from toolguard_cli.system.paths import Places
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.engines import EngineInfo
 
 APPLIED_SOON = "the gateway applies this by itself within seconds, or after the current run; check with toolguard status"
 APPLIED_LATER = "no gateway with toolguard is running; it applies this when it starts"
@@ -36,6 +37,19 @@ def _is_off(tree: ConfigTree) -> bool:
 
 
 def _is_running(places: Places) -> bool:
+    """Whether a gateway with toolguard runs. While it reloads, its engine does not run, but is on record."""
     with suppress(OSError):
-        return bool(stores.engines(places.state_dir).running())
+        engines = stores.engines(places.state_dir)
+        return bool(engines.running()) or any(map(_has_gateway, engines.noted()))
     return True
+
+
+def _has_gateway(info: EngineInfo) -> bool:
+    """Whether the gateway that started this engine still runs."""
+    import psutil  # noqa: PLC0415 - takes 15 ms
+
+    try:
+        started: float = psutil.Process(info.gateway_pid).create_time()
+    except (psutil.Error, ValueError, OverflowError):
+        return False
+    return started <= info.started

@@ -126,7 +126,7 @@ def between(before: ConfigTree, after: ConfigTree, places: Places) -> tuple[Stri
 @dataclass(frozen=True)
 class Made:
     """The effect of a change of the config. `weaker`: than the accepted value or than the previous value in the file.
-    `by_hand`: lines about settings whose previous value in the file was not the accepted one."""
+    `by_hand`: lines about settings whose previous value in the file was weaker than the accepted one."""
 
     weaker: tuple[StrictnessChange, ...] = ()
     by_hand: tuple[str, ...] = ()
@@ -141,11 +141,12 @@ def made(before: ConfigTree, after: ConfigTree, places: Places) -> Made:
     known = _baseline(places) or old
     found = {(each.agent, each.name): each for each in (*weaker(old, new), *weaker(known, new))}
     changes = tuple(found[key] for key in touched if key in found)
+    unaccepted = {(each.agent, each.name) for each in weaker(known, old)}
     by_hand = (
-        f"{StrictnessChange(name, None, None, agent).setting}: the accepted value was {shown(was)}, "
-        f"the file had {shown(had)} (changed by hand, not accepted); it is now {shown(new.of(agent, name))}"
+        f"{StrictnessChange(name, None, None, agent).setting}: the accepted value was {shown(known.of(agent, name))}, "
+        f"the file had {shown(old.of(agent, name))} (changed by hand, not accepted); it is now {shown(new.of(agent, name))}"
         for agent, name in touched
-        if (was := known.of(agent, name)) != (had := old.of(agent, name))
+        if (agent, name) in unaccepted
     )
     return Made(changes, tuple(by_hand))
 
@@ -179,7 +180,7 @@ def read(places: Places) -> ConfigTree | None:
 
 
 def take(places: Places, changes: Sequence[StrictnessChange], where: str) -> list[Line]:
-    """Accepts changes that a user has just made. Returns warnings."""
+    """A user has just changed the config: accepts what became weaker. Returns warnings."""
     log = stores.audit_log(places.state_dir).append
     try:
         stores.accepted_settings(places.state_dir).take(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import typer
 
 from toolguard_cli.system.errors import UserError
+from toolguard_cli.terminal.result import MARK, wrapped
 
 YES = frozenset({"y", "yes"})
 
@@ -18,8 +19,7 @@ def confirm(lines: Sequence[str], question: str, *, as_json: bool, what: str = "
     With `as_json`, or if there is no terminal, the lines go to standard error. `what`: the subject, for the error message.
     """
     can_ask = sys.stdin.isatty()
-    for line in lines:
-        typer.echo(f"      {line}", err=as_json or not can_ask)
+    _show(lines, err=as_json or not can_ask)
     if not can_ask:
         raise UserError("there is no terminal to ask in", f"review {what} above; if you agree, repeat with --yes")
     return _answer(f"{question} [y/N]", as_json=as_json) in YES
@@ -27,9 +27,14 @@ def confirm(lines: Sequence[str], question: str, *, as_json: bool, what: str = "
 
 def typed(lines: Sequence[str], question: str, *, as_json: bool) -> str:
     """Shows the lines on a terminal, asks, and returns the answer in lower case."""
-    for line in lines:
-        typer.echo(f"      {line}", err=as_json)
+    _show(lines, err=as_json)
     return _answer(question, as_json=as_json)
+
+
+def _show(lines: Sequence[str], *, err: bool) -> None:
+    is_terminal = (sys.stderr if err else sys.stdout).isatty()
+    for line in lines:
+        typer.echo(f"{' ' * MARK}{wrapped(line, MARK) if is_terminal else line}", err=err)
 
 
 def _answer(question: str, *, as_json: bool) -> str:

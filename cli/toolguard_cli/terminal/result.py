@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
+import textwrap
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -18,7 +20,13 @@ import typer
 from toolguard_engine.wording.redact import UNPRINTABLE
 
 SCHEMA = 1
+MARK = 6
+"""The width of a line's mark."""
+
 _PARTS = re.compile(r"[^\n\t]+")
+_LABEL = re.compile(r" *(?:\S{1,12}(?: \S{1,12})? {2,})?")
+_TO_BE_COPIED = re.compile(r"`[^`]+`")
+_TIED = "\0"
 Kind = Literal["ok", "warn", "error", "info", "next", "allow", "hold", "block"]
 _MARKS: dict[Kind, tuple[str, str]] = {
     "ok": ("ok   ", "green"),
@@ -86,14 +94,32 @@ def show(result: Result, *, as_json: bool, failed: bool = False) -> None:
     if result.printed is not None:
         print(result.printed)  # noqa: T201 - the command's output
         return
+    stream = sys.stderr if failed else sys.stdout
     for line in result.lines:
-        typer.echo(_styled(line), file=sys.stderr if failed else sys.stdout)
+        typer.echo(_styled(line, wrap=stream.isatty()), file=stream)
 
 
-def _styled(line: Line) -> str:
+def _styled(line: Line, *, wrap: bool) -> str:
     mark, colour = _MARKS[line.kind]
     shown = typer.style(mark, fg=colour) if colour and not os.environ.get("NO_COLOR") else mark
-    return f"{shown} {_harmless(line.text)}"
+    text = _harmless(line.text)
+    return f"{shown} {wrapped(text, MARK) if wrap and line.kind != 'next' else text}"
+
+
+def wrapped(text: str, margin: int) -> str:
+    """A line for a terminal, after `margin` columns, broken between words; what follows a label stays beside it.
+
+    What a user may copy stays in one piece: long words such as paths, commands in backticks, and whole lines that start with
+    an arrow or have several lines of their own.
+    """
+    room = shutil.get_terminal_size().columns - margin
+    if len(text) <= room or "\n" in text or text.startswith("->"):
+        return text
+    label = _LABEL.match(text)
+    hang = " " * (label.end() if label and label.end() < room // 2 else 0)
+    tied = _TO_BE_COPIED.sub(lambda part: part[0].replace(" ", _TIED), text)
+    lines = textwrap.wrap(tied, max(1, room), subsequent_indent=hang, break_long_words=False, break_on_hyphens=False)
+    return f"\n{' ' * margin}".join(lines).replace(_TIED, " ")
 
 
 def _harmless(text: str) -> str:

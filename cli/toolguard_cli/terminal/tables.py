@@ -8,13 +8,10 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 
-from toolguard_cli.terminal.result import Line
+from toolguard_cli.terminal.result import MARK, Line
 from toolguard_engine.wording import printable
 
 GAP = "  "
-MARK = 6
-"""The width of a line's mark (see `result`)."""
-
 MAX_CELL = 40
 """The width of a column, unless it is the last one; longer cells wrap."""
 NARROW = 30
@@ -58,7 +55,7 @@ def _below(cell: str, room: int) -> list[str]:
 def _flowing(row: Sequence[str], room: int) -> Iterator[str]:
     """The cells one after the other, without columns: for a terminal that is too narrow for these."""
     line = row[0]
-    for cell in row[1:]:
+    for cell in map(str.lstrip, row[1:]):
         if len(line) + len(GAP) + len(cell) <= room:
             line += GAP + cell
         else:

@@ -1,4 +1,8 @@
-"""Limits on cost and tokens: at 100 % no call runs and the run ends, until the period is over or the limit is raised."""
+"""Limits on cost and tokens: at 100 % no call runs and the run ends, until the period is over or the limit is raised.
+
+While it is unknown what others have used, `failMode: "closed"` lets only calls run that are read-only, as always. What this
+engine itself has counted ends these as well.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,8 @@ def judge(given: LayerInput, _: Judgement) -> Judgement | None:
     if given.spending is None:
         return None
     found = verdict(given.spending, given.call.agent, given.call.session, given.config)
+    if found is None and given.spending.unknown and given.config.fail_mode == "closed" and not given.reading.reads_only:
+        found = _block(UNKNOWN, limit_texts.unknown(given.spending.unknown), given.config)
     return judgement.of(found, ends=True, free=True) if found else None
 
 
@@ -29,11 +35,8 @@ def verdict(
     """The block of whatever this session does next; None while it may go on. `model`: as in `SpendingTotals.reached`."""
     if config.active_mode == "disabled":
         return None
-    if found := spending.reached(agent, session, model):
-        return _block(CODE, reason(*found), config)
-    if spending.unknown and config.fail_mode == "closed":
-        return _block(UNKNOWN, limit_texts.unknown(spending.unknown), config)
-    return None
+    found = spending.reached(agent, session, model)
+    return _block(CODE, reason(*found), config) if found else None
 
 
 def reason(cap: SpendingCap, used: float) -> str:

@@ -320,7 +320,7 @@ class AcceptedSettingsStore(Protocol):
         """What was accepted for this config, or for the one that ran last; None if nothing is known."""
 
     def ran(self, config: str, settings: EffectiveSettings, now: float, log: Log, *, patient: bool = True) -> AcceptedState:
-        """A gateway starts with these settings."""
+        """A gateway starts with these settings. Raises `Busy` if they may be those from before a user's change."""
 
     def ended(self, config: str, why: str, now: float, log: Log) -> AcceptedState:
         """The gateway no longer loads the plugin."""
@@ -329,7 +329,7 @@ class AcceptedSettingsStore(Protocol):
         """Accepts all of `seen`. Raises `ChangedMeanwhile` if something else became weaker."""
 
     def take(self, config: str, changes: Sequence[StrictnessChange], decision: Decision, now: float, log: Log) -> bool:
-        """Accepts changes that a user made; False if nothing is known of this config."""
+        """Accepts the weaker ones of the changes that a user made, if any; False if nothing is known of this config."""
 
     def forget(self, config: str) -> None:
         """Toolguard was uninstalled: the next installation starts from scratch."""

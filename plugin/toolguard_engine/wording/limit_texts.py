@@ -27,7 +27,7 @@ def near(words: str, used: str, command: str) -> str:
 
 def unknown(why: str) -> str:
     return (
-        f"The usage of the limits is unknown: {why}. Agents are stopped meanwhile (failMode closed). "
+        f"The usage of the limits is unknown: {why}. Meanwhile only read-only calls run (failMode closed). "
         f"Run `toolguard doctor`; `{NAMED}` shows the limits."
     )
 

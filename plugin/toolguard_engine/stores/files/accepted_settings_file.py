@@ -6,6 +6,9 @@ is signed. If it is missing although it existed, or although an engine ended her
 accepted, and that is reported like a weaker setting, with those that guard less than the defaults. A damaged file is kept
 aside, and nothing is known until `toolguard doctor --fix` moves it away.
 
+A gateway that reloads its config several times in a row starts engines with settings from before the last change. So for
+`SETTLING` seconds after a user's change (`changed`) a start that would alter the record does not; it is to be repeated.
+
 Invariant: no weaker setting leaves `pending` without a line in the audit log. The line is written first.
 """
 
@@ -26,11 +29,13 @@ from toolguard_engine.config.strictness import ORDERS, PLUGIN, EffectiveSettings
 from toolguard_engine.stores import atomic, audit_log, signing_key
 from toolguard_engine.stores.accepted_settings import AcceptedState, ChangedMeanwhile, Log, Notice, new_value
 from toolguard_engine.stores.files import engine_files, signing_key_file
-from toolguard_engine.stores.locked import LockedFile, StoreError, unusable
+from toolguard_engine.stores.locked import Busy, LockedFile, StoreError, unusable
 from toolguard_engine.stores.state_files import ACCEPTED_SETTINGS as NAME
 from toolguard_engine.wording import printable
 
 MAX_CONFIGS = 20
+SETTLING = 30.0
+"""Seconds. A gateway applies a change within about ten, even on a busy machine."""
 WEAKENED, RESTORED, ACCEPTED, ENDED = "weakened", "restored", "accepted", "ended"
 CODE = "settings"
 MAX_NAMED = 10
@@ -38,10 +43,12 @@ AS_STRICT = "none of them guards less than the defaults"
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """Of one config. `accepted`: None after an uninstall; the next settings are then the first ones."""
+    """Of one config. `accepted`: None after an uninstall; the next settings are then the first ones. `changed`: when a user
+    last changed the config with toolguard, in seconds since 1970; 0 if never."""
 
     accepted: EffectiveSettings | None = None
     pending: tuple[Notice, ...] = ()
+    changed: float = 0.0
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -74,7 +81,8 @@ class AcceptedSettings:
     def ran(self, config: str, settings: EffectiveSettings, now: float, log: Log, *, patient: bool = True) -> AcceptedState:
         """A gateway starts with these settings. If nothing changed, nothing is locked or written.
 
-        Without `patient` it raises `Busy` at once if another process writes.
+        Without `patient` it raises `Busy` at once if another process writes. It also raises `Busy` if the record would
+        change within `SETTLING` seconds after a user's change, because these may be the settings from before it.
         """
         name, had_lock = _name(config), self._lock_is_there()
         before = self._file.read()
@@ -83,6 +91,8 @@ class AcceptedSettings:
             self._make_lock()
         if after == before:
             return found
+        if _is_settling(before, name, now):
+            raise Busy(f"a user has just changed {printable.plain(name)}")
         if not before.revision:
             signing_key_file.load(self._state_dir)
             if not had_lock and engine_files.last(self._state_dir) is None and self._is_first(after):
@@ -138,9 +148,10 @@ class AcceptedSettings:
         return list(seen)
 
     def take(self, config: str, changes: Sequence[StrictnessChange], decision: Decision, now: float, log: Log) -> bool:
-        """Accepts changes that the user made. False if nothing is known of this config."""
+        """Accepts the `changes` that the user made, which may be none if others were made. False if nothing is known of this
+        config."""
         name = _name(config)
-        if not changes or _baseline(self._file.read(), name) is None:
+        if _baseline(self._file.read(), name) is None:
             return False
         with self._file.locked():
             before = self._file.read()
@@ -149,8 +160,9 @@ class AcceptedSettings:
                 return False
             taken = {(each.agent, each.name) for each in changes}
             left = tuple(notice for notice in known.pending if notice.key not in taken)
-            after = _with(before, name, _Known(accepting(known.accepted, tuple(changes)), left))
-            log(self._lines(after, ACCEPTED, tuple(Notice(now, each) for each in changes), now, decision))
+            after = _with(before, name, _Known(accepting(known.accepted, tuple(changes)), left, now))
+            if changes:
+                log(self._lines(after, ACCEPTED, tuple(Notice(now, each) for each in changes), now, decision))
             self._write(after)
         return True
 
@@ -254,6 +266,11 @@ def _baseline(value: _File, name: str) -> EffectiveSettings | None:
     return known.accepted if known else None
 
 
+def _is_settling(value: _File, name: str, now: float) -> bool:
+    known = value.configs.get(name)
+    return known is not None and 0.0 < known.changed <= now < known.changed + SETTLING
+
+
 def _is_new_end(value: _File, name: str) -> bool:
     known = value.configs.get(name)
     if known is None or known.accepted is None or not known.accepted.of("", PLUGIN):
@@ -281,7 +298,7 @@ def _compared(before: _File, name: str, settings: EffectiveSettings, now: float)
     fresh = tuple(notice for notice in pending if _is_fresh(notice, last.get(notice.key)))
     keys = {notice.key for notice in pending}
     over = tuple(notice for notice in known.pending if notice.key not in keys)
-    after = _Known(raised(old, settings), pending)
+    after = structs.replace(known, accepted=raised(old, settings), pending=pending)
     return _ran(before, name, after), AcceptedState(fresh, over, pending)
 
 
@@ -313,4 +330,4 @@ def _accepted(known: _Known, more: tuple[StrictnessChange, ...]) -> _Known:
     if known.accepted is None:
         return _Known()
     waiting = tuple(notice.change for notice in known.pending if notice.change)
-    return _Known(accepting(known.accepted, (*waiting, *more)))
+    return structs.replace(known, accepted=accepting(known.accepted, (*waiting, *more)), pending=())
