@@ -100,7 +100,9 @@ def test_an_answer_that_is_not_for_this_text(made: MadeAssertion, why: str) -> N
 
 
 @pytest.mark.parametrize(
-    "key", [b"", KEY.spki[:-1], KEY.spki + b"x", b"x" + KEY.spki[1:], KEY.spki[:26] + b"\x02" + KEY.spki[27:], KEY.point]
+    "key",
+    [b"", KEY.spki[:-1], KEY.spki + b"x", b"x" + KEY.spki[1:], KEY.spki[:26] + b"\x02" + KEY.spki[27:], KEY.point],
+    ids=["empty", "short", "long", "another-sequence", "compressed", "point-alone"],  # the key differs in each process
 )
 def test_another_kind_of_public_key(key: bytes) -> None:
     with pytest.raises(PasskeyError, match="ES256"):
