@@ -227,7 +227,7 @@ def test_live_says_why_it_is_empty(quiet: Machine, visits: Visits) -> None:
     quiet.record([seeded.calls(now)[-1]._replace(gateway=HOME)])
     expect(panel.locator("tr[data-call]")).to_have_count(1)
     panel.get_by_role("combobox", name="Gateway").select_option(LAB)
-    expect(panel).to_contain_text(f"None of the latest model calls is of {LAB}")
+    expect(panel).to_contain_text(f"None of the latest model calls are from {LAB}")
 
 
 NOTED = """
@@ -272,5 +272,5 @@ def test_a_page_that_is_not_secure_says_why_it_cannot_notify(quiet: Machine, vis
     visitor.page.add_init_script("Object.defineProperty(window, 'isSecureContext', {value: false})")
     page = visitor.go("overview")
     page.locator("#bell").click()
-    expect(page.locator("#toasts")).to_contain_text("only for pages from https or from this machine")
+    expect(page.locator("#toasts")).to_contain_text("only for pages served over https or from this machine")
     expect(page.locator("#bell")).to_have_attribute("aria-pressed", "false")

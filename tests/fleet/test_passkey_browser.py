@@ -72,7 +72,7 @@ def add_passkey(page: Page) -> str:
     page.get_by_role("tab", name="Passkeys").click()
     expect(page.get_by_text("No passkey yet")).to_be_visible()
     page.get_by_role("button", name="Add a passkey").click()
-    page.get_by_role("dialog").get_by_label("Its name (optional)").fill("a <b>phone</b>")
+    page.get_by_role("dialog").get_by_label("Name (optional)").fill("a <b>phone</b>")
     page.get_by_role("dialog").get_by_role("button", name="Continue").click()
     card = page.get_by_role("article", name="Passkey")
     expect(card).to_contain_text("a <b>phone</b>")

@@ -45,7 +45,7 @@ def audit_show(
     since: Annotated[str, typer.Option(help=f"Only the last {time_spans.SPELLED}.", show_default=False)] = "",
     dsn: Dsn = "",
 ) -> Result:
-    """Show the newest audit lines of your teams' gateways, in the order of arrival."""
+    """Show the newest audit lines of your teams' gateways, in order of arrival."""
     named = {"gateway": gateway, "event": event, "nonce": nonce}
     filters: dict[str, object] = {name: value for name, value in named.items() if value}
     if since:

@@ -25,7 +25,9 @@ LAST_PORT = 65_535
 ORIGIN = re.compile(r"(?:https?://)?[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(?::[0-9]{1,5})?")
 PageDsn = Annotated[
     str,
-    typer.Option("--dsn", help="The database, as the login toolguard_page [env: TOOLGUARD_FLEET_DSN].", show_default=False),
+    typer.Option(
+        "--dsn", help="The database, with the login toolguard_page [env: TOOLGUARD_FLEET_DSN].", show_default=False
+    ),
 ]
 
 app = command_app()
@@ -59,7 +61,7 @@ def run(
     """Serve the dashboard of the fleet: gateways, teams, held calls, decisions, costs, audit logs.
 
     People log in with a token (toolguard fleet tokens add) and see their own teams. They can deny calls and stop teams. An
-    approval needs a signature, so the page shows the command that signs it.
+    approval needs a signature, made with a passkey on the page or with the command that it shows.
     """
     require_human.refuse(places, COMMAND, loosens=False)
     settings = _settings(fleet_session.chosen(places, dsn), listen, socket, tuple(hosts or ()), socket_group, user_header)

@@ -36,7 +36,7 @@ def run(
 ) -> Result:
     """Watch a call that one of three gateways holds, and that another person approves.
 
-    Starts a temporary PostgreSQL from the programs installed on this machine and real gateways with scripted models, and
+    Starts a temporary PostgreSQL with the programs installed on this machine and real gateways with scripted models, and
     creates a person with a new SSH key. Approve the call in another terminal with the command that is shown, or let the demo
     approve it with --yes. When the demo ends, or on Ctrl-C, all its processes are stopped and all its files are deleted.
     Your own gateway, fleet and keys are not touched.

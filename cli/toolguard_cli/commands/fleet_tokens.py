@@ -58,7 +58,7 @@ def add(
     days: Annotated[int, typer.Option(min=1, max=MOST_DAYS, help="How long it is valid.")] = DAYS,
     dsn: Dsn = "",
 ) -> Result:
-    """Create a token for a person, and show it once. It allows what the person's role allows: to view, deny and stop."""
+    """Create a token for a person, and show it once. It allows what the person's role allows: to view, approve with a passkey, deny and stop."""
     require_human.refuse(places, "fleet tokens add")
     token = f"tgf-{secrets.token_hex(32)}"
     with fleet_session.opened(places, dsn) as session:
@@ -94,7 +94,7 @@ def proxy(
     *,
     dsn: Dsn = "",
 ) -> Result:
-    """Allow or forbid a reverse proxy to log people in to the dashboard."""
+    """Allow or forbid login to the dashboard through a reverse proxy."""
     if state not in ("on", "off"):
         raise UserError(f"{printable.cut(state, 40)} is neither on nor off", "toolguard fleet tokens proxy on")
     require_human.refuse(places, "fleet tokens proxy", loosens=state == "on")

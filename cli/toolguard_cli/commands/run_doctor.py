@@ -57,7 +57,7 @@ def doctor(
     yes: Annotated[bool, typer.Option("-y", "--yes", help="With --fix: do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="With --fix: show what would be done; write nothing.")] = False,
     live: Annotated[
-        bool, typer.Option("--live", help="Also prove it on a temporary gateway with a scripted model.")
+        bool, typer.Option("--live", help="Also test the guard on a temporary gateway with a scripted model.")
     ] = False,
     as_json: bool = False,
 ) -> Result:

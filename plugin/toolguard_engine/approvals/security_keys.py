@@ -20,7 +20,7 @@ MAGIC = b"SSHSIG"
 PASSKEY_KEY = b"sk-ecdsa-sha2-nistp256@openssh.com"
 PASSKEY_SIGNATURE = b"webauthn-sk-ecdsa-sha2-nistp256@openssh.com"
 PRESENT, VERIFIED = 0x01, 0x04
-"""Flags of the authenticator: the key was touched; it has also asked for a PIN, a finger or a face."""
+"""Flags of the authenticator: the key was touched; it has also asked for a PIN, a fingerprint or a face."""
 
 HOST = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 LOCAL = "localhost"
@@ -32,7 +32,7 @@ _FIELDS_BEFORE_APPLICATION = {b"sk-ssh-ed25519": 1, b"sk-ecdsa-sha2-nistp256": 2
 
 UNREADABLE = "the form of the signature is not known"
 ABSENT = "nobody touched the security key"
-UNVERIFIED = "the passkey has not asked for a PIN, a finger or a face"
+UNVERIFIED = "the passkey has not asked for a PIN, a fingerprint or a face"
 OTHER_PAGE = "the passkey signed on the page of another address"
 NO_PAGE = "the key is a passkey, and did not sign in a browser"
 

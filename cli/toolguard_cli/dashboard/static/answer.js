@@ -85,7 +85,7 @@ function card(call, left, choices) {
     el(
       "header",
       { class: "row" },
-      el("h2", { id: "held" }, el("b", null, quoted(call.tool)), " waits for you ", el("code", null, call.nonce)),
+      el("h2", { id: "held" }, el("b", null, quoted(call.tool)), " is waiting for your answer ", el("code", null, call.nonce)),
       el("span", { class: "clock" }, left),
     ),
     el("p", { class: "reason" }, quoted(call.reason, "No reason given.")),

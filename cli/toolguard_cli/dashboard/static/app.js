@@ -119,7 +119,7 @@ export class App {
     const body = [
       el("p", null, "Changes need this dashboard's token. In a terminal on its machine, run"),
       el("p", null, command("toolguard dashboard --open")),
-      el("p", null, "to open this page with the token. Or paste here the address that it prints, or only the token."),
+      el("p", null, "to open this page with the token. Or paste the address that it prints, or just the token, here."),
     ];
     const typed = await ask({ title: "Enter the token", body, action: "Use it", field: "Token or address", secret: true });
     if (typed === null) return;

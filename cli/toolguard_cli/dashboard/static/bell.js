@@ -10,12 +10,12 @@ const KEPT = "toolguard.notify";
 const SHOWN = 3; // notifications at once; beyond that a single one
 const EFFECTS = 3;
 const INSECURE =
-  "This browser shows notifications only for pages from https or from this machine (localhost, 127.0.0.1). Open the page " +
+  "This browser shows notifications only for pages served over https or from this machine (localhost, 127.0.0.1). Open the page " +
   "through an https proxy or an ssh tunnel, or use `toolguard notify`.";
-const REFUSED = "This browser blocks notifications of this page. Allow them in the browser's settings for this site.";
+const REFUSED = "This browser blocks notifications from this page. Allow them in the browser's settings for this site.";
 
 /** Why notifications cannot be shown; empty if they can. */
-const impossible = () => (!isSecureContext ? INSECURE : "Notification" in window ? "" : "This browser has no notifications.");
+const impossible = () => (!isSecureContext ? INSECURE : "Notification" in window ? "" : "This browser does not support notifications.");
 
 /**
  * @param {HTMLElement} button
@@ -27,7 +27,7 @@ export function bell(button) {
     const active = on();
     fill(button, active ? "Notifications on" : "Notify me");
     button.setAttribute("aria-pressed", String(active));
-    button.title = active ? "Held calls are shown as notifications of this browser" : "Show held calls as notifications of this browser";
+    button.title = active ? "Held calls are shown as browser notifications" : "Show held calls as browser notifications";
   };
   const press = async () => {
     if (on()) {
@@ -37,7 +37,7 @@ export function bell(button) {
       say(impossible(), "bad");
     } else if ((await Notification.requestPermission()) === "granted") {
       localStorage.setItem(KEPT, "on");
-      say("Held calls are shown as notifications of this browser while this page is open.");
+      say("Held calls are shown as browser notifications while this page is open.");
     } else {
       say(REFUSED, "bad");
     }

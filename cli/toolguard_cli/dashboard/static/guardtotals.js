@@ -7,15 +7,15 @@ const SOURCE = "from recorded runs without a guard";
 
 /**
  * @param {import("./shapes.js").GuardTotals} guard
- * @param {number} [each] requests saved per broken loop
+ * @param {number} [each] requests saved per loop ended
  * @param {import("./shapes.js").Savings} [savings]
  */
 export function guardTotals(guard, each = guard.loops ? guard.requestsSaved / guard.loops : 0, savings) {
-  const how = each ? `${count(each)} per broken loop, ${SOURCE}` : "by broken loops";
+  const how = each ? `${count(each)} per loop ended, ${SOURCE}` : "from loops ended";
   return [
     card(
       "loops",
-      "Loops broken",
+      "Loops ended",
       guard.loops,
       `${counted(guard.stopped, "run")} ended, ${counted(guard.malformed, "malformed call")}`,
     ),

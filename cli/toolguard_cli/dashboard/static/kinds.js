@@ -83,7 +83,7 @@ export const MODES = /** @type {const} */ (["enforce", "soft", "shadow", "disabl
 /** @type {Record<string, string>} */
 export const MODE_MEANS = {
   enforce: "Calls that need approval are held; calls that a rule forbids are blocked.",
-  soft: "Only high-stakes calls are held or blocked; all others run.",
+  soft: "Like enforce, but a score holds a call only if its stakes are 8 or more.",
   shadow: "Nothing is held or blocked. The guard only records what it would have done.",
   disabled: "The guard is off: every call runs without being checked.",
 };

@@ -129,7 +129,7 @@ function loops(app, guard, savings) {
   const more = guard?.requestsSaved ? `≈ ${format.compact(guard.requestsSaved)} requests${money} saved (estimate)` : null;
   const corrected = `in the last ${app.span}; ${format.counted(guard?.malformed ?? 0, "malformed call")} corrected`;
   const detail = recorded ? corrected : coded("recording is off: `toolguard config set metrics.enabled true`");
-  return total({ name: "loops", label: "Loops broken", value: guard?.loops ?? 0, text, detail, more });
+  return total({ name: "loops", label: "Loops ended", value: guard?.loops ?? 0, text, detail, more });
 }
 
 /** Opens the held calls; `part` of them, if it is given. @param {string} text @param {string} focus @param {string} [part] */

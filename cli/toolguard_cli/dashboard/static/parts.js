@@ -140,9 +140,9 @@ export function nothingYet({ state }) {
   const why = !recording.length
     ? ["Recording is off. To record from now on, run ", command("toolguard config set metrics.enabled true"), "."]
     : recording.some(({ running }) => running)
-      ? ["Recording is on, and no agent has worked since. If one has, run ", command("toolguard doctor"), "."]
+      ? ["Recording is on, but no agent has made a model call since. If one should have, run ", command("toolguard doctor"), "."]
       : ["Recording is on, but no gateway with toolguard is running. To find out why, run ", command("toolguard doctor"), "."];
-  return empty("No model calls yet", "Each call of a model appears here as soon as an agent works. ", ...why);
+  return empty("No model calls yet", "Model calls appear here as soon as an agent makes them. ", ...why);
 }
 
 /** @param {number} lines */

@@ -48,7 +48,7 @@ function limit(cap) {
       `${amount(cap.used)} used (${format.percent(cap.share)})`,
       cap.session && " by the session that used most, ",
       cap.session && quoted(cap.session),
-      cap.forecast === null ? null : `; ≈ ${amount(cap.forecast)} by its end`,
+      cap.forecast === null ? null : `; ≈ ${amount(cap.forecast)} by the end of the period`,
       cap.due === null ? null : `; reached ${format.moment(cap.due)} at this pace`,
       cap.unpriced.length > 0 && "; not counted, because their price is not known: ",
       cap.unpriced.length > 0 && quoted(cap.unpriced.join(", ")),

@@ -2,7 +2,7 @@
 
 import { el, fill, quoted } from "./dom.js";
 import { get } from "./fleetapi.js";
-import { count, span } from "./format.js";
+import { count, counted, span } from "./format.js";
 import { badge, num, skeleton, table } from "./parts.js";
 
 /** @typedef {import("./fleetshapes.js").FleetGatewayState} FleetGatewayState */
@@ -46,7 +46,7 @@ function row(one) {
 function states(one) {
   const found = [badge(STATES[one.state] ?? one.state, one.state === "admitted" ? "green" : one.state === "new" ? "amber" : "quiet")];
   if (one.forks) found.push(badge("Quarantined: its audit log was forked", "red"));
-  if (one.gaps) found.push(badge(`${count(one.gaps)} gaps in its audit log`, "amber"));
+  if (one.gaps) found.push(badge(`${counted(one.gaps, "gap")} in its audit log`, "amber"));
   if (one.state === "admitted" && one.silent > STALE) found.push(badge("No contact", "red"));
   else if (one.state === "admitted" && one.auditSilent !== null && one.auditSilent > BEHIND && one.waiting) found.push(badge("Copying is behind", "amber"));
   return found;

@@ -41,11 +41,11 @@ function totals(found) {
 function wrong(found) {
   const late = found.partitions.filter(({ ahead }) => ahead === null || ahead < FEW_DAYS).map(({ table: name }) => name);
   return [
-    found.version === found.known ? "" : "This page and the database have different schemas: run toolguard fleet migrate, and upgrade this page.",
+    found.version === found.known ? "" : "This page and the database have different schemas: run toolguard fleet migrate, and upgrade the dashboard.",
     found.durable ? "" : "The server confirms transactions before they are on disk (fsync or synchronous_commit is off): after a crash, a used approval could become valid again.",
     found.standbys ? "" : "There is no synchronous standby: if the server fails, the most recent decisions are lost.",
     found.connections > found.mostConnections * NEARLY_ALL ? "Nearly all connections are in use." : "",
-    late.length ? `Partitions for the next days are missing (${late.join(", ")}): run toolguard fleet maintain.` : "",
+    late.length ? `Partitions for the coming days are missing (${late.join(", ")}): run toolguard fleet maintain.` : "",
   ].filter(Boolean);
 }
 
@@ -62,7 +62,7 @@ function partitions(found) {
       el("td", { class: "num" }, count(one.astray)),
     ),
   );
-  return table("Partitions", ["Table", num("Kept"), num("Ahead"), num("Size"), num("Outside")], rows);
+  return table("Partitions", ["Table", num("Kept"), num("Ahead"), num("Size"), num("Rows outside partitions")], rows);
 }
 
 /** @param {number} bytes */

@@ -23,9 +23,9 @@ export function passkeysView(app) {
     el(
       "p",
       null,
-      "A passkey approves held calls on this page. It counts on a gateway once its administrator has put the line below into ",
+      "A passkey approves held calls on this page. A gateway accepts it once its administrator has added the line below to ",
       command("/etc/toolguard/allowed_signers"),
-      " there. The name before it is the one that the fleet's policy uses for you.",
+      " on that machine. The line begins with the name that the fleet's policy uses for you.",
     ),
     list,
   );
@@ -53,7 +53,7 @@ function card(app, { id, host, name, created, line }) {
   const remove = async () => {
     const sure = await ask({
       title: "Remove this passkey?",
-      body: [el("p", null, "This page does not offer it any more. It counts on the gateways until its line is removed there.")],
+      body: [el("p", null, "This page will no longer offer it. Gateways accept it until its line is removed there.")],
       action: "Remove",
       tone: "danger",
     });
@@ -75,9 +75,9 @@ function card(app, { id, host, name, created, line }) {
 async function made(app) {
   const name = await ask({
     title: "Add a passkey",
-    body: [el("p", null, "Your device, phone or security key asks you to confirm.")],
+    body: [el("p", null, "Your device, phone or security key will ask you to confirm.")],
     action: "Continue",
-    field: "Its name (optional)",
+    field: "Name (optional)",
   });
   if (name === null) return;
   const encoder = new TextEncoder();
@@ -99,7 +99,7 @@ async function made(app) {
   const credential = await byAuthenticator(() => navigator.credentials.create({ publicKey }));
   if (!(credential?.response instanceof AuthenticatorAttestationResponse)) return;
   const key = credential.response.getPublicKey();
-  if (!key || credential.response.getPublicKeyAlgorithm() !== ES256) return void say("This authenticator makes no keys of the kind ES256.", "bad");
+  if (!key || credential.response.getPublicKeyAlgorithm() !== ES256) return void say("This authenticator does not support ES256 keys.", "bad");
   await app.change("passkeys/add", { id: text(credential.rawId), publicKey: text(key), name: name.slice(0, NAME_LENGTH) });
   app.refresh();
 }

@@ -14,14 +14,14 @@ import { fact, points } from "./waiting.js";
 export const PATIENCE = 60_000; // ms for the authenticator
 const EVERY = 2_000;
 const TRIES = 60;
-const NO_BROWSER = "This browser has no passkeys here. They need HTTPS or localhost, and a host name.";
+const NO_BROWSER = "Passkeys are not available here. They need HTTPS or localhost, and a host name instead of an IP address.";
 /** @type {Record<string, string>} */
 const FAULTS = {
   NotAllowedError: "Nothing was signed: it was cancelled, took too long, or this device has none of your passkeys.",
   SecurityError: NO_BROWSER,
-  InvalidStateError: "This authenticator has a passkey of yours already.",
-  NotSupportedError: "This authenticator makes no keys of the kind ES256.",
-  ConstraintError: "This authenticator cannot ask for a PIN, a finger or a face.",
+  InvalidStateError: "This authenticator already has one of your passkeys.",
+  NotSupportedError: "This authenticator does not support ES256 keys.",
+  ConstraintError: "This authenticator cannot ask for a PIN, a fingerprint or a face.",
 };
 
 /** Whether it was approved. @param {FleetApp} app @param {FleetCallView} held @param {HTMLElement} call its text */
@@ -57,8 +57,8 @@ const question = (held, { need, until, digest }, call) => ({
       fact("Session", held.session),
       held.requester ? fact("Asked by", held.requester) : null,
       fact("Folder", held.cwd, "the agent's workspace"),
-      fact("Needs", need > 1 ? `${need} persons` : "one person"),
-      fact("Signature ends", moment(until)),
+      fact("Needs", need > 1 ? `${need} people` : "one person"),
+      fact("Signature expires", moment(until)),
       fact("Digest of the call", digest),
     ),
   ],
@@ -106,7 +106,7 @@ export async function outcome(app, { gateway, nonce }, since) {
     const { lines } = await get("audit", { gateway, nonce, hours: 1 }).catch(() => ({ lines: [] }));
     const found = /** @type {{ stored: number, line: string }[]} */ (lines).filter(({ stored }) => stored >= since).map(({ line }) => read(line));
     const refused = found.find(({ event }) => event === "forged");
-    if (refused) return `The gateway did not count the approval: ${refused.why}. Is the line of your passkey in its trust root?`;
+    if (refused) return `The gateway rejected the approval: ${refused.why}. Is your passkey's line in its allowed_signers?`;
     if (found.some(({ event }) => event === "consume")) return "The gateway has verified the signature and let the call run.";
     await new Promise((resolve) => setTimeout(resolve, EVERY));
   }

@@ -52,7 +52,7 @@ function card(app, team) {
 /** @param {FleetApp} app @param {TeamState} team */
 function controls(app, team) {
   const may = app.covers(team.team) && (app.role === "admin" || (app.role === "approver" && team.team !== "*" && !team.kill));
-  if (!may) return team.kill && team.yours ? el("p", { class: "quiet" }, "Only an admin can release it.") : null;
+  if (!may) return team.kill && team.yours ? el("p", { class: "quiet" }, "Only an admin can release the kill switch.") : null;
   const label = team.kill ? "Release kill switch" : "Stop everything";
   const props = { class: team.kill ? "" : "danger", "data-focus": `kill ${team.team}` };
   return el("div", { class: "actions" }, button(label, () => change(app, team), props));

@@ -23,7 +23,7 @@ export function guard(app) {
   const totals = el("div", { class: "totals" });
   const layers = [
     ...GROUPS,
-    { label: "Loops broken", color: "violet" },
+    { label: "Loops ended", color: "violet" },
     { label: "Other stops", color: "pink" },
     { label: "Other", color: "teal" },
   ];
