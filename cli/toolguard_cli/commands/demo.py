@@ -52,8 +52,9 @@ def run(
 ) -> Result:
     """Watch the guard end a loop on a real gateway, or hold a call for your answer (--hold).
 
-    With --hold, an agent tries to delete a folder that was created for the demo, and the call waits for your answer, in the same
-    terminal or in another one. If you approve it, the agent is resumed and the call runs. If you deny it, it does not run.
+    With --hold, an agent tries to delete a folder that was created for the demo, and the call waits for your answer, in the
+    same terminal or in another one. If you approve it, the agent is resumed and the call runs. If you deny it, the call
+    does not run.
 
     Downloads Node and OpenClaw into the cache folder if they are missing. A scripted model on this machine replaces the
     language model; your own gateway and its state are not touched.

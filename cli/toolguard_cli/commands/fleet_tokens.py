@@ -58,7 +58,10 @@ def add(
     days: Annotated[int, typer.Option(min=1, max=MOST_DAYS, help="How long it is valid.")] = DAYS,
     dsn: Dsn = "",
 ) -> Result:
-    """Create a token for a person, and show it once. It allows what the person's role allows: to view, approve with a passkey, deny and stop."""
+    """Create a token for a person, and show it once.
+
+    It allows what the person's role allows: to view, approve with a passkey, deny and stop.
+    """
     require_human.refuse(places, "fleet tokens add")
     token = f"tgf-{secrets.token_hex(32)}"
     with fleet_session.opened(places, dsn) as session:

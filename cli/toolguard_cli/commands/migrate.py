@@ -60,7 +60,7 @@ def migrate(
 ) -> Result:
     """Take over from the plugins that toolguard replaces.
 
-    Finds tool-guard, guardian-angel, equilibrium-guard, and settings that the gateway's own loop detection no longer accepts.
+    Finds tool-guard, guardian-angel, equilibrium-guard, and loop-detection settings that the gateway no longer accepts.
     Shows the plan and asks; then moves their settings with the comments, disables the old entries, moves old held calls
     aside and imports old metrics. Running it again changes nothing.
     """
