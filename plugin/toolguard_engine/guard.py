@@ -182,11 +182,12 @@ class Guard:
             self.autonomy.let_through(reading, found, given.config)
             if found.note:
                 self.autonomy.warned(call, given.config)
-        self.allowance.used(call, reading.work.spent)
+        is_stopped = found.verdict.code == TOO_INTRICATE.code and reading.work.most < MOST
+        self.allowance.used(call, reading.work.spent, stopped=is_stopped)
         verdict = self._final(found.verdict, given.config)
         if verdict.decision == "hold":
             verdict = replace(verdict, details=hold_details.of(found, reading, self._book.waits))
-            if verdict.code == TOO_INTRICATE.code and reading.work.most < MOST:
+            if is_stopped:
                 verdict = replace(verdict, reason=TOO_MANY)
         return verdict
 

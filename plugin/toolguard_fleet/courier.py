@@ -3,8 +3,8 @@ does, with a deadline for each question.
 
 It ends when its standard input does, and so with its engine, however that one died. Its tasks beside the questions are
 `TASKS`; one that fails begins again and disturbs no other. Each connection counts as often as a fleet has gateways: so
-questions, `sync` and the policy share one that stays open, and what is shipped has a second, open while there is something
-to send.
+`sync` and the policy share one that stays open. Questions about held calls have one of their own, because a slow `sync` must
+not use up their deadline, and so has what is shipped. Both are open only while they are in use.
 """
 
 from __future__ import annotations
@@ -30,17 +30,20 @@ from toolguard_fleet.sync_loop import SyncLoop
 LISTEN_SECONDS = 10.0
 RESTART_SECONDS = 5.0
 MAX_OPEN = 1_000
+IDLE_SECONDS = 60.0
+"""For which the connection of the questions stays open after the last one."""
 
 
 @dataclass(frozen=True)
 class Duty:
-    """What each task is given. `connection`: the one that all share for short questions. `news` passes something on to the
-    engine."""
+    """What each task is given. `connection`: the one of `sync` and the policy; `holds`: that of the questions. `news` passes
+    something on to the engine."""
 
     begin: messages.Begin
     identity: FleetIdentity
     sync: SyncLoop
     connection: DeadlineConnection
+    holds: DeadlineConnection
     news: Callable[[messages.News], None]
 
     @property
@@ -82,7 +85,13 @@ async def _ship(duty: Duty) -> None:
     await run_shipping(duty.connect, duty.identity, duty.state_dir, settings, report, asyncio.Event())
 
 
-TASKS: list[Callable[[Duty], Awaitable[None]]] = [_sync, _listen, _ship, follow_policy]
+async def _close_idle(duty: Duty) -> None:
+    while True:
+        await asyncio.sleep(IDLE_SECONDS / 2)
+        await duty.holds.close_idle(IDLE_SECONDS)
+
+
+TASKS: list[Callable[[Duty], Awaitable[None]]] = [_sync, _listen, _ship, _close_idle, follow_policy]
 """Those that run beside the questions. One that returns is done."""
 
 
@@ -101,8 +110,8 @@ async def serve(pipe: EnginePipe) -> None:
         return
     shared = DeadlineConnection(begin.dsn, "gateway")
     sync = SyncLoop(shared, identity, Path(begin.state_dir), begin.version, pipe.send)
-    duty = Duty(begin, identity, sync, shared, pipe.send)
-    questions = HoldQuestions(shared, identity)
+    duty = Duty(begin, identity, sync, shared, DeadlineConnection(begin.dsn, "holds"), pipe.send)
+    questions = HoldQuestions(duty.holds, identity)
     beside = {writing, *(asyncio.ensure_future(_kept_up(task, duty)) for task in TASKS)}
     open_questions: set[asyncio.Future[None]] = set()
     async for message in incoming:

@@ -30,6 +30,10 @@ PATIENCE = 15
 LOST = (psycopg.OperationalError, psycopg.InterfaceError, OSError)
 LOST_OR_UNKNOWN = (psycopg.Error, OSError, UnicodeError)
 MAX_ERROR = 200
+NO_ANSWER = "the fleet's database does not answer"
+
+LEAST_SECONDS = 0.25
+"""For a question. Who gets the turn later does not ask: its deadline would end a connection that is in order."""
 
 
 class DeadlineConnection:
@@ -56,12 +60,17 @@ class DeadlineConnection:
     ) -> Any:
         """The first column of the first row; None without one. Raises `FleetError`; `UnreachableError` without an answer.
         `at_once`: somebody waits, so it connects again after 1 s however long the delay is."""
-        until = asyncio.get_running_loop().time() + seconds
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        latest = until - min(LEAST_SECONDS, seconds / 2)
         try:
-            async with asyncio.timeout_at(until):
+            async with asyncio.timeout_at(latest):
                 await self._turn.acquire()
         except TimeoutError:
-            raise UnreachableError("the fleet's database does not answer") from None
+            raise UnreachableError(NO_ANSWER) from None
+        if loop.time() > latest:  # where the loop itself was late
+            self._turn.release()
+            raise UnreachableError(NO_ANSWER)
         try:
             connection = await self._connected(until, at_once=at_once)
             return await self._asked(connection, statement, arguments, until)
@@ -109,7 +118,8 @@ class DeadlineConnection:
 
     async def _connect(self) -> psycopg.AsyncConnection[Any]:
         options = connection_options.options(self._dsn, f"toolguard {self._name}", PATIENCE)
-        connection = await psycopg.AsyncConnection.connect(autocommit=True, prepare_threshold=None, **options)
+        async with asyncio.timeout(2 * PATIENCE):  # libpq's limit is for each address, and names may take long
+            connection = await psycopg.AsyncConnection.connect(autocommit=True, prepare_threshold=None, **options)
         set_json_loads(msgspec.json.decode, connection)
         return connection
 

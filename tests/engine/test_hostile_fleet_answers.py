@@ -36,7 +36,7 @@ from toolguard_engine.stores.fleet.fleet_log import FleetLog
 from toolguard_engine.stores.fleet.fleet_proof import FleetGrantSigners, FleetSigners
 from toolguard_engine.stores.fleet.fleet_setup import FleetSetup
 from toolguard_engine.stores.fleet.local_fallback import LocalFallback
-from toolguard_engine.stores.fleet.local_marks import LocalMarks
+from toolguard_engine.stores.fleet.local_marks import LocalMarks, UsedBeforeError
 from toolguard_engine.wire import messages
 
 GATEWAY, TEAM = "gw-0123456789abcdef", "ops"
@@ -130,7 +130,7 @@ def test_an_approval_of_another_text_lets_nothing_run(stage: Stage, changed: dic
     stage.link.play = stage.approved(stage.request(**changed))
     found = stage.calls.present(stage.request(), time.time())
     assert found.outcome == "expired"
-    assert "another call" in found.refusal
+    assert "different call" in found.refusal
     assert stage.events() == ["forged"]
 
 
@@ -236,3 +236,14 @@ def test_an_approval_that_cannot_be_given_back_blocks_nothing_that_is_held_here(
     both = LocalFallback(stage.calls, stores.held_calls(stage.state), lambda: GATEWAY)
     assert both.give_back(used, time.time()) is None
     assert both.present(stage.request(shown="ls", binding="cd" * 32), time.time()).outcome == "pending"
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, lambda path: path.write_bytes(b"")], ids=["removed", "emptied"])
+def test_a_process_remembers_its_own_marks(tmp_path: Path, harm: Callable[[Path], object]) -> None:
+    marks = LocalMarks(tmp_path)
+    marks.use(NONCE, b"a" * 16)
+    harm(marks.path)
+    with pytest.raises(UsedBeforeError):
+        marks.use(NONCE, b"b" * 16)
+    marks.give_back(NONCE, b"a" * 16)
+    marks.use(NONCE, b"b" * 16)

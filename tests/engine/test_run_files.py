@@ -14,6 +14,7 @@ from toolguard_engine.effects.shell.run_files import MAX_ASKED
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.files import ExpectedText, FileMemory, FileRecord, FileText, NoFiles, Unread
+from toolguard_engine.model.work_allowance import FREE, FULL
 from toolguard_engine.model.work_limit import MOST
 from toolguard_engine.rules import packs
 from toolguard_engine.rules.judgement import Judgement
@@ -210,6 +211,18 @@ def test_the_content_of_files_has_a_budget_of_its_own() -> None:
     assert reading.running.work.spent < 2 * MOST
 
 
+@pytest.mark.parametrize("made", [None, FileRecord("agent", "write", "s")], ids=["a person's", "an agent's"])
+def test_a_file_is_read_as_far_after_calls_that_used_up_the_allowance(made: FileRecord | None) -> None:
+    text = "".join(f"echo step {n} && mkdir -p build/d{n}\n" for n in range(150)) + f"{HARM}\n"
+    judged, _ = guard({"reset.sh": text}, {"reset.sh": made} if made else None)
+    call = Call("exec", {"command": "bash reset.sh"}, cwd=WORK)
+    before = judged.weigh(call)
+    judged.allowance.used(call, 2 * FULL)
+    assert judged.allowance.most(call) == FREE
+    assert before.decision in ("hold", "block")
+    assert (judged.weigh(call).decision, judged.weigh(call).code) == (before.decision, before.code)
+
+
 def test_a_call_that_runs_no_file_reads_none() -> None:
     judged, there = guard({"x.sh": SHELL})
     for command in (
@@ -370,7 +383,12 @@ BY_CONVENTION = [
     ("gcc m.c -o m && ./m", "m.c", f'int main(void) {{ return system("{HARM}"); }}\n'),
     ("docker compose up -d", "compose.yaml", "services:\n  x:\n    volumes: ['/:/host']\n"),
     ("docker compose -f c.yml up", "c.yml", "services:\n  x:\n    privileged: true\n"),
+    ("docker compose --file=c.yml up", "c.yml", "services:\n  x:\n    privileged: true\n"),
+    ("docker-compose -fc.yml up -d", "c.yml", "services:\n  x:\n    privileged: true\n"),
+    ("docker --context a --tls compose -f c.yml up", "c.yml", "services:\n  x:\n    privileged: true\n"),
     ("kubectl apply -f pod.yaml", "pod.yaml", "kind: Pod\nspec:\n  hostPID: true\n"),
+    ("kubectl apply --filename=pod.yaml", "pod.yaml", "kind: Pod\nspec:\n  hostPID: true\n"),
+    ("kubectl -n prod --context foo apply -f=pod.yaml", "pod.yaml", "kind: Pod\nspec:\n  hostPID: true\n"),
     ("node -e \"require('./lib')()\"", "lib/index.js", f"require('child_process').execSync('{HARM}')\n"),
 ]  # fmt: skip
 

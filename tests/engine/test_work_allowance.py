@@ -78,7 +78,7 @@ def test_a_session_never_has_more_than_its_allowance(calls: list[tuple[str, floa
         assert FREE <= most <= MOST
         taken = min(float(steps), most)
         allowance.used(call, taken)
-        used[session] += taken if taken > FREE else 0
+        used[session] += max(0.0, taken - FREE)
         since = {name: passed + max(0.0, seconds) for name, passed in since.items()}
         assert used[session] <= FULL + PER_SECOND * since[session] + 1
 
@@ -98,7 +98,21 @@ def test_ordinary_calls_are_not_remembered() -> None:
     assert work_allowance.FREE < BASE
 
 
-def test_a_smaller_budget_is_not_made_larger_by_a_long_text_nor_by_files() -> None:
+def test_long_calls_that_are_repeated_run_again_with_time() -> None:
+    """Calls that are held meanwhile do not put it off."""
+    allowance, long = WorkAllowance(), 7_500.0
+    allowance.used(CALL, 2 * FULL)
+    in_a_row, longest = 0, 0
+    for second in range(0, 300, 3):
+        call = replace(CALL, at=CALL.at + second)
+        most = allowance.most(call)
+        in_a_row = in_a_row + 1 if most < long else 0
+        longest = max(longest, in_a_row)
+        allowance.used(call, min(long, most + OVER / 10), stopped=most < long)
+    assert 0 < longest <= 4
+
+
+def test_a_smaller_budget_is_not_made_larger_by_a_long_text_but_by_files() -> None:
     work = WorkLimit(most=FREE)
     work.admit(65_536)
     with pytest.raises(TooIntricate):
@@ -106,5 +120,7 @@ def test_a_smaller_budget_is_not_made_larger_by_a_long_text_nor_by_files() -> No
     work.reserve()
     assert work.left <= FREE
     work.extend(MOST)
-    assert work.limit <= 3 * FREE
-    assert work.beside(MOST).limit == FREE
+    assert work.limit <= 2 * FREE + MOST
+    work.admit(65_536)
+    assert work.limit <= 2 * FREE + MOST
+    assert work.beside(MOST).limit == MOST

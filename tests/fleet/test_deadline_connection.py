@@ -202,3 +202,19 @@ def test_a_connection_is_given_back_when_nobody_uses_it(database: FleetDatabase)
 )
 def test_a_single_host_has_longer(dsn: str, seconds: object) -> None:
     assert connection_options.options(dsn, "test", 15)["connect_timeout"] == seconds
+
+
+def test_who_gets_the_turn_too_late_leaves_the_connection_alone(database: FleetDatabase) -> None:
+    async def run() -> None:
+        connection = DeadlineConnection(database.dsn("toolguard_gateway"), "test")
+        first = await connection.call("SELECT pg_backend_pid()", (), 60)
+        slow = asyncio.ensure_future(connection.call("SELECT pg_backend_pid() FROM pg_sleep(1)", (), 60))
+        late = [asyncio.ensure_future(connection.call("SELECT 1 FROM pg_sleep(5)", (), each)) for each in (1.05, 1.1, 1.2)]
+        for each in late:
+            with pytest.raises(UnreachableError, match="does not answer"):
+                await each
+        assert await slow == first
+        assert await connection.call("SELECT pg_backend_pid()", (), 60) == first
+        await connection.close()
+
+    asyncio.run(asyncio.wait_for(run(), 120))

@@ -107,7 +107,7 @@ def test_whoever_has_the_dashboards_login_lets_nothing_run(
     assert offered(key=SoftwarePasskey("localhost"))
     assert offered(signature="-----BEGIN SSH SIGNATURE-----\nAAAA\n-----END SSH SIGNATURE-----\n")
     body, signature = earlier[0], own.ssh_signature(earlier[0].encode(), origin=anna.origin)
-    assert offered(body=body, signature=signature) == "its signature is of another call", "a replay, with a valid signature"
+    assert offered(body=body, signature=signature) == "its signature is for another call", "a replay, with a valid signature"
     room.folder.joinpath("key.pub").write_text(own.line("", "").lstrip())
     keygen("-q", "-k", "-f", str(room.revoked), str(room.folder / "key.pub"))
     assert offered(), "the passkey is revoked"

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from toolguard_cli.fleet.page_types import FleetCallView, FleetDecision
+from toolguard_cli.fleet.page_types import FleetCallView, FleetDecision, SignedCall
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.server import call_preview
 from toolguard_engine.wording import printable
@@ -103,7 +103,7 @@ def is_shown_whole(held: HeldCall) -> bool:
     """Whether a card leaves out nothing that a person has to know about this call."""
     texts = (held.cwd, held.reason, *call_preview.effects(held.details), *call_preview.rules(held.details))
     lists = (call_preview.effects(held.details), call_preview.rules(held.details))
-    names = (held.tool, held.agent, held.code, held.session)
+    names = (held.tool, held.agent, held.code, held.session, held.requester)
     return (
         held.whole
         and len(held.shown) <= MAX_SHOWN
@@ -120,6 +120,19 @@ def _read(entry: bytes) -> _Shown:
         held = msgspec.json.decode(entry, type=HeldCall)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _Shown(shown=entry[:MAX_SHOWN].decode("utf-8", "replace"))
+    return _shown(held)
+
+
+def signed_call(held: HeldCall) -> SignedCall:
+    """What a signature of this entry covers, as the page shows it."""
+    found = _shown(held)
+    return SignedCall(
+        found.tool, found.agent, found.session, printable.cut(held.requester, MAX_NAME), found.reason, found.shown,
+        found.whole, found.cwd, list(found.would), list(found.rules),
+    )  # fmt: skip
+
+
+def _shown(held: HeldCall) -> _Shown:
     return _Shown(
         printable.cut(held.tool, MAX_NAME),
         printable.cut(held.agent, MAX_NAME),

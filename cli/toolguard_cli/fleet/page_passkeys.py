@@ -85,8 +85,8 @@ def begin(visit: FleetVisit, asked: page_types.CallChoice) -> page_types.Signing
     until = fleet_decisions.signature_end(call.row, time.time())
     body = _signed_text(call, until)
     return page_types.SigningRequest(
-        body.decode(), _encoded(passkey_signature.challenge(body)), host, known, signed_decision.digest(call.entry),
-        call.row.need, milliseconds(int(until)),
+        page_calls.signed_call(call.entry), body.decode(), _encoded(passkey_signature.challenge(body)), host, known,
+        signed_decision.digest(call.entry), call.row.need, milliseconds(int(until)),
     )  # fmt: skip
 
 

@@ -247,10 +247,27 @@ class CallChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     nonce: FleetNonce
 
 
-class SigningRequest(Shape, frozen=True):
-    """`body`: what is signed; `challenge`: the same for the authenticator, base64url; `passkeys`: which may sign it.
-    `until`: after which the signature counts no more."""
+class SignedCall(Shape, frozen=True):
+    """What `body` of a `SigningRequest` is about, as in `FleetCallView`."""
 
+    tool: str
+    agent: str
+    session: str
+    requester: str
+    reason: str
+    shown: str
+    whole: bool
+    cwd: str
+    would: list[str]
+    rules: list[str]
+
+
+class SigningRequest(Shape, frozen=True):
+    """`call`: what is signed, for the person; it was read once, together with `body`. `body`: the text that is signed;
+    `challenge`: the same for the authenticator, base64url; `passkeys`: which may sign it. `until`: when the signature
+    expires."""
+
+    call: SignedCall
     body: str
     challenge: str
     host: str

@@ -1,9 +1,9 @@
 """What judging may cost a session over time. A call may cost `work_limit.MOST` steps; who sends such calls again and again
 would have the engine work for nobody else, so theirs are held sooner.
 
-A session has an allowance of steps, which refills as time passes. Calls of ordinary size are free; larger ones use it up,
-and the next one may cost no more than what is left. The largest call of the development corpus takes a seventh of what is
-free.
+A session has an allowance of steps, which refills as time passes. The first `FREE` steps of each call are free; what exceeds
+them uses the allowance up, and the next call may cost no more than what is left. The largest call of the development corpus
+takes a seventh of what is free. The content of files that a call runs has a budget of its own, which is not reduced.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from toolguard_engine.model.call import Call
 from toolguard_engine.model.work_limit import MOST
 
 FULL = 120_000.0
-"""Steps: four calls of any size at once."""
+"""Steps: four to five calls of any size at once."""
 
 PER_SECOND = 1_000.0
 """Steps that come back in a second, about a 500th of the processor's time. No model writes text that fast."""
@@ -37,11 +37,13 @@ class WorkAllowance:
             return MOST
         return min(float(MOST), max(float(FREE), self._now(call)))
 
-    def used(self, call: Call, steps: float) -> None:
-        """A call has cost so many."""
+    def used(self, call: Call, steps: float, *, stopped: bool = False) -> None:
+        """A call has cost so many. `stopped`: for want of allowance; half of it counts then, so that an honest call that is
+        repeated every few seconds is judged some time."""
         if steps <= FREE:
             return
-        self._left[_who(call)] = max(0.0, self._now(call) - steps), call.at
+        cost = (steps - FREE) / (2 if stopped else 1)
+        self._left[_who(call)] = max(0.0, self._now(call) - cost), call.at
         self._left.move_to_end(_who(call))
         if len(self._left) > MAX_SESSIONS:
             self._left.popitem(last=False)

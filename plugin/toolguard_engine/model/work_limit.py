@@ -45,22 +45,22 @@ class WorkLimit:
         return self.limit - self.left
 
     def beside(self, steps: float) -> WorkLimit:
-        """Another budget for the same call, of so many steps; the clock counts for both."""
-        other = WorkLimit(self._clock, self.most)
-        other.limit = other.left = min(steps, self.most)
+        """Another budget for the same call, of so many steps, whatever the session has used up: a file that is not read
+        could hide certain harm. The clock counts for both."""
+        other = WorkLimit(self._clock)
+        other.limit = other.left = steps
         other._end, other._look = self._end, other.left - _BETWEEN
         return other
 
     def extend(self, steps: float) -> None:
         """So many more steps, for the content of files that the call runs."""
-        steps = min(steps, self.most)
         self.limit += steps
         self.left += steps
         self._look += steps
 
     def admit(self, characters: int) -> None:
         """So much more text of the call itself is read."""
-        more = min(characters * PER_CHARACTER, self.most - self.limit)
+        more = max(0.0, min(characters * PER_CHARACTER, self.most - self.limit))
         self.limit += more
         self.left += more
         self._look += more

@@ -99,7 +99,7 @@ export function fleetCard(app, first) {
     busy = true;
     draw();
     const since = app.now;
-    const done = await sign(app, held, callText(held));
+    const done = await sign(app, held, callText);
     busy = false;
     draw();
     app.refresh();

@@ -10,8 +10,10 @@
  *   command: string }} FleetCallView
  * @typedef {{ now: number, all: number, calls: FleetCallView[] }} FleetCalls
  * @typedef {{ id: string, host: string, name: string, created: number, line: string }} PasskeyView
- * @typedef {{ body: string, challenge: string, host: string, passkeys: string[], digest: string, need: number,
- *   until: number }} SigningRequest
+ * @typedef {{ tool: string, agent: string, session: string, requester: string, reason: string, shown: string,
+ *   whole: boolean, cwd: string, would: string[], rules: string[] }} SignedCall
+ * @typedef {{ call: SignedCall, body: string, challenge: string, host: string, passkeys: string[], digest: string,
+ *   need: number, until: number }} SigningRequest
  * @typedef {{ team: string, kill: boolean, killWhy: string, killBy: string, killAt: number, policyVersion: number,
  *   gateways: number, waiting: number, yours: boolean }} TeamState
  * @typedef {{ id: string, team: string, state: string, host: string, version: string, silent: number,

@@ -24,13 +24,17 @@ const FAULTS = {
   ConstraintError: "This authenticator cannot ask for a PIN, a fingerprint or a face.",
 };
 
-/** Whether it was approved. @param {FleetApp} app @param {FleetCallView} held @param {HTMLElement} call its text */
-export async function sign(app, held, call) {
+/**
+ * Whether it was approved. What is shown came with the text that is signed: the list may be older, or another answer.
+ * @param {FleetApp} app @param {FleetCallView} held @param {(held: FleetCallView) => HTMLElement} callText
+ */
+export async function sign(app, held, callText) {
   const { gateway, nonce } = held;
   try {
     /** @type {SigningRequest} */
     const request = await post("approve/begin", { gateway, nonce });
-    if ((await ask(question(held, request, call))) === null) return false;
+    const signed = { ...held, ...request.call };
+    if ((await ask(question(signed, request, callText(signed)))) === null) return false;
     const answer = await assertion(request);
     return answer ? await app.change("approve", { gateway, nonce, body: request.body, ...answer }) : false;
   } catch (error) {

@@ -58,7 +58,7 @@ _ALIASES = {
     "podman": "docker", "scp": "ssh", "sftp": "ssh", "vi": "vim", "view": "vim",
 }  # fmt: skip
 
-PROGRAMS = frozenset().union(_OPTIONS, _ALIASES, _OPERANDS, _STDIN_READERS)
+PROGRAMS = frozenset().union(_OPTIONS, _ALIASES, _OPERANDS, _STDIN_READERS, _STATEMENT_READERS)
 """All programs for which `sources` finds something."""
 
 

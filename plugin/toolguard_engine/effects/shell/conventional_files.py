@@ -5,7 +5,7 @@ program here. Files that describe containers are judged like the `docker run` wi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 from shlex import quote
 from typing import NamedTuple
@@ -153,17 +153,32 @@ def _described(walk: Walk, run: ProgramRun, state: ShellState, files: Iterator[s
 
 def _container(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     words = run.argv[1:MAX_WORDS]
-    if ("compose" in words[:3] or run.name == "docker-compose") and not {"up", "run", "create", "start"}.isdisjoint(words):
-        named = [value for option, value in pairwise(words) if option in ("-f", "--file")]
-        _described(walk, run, state, iter(named or _COMPOSE))
+    is_compose = "compose" in words[:_VERB_WITHIN] or run.name == "docker-compose"
+    if is_compose and not {"up", "run", "create", "start"}.isdisjoint(words):
+        _described(walk, run, state, iter(list(_named(words, "--file")) or _COMPOSE))
     return walk.run_wrapped(run, WRAPPERS[run.name], state)
 
 
 def _cluster(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     words = run.argv[1:MAX_WORDS]
-    if not {"apply", "create", "replace", "run"}.isdisjoint(words[:4]):
-        _described(walk, run, state, (value for option, value in pairwise(words) if option in ("-f", "--filename")))
+    if not {"apply", "create", "replace", "run"}.isdisjoint(words[:_VERB_WITHIN]):
+        _described(walk, run, state, _named(words, "--filename"))
     return walk.run_wrapped(run, WRAPPERS[run.name], state)
+
+
+_VERB_WITHIN = 10
+"""Words: global options with values stand before it."""
+
+
+def _named(words: Sequence[str], long: str) -> Iterator[str]:
+    """The files that `-f` or `long` name, in each form: `-f FILE`, `-fFILE`, `-f=FILE`, `--file FILE`, `--file=FILE`."""
+    for word, following in pairwise((*words, "")):
+        if word in ("-f", long):
+            yield following
+        elif word.startswith(f"{long}="):
+            yield word.partition("=")[2]
+        elif word.startswith("-f"):
+            yield word[2:].removeprefix("=")
 
 
 PROGRAMS: dict[str, Special] = {

@@ -36,6 +36,8 @@ class LocalMarks:
     def __init__(self, state_dir: Path) -> None:
         self.path = atomic.own_folder(state_dir) / NAME
         self._marks: dict[str, str] = {}
+        self._own: dict[str, str] = {}
+        """What this process has marked: it counts also if the file is removed or cut."""
         self._seen: tuple[int, int] | None = None
         """The file and its size, as `_marks` has it."""
 
@@ -44,7 +46,7 @@ class LocalMarks:
         with self._opened() as handle:
             if (before := self._marks.get(nonce)) is None:
                 self._append(handle, f"{nonce} {attempt.hex()}\n")
-                self._marks[nonce] = attempt.hex()
+                self._marks[nonce] = self._own[nonce] = attempt.hex()
             elif before != attempt.hex():
                 raise UsedBeforeError("it was used on this machine before")
 
@@ -54,6 +56,7 @@ class LocalMarks:
             if self._marks.get(nonce) == attempt.hex():
                 self._append(handle, f"-{nonce} {attempt.hex()}\n")
                 del self._marks[nonce]
+                self._own.pop(nonce, None)
 
     @contextmanager
     def _opened(self) -> Iterator[int]:
@@ -84,7 +87,9 @@ class LocalMarks:
         if len(marks) > MAX_MARKS:
             marks = dict(list(marks.items())[-MAX_MARKS:])
             atomic.replace(self.path, "".join(f"{nonce} {attempt}\n" for nonce, attempt in marks.items()).encode())
-        self._marks = marks
+        while len(self._own) > MAX_MARKS:
+            self._own.pop(next(iter(self._own)))
+        self._marks = marks | self._own
 
     def _append(self, handle: int, line: str) -> None:
         size = os.fstat(handle).st_size
