@@ -88,6 +88,7 @@ class DatabasePool:
             return made, Content(_schema(connection), _rows(connection), connection.execute(SEQUENCES).fetchall())
 
     def _is_as_before(self, made: FleetDatabase, content: Content) -> bool:
+        made.end_connections()  # one in a transaction would keep its rows locked
         try:
             opened = self._connection(made)
         except psycopg.OperationalError:
@@ -96,7 +97,10 @@ class DatabasePool:
             (size,) = connection.execute("SELECT pg_database_size(current_database())").fetchone() or (LARGE,)
             if size >= LARGE or _schema(connection) != content.schema:
                 return False
-            _empty(connection, content)
+            try:
+                _empty(connection, content)
+            except psycopg.errors.LockNotAvailable:
+                return False  # a process of the test has connected again
         made.end_use()
         return True
 
@@ -119,6 +123,7 @@ def _rows(connection: Connection) -> dict[str, bytes]:
 def _empty(connection: Connection, content: Content) -> None:
     with connection.transaction():
         connection.execute("SET LOCAL session_replication_role = replica")  # no trigger and no foreign key objects
+        connection.execute("SET LOCAL lock_timeout = '10s'")
         if tables := [table for (table,) in connection.execute(TABLES).fetchall()]:
             connection.execute(";".join(f"DELETE FROM {table}" for table in tables).encode())  # noqa: S608
         for table, rows in content.rows.items():

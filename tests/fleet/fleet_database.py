@@ -135,14 +135,18 @@ class FleetDatabase:
 
     def end_use(self) -> None:
         """For another test: under a new name, without the connections and the logins of this one."""
-        self._close_connections()
-        for _ in range(END_SECONDS):
-            if not self._superuser.execute(ENDED, (self.name,)).fetchall():
-                break
+        self.end_connections()
         name = new_name()
         self._superuser.execute(f"ALTER DATABASE {self.name} RENAME TO {name}".encode())
         self.name = name
         self._drop_others()
+
+    def end_connections(self) -> None:
+        """Those of the test, and of processes that it killed or stopped in the middle of a transaction."""
+        self._close_connections()
+        for _ in range(END_SECONDS):
+            if not self._superuser.execute(ENDED, (self.name,)).fetchall():
+                break
 
     def _close_connections(self) -> None:
         while self._open:
