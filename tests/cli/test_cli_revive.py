@@ -95,7 +95,7 @@ NEVER: list[tuple[dict[str, Any], str]] = [
     (rule("users.as-administrator"), "rights"),
     (rule("secrets.key"), "secrets"),
     (rule("openclaw.config"), "the gateway"),
-    (effect("elevate"), "rights"),
+    (effect("elevate"), "permissions"),
     (effect("send", "remote", "credentials"), "secrets"),
     (effect("delete", "system"), "the system"),
     (effect("delete"), "not known"),

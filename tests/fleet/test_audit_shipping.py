@@ -166,7 +166,7 @@ def test_a_rewritten_line_is_a_fork(database: FleetDatabase, owner: Connection, 
     prev = lines[0][-67:-3].decode()
     forged, _ = audit_log_file.chained(event(shown="forged"), 2, prev)
     path.write_bytes(b"".join([lines[0], forged, *lines[2:]]))
-    with pytest.raises(AuditRefused, match="another line 2"):
+    with pytest.raises(AuditRefused, match="different line 2"):
         ship_audit(database, gateway, tmp_path)
     assert state(owner, gateway) == "quarantined"
 
@@ -250,7 +250,7 @@ def test_a_restored_backup_is_seen(database: FleetDatabase, owner: Connection, g
         ship_audit(database, gateway, backup)
     assert state(owner, gateway) == "admitted"
     log_with(backup, 1)
-    with pytest.raises(AuditRefused, match="another line 4"):
+    with pytest.raises(AuditRefused, match="different line 4"):
         ship_audit(database, gateway, backup)
     assert state(owner, gateway) == "quarantined"
 

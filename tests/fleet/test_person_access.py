@@ -43,9 +43,9 @@ def test_a_held_call_from_waiting_to_closed(database: FleetDatabase) -> None:
 
 def test_an_answer_of_another_form_is_an_error(database: FleetDatabase) -> None:
     with blocking_connection.connected(database.dsn(OWNER), "test") as connection:
-        with pytest.raises(FleetError, match="another form"):
+        with pytest.raises(FleetError, match="unexpected answer"):
             blocking_connection.first(connection, "SELECT 'text'", (), int)
-        with pytest.raises(FleetError, match="another form"):
+        with pytest.raises(FleetError, match="unexpected answer"):
             blocking_connection.first(connection, "SELECT 1 WHERE false", (), int)
         with pytest.raises(SchemaError):
             blocking_connection.first(connection, "SELECT fleet.nothing_there()", (), int)

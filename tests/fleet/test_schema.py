@@ -55,7 +55,7 @@ def test_an_older_database_names_what_to_do(owner: Connection) -> None:
 
 def test_a_changed_migration_is_refused(owner: Connection) -> None:
     owner.execute("UPDATE fleet.migration SET digest = 'other' WHERE number = 1")
-    with pytest.raises(SchemaError, match="0001_registry of the database is not the one"):
+    with pytest.raises(SchemaError, match="0001_registry in the database differs"):
         schema.migrate(owner)
 
 
