@@ -50,7 +50,7 @@ def run(
     ] = "",
     as_json: bool = False,
 ) -> Result:
-    """Watch the guard end a loop on a real gateway, or hold a call for your answer (--hold).
+    """Watch the guard end a loop on a real gateway, or hold a call for your answer.
 
     With --hold, an agent tries to delete a folder that was created for the demo, and the call waits for your answer, in the
     same terminal or in another one. If you approve it, the agent is resumed and the call runs. If you deny it, the call
