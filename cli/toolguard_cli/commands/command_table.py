@@ -39,7 +39,7 @@ class RootGroup(LazyGroup):
         "check": _listed("check", "Show what the guard would decide about a call, and why."),
         "replay": _listed("replay", "Show what would have been held in past sessions."),
         "tune": _listed("tune", "Find calls you always approve, and how to avoid the prompts."),
-        "demo": _listed("demo", "Watch the guard end a loop on a real gateway, or answer a held call."),
+        "demo": _listed("demo", "Watch the guard end a loop on a real gateway, or hold a call for your answer."),
         "rules": _listed("own_rules", "List, add and test your own rules."),
         "constraints": _listed("own_rules", "Former name of rules; removed in the next release.", "rules"),
         "audit": _listed("audit", "Read, verify and export the audit log."),

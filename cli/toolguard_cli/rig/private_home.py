@@ -47,6 +47,13 @@ class Home:
 
     def __post_init__(self) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="toolguard-rig-"))
+        try:
+            self._make()
+        except BaseException:  # an interrupt, too: nobody else knows the folder yet
+            shutil.rmtree(self.root, ignore_errors=True)
+            raise
+
+    def _make(self) -> None:
         self.state_dir = self.root / ".openclaw"
         self.workspace_dir = self.root / "workspace"
         self.temporary_dir = self.root / "tmp"
