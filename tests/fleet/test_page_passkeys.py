@@ -201,7 +201,7 @@ def test_changes_need_a_session_and_come_from_the_page(
     assert anna.ask("/api/passkeys/add", made, origin="http://evil.example").code == "origin"
     assert anna.ask("/api/passkeys/add", made, **{"x-toolguard-key": "0" * 32}).status == 401
     assert page.ask("/api/passkeys/add", made, {"origin": f"http://{page.host}"}).status == 401
-    assert anna.visitor.ask("/api/passkeys/add", made).code == "host", "127.0.0.1 is no name"
+    assert anna.visitor.ask("/api/passkeys/add", made).code == "host", "127.0.0.1 is not a host name"
     without = {name: value for name, value in anna.visitor.headers.items() if name != "origin"}
     assert page.ask("/api/passkeys/add", made, {**without, "host": anna.place}).code == "origin"
     assert anna.ask("/api/passkeys").json == {"passkeys": []}

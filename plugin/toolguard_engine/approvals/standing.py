@@ -18,7 +18,7 @@ MAX_STANDINGS = 10_000
 """The least recently used one is forgotten first."""
 
 IDLE_SECONDS = 7 * 86_400.0
-"""A session that nobody heard of for so long starts again; on disk it is as old as engines saw it become. A week: an agent
+"""A session that was not active for so long starts again; on disk it is as old as engines saw it become. A week: an agent
 that works on weekdays does not get its budget back by a weekend, and what was done in a conversation that ended last week no
 longer counts."""
 
