@@ -253,7 +253,7 @@ def test_notifications_come_only_if_they_are_asked_for(machine: Machine, visits:
     bell = page.locator("#bell")
     bell.click()
     expect(page.locator("#toasts")).to_contain_text(
-        {"granted": "shown as notifications", "denied": "blocks notifications"}[answer]
+        {"granted": "shown as browser notifications", "denied": "blocks notifications"}[answer]
     )
     expect(bell).to_have_attribute("aria-pressed", str(answer == "granted").lower())
     held = hold(machine.places, binding=f"after {answer}")
