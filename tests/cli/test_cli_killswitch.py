@@ -14,6 +14,7 @@ from toolguard_cli.commands import show_status as status
 from toolguard_cli.operations import set_kill_switch
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
+from toolguard_engine.server.engine_context import Intervals
 from toolguard_engine.stores.atomic import own_folder
 from toolguard_engine.stores.files import engine_files as engines
 from toolguard_engine.stores.files.audit_log_file import AuditLog
@@ -29,6 +30,15 @@ def places(places: Places) -> Places:
 
 
 NOWHERE = "no gateway with the plugin is running here; it applies as soon as one is"
+
+
+def test_it_returns_when_no_engine_uses_the_state_before(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[tuple[float, bool]] = []
+    switch = KillSwitchFile(places.state_dir)
+    monkeypatch.setattr(time, "sleep", lambda seconds: waits.append((seconds, switch.thrown() is not None)))
+    set_kill_switch.throw(places, "on", "", "cli")
+    set_kill_switch.throw(places, "off", "", "cli")
+    assert waits == [(Intervals().switch, True), (Intervals().switch, False)]
 
 
 def test_on_off_and_what_is_written_down(places: Places) -> None:

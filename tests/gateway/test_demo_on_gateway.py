@@ -65,6 +65,7 @@ def elsewhere(found: re.Match[str]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.thorough
 def test_it_answers_itself_without_a_terminal(scratch: Path) -> None:
     with demo(scratch, "--yes", "--json") as process:
         output, errors = process.communicate(timeout=LIMIT)
@@ -96,6 +97,7 @@ def test_the_command_that_it_names_answers_it_elsewhere(scratch: Path, word: str
     assert list(scratch.glob("toolguard-*")) == []
 
 
+@pytest.mark.thorough
 def test_it_is_answered_where_it_runs(scratch: Path) -> None:
     terminal, inner = pty.openpty()
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from typing import Any, Literal
 
 from toolguard_cli.approvals import held_calls
@@ -15,7 +16,7 @@ from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import KillSwitchStore
-from toolguard_engine.stores.values import KillSwitchState
+from toolguard_engine.stores.values import KILL_SWITCH_SECONDS, KillSwitchState
 from toolguard_engine.wording import printable
 
 KillSwitchRequest = Literal["on", "off", "status"]
@@ -54,7 +55,7 @@ def run(places: Places, request: KillSwitchRequest, *, why: str = "") -> Result:
 
 
 def throw(places: Places, request: KillSwitchRequest, why: str, where: str) -> tuple[KillSwitchState | None, list[Line]]:
-    """The state afterwards, and lines about it. Raises `UserError`."""
+    """The state afterwards, and lines about it. When it returns, each engine uses the new state. Raises `UserError`."""
     held_calls.refuse_nowhere(places)
     switch = stores.kill_switch(places.state_dir)
     before = switch.thrown()
@@ -62,6 +63,7 @@ def throw(places: Places, request: KillSwitchRequest, why: str, where: str) -> t
         _logged(places, request, why, where) if before and request == "off" else []
     )  # no call runs before that is in the log
     _set(switch, request, why)
+    time.sleep(KILL_SWITCH_SECONDS)
     after = switch.thrown()
     logged += _logged(places, request, why, where) if after and request == "on" else []
     return after, [*_done(request, before, after), *logged, *(_running(places) if before or after else [])]

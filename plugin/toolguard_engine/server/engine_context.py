@@ -10,6 +10,7 @@ from toolguard_engine.server.clock import Clock
 from toolguard_engine.server.output import Output
 from toolguard_engine.server.session import Session
 from toolguard_engine.server.store_queue import ANSWER_SECONDS, StoreQueue
+from toolguard_engine.stores.values import KILL_SWITCH_SECONDS
 from toolguard_engine.wire import messages
 
 
@@ -23,7 +24,7 @@ class Intervals:
     """Until what could not be written or read is tried again."""
     rules: float = 1.0
     """Between two looks at whether the person's own rules, or the files of the gateway's config, were changed."""
-    switch: float = 0.1
+    switch: float = KILL_SWITCH_SECONDS
     """Between two looks at the kill switch."""
     sweep: float = 60.0
     """Between two looks for what has been idle for long."""

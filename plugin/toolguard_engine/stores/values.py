@@ -20,6 +20,10 @@ FORMER_TABLE = "constraint"
 """What a rule with a severity was called; read like `[[rule]]`."""
 
 
+KILL_SWITCH_SECONDS = 0.1
+"""How long after a change of the kill switch an engine may still use the state before it."""
+
+
 class KillSwitchState(msgspec.Struct):
     """Who switched it on, why, and when (seconds since 1970)."""
 
