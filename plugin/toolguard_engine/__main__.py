@@ -18,6 +18,12 @@ SWITCH_SECONDS = 0.0005
 """For which another thread may keep the loop from answering; ten times shorter than Python's own."""
 
 
+def keep_memory() -> None:
+    """What is there now stays for good; the garbage collector needs not go through it again."""
+    gc.collect()
+    gc.freeze()
+
+
 @with_room
 def main() -> int:
     if sys.stdin.isatty():
@@ -30,7 +36,7 @@ def main() -> int:
     os.dup2(2, 1)
     system_calls.limit_memory(MEMORY)
     pipe = DescriptorPipe(0, sink)
-    made = engine(pipe)
+    made = engine(pipe, when_warm=keep_memory)
     pipe.watch()
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.freeze()

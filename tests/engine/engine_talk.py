@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import json
 import os
 import subprocess
@@ -140,7 +139,6 @@ class Talk(_Wire):
     """An engine in this process. What it says is there as soon as `send` or `later` returns."""
 
     def __init__(self, worker: Worker | None = None) -> None:
-        gc.unfreeze()  # the engines before this one froze all that there was, themselves included
         self.clock = StandingClock()
         self.pipe = HandedPipe(self.clock)
         self.engine: Engine = composition.engine(self.pipe, self.clock, worker=worker or AtOnce())

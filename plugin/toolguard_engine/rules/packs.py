@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -22,6 +23,7 @@ _NAMED = re.compile(r"\$([a-z]++)")
 _DATA = files("toolguard_manifests")
 
 
+@cache
 def load() -> Rulebook:
     """The book of all packs, without examples, from the file that is fast to read. The catalogue of the control plane, which
     their effects come from, is read with it: no call waits for the disk."""

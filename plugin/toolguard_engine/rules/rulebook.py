@@ -187,12 +187,15 @@ class Rulebook:
     def without(self, names: Iterable[str]) -> Rulebook:
         """The book with these rules (`"vcs.push-force"`) and packs (`"vcs"`) switched off."""
         off = frozenset(names)
+        if not off:
+            return self
         kept = [(rule.id not in off and rule.pack not in off) for rule in self.rules]
         return Rulebook(compress(self.rules, kept), shipped=sum(kept[: self._shipped]))
 
     def plus(self, rules: Iterable[Rule]) -> Rulebook:
         """The book with a user's own rules behind all others."""
-        return Rulebook((*self.rules, *rules), shipped=self._shipped)
+        own = tuple(rules)
+        return Rulebook((*self.rules, *own), shipped=self._shipped) if own else self
 
     def for_command(self, reading: Reading, effects: tuple[Effect, ...]) -> tuple[Match, ...]:
         """The rules that speak about a command, each once, in the order of the book."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from toolguard_engine.rules import packs
@@ -25,8 +26,16 @@ from toolguard_engine.server.settings_step import SettingsWatch
 from toolguard_engine.server.store_queue import StoreQueue, StoreThread, Worker
 
 
+def _nothing() -> None:
+    pass
+
+
 def engine(
-    pipe: Pipe, clock: Clock | None = None, intervals: Intervals | None = None, worker: Worker | None = None
+    pipe: Pipe,
+    clock: Clock | None = None,
+    intervals: Intervals | None = None,
+    worker: Worker | None = None,
+    when_warm: Callable[[], object] = _nothing,
 ) -> Engine:
     """An engine that has not been greeted yet, by default on the clock of this machine and with a thread for the stores."""
     preload.load()
@@ -47,7 +56,8 @@ def engine(
             settings=SettingsWatch(context, records),
             metrics=Metrics(context, held),
             published=Published(context, records),
-        )
+        ),
+        when_warm,
     )
 
 

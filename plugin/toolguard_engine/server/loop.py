@@ -50,8 +50,10 @@ class Parts:
 class Engine:
     """One engine. `run` returns when the input ends."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, when_warm: Callable[[], object]) -> None:
+        """`when_warm` is called once what the first calls need is in memory."""
         self.parts = parts
+        self._when_warm = when_warm
         self.session = parts.context.session
         self._pipe = parts.pipe
         self._output = parts.context.output
@@ -88,8 +90,12 @@ class Engine:
     def _warm_up_further(self) -> None:
         """One step, while no message waits."""
         warming, self._warm_up = self._warm_up, None
-        if warming is not None and next(warming, self) is not self:
+        if warming is None:
+            return
+        if next(warming, self) is not self:
             self._warm_up = warming
+        else:
+            self._when_warm()
 
     def next_due(self) -> float:
         """When something is to be done without being asked, by the monotonic clock; infinity where nothing is."""

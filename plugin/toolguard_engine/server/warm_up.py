@@ -5,7 +5,6 @@ They are weighed without a run, a session or a store, so nothing of them is coun
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 
 from toolguard_engine.guard import Guard
@@ -43,5 +42,3 @@ def steps(guard: Guard) -> Iterator[None]:
         reading = guard.read(Call(tool, params, cwd="/"))
         risk_levels.weigh(reading, guard.weigh_reading(reading), config)
         yield
-    gc.collect()
-    gc.freeze()  # what is there now stays for good
