@@ -123,6 +123,8 @@ def test_the_dialog_shows_what_is_signed_and_not_what_the_list_had(anna: Page, e
         expect(card).to_contain_text("ls harmless")
         card.get_by_role("button", name="Approve with a passkey").click()
         dialog = anna.get_by_role("dialog")
+        expect(dialog).to_be_visible()
+        anna.unroute_all(behavior="wait")
         expect(dialog).to_contain_text("ls build")
         expect(dialog).not_to_contain_text("ls harmless")
         dialog.get_by_role("button", name="Cancel").click()
