@@ -7,6 +7,7 @@ line `-- oldest-client: N` states that clients which know no later migration tha
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -40,13 +41,21 @@ REVOKE ALL ON DATABASE {database} FROM PUBLIC;
 GRANT CONNECT ON DATABASE {database} TO toolguard_gateway, toolguard_approver, toolguard_admin, toolguard_page
 """
 
+GATEWAY_LOGIN = "toolguard_gateway"
 GATEWAY_LIMITS = """
-ALTER ROLE toolguard_gateway RESET ALL;
-ALTER ROLE toolguard_gateway SET statement_timeout = '5s';
-ALTER ROLE toolguard_gateway SET lock_timeout = '1s';
-ALTER ROLE toolguard_gateway SET idle_in_transaction_session_timeout = '5s'
+ALTER ROLE {login} RESET ALL;
+ALTER ROLE {login} SET statement_timeout = '5s';
+ALTER ROLE {login} SET lock_timeout = '1s';
+ALTER ROLE {login} SET idle_in_transaction_session_timeout = '5s'
 """
-"""A login may change its own settings, and all gateways share this one."""
+"""A login may change its own settings, and all gateways share one, or all of a team."""
+
+TEAM_LOGINS = """
+SELECT r.rolname, r.rolconnlimit, g.rolconnlimit FROM pg_roles AS r, pg_roles AS g
+WHERE g.rolname = 'toolguard_gateway' AND r.oid <> g.oid AND fleet.is_gateway_login(r.rolname)
+    AND r.rolcanlogin AND NOT r.rolsuper AND NOT r.rolcreaterole AND r.rolname <> current_user ORDER BY 1
+"""
+"""Logins that are gateways through membership. The owner is a member too, and has no limits."""
 
 
 class SchemaMigration(msgspec.Struct, frozen=True):
@@ -97,8 +106,7 @@ def migrate(connection: Connection[Any], days_ahead: int = 30) -> list[str]:
                 if _apply(connection, migration):
                     applied.append(migration.name)  # noqa: PERF401 - what was applied before a race counts
             _admit_to_database(connection)
-            with connection.transaction():
-                connection.execute(GATEWAY_LIMITS)
+            _limit_gateway_logins(connection)
             connection.execute("SELECT fleet.maintain_partitions(%s)", (days_ahead,))
         except RACES:
             if not left:
@@ -145,6 +153,23 @@ def _admit_to_database(connection: Connection[Any]) -> None:
     database = sql.Identifier(connection.info.dbname)
     with connection.transaction():
         connection.execute(sql.SQL(ADMIT_TO_DATABASE).format(database=database))
+
+
+def _limit_gateway_logins(connection: Connection[Any]) -> None:
+    """Their timeouts and, where a team's login has none, its connection limit. Logins that somebody else created may be out
+    of the owner's reach."""
+    _limit(connection, GATEWAY_LOGIN)
+    for login, most, shared in connection.execute(TEAM_LOGINS).fetchall():
+        with suppress(errors.InsufficientPrivilege):
+            _limit(connection, login, shared if most < 0 else None)
+
+
+def _limit(connection: Connection[Any], login: str, most: int | None = None) -> None:
+    role = sql.Identifier(login)
+    with connection.transaction():
+        connection.execute(sql.SQL(GATEWAY_LIMITS).format(login=role))
+        if most is not None:
+            connection.execute(sql.SQL("ALTER ROLE {} CONNECTION LIMIT {}").format(role, sql.Literal(most)))
 
 
 def read_version(connection: Connection[Any]) -> SchemaVersion:

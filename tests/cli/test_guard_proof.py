@@ -23,6 +23,7 @@ from toolguard_cli.commands import run_doctor as doctor
 from toolguard_cli.commands import show_status as status
 from toolguard_cli.doctor import guard_verdict
 from toolguard_cli.doctor.checks import gateway_check
+from toolguard_cli.hostconfig import openclaw_check
 from toolguard_cli.operations import guard_lines, guard_proof
 from toolguard_cli.setup import plugin_folder
 from toolguard_cli.system.gateway_processes import EngineProcess, GatewayProcess, PortAnswer, ThisMachine
@@ -276,8 +277,29 @@ def test_what_install_reports(
         assert done[1:] == [f"NOT guarded: {ANSWERS}", f"{RESTART}, then: toolguard doctor"]
 
 
-def test_install_without_a_gateway(places: Places) -> None:
-    done = toolguard("install", "--state-dir", places.state_dir)
+def with_path(tmp_path: Path, *programs: str) -> dict[str, str]:
+    """A PATH on which there are only these programs, which do nothing."""
+    for name in programs:
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    return {"PATH": str(tmp_path)}
+
+
+def test_install_where_there_is_no_openclaw(places: Places, tmp_path: Path) -> None:
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    done = toolguard("install", "--state-dir", places.state_dir, **with_path(folder))
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-2:] == [
+        "warn  openclaw is not on PATH: toolguard is a plugin of the OpenClaw gateway, and guards nothing without it",
+        f"next  {openclaw_check.MISSING}; then start the gateway (openclaw gateway run)",
+    ]
+
+
+def test_install_without_a_gateway(places: Places, tmp_path: Path) -> None:
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    done = toolguard("install", "--state-dir", places.state_dir, **with_path(folder, "openclaw"))
     assert done.stdout.splitlines()[-2:] == [
         "      INSTALLED: no gateway is running; it loads toolguard when it starts",
         "next  start the gateway (openclaw gateway run), then: toolguard doctor",

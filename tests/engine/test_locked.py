@@ -250,6 +250,7 @@ def test_a_lock_that_is_held(box: LockedFile[Box], path: Path, tmp_path: Path, m
     holder.start()
     try:
         while not (tmp_path / "ready").exists():
+            assert holder.is_alive(), "it never had the lock"
             time.sleep(0.005)
         began = time.monotonic()
         with pytest.raises(Busy, match="is held by another process") as busy:

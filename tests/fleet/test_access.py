@@ -223,6 +223,28 @@ def test_the_gateways_login_is_bounded_by_default(database: FleetDatabase) -> No
     assert row.fetchone() == ("5s", "1s", "5s", 160)
 
 
+def test_a_login_of_a_team_is_bounded_like_that_of_all_gateways(database: FleetDatabase) -> None:
+    own, foreign = f"gateway_ops_{database.name}", database.login("foreign")
+    owner = database.owner()
+    owner.execute(f"CREATE ROLE {own} LOGIN IN ROLE toolguard_gateway".encode())
+    database.superuser().execute(f"GRANT toolguard_gateway TO {foreign}".encode())
+    try:
+        schema.migrate(owner, days_ahead=1)
+        found = owner.execute("SELECT rolconfig, rolconnlimit FROM pg_roles WHERE rolname = %s", (own,)).fetchone()
+        assert found == (
+            ["statement_timeout=5s", "lock_timeout=1s", "idle_in_transaction_session_timeout=5s"],
+            160,
+        )
+        owner.execute(f"ALTER ROLE {own} CONNECTION LIMIT 7".encode())
+        schema.migrate(owner, days_ahead=1)
+        query = "SELECT rolconnlimit FROM pg_roles WHERE rolname = %s"
+        assert owner.execute(query, (own,)).fetchone() == (7,), "a limit that was chosen stays"
+        query = "SELECT rolconfig FROM pg_roles WHERE rolname = current_user"
+        assert owner.execute(query).fetchone() == (None,), "the owner is a member and no gateway"
+    finally:
+        owner.execute(f"DROP ROLE {own}".encode())
+
+
 def test_a_viewer_sees_and_does_not_decide(database: FleetDatabase) -> None:
     caller, viewer = Caller(database.gateway_login(), database.gateway()), database.person("vera", "viewer")
     nonce = caller.present()["nonce"]

@@ -120,6 +120,23 @@ def test_a_denial_counts_at_the_gateway(scene: FleetScene, page: FleetPage) -> N
     assert (closed["nonce"], closed["status"], closed["by"], closed["why"]) == (nonce, "denied", "anna", "no")
 
 
+def test_an_approval_that_its_gateway_rejected_is_not_shown_as_one_that_ran(scene: FleetScene, page: FleetPage) -> None:
+    nonces = [scene.hold("ops", "exec", command) for command in ("rm x", "rm y")]
+    for nonce, command in zip(nonces, ("rm x", "rm y"), strict=True):
+        scene.decide("anna", "ops", nonce)
+        scene.use("ops", command)
+    scene.log(
+        "ops",
+        {"event": "forged", "nonce": nonces[0], "why": "no valid\x1bsignature"},
+        {"event": "consume", "nonce": nonces[1]},
+    )
+    scene.log("web", {"event": "forged", "nonce": nonces[1], "why": "of another gateway"})
+    for person in ("anna", "bert"):
+        calls = enter(scene, page, person).get("/api/history")["calls"]
+        found = {each["nonce"]: (each["status"], each["rejected"]) for each in calls}
+        assert found == {nonces[0]: ("used", "no valid?signature"), nonces[1]: ("used", "")}
+
+
 def test_nobody_decides_for_another_team_or_as_a_viewer(scene: FleetScene, page: FleetPage) -> None:
     nonce = scene.hold("web", "exec", "rm x")
     body = {"gateway": scene.gateways["web"].id, "nonce": nonce}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,6 +22,7 @@ from fleet_page import FleetPageProcess, new_token
 from fleet_scene import DELETES, FleetScene
 
 pytestmark = pytest.mark.thorough
+PICTURE = os.environ.get("TOOLGUARD_FLEET_PICTURE")
 ON_PHONE = {"viewport": {"width": 390, "height": 800}, "color_scheme": "dark", "has_touch": True}
 VIEWS = ("Held calls", "Gateways", "Teams", "Costs", "Audit", "Health", "Passkeys")
 HOSTILE = "<img src=x onerror=alert(1)>\u202e<script>alert(2)</script>"
@@ -152,3 +154,27 @@ def test_every_view_is_accessible_and_fits(
         assert visitor.violations() == [], name
         wide = visitor.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         assert wide == 0, name
+
+
+def test_what_an_admin_sees_first(scene: FleetScene, visit: Callable[..., Visitor]) -> None:
+    """`TOOLGUARD_FLEET_PICTURE=docs/fleet-dashboard.png` keeps a picture of it."""
+    scene.owner.execute("UPDATE fleet.gateway SET host = CASE team WHEN 'ops' THEN 'build-01' ELSE 'shop-01' END")
+    denied = scene.hold("ops", "exec", "git push --force origin main")
+    scene.decide("anna", "ops", denied, "denied", "use a branch")
+    used = scene.hold("ops", "exec", "rm -r /srv/cache", details=DELETES)
+    scene.decide("root", "ops", used)
+    scene.use("ops", "rm -r /srv/cache")
+    command = "rm -r /srv/releases/2026-10 && ln -sfn /srv/releases/2026-11 /srv/current"
+    first = scene.hold("ops", "exec", command, details=DELETES, need=2, cwd="/srv", requester="carla")
+    scene.decide("bert", "ops", first)
+    text = "to: customers@shop.example\nsubject: Your invoice\n\nDear customer, …"
+    other = scene.hold("web", "message.send", text, agent="mailer", reason="sends to people outside of the company")
+    page = visit("root").page
+    for name in VIEWS:
+        expect(page.get_by_role("tab", name=name)).to_be_in_viewport()
+    for nonce in (first, other):
+        expect(page.locator(f'[data-nonce="{nonce}"].card').get_by_role("button", name="Deny")).to_be_in_viewport()
+    expect(page.locator(f'[data-nonce="{used}"].entry')).to_contain_text("Approved, and given to its gateway")
+    expect(page.locator(f'[data-nonce="{denied}"].entry')).to_contain_text("use a branch")
+    if PICTURE:
+        page.screenshot(path=PICTURE)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import CDPSession, Page, expect
+from playwright.sync_api import CDPSession, Page, Route, expect
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "dashboard"))
 
@@ -89,7 +89,7 @@ def test_a_held_call_runs_after_a_passkeys_yes_and_not_before(anna: Page, engine
         approve(anna, untrusted)
         expect(card).to_contain_text("Approved. It has not run yet")
         assert engine.held()["decision"] == "block", "the gateway does not trust the passkey"
-        expect(card).to_contain_text("The gateway did not count the approval")
+        expect(card).to_contain_text("The gateway rejected the approval")
         with room.allowed.open("a") as file:
             file.write(f"{line}\n")
         nonce = until_held(engine)["nonce"]
@@ -107,6 +107,27 @@ def test_a_held_call_runs_after_a_passkeys_yes_and_not_before(anna: Page, engine
         assert engine.held()["code"] == "approval.consumed"
         expect(card).to_contain_text("The gateway has verified the signature and let the call run.")
         assert engine.held()["code"] == "approval.pending", "once"
+
+
+def test_the_dialog_shows_what_is_signed_and_not_what_the_list_had(anna: Page, engine: EngineInFleet) -> None:
+    def other(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.text().replace("ls build", "ls harmless"))
+
+    anna.route("**/api/calls", other)
+    with authenticator(anna):
+        add_passkey(anna)
+        nonce = until_held(engine)["nonce"]
+        anna.get_by_role("tab", name="Held calls").click()
+        card = anna.locator(f'[data-nonce="{nonce}"].card')
+        expect(card).to_contain_text("ls harmless")
+        card.get_by_role("button", name="Approve with a passkey").click()
+        dialog = anna.get_by_role("dialog")
+        expect(dialog).to_be_visible()
+        anna.unroute_all(behavior="wait")
+        expect(dialog).to_contain_text("ls build")
+        expect(dialog).not_to_contain_text("ls harmless")
+        dialog.get_by_role("button", name="Cancel").click()
 
 
 def approve(page: Page, nonce: str) -> None:

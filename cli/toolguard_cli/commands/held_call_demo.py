@@ -128,6 +128,7 @@ def _show(held: HeldCall, places: Places) -> None:
         "Answer it in another terminal with one of",
         f"  toolguard approve {held.nonce[:4]} --state-dir {where}",
         f"  toolguard deny {held.nonce[:4]} --state-dir {where}",
+        "Then come back to this terminal: it shows whether the agent made the call again, and whether it ran.",
     ]
     for line in text:
         typer.echo(f"{' ' * MARGIN}{line}".rstrip(), err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -13,9 +14,11 @@ from toolguard_cli.fleet import page_calls, page_passkeys, page_types
 from toolguard_cli.fleet.page_calls import CallOfFleet, milliseconds
 from toolguard_cli.fleet.page_visit import FleetVisit
 from toolguard_engine import __version__
+from toolguard_engine.wording import printable
 from toolguard_fleet import schema
 
 EVERY_TEAM = "*"
+MAX_REASON = 300
 
 
 class PersonOfPage(msgspec.Struct, frozen=True):
@@ -49,7 +52,29 @@ def calls(visit: FleetVisit, asked: Query) -> page_types.FleetCalls:
 
 def history(visit: FleetVisit, asked: page_types.HistoryQuery) -> page_types.FleetHistory:
     found = visit.ask("SELECT fleet.page_closed(%s, %s)", (asked.hours,), list[CallOfFleet])
-    return page_types.FleetHistory([page_calls.view(each, "viewer") for each in found])
+    rejected = _rejected(visit, asked.hours) if any(each.status == "used" for each in found) else {}
+    return page_types.FleetHistory([_closed(each, rejected) for each in found])
+
+
+def _closed(row: CallOfFleet, rejected: dict[tuple[str, str], str]) -> page_types.FleetCallView:
+    why = rejected.get((row.gateway, row.nonce), "") if row.status == "used" else ""
+    return msgspec.structs.replace(page_calls.view(row, "viewer"), rejected=why)
+
+
+class _Rejection(msgspec.Struct, frozen=True):
+    nonce: str = ""
+    why: str = ""
+
+
+def _rejected(visit: FleetVisit, hours: int) -> dict[tuple[str, str], str]:
+    """Why gateways did not count an approval, by gateway and nonce, from the last of their audit lines about this."""
+    found = audit(visit, page_types.AuditQuery(event="forged", hours=hours)).lines
+    made = {}
+    for each in reversed(found):
+        with suppress(msgspec.DecodeError):
+            line = msgspec.json.decode(each.line.encode(), type=_Rejection)
+            made[each.gateway, line.nonce] = printable.cut(line.why, MAX_REASON) or "no reason given"
+    return made
 
 
 def teams(visit: FleetVisit, asked: Query) -> page_types.TeamStates:

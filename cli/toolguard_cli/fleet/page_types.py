@@ -45,7 +45,9 @@ class FleetDecision(Shape, frozen=True):
 
 class FleetCallView(Shape, frozen=True):
     """A held call. `readable`: its entry has a known form; `whole`: `shown` is the complete call. `need`: how many
-    approvers; `may_approve`: who they may be, `may`: whether this person is one of them; `command`: what signs a yes."""
+    approvers; `may_approve`: who they may be, `may`: whether this person is one of them; `command`: what signs a yes.
+    `rejected`: why its gateway did not count an approval that the database had, as the gateway's audit log says; empty
+    where nothing says so."""
 
     gateway: str
     team: str
@@ -75,6 +77,7 @@ class FleetCallView(Shape, frozen=True):
     may_approve: list[str]
     may: bool
     command: str
+    rejected: str = ""
 
 
 class FleetCalls(Shape, frozen=True):

@@ -56,6 +56,9 @@ class _SilentError(Exception):
     """OpenClaw returned no result; the text says why."""
 
 
+MISSING = "install OpenClaw (npm install -g openclaw), or add the folder of its program to PATH"
+
+
 def command() -> tuple[str, ...]:
     """The command that runs OpenClaw; empty if it is not on PATH."""
     program = shutil.which("openclaw")

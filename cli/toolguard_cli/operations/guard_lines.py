@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
+from toolguard_cli.hostconfig import openclaw_check
 from toolguard_cli.operations import guard_proof
 from toolguard_cli.operations.guard_proof import GuardProof
 from toolguard_cli.system.paths import Places
@@ -25,6 +26,9 @@ KINDS: dict[guard_proof.State, tuple[Kind, str]] = {
     "old-settings": ("error", "partly guarded"),
 }
 """All other states are not guarded."""
+
+
+NO_OPENCLAW = "openclaw is not on PATH: toolguard is a plugin of the OpenClaw gateway, and guards nothing without it"
 
 
 def lines(proof: GuardProof) -> list[Line]:
@@ -47,11 +51,15 @@ def after(result: Result, places: Places) -> Result:
         proof = guard_proof.settled(places, report)
     known = tuple(line for line in result.lines if line.kind != "next" or line.text.startswith("toolguard migrate"))
     then = Line("next", "toolguard doctor")
-    if proof.fix == guard_proof.START:
+    missing = proof.fix == guard_proof.START and not openclaw_check.command()
+    if missing:
+        then = Line("next", f"{openclaw_check.MISSING}; then start the gateway ({proof.fix})")
+    elif proof.fix == guard_proof.START:
         then = Line("next", f"start the gateway ({proof.fix}), then: toolguard doctor")
     elif proof.state == "starting":
         then = Line("next", proof.fix)
     elif proof.fix:
         then = Line("next", f"{proof.fix}, then: toolguard doctor")
-    shown = (*known, *lines(replace(proof, fix="")), then)
+    host = (Line("warn", NO_OPENCLAW),) if missing else ()
+    shown = (*known, *lines(replace(proof, fix="")), *host, then)
     return replace(result, data={**result.data, "guard": data(proof)}, lines=shown)

@@ -10,6 +10,7 @@ from typing import Any
 
 from toolguard_cli.doctor.check_types import RESTART, Check, DoctorSubject
 from toolguard_cli.doctor.read_once import json_object
+from toolguard_cli.hostconfig.openclaw_check import MISSING
 from toolguard_cli.system import subprocesses
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.engines import EngineInfo
@@ -18,7 +19,6 @@ from toolguard_engine.wording import printable
 OLDEST = "2026.6.11"
 SAY_SECONDS = 20
 _VERSION = re.compile(r"\b\d{4}\.\d{1,2}\.\d{1,3}\b")
-MISSING = "install OpenClaw (npm install -g openclaw), or add the folder of its program to PATH"
 HAND = "npm install -g openclaw@latest"
 
 

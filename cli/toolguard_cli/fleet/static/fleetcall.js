@@ -13,7 +13,7 @@ import { fact, points } from "./waiting.js";
 const URGENT = 30_000; // ms
 /** @type {Record<string, string>} */
 const ENDS = {
-  used: "Approved; it has run.",
+  used: "Approved, and given to its gateway to run once.",
   denied: "Denied.",
   expired: "Expired unanswered.",
 };
@@ -130,6 +130,7 @@ export function fleetCard(app, first) {
 
 /** @param {FleetCallView} call */
 export function ending(call) {
+  if (call.rejected) return `Approved, but its gateway rejected the approval, so it did not run: ${call.rejected}.`;
   const by = call.by ? ` By ${call.by}${call.why ? `: ${call.why}` : ""}.` : "";
   return `${ENDS[call.status] ?? call.status}${by}`;
 }

@@ -11,7 +11,8 @@ import { counted } from "./format.js";
 const KEEPS = 8; // cards of calls that are over
 /** @type {Record<string, { label: string, tone: string }>} */
 const STATES = {
-  used: { label: "Approved, has run", tone: "green" },
+  used: { label: "Approved", tone: "green" },
+  rejected: { label: "Rejected by its gateway", tone: "red" },
   denied: { label: "Denied", tone: "red" },
   expired: { label: "Expired", tone: "quiet" },
 };
@@ -87,7 +88,7 @@ export function callsView(app) {
   };
   /** @param {FleetCallView} call */
   const entry = (call) => {
-    const { label, tone } = STATES[call.status] ?? { label: call.status, tone: "quiet" };
+    const { label, tone } = STATES[call.rejected ? "rejected" : call.status] ?? { label: call.status, tone: "quiet" };
     return el(
       "article",
       { class: "entry", "data-nonce": call.nonce },

@@ -7,7 +7,7 @@
  *   session: string, requester: string, code: string, reason: string, shown: string, whole: boolean, readable: boolean,
  *   cwd: string, would: string[], rules: string[], created: number, expires: number, decided: number, by: string,
  *   why: string, need: number, needTeams: string[], decisions: FleetDecision[], mayApprove: string[], may: boolean,
- *   command: string }} FleetCallView
+ *   command: string, rejected: string }} FleetCallView
  * @typedef {{ now: number, all: number, calls: FleetCallView[] }} FleetCalls
  * @typedef {{ id: string, host: string, name: string, created: number, line: string }} PasskeyView
  * @typedef {{ tool: string, agent: string, session: string, requester: string, reason: string, shown: string,
