@@ -95,9 +95,11 @@ def _short(params: Params, keys: frozenset[str]) -> list[str]:
 
 
 def flags(name: NameMeaning, params: Params) -> Iterator[str]:
-    """`pay`, `let-in` (a login changes), `everyone` (shared with everybody), `forwards` (mail is passed on from now on)."""
+    """`pay`, `let-in` (a login changes), `everyone` (shared with everybody), `forwards` (mail is passed on from now on),
+    `credentials` (a kept secret is shown), `webhook` (data goes to an address that is named), `overrides` (a protection)."""
     if not name.whole.isdisjoint(_PASSWORD_KEEPERS) and any(params.get(key) is True for key in _REVEALING):
         yield "let-in"
+    yield from _seen_or_sent(name, params)
     if name.action == "look":
         return
     keys = {_plain_key(key) for key in islice(params, MAX_ITEMS)}
@@ -105,6 +107,7 @@ def flags(name: NameMeaning, params: Params) -> Iterator[str]:
         yield "pay"
     if _lets_in(name, keys, params):
         yield "let-in"
+    yield from _taken_or_overridden(name, params)
     if "push" in name.words and params.get("force") is True:
         yield "destroy"
     named_so = "public" in name.words and not name.words.isdisjoint(_PUBLISHING)
@@ -118,6 +121,67 @@ def flags(name: NameMeaning, params: Params) -> Iterator[str]:
         isinstance(value, str) and _PAYMENT_TEXT.search(value, 0, _MAX_CODE) for _, value in _members(params, 0)
     ):
         yield "forwards"
+
+
+def _seen_or_sent(name: NameMeaning, params: Params) -> Iterator[str]:
+    if _shows_secret(name):
+        yield "credentials"
+    if _reports_to(name, params):
+        yield "webhook"
+
+
+def _shows_secret(name: NameMeaning) -> bool:
+    """Whether the tool shows one entry of a keeper of secrets; lists of names show none."""
+    if name.whole.isdisjoint(_SHOWING):
+        return False
+    kept = not name.whole.isdisjoint(_PASSWORD_KEEPERS)
+    return (kept and not name.whole.isdisjoint(_ENTRIES)) or ("vault" in name.whole and "secret" in name.whole)
+
+
+def _reports_to(name: NameMeaning, params: Params) -> bool:
+    """Whether events, or what is exported, go to an address that a parameter names."""
+    hooks = not name.whole.isdisjoint(_HOOKS) and not name.whole.isdisjoint(_SETTING_UP)
+    exports = not name.whole.isdisjoint(_EXPORTS)
+    return (hooks or exports) and any(
+        isinstance(value, str)
+        and value.startswith(("http://", "https://"))
+        and ((hooks and key.endswith(_ADDRESSES)) or key.startswith(_DESTINATIONS))
+        for key, value in _members(params, 0)
+    )
+
+
+def _taken_or_overridden(name: NameMeaning, params: Params) -> Iterator[str]:
+    if not name.whole.isdisjoint(_DOMAINS) and "transfer" in name.whole:
+        yield "take-away"
+    if _overrides(name, params):
+        yield "overrides"
+
+
+def _overrides(name: NameMeaning, params: Params) -> bool:
+    """Whether a merge skips what protects the branch, or a protection is loosened or deleted."""
+    short = [(key, value) for key, value in _members(params, 0) if isinstance(value, bool)]
+    if "merge" in name.whole:
+        return any(value and (key in _AS_ADMIN or key.startswith(("bypass", "skipcheck"))) for key, value in short)
+    if name.whole.isdisjoint(_PROTECTIONS) or name.whole.isdisjoint(_ALTERING):
+        return False
+    loosens = any(value is (key.startswith(_LOOSE)) for key, value in short)
+    return loosens or not name.whole.isdisjoint(_ENDING)
+
+
+_CARTS = frozenset(("cart", "cartid", "basket", "basketid", "paymentmethod", "shippingaddress"))
+_SHOWING = frozenset(("get", "read", "fetch", "reveal", "show", "retrieve", "access"))
+_ENTRIES = frozenset(("item", "items", "password", "secret", "login", "entry", "credential", "credentials", "totp", "note"))
+_HOOKS = frozenset(("webhook", "webhooks", "hook", "hooks"))
+_SETTING_UP = frozenset(("create", "add", "set", "register", "update", "edit", "subscribe"))
+_EXPORTS = frozenset(("export", "backup", "dump", "archive"))
+_ADDRESSES = ("url", "uri", "endpoint", "target", "address")
+_DESTINATIONS = ("upload", "destination", "dest", "target", "deliver", "sendto", "callback", "webhook", "postto")
+_DOMAINS = frozenset(("domain", "domains"))
+_AS_ADMIN = frozenset(("admin", "force", "override", "ignorechecks", "skipchecks"))
+_PROTECTIONS = frozenset(("protection", "ruleset", "rulesets", "protections"))
+_ALTERING = frozenset(("update", "set", "edit", "change", "delete", "remove", "disable", "put", "patch"))
+_ENDING = frozenset(("delete", "remove", "disable"))
+_LOOSE = ("allow", "bypass", "disable")
 
 
 _PAYMENT_TEXT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}\b|\b(?:bc1|0x)[a-zA-Z0-9]{30,60}\b")
@@ -141,6 +205,8 @@ def _pays(name: NameMeaning, keys: set[str]) -> bool:
     if has_amount and name.words.isdisjoint(_UNPAID):
         return not keys.isdisjoint(_PAYEE) or not name.words.isdisjoint(_MOVES_MONEY)
     if not (name.whole.isdisjoint(_KEEPS_MONEY) or name.words.isdisjoint(_MOVES_MONEY) or keys.isdisjoint(_PAYEE)):
+        return True
+    if "checkout" in name.whole and not keys.isdisjoint(_CARTS):
         return True
     if not keys.isdisjoint(_TRADED) and "symbol" in keys:
         return True

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from toolguard_engine.effects import key_owners, program_catalogue
-from toolguard_engine.effects.programs import instruction_files
+from toolguard_engine.effects.programs import environment_dumps, instruction_files
 from toolguard_engine.effects.programs.code_text import methods
 from toolguard_engine.effects.programs.interpreters import DECODERS, FETCHERS, hidden_text, language
 from toolguard_engine.effects.programs.web_programs import data_flags, host_flags, target
@@ -247,10 +247,13 @@ def _input_flags(run: ProgramRun, reading: Reading, where: Where) -> frozenset[s
         if (
             other.pipeline == run.pipeline
             and other.piped
-            and any(
-                place(word, where, other.cwd) == "credentials"
-                for word in (*other.argv[1:16], *(r.target for r in other.redirects))
-                if "/" in word or word.startswith(("~", "."))
+            and (
+                environment_dumps.shows(other)
+                or any(
+                    place(word, where, other.cwd) == "credentials"
+                    for word in (*other.argv[1:16], *(r.target for r in other.redirects))
+                    if "/" in word or word.startswith(("~", "."))
+                )
             )
         ):
             flags |= {"credentials"}

@@ -171,7 +171,7 @@ def _find(run: ProgramRun, where: Where) -> Iterator[Effect]:
         flags = {"recursive"} | search_flags(run, where)
         for path in roots:
             found = effect_on("delete", path, run, where, flags)
-            leftover = found.place in ("workspace", "in-workspace") and finds_leftovers(run)
+            leftover = finds_leftovers(run, _LEFT if found.place in ("workspace", "in-workspace") else _PARTIAL)
             yield replace(found, flags=found.flags | {"leftover"}) if leftover else found
     for i, word in enumerate(tests[:-1]):
         if word in _PRINTS:
@@ -223,10 +223,16 @@ def search_flags(run: ProgramRun, where: Where) -> set[str]:
     return flags
 
 
-_LEFT = re.compile(r"\*?\.(?:bak|tmp|temp|old|orig|rej|swp|swo|log|pid|pyc|pyo|cache|DS_Store)|\*~|\.#\*|Thumbs\.db")
+_LEFT = re.compile(
+    r"\*?\.(?:part|crdownload|bak|tmp|temp|old|orig|rej|swp|swo|log|pid|pyc|pyo|cache|DS_Store)|\*~|\.#\*|Thumbs\.db"
+)
 
 
-def finds_leftovers(run: ProgramRun) -> bool:
+_PARTIAL = re.compile(r"\*\.(?:part|crdownload|aria2)")
+"""Downloads that were broken off: nobody's work, wherever they lie."""
+
+
+def finds_leftovers(run: ProgramRun, names: re.Pattern[str] = _LEFT) -> bool:
     """Whether a search finds only empty folders, or by name what programs leave behind: `*.bak`, `*~`, `.DS_Store`."""
     if run.name not in _FINDS:
         return False
@@ -237,9 +243,9 @@ def finds_leftovers(run: ProgramRun) -> bool:
     tests = tests[:act]  # what follows it filters nothing
     wanted = [tests[i + 1] for i, word in enumerate(tests[:-1]) if word in ("-name", "-iname")]
     joined = tests.count("-o") + tests.count("-or")
-    if "-empty" in tests and ("-type", "d") in pairwise(tests) and not joined:
+    if names is _LEFT and "-empty" in tests and ("-type", "d") in pairwise(tests) and not joined:
         return True
-    return bool(wanted) and joined < len(wanted) and all(_LEFT.fullmatch(name[:MAX_PATTERN]) for name in wanted)
+    return bool(wanted) and joined < len(wanted) and all(names.fullmatch(name[:MAX_PATTERN]) for name in wanted)
 
 
 _ACTS = frozenset(["-delete", "-exec", "-execdir", "-ok", "-okdir"])

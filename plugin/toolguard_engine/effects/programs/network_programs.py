@@ -264,6 +264,10 @@ _OWN_REMOTE = frozenset(["az", "dropbox_uploader", "gdrive", "megaput", "b2"])
 _ENVIRONMENT = program_catalogue.programs("environment_printer") | program_catalogue.programs("variable_lister")
 
 
+_WHOLE = frozenset(["-r", "-R", "-rf", "--recursive", "sync", "rsync", "mirror", "upload-batch"])
+"""Words by which a whole folder is copied."""
+
+
 def _to_cloud(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """`aws s3 cp`, `rclone copy` and the like. Deploying is ordinary; keys and whole homes are not."""
     if _CLOUD_VERBS.isdisjoint(run.argv[1:5]):
@@ -272,7 +276,8 @@ def _to_cloud(run: ProgramRun, where: Where) -> Iterator[Effect]:
     own = [word for word in words[:12] if not remote(word)]
     flags = frozenset[str]().union(*(_bulk(word, run, where) for word in own))
     personal = any("personal-file" in marks(word, where, run.cwd) for word in own[:MAX_OWN])
-    personal = personal or (run.name == "rclone" and any(place(word, where, run.cwd) == "in-home" for word in own))
+    whole = run.name == "rclone" or not _WHOLE.isdisjoint(run.argv[1:MAX_OWN])
+    personal = personal or (whole and any(place(word, where, run.cwd) == "in-home" for word in own))
     personal = personal and (bool(remote(words[-1])) or run.name in _OWN_REMOTE)
     if "-" in run.argv[2:] and run.stdin is not None and not _ENVIRONMENT.isdisjoint(run.stdin.programs):
         flags |= {"credentials"}

@@ -78,6 +78,7 @@ _READS = {
     "cat|head|tail|zcat|wc": rf"(?: -[a-zA-Z0-9]{{1,8}}(?: \d{{1,9}})?| --follow| --lines=\d+)*{_LOG_OR_SETTING}",
     "grep|zgrep|egrep": rf"(?: -[a-zA-Z0-9]{{1,8}})* [\w:.-]{{1,80}}{_LOG_OR_SETTING}",
     "nginx|apache2ctl|apachectl|httpd|sshd|named-checkconf|visudo|postfix": r" (?:-t|-T|-v|-V|-c|-S|configtest|check)",
+    "fwupdmgr": r" (?:refresh|get-[a-z]{4,12})",
     "certbot": r" (?:certificates|--version)",
     "fail2ban-client": r" status(?: [\w-]{1,40})?",
 }  # fmt: skip
@@ -95,7 +96,9 @@ _UNIT = r"(?!\S*\.(?:target|slice|scope|mount|automount|swap|socket)(?: |\Z)|use
 _RESTARTS = {
     "systemctl": rf"(?: --(?:user|no-block))* (?:daemon-reload|(?:restart|reload|try-restart)(?: {_UNIT}){{1,5}})",
     "service": rf" {_UNIT} (?:restart|reload)",
-    "journalctl": r" --vacuum-(?:time=(?:[1-9]\d{1,2}(?:d|days)|[1-9]\d?(?:w|weeks|months?))|size=[1-9]\d{0,3}[MG])",
+    "journalctl": (
+        r" --vacuum-(?:time=(?:(?:[3-9]|[1-9]\d{1,2})(?:d|days)|[1-9]\d?(?:w|weeks|months?))|size=[1-9]\d{0,3}[MG])"
+    ),
     "timedatectl": r" set-timezone [A-Za-z]{1,40}(?:/[\w+-]{1,40}){0,2}",
     "mount": (
         r"(?: -t (?:auto|vfat|exfat|ntfs3?|ext[234])| -o (?:ro|rw|uid=\d+|gid=\d+|umask=\d+|,)+)* "

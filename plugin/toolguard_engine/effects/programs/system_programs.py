@@ -166,6 +166,8 @@ def assigned(name: str, value: str, run: ProgramRun) -> Iterator[Effect]:
     if name not in HAZARDOUS_VARIABLES:
         return
     if not name.startswith("HIST"):
+        if not value and run.argv and run.argv[0] == UNKNOWN:  # `BASH_ENV=<(printf ...) bash`: the output of another program
+            value = "<(...)"
         yield Effect("variable", f"{name}={value}", "", _INJECTS if value else _NONE, run)
     elif value in ("", "0", "/dev/null", "ignorespace", "ignoreboth", "*"):
         yield Effect("variable", f"{name}={value}", "", frozenset(["forgets"] if value != "ignoreboth" else []), run)

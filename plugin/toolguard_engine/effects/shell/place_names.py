@@ -215,7 +215,7 @@ HOME_SECRETS: Final[dict[str, tuple[str, ...]]] = {
         "opera", "solana", "Bitwarden", "1Password", "rclone/rclone.conf", "doctl", "netlify", "stripe", "openai",
         "anthropic", "composer/auth",
         "Slack", "discord", "Signal", "filezilla", "github-copilot", "glab-cli", "heroku", "hcloud", "sops", "age",
-        "KeePassXC", "keepassxc",
+        "KeePassXC", "keepassxc", "Bitcoin", "Ethereum", "Electrum", "Exodus", "Monero", "Ledger Live",
         "ngrok", "configstore", "Code/User/globalStorage/state.vscdb", "containers/auth.json", "pulumi", "vercel",
         "wrangler",
     ),
