@@ -144,7 +144,7 @@ class TestAdd:
         before = picture(places.state_dir)
         result = own_rules.add(places, "production-writes", dry_run=True)
         assert result.data["dryRun"] is True
-        assert "# Production is looked at by agents and changed by people." in texts(result)
+        assert "# Agents may read production; people change it." in texts(result)
         assert picture(places.state_dir) == before
 
     def test_no_such_pack(self, places: Places) -> None:

@@ -58,7 +58,7 @@ def migrate(
     ] = False,
     as_json: bool = False,
 ) -> Result:
-    """Take over from the plugins that toolguard replaces.
+    """Migrate from the plugins that toolguard replaces.
 
     Finds tool-guard, guardian-angel, equilibrium-guard, and loop-detection settings that the gateway no longer accepts.
     Shows the plan and asks; then moves their settings with the comments, disables the old entries, moves old held calls

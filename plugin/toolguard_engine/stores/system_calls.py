@@ -18,7 +18,7 @@ from typing import IO
 NAME = sys.platform
 
 _FULL_SYNC = 51
-"""F_FULLFSYNC of macOS, where `fsync` leaves the data in the cache of the disk."""
+"""F_FULLFSYNC of macOS, where `fsync` leaves the data in the disk's cache."""
 
 _NO_FULL_SYNC = frozenset({errno.ENOTSUP, errno.EINVAL, errno.ENOTTY})
 """What network disks and some folders answer to it."""
