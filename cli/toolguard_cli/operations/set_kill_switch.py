@@ -63,9 +63,9 @@ def throw(places: Places, request: KillSwitchRequest, why: str, where: str) -> t
         _logged(places, request, why, where) if before and request == "off" else []
     )  # no call runs before that is in the log
     _set(switch, request, why)
-    time.sleep(KILL_SWITCH_SECONDS)
     after = switch.thrown()
     logged += _logged(places, request, why, where) if after and request == "on" else []
+    time.sleep(KILL_SWITCH_SECONDS)  # after the audit line: an interrupt must not lose it
     return after, [*_done(request, before, after), *logged, *(_running(places) if before or after else [])]
 
 
