@@ -89,7 +89,7 @@ def test_a_held_call_runs_after_a_passkeys_yes_and_not_before(anna: Page, engine
         approve(anna, untrusted)
         expect(card).to_contain_text("Approved. It has not run yet")
         assert engine.held()["decision"] == "block", "the gateway does not trust the passkey"
-        expect(card).to_contain_text("The gateway did not count the approval")
+        expect(card).to_contain_text("The gateway rejected the approval")
         with room.allowed.open("a") as file:
             file.write(f"{line}\n")
         nonce = until_held(engine)["nonce"]
