@@ -219,7 +219,7 @@ def test_a_table_that_does_not_fit_has_a_shadow_at_its_side(quiet: Machine, visi
 def test_live_says_why_it_is_empty(quiet: Machine, visits: Visits) -> None:
     page = visits(quiet).go("live")
     panel = page.get_by_role("tabpanel")
-    expect(panel).to_contain_text("Recording is on, and no agent has worked since")
+    expect(panel).to_contain_text("Recording is on, but no agent has made a model call since")
     expect(panel.locator(".card")).to_be_hidden()
     quiet.stop_gateway()
     expect(panel).to_contain_text("no gateway with toolguard is running")

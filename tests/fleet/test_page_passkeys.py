@@ -52,7 +52,7 @@ def test_a_call_runs_once_after_the_yes_of_a_trusted_passkey(desk: FleetDesk, an
     anna.trusted(room)
     nonce = desk.answered(COMMAND).entry.nonce
     answer = anna.approve(desk.gateway.id, nonce)
-    assert (answer.status, answer.json["text"]) == (200, f"Your yes to {nonce} was sent. Its gateway verifies it.")
+    assert (answer.status, answer.json["text"]) == (200, f"Your approval of {nonce} was sent. Its gateway verifies it.")
     used = desk.answered(COMMAND)
     assert (used.outcome, used.entry.nonce, used.entry.by) == ("used", nonce, "anna")
     assert desk.answered(COMMAND).fresh
@@ -140,9 +140,9 @@ def test_two_persons_with_passkeys_where_the_policy_needs_two(
         nonce = wait_until(needs_two)
         command = f"ls {engine.question - 1}"
         first = anna.approve(gateway.id, nonce)
-        assert first.json["text"] == f"Your yes to {nonce} is entered: 1 of 2 persons have approved it."
+        assert first.json["text"] == f"Your approval of {nonce} is recorded: 1 of 2 people have approved it."
         assert engine.held(command)["code"] == "approval.pending"
-        assert bert.approve(gateway.id, nonce).json["text"] == f"Your yes to {nonce} was sent. Its gateway verifies it."
+        assert bert.approve(gateway.id, nonce).json["text"] == f"Your approval of {nonce} was sent. Its gateway verifies it."
         assert engine.held(command)["code"] == "approval.consumed"
     finally:
         engine.talk.kill()

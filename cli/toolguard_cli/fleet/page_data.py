@@ -166,6 +166,6 @@ ENDPOINTS = (
     Endpoint("POST", "/api/passkeys/add", page_passkeys.add, "Keeps a new passkey.", refusals=DECIDES),
     Endpoint("POST", "/api/passkeys/remove", page_passkeys.remove, "Forgets a passkey.", refusals=DECIDES),
     Endpoint("POST", "/api/approve/begin", page_passkeys.begin, "What a passkey has to sign.", refusals=DECIDES),
-    Endpoint("POST", "/api/approve", page_passkeys.approve, "A yes that a passkey has signed.", refusals=DECIDES),
+    Endpoint("POST", "/api/approve", page_passkeys.approve, "An approval that a passkey has signed.", refusals=DECIDES),
     Endpoint("POST", "/api/kill", kill, "Turns a team's kill switch on or off.", refusals=DECIDES),
 )

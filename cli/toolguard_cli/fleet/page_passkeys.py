@@ -1,4 +1,4 @@
-"""Passkeys of the dashboard: making one known, and a yes that one has signed.
+"""Passkeys of the dashboard: registering one, and an approval that one has signed.
 
 The gateways decide what counts. What is checked here only spares a person an approval that every gateway would refuse: the
 public keys are the database's, which proves nothing.
@@ -30,7 +30,7 @@ from toolguard_engine.stores.ssh_keygen import InvalidSignatureError, SignerFile
 from toolguard_fleet.registry_rows import FleetCall
 
 SECONDS = 5.0
-NO_PASSKEY = "add one in the tab Passkeys, and have its line put onto the gateways"
+NO_PASSKEY = "add one in the Passkeys tab, and have its line added on the gateways"
 
 
 class PasskeyRow(msgspec.Struct, frozen=True):
@@ -68,12 +68,12 @@ def add(visit: FleetVisit, asked: page_types.NewPasskey) -> page_types.Done:
         raise ApiError(422, "passkey", str(error)) from error
     arguments = (_bytes(asked.id), made.rp, made.point, asked.name)
     visit.ask("SELECT fleet.page_add_passkey(%s, %s, %s, %s, %s)", arguments, bool)
-    return page_types.Done("The passkey is known here. It counts once its line is in the trust root of the gateways.")
+    return page_types.Done("The passkey is registered here. Gateways accept it once its line is in their trust root.")
 
 
 def remove(visit: FleetVisit, asked: page_types.PasskeyChoice) -> page_types.Done:
     visit.ask("SELECT fleet.page_remove_passkey(%s, %s)", (_bytes(asked.id),), bool)
-    return page_types.Done("This page offers the passkey no more. To end it, remove its line from the gateways.")
+    return page_types.Done("This page no longer offers the passkey. To revoke it, remove its line from the gateways.")
 
 
 def begin(visit: FleetVisit, asked: page_types.CallChoice) -> page_types.SigningRequest:
@@ -101,8 +101,9 @@ def approve(visit: FleetVisit, asked: page_types.PasskeyApproval) -> page_types.
     arguments = (asked.gateway, asked.nonce, body, signature.encode())
     now = visit.ask("SELECT fleet.page_approve(%s, %s, %s, %s, %s)", arguments, CallAfterYes)
     if now.status == "approved":
-        return page_types.Done(f"Your yes to {asked.nonce} was sent. Its gateway verifies it.")
-    return page_types.Done(f"Your yes to {asked.nonce} is entered: {now.approvals} of {now.need} persons have approved it.")
+        return page_types.Done(f"Your approval of {asked.nonce} was sent. Its gateway verifies it.")
+    count = f"{now.approvals} of {now.need} people"
+    return page_types.Done(f"Your approval of {asked.nonce} is recorded: {count} have approved it.")
 
 
 def _call(visit: FleetVisit, gateway: str, nonce: str) -> ShownCall:
@@ -128,7 +129,7 @@ def _check_same(call: ShownCall, body: bytes) -> None:
     try:
         until = msgspec.json.decode(body, type=DecisionBody).until
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ApiError(422, "values", "the signed text is of another form") from error
+        raise ApiError(422, "values", "the signed text has another format") from error
     latest = fleet_decisions.signature_end(call.row, time.time())
     if until > latest or _signed_text(call, until) != body:
         raise ApiError(409, "changed", "the call has changed since it was shown", "read it again, then approve it")
@@ -144,7 +145,7 @@ def _verified(row: PasskeyRow, body: bytes, made: Assertion) -> str:
             ssh_keygen.verify_text(body.decode(), signature, DECISION_NAMESPACE, SignerFiles(Path(file.name)), SECONDS)
     except (PasskeyError, InvalidSignatureError) as error:
         raise ApiError(
-            409, "signature", f"the signature does not count: {error}", "repeat it, with a PIN or a finger"
+            409, "signature", f"the signature is not accepted: {error}", "repeat it, with a PIN or a fingerprint"
         ) from error
     return signature
 
@@ -169,9 +170,11 @@ def _host(visit: FleetVisit) -> str:
     origins = Headers(scope=visit.scope).getlist("origin")
     host = urlsplit(origins[0]).hostname if len(origins) == 1 else None
     if host is None:
-        raise ApiError(403, "origin", "changes are made on the page only")
+        raise ApiError(403, "origin", "changes can only be made on the page")
     if not passkey_signature.is_host(host):
-        raise ApiError(409, "host", "browsers make passkeys for names only", "open the page by its name, or by localhost")
+        raise ApiError(
+            409, "host", "browsers create passkeys for host names only", "open the page by its name or as localhost"
+        )
     return host
 
 

@@ -67,7 +67,7 @@ def passkey(rp: str, public_key: bytes) -> Passkey:
     """`public_key`: as the browser returns it (SubjectPublicKeyInfo). Raises `PasskeyError`."""
     point = public_key[len(SPKI_HEAD) :]
     if not public_key.startswith(SPKI_HEAD) or len(point) != POINT_SIZE or point[0] != UNCOMPRESSED:
-        raise PasskeyError("this authenticator made no key of the kind ES256")
+        raise PasskeyError("this authenticator did not create an ES256 key")
     if not is_host(rp):
         raise PasskeyError("passkeys need a host name: open the page by its name, or as http://localhost:PORT")
     return Passkey(rp, point)

@@ -253,7 +253,7 @@ function entry(row, now, outcome, narrow) {
       { class: "entry-head" },
       kindBadge(kind),
       tool && el("b", null, quoted(tool)),
-      nonce && el("code", null, only("nonce", nonce, "Show only what concerns this held call")),
+      nonce && el("code", null, only("nonce", nonce, "Show only this held call")),
       when(row.at, now),
     ),
     reason && el("p", { class: "reason" }, quoted(reason)),

@@ -81,7 +81,7 @@ export function fleetCard(app, first) {
   const refuse = async () => {
     const why = await ask({
       title: `Deny ${nonce}?`,
-      body: [el("p", null, "The agent is told that ", quoted(held.tool), " was denied, with the reason.")],
+      body: [el("p", null, "The agent is notified that ", quoted(held.tool), " was denied, with the reason.")],
       action: "Deny",
       tone: "danger",
       field: "Reason (optional)",

@@ -164,7 +164,7 @@ export function live(app) {
 
 /** @param {string} gateway */
 const noneOf = (gateway) =>
-  empty("None of this gateway", "None of the latest model calls are from ", quoted(gateway), "; choose All to see the others.");
+  empty("No calls from this gateway", "None of the latest model calls are from ", quoted(gateway), "; choose All to see the others.");
 
 /** Each call once, newest first, at most `KEPT`. @param {CallRow[]} fresh @param {CallRow[]} old */
 function merged(fresh, old) {
