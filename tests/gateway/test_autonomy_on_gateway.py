@@ -218,6 +218,7 @@ def test_a_checkpoint_answers_the_calls_that_wait_for_it(stage) -> None:
     assert budget(stage, session)["checkpoints"] == 1
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_in_chat(stage) -> None:
     session = "agent:paid:chat"
     spend_all(stage, session, "chat")

@@ -229,8 +229,6 @@ def test_honest_neighbours_pass(guarded: Stage) -> None:
     theme = {"action": "config_set", "path": "ui.prefs.theme", "value": "dash"}
     played = guarded.play(
         conversation(
-            cli("config get agents.defaults.workspace")(guarded),
-            cli("mcp list")(guarded),
             ask("Change the theme"),
             searched("automations", action="add", job=reminder),
             searched("automations", action="list"),
@@ -241,6 +239,15 @@ def test_honest_neighbours_pass(guarded: Stage) -> None:
     assert not [text for text in played.results if "TOOLGUARD" in text]
     assert "water" in played.results[-1]
     assert json.loads(guarded.home.config_path.read_text())["ui"]["prefs"]["theme"] == "dash"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("words", ["config get agents.defaults.workspace", "mcp list"])
+def test_questions_to_the_command_line_pass(guarded: Stage, words: str) -> None:
+    seen = len(audit(guarded.home))
+    played = guarded.play(conversation(cli(words)(guarded)))
+    assert stopped(guarded, seen) == []
+    assert not [text for text in played.results if "TOOLGUARD" in text]
 
 
 @pytest.mark.thorough

@@ -19,7 +19,7 @@ import pytest
 from gateway_stage import NEW_HOST, RELEASE
 from toolguard_cli.rig import downloads
 
-pytestmark = pytest.mark.skipif(not NEW_HOST, reason="no message for an idle session")
+pytestmark = [pytest.mark.skipif(not NEW_HOST, reason="no message for an idle session"), pytest.mark.thorough]
 LIMIT = 600
 
 
@@ -65,7 +65,6 @@ def elsewhere(found: re.Match[str]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.thorough
 def test_it_answers_itself_without_a_terminal(scratch: Path) -> None:
     with demo(scratch, "--yes", "--json") as process:
         output, errors = process.communicate(timeout=LIMIT)
@@ -83,7 +82,7 @@ def test_it_answers_itself_without_a_terminal(scratch: Path) -> None:
 
 ANSWERS = [
     pytest.param("approve", True, "the call ran once", id="approve"),
-    pytest.param("deny", False, "denied: the call did not run", id="deny", marks=pytest.mark.thorough),
+    pytest.param("deny", False, "denied: the call did not run", id="deny"),
 ]
 
 
@@ -97,7 +96,6 @@ def test_the_command_that_it_names_answers_it_elsewhere(scratch: Path, word: str
     assert list(scratch.glob("toolguard-*")) == []
 
 
-@pytest.mark.thorough
 def test_it_is_answered_where_it_runs(scratch: Path) -> None:
     terminal, inner = pty.openpty()
     try:

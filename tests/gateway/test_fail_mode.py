@@ -22,6 +22,13 @@ from toolguard_engine.stores import atomic
 pytestmark = pytest.mark.skipif(not NEW_HOST, reason="older releases cut what the model may send")
 
 MODES = ["closed", "open"]
+
+
+def under(*gate: str) -> pytest.MarkDecorator:
+    """Under each fail mode; the gate tries these."""
+    return pytest.mark.parametrize("secured", sampled(MODES, gate), indirect=True, scope="module")
+
+
 TOO_DEEP = "call.too-deep"
 REFUSED = ("TOOLGUARD_BLOCK|", "[TOOL ERROR")
 MARKER = "SECRET-OF-THE-TEST"
@@ -44,7 +51,7 @@ def called(name: str, **params: object) -> scripted_model.ToolCall:
     return scripted_model.ToolCall(name, params)
 
 
-@pytest.fixture(params=MODES, scope="module")
+@pytest.fixture(scope="module")
 def secured(shared, request: pytest.FixtureRequest) -> Stage:
     """A gateway under each fail mode, with secrets at their places, each with its own mark in it, and one honest file."""
     stage = shared.under(failMode=request.param, maxFailuresPerTurn=100)
@@ -116,6 +123,7 @@ def assert_none_ran(stage: Stage, played: Played) -> None:
 TOOLS = [*READERS, *(f"tool_call {name}" for name in SEARCHED)]
 
 
+@under("open")
 @pytest.mark.parametrize("tool", sampled(TOOLS, {"read", "tool_call exec"}))
 def test_arguments_at_each_depth_never_run_unjudged(secured: Stage, wait, tool: str) -> None:
     depths = TAKEN if tool == "read" else TAKEN[::9]
@@ -126,6 +134,7 @@ def test_arguments_at_each_depth_never_run_unjudged(secured: Stage, wait, tool: 
 
 
 @pytest.mark.thorough
+@under()
 @pytest.mark.parametrize("depth", BEYOND[::6])
 def test_deeper_ones_run_neither(secured: Stage, depth: int) -> None:
     calls = [call for tool in TOOLS for call in deep_calls(secured, tool, [depth])]
@@ -134,6 +143,7 @@ def test_deeper_ones_run_neither(secured: Stage, depth: int) -> None:
 
 
 @pytest.mark.thorough
+@under()
 def test_arguments_of_too_many_parts_never_run_unjudged(secured: Stage, wait) -> None:
     params = {"path": str(own_key(secured)), "x": [1] * 60_000}
     played = secured.play(batch([called("read", **params)]))
@@ -210,6 +220,7 @@ def readers(stage: Stage) -> list[scripted_model.ToolCall]:
     ]
 
 
+@under("open")
 @pytest.mark.parametrize(
     "state", [stopped, killed, pytest.param(slow, marks=pytest.mark.thorough)], ids=["stopped", "killed", "slow"]
 )
@@ -225,6 +236,7 @@ def test_no_secret_is_read_while_the_engine_is_silent(secured: Stage, wait, stat
 
 
 @pytest.mark.thorough
+@under()
 def test_no_secret_is_read_while_the_engine_is_busy(secured: Stage, wait) -> None:
     """In the same message, behind commands that take long to judge."""
     texts = sorted(hostile_texts.texts(64_000).values(), key=len)[:HEAVY]
@@ -233,6 +245,7 @@ def test_no_secret_is_read_while_the_engine_is_busy(secured: Stage, wait) -> Non
     wait(lambda: len(secured.engines()) == 1)
 
 
+@under("closed", "open")
 def test_an_honest_read_goes_on_while_the_engine_is_silent(secured: Stage, wait) -> None:
     with stopped(secured):
         played = secured.play(batch([called("read", path="notes.md"), called("exec", command="echo alive")]))
@@ -243,6 +256,7 @@ def test_an_honest_read_goes_on_while_the_engine_is_silent(secured: Stage, wait)
     wait(lambda: len(secured.engines()) == 1)
 
 
+@under("closed")
 def test_what_was_blocked_in_silence_stands_in_the_audit_log_when_the_engine_is_back(secured: Stage, wait) -> None:
     with stopped(secured):
         played = secured.play(

@@ -42,6 +42,7 @@ def reported(home: Home, command: str) -> tuple[str, str]:
     return proof["state"], next(line for line in [*answer["errors"], *answer["messages"]] if proof["text"] in line)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not NEW_HOST, reason="the reload mode off is new")
 def test_a_gateway_that_does_not_reload(real: downloads.Runtime, server: scripted_model.ScriptedModel, wait) -> None:
     """The agent deletes a folder while toolguard is installed and not loaded: nothing may say GUARDED."""

@@ -53,6 +53,7 @@ def test_it_stops_a_run_that_is_under_way(stage) -> None:
     assert lines == [("block", "kill-switch.on"), ("stop", "kill-switch.on")]
 
 
+@pytest.mark.thorough
 def test_it_is_for_all_until_a_person_frees_them_in_chat(stage) -> None:
     """Other agents, other sessions, what only looks, and tools that are never blocked otherwise."""
     (stage.home.workspace_dir / "here.txt").write_text("Here.\n")

@@ -77,6 +77,7 @@ def test_a_person_in_chat_gets_the_commands_when_their_run_ends(shared: Shared) 
         assert operator.chat("agent:main:another", "Hi (other)") == "Hello."
 
 
+@pytest.mark.thorough
 def test_with_conversation_access_no_run_begins(shared: Shared) -> None:
     host = {"plugins": {"entries": {"toolguard": {"hooks": {"allowConversationAccess": True}}}}}
     stage, _ = under(shared, {"per": "day", "tokens": 1}, host=host)
@@ -87,6 +88,7 @@ def test_with_conversation_access_no_run_begins(shared: Shared) -> None:
     assert second.requests == []
 
 
+@pytest.mark.thorough
 def test_a_limit_on_a_model_ends_the_first_run_of_a_session_too(shared: Shared) -> None:
     host = {"plugins": {"entries": {"toolguard": {"hooks": {"allowConversationAccess": True}}}}}
     stage, _ = under(shared, {"per": "day", "tokens": 1, "model": "scripted/*"}, host=host)

@@ -56,6 +56,7 @@ def test_soft_mode_acts_as_well(stage) -> None:
     assert {code for _, code in events(stage, played)} == {"loop.repeat"}
 
 
+@pytest.mark.thorough
 def test_in_shadow_mode_it_is_only_told(stage) -> None:
     played = loop(stage, agent="watched")
     assert not is_ended(played)
@@ -68,6 +69,7 @@ def test_in_shadow_mode_it_is_only_told(stage) -> None:
     assert '"shadow.loop.repeat"' in shown.stdout
 
 
+@pytest.mark.thorough
 def test_the_mode_can_be_switched_while_the_gateway_runs(stage, wait) -> None:
     before = loop(stage, MISSING)
     assert before.noted == [3]

@@ -116,6 +116,7 @@ def itself_counting(stage: Stage) -> scripted_model.Reply:
     return command("printf x >> ran.txt; echo hi")
 
 
+@pytest.mark.thorough
 def test_the_same_success_again_and_again(stage) -> None:
     played = stage.play(repeating(itself_counting(stage)), agent="fast")
     assert ran(stage) == FAST["criticalThreshold"]
@@ -244,6 +245,7 @@ def test_a_poll_that_makes_progress(stage, params: dict[str, Any]) -> None:
     assert all("tick" in text for text in results[1:16])
 
 
+@pytest.mark.thorough
 def test_different_calls(stage) -> None:
     names = [f"{number}.txt" for number in range(50)]
     for name in names:

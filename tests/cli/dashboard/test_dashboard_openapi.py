@@ -12,10 +12,11 @@ from dashboard_stage import NAMES, OWN, Served
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
 
+from effort import ALL
 from toolguard_cli.dashboard.openapi import document
 from toolguard_cli.dashboard.routes import ENDPOINTS
 
-EXAMPLES = 20
+EXAMPLES = 20 if ALL else 5
 OPERATIONS = [(each.method, each.path) for each in ENDPOINTS]
 GOOD, BAD = GenerationMode.POSITIVE, GenerationMode.NEGATIVE
 SENT = [
