@@ -167,7 +167,7 @@ def verdict(den: Den, text: str) -> str:
     return found.decision if found else "allow"
 
 
-@settings(max_examples=10 if ALL else 2, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+@settings(max_examples=10 if ALL else 1, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
 @given(st.lists(command, min_size=MOST, max_size=MOST))
 def test_what_bash_opens_is_what_the_guard_sees(den: Den, parts: list[tuple[str, str, str, str]]) -> None:
     pairs = [(first, f"{begin}{middle}{end}") for first, begin, middle, end in parts]
