@@ -24,7 +24,7 @@ from toolguard_engine.stores.locked import StoreError, unusable
 from toolguard_engine.stores.transactions import transaction
 
 Connection = sqlite3.Connection
-"""For annotations in other rooms."""
+"""For annotations in other components."""
 
 PREFIX = "toolguard_"
 OLD_EVENTS = "usage_events"
