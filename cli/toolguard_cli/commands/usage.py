@@ -68,8 +68,8 @@ def show_usage(
     """Show model calls, their tokens and their cost.
 
     Includes all gateways that write to the same metrics file, and needs metrics.enabled. ~ marks an estimate from a price
-    table, ? an unknown cost. Periods start at a full hour up to 7 days back; beyond that, and by session or day, they start
-    at a full day (UTC).
+    table, ? an unknown cost. Up to 7 days back, periods start on the hour; beyond that, and with --by session or day, they
+    start at midnight UTC.
 
     In --json and --csv, priced counts the calls with a known cost, and timed those with a known duration.
     """
