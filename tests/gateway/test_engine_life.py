@@ -16,7 +16,7 @@ from toolguard_cli.rig.real_gateway import openclaw
 from toolguard_engine.stores.files import engine_files as engines
 
 READ = endless(scripted_model.call("read", {}))
-ENDED = "the engine ended"
+ENDED = "the engine exited"
 
 
 def kill_engines(stage: Stage) -> list[int]:
