@@ -1,4 +1,4 @@
-"""The documentation against what it describes: links, commands, the rooms, and the README's size."""
+"""The documentation against what it describes: links, commands, the components, and the README's size."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_quoted_commands_exist() -> None:
     assert {(page, command) for page, command in quoted if command not in known} == set(), known
 
 
-def test_the_rooms_are_documented_in_their_order() -> None:
+def test_the_components_are_documented_in_order() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     _, engine, fleet, command_line = re.split(
         r"^### (?:Engine|Fleet|Command line)$", text.partition("## The path of a call")[0], flags=re.MULTILINE

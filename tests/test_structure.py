@@ -1,4 +1,4 @@
-"""The shape of the packages: the order of their rooms, and names that mean one thing."""
+"""The shape of the packages: the order of their components, and names that mean one thing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ENGINE = (
     "wire", "model", "host", "wording", "config", "effects", "rules", "approvals", "layers", "guard", "stores", "metrics",
     "server",
 )  # fmt: skip
-"""From the bottom up: a room imports only from rooms before it."""
+"""From the bottom up: a component imports only from components before it."""
 
 FLEET = (
     "fleet_errors", "connection_options", "missing_rights", "blocking_connection", "deadline_connection",
@@ -46,7 +46,7 @@ def modules(package: str) -> list[tuple[tuple[str, ...], ast.Module]]:
 
 
 def imported(tree: ast.Module, package: str) -> Iterator[str]:
-    """The rooms that a module imports from."""
+    """The components that a module imports from."""
     for name in imported_modules(tree):
         first, _, rest = name.partition(".")
         if first == package:
@@ -132,15 +132,15 @@ def test_only_stores_metrics_and_what_sends_them_use_sqlite() -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_rooms_import_only_from_rooms_below_them(package: str) -> None:
+def test_components_import_only_from_components_below_them(package: str) -> None:
     order = PACKAGES[package][1]
     found = {parts[0] for parts, _ in modules(package) if parts[0] != "__init__"}
     assert found == set(order)
     upward = [
-        f"{'.'.join(parts)} imports {room}"
+        f"{'.'.join(parts)} imports {component}"
         for parts, tree in modules(package)
-        for room in imported(tree, package)
-        if parts[0] in order and room in order and order.index(room) > order.index(parts[0])
+        for component in imported(tree, package)
+        if parts[0] in order and component in order and order.index(component) > order.index(parts[0])
     ]
     assert upward == []
 

@@ -22,7 +22,7 @@ HELP = """Guards the tool calls of an OpenClaw gateway.
   toolguard install       install the plugin into the gateway and enable it
   toolguard doctor        check that the guard works
   toolguard status        show what the guard has done
-  toolguard pending       list the calls that wait for approval; approve and deny answer them
+  toolguard pending       list the calls waiting for approval; approve and deny answer them
   toolguard check         show what the guard would decide about a command, and why
 
 TOOLGUARD_STATE_DIR and TOOLGUARD_CONFIG select another gateway for all commands; OpenClaw's own variables are respected.

@@ -19,7 +19,7 @@ const WITH_NONCE = new Set(["approve", "deny", "revive"]);
 const SWITCHED = new Set(["on", "off"]);
 const FOR_A_WHILE = new Set(["for", "--for"]);
 const ONCE_ONLY = "Nothing was approved. In chat, a call can only be approved once: /toolguard approve NONCE. To allow exactly this call for a while, \
-use `toolguard approve NONCE --for 1d` in a terminal, or \"Always allow this\" on the dashboard; both show what it would cover.";
+use `toolguard approve NONCE --for 1d` in a terminal, or \"Allow for a while\" on the dashboard; both show what it would cover.";
 const NO_ANSWER = "The guard is not answering. Run `toolguard doctor` in a terminal.";
 
 /**

@@ -179,7 +179,7 @@ export class OwnedProcess {
     const delay = Math.min(first * 2 ** Math.min(this.#inRow, 30), last);
     this.#restart = setTimeout(() => this.start(), delay);
     this.#restart.unref();
-    if (reason) this.#log("warn", `it ended (${reason}); next start in ${delay} ms`);
+    if (reason) this.#log("warn", `it exited (${reason}); next start in ${delay} ms`);
   }
 
   /**

@@ -350,7 +350,7 @@ export class Engine {
   /** @param {Child} child */
   #mustHaveBegun(child) {
     if (this.#child !== child || this.#ready) return;
-    this.#complain("the engine hangs at its start; restarting it");
+    this.#complain("the engine hung while it started; restarting it");
     child.kill("SIGKILL");
   }
 
@@ -397,7 +397,7 @@ export class Engine {
     this.#restartAt = now + delay;
     this.#restart = setTimeout(() => this.start(), delay + 1);
     this.#restart.unref();
-    this.#complain(isMissing(reason) ? gone(reason) : `the engine ended (${reason}); next start in ${delay} ms`);
+    this.#complain(isMissing(reason) ? gone(reason) : `the engine exited (${reason}); next start in ${delay} ms`);
   }
 
   /** @param {string} line */
@@ -564,7 +564,7 @@ function parsed(line) {
 function explained(text) {
   if (/No module named '?(toolguard_engine|toolguard_manifests|msgspec)/.test(text))
     return `${text} - this Python does not have toolguard. ${UNJUDGED}`;
-  return BROKEN.test(text) ? `${text} - the Python of toolguard was removed or replaced under it. ${UNJUDGED}` : text;
+  return BROKEN.test(text) ? `${text} - toolguard's Python was removed or replaced while it was in use. ${UNJUDGED}` : text;
 }
 
 const UNJUDGED =
@@ -581,5 +581,5 @@ function isMissing(reason) {
 
 /** @param {string} reason */
 function gone(reason) {
-  return `the Python of toolguard was removed, or is not a program (${reason}). ${UNJUDGED}`;
+  return `toolguard's Python was removed, or is not a program (${reason}). ${UNJUDGED}`;
 }

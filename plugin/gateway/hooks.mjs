@@ -242,7 +242,7 @@ export class Hooks {
     if (isOn(this.#config, run.agent)) this.#reports.unanswered(String(event.toolName), !verdict);
     if (!verdict) return undefined;
     if (verdict.blockReason === PROTECTED)
-      this.#report(run, event, "guard.silent", "the guard was silent, and the call names or may reach a protected place");
+      this.#report(run, event, "guard.silent", "the guard was not answering, and the call names or may reach a protected place");
     return this.#counted(run, verdict);
   }
 

@@ -73,7 +73,7 @@ export class Reports {
     if (!silence) return;
     this.#waiting.silence = null;
     const { since, ran, refused, tools } = silence;
-    const reason = `the guard was silent since ${since}: ${ran} calls ran unjudged, ${refused} were refused (${tools.join(", ")})`;
+    const reason = `the guard was not answering from ${since}: ${ran} calls ran unjudged, ${refused} were refused (${tools.join(", ")})`;
     this.add({ tool: "", run: "", agent: "", session: "", code: "guard.silent", reason, shown: "", summed: true });
   }
 

@@ -27,7 +27,7 @@ def keep_memory() -> None:
 @with_room
 def main() -> int:
     if sys.stdin.isatty():
-        print("The gateway starts the engine by itself. To see how it is doing: toolguard status", file=sys.stderr)  # noqa: T201
+        print("The gateway starts the engine automatically. To see how it is doing: toolguard status", file=sys.stderr)  # noqa: T201
         return 1
     # Ctrl-C in a terminal reaches the gateway's whole group. The engine leaves when the gateway closes the pipe, not before.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -70,7 +70,7 @@ MAX_CONFIGS = 1_000
 Outcomes = Literal["", "tell", "ask"]
 TOO_DEEP = Verdict("block", "call.too-deep", reason="Its arguments are nested too deeply to be judged.")
 TOO_INTRICATE = Verdict("hold", rubric.TOO_INTRICATE_CODE, reason=rubric.TOO_INTRICATE)
-TOO_MANY = "It is complex, and so were many calls of this session just before it."
+TOO_MANY = "It is complex, and so were many calls in this session just before it."
 IN_SHADOW_TOO = (*engaged_kill_switch.CODES, TOO_DEEP.code)
 """Codes of blocks that shadow mode does not lift."""
 

@@ -20,7 +20,7 @@ async def _run(sink: int) -> None:
 
 def main() -> None:
     if sys.stdin.isatty():
-        print("The engine starts the courier by itself. To see how it is doing: toolguard doctor", file=sys.stderr)  # noqa: T201
+        print("The engine starts the courier automatically. To see how it is doing: toolguard doctor", file=sys.stderr)  # noqa: T201
         sys.exit(1)
     system_calls.limit_memory(MEMORY)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the engine decides when this ends

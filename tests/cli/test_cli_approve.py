@@ -187,7 +187,13 @@ def test_asking(places: Places, typed: str, code: int, status: str) -> None:
     done = toolguard("approve", held.nonce[:5], "--state-dir", places.state_dir, typed=typed)
     assert done.returncode == code
     asked = done.stdout.partition("Approve? [y/N] ")[0]
-    for words in (f"{held.nonce} waits for approval, ", "exec", "agent:main:main", "make ?[2J", "names exec (hold.always)"):
+    for words in (
+        f"{held.nonce} is waiting for approval, ",
+        "exec",
+        "agent:main:main",
+        "make ?[2J",
+        "names exec (hold.always)",
+    ):
         assert words in asked
     assert "\x1b[2J" not in done.stdout + done.stderr
     assert (f"left; toolguard deny {held.nonce} refuses it" in done.stdout) == (status == "pending")

@@ -179,7 +179,7 @@ def _cut(data: bytes) -> bytes:
     [
         pytest.param(_change, ":2", "its content does not match its hash", id="changed"),
         pytest.param(_remove, ":2", "it does not follow the previous line", id="removed"),
-        pytest.param(_cut, "", "the end is missing: there were 3 lines, 2 are left", id="cut off"),
+        pytest.param(_cut, "", "the end is missing: there were 3 lines, and 2 are left", id="cut off"),
     ],
 )
 def test_a_broken_chain(places: Places, change: Any, at: str, words: str) -> None:

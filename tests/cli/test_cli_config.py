@@ -618,7 +618,7 @@ def test_a_time_is_given_as_a_duration(places: Places, path: str, written: str, 
     ("path", "written", "message"),
     [
         ("pendingTimeoutMs", "30d", "must be a whole number from"),
-        ("metrics.retention.rawDays", "36h", "counts in steps of 1d: 36h is not a multiple"),
+        ("metrics.retention.rawDays", "36h", "must be a multiple of 1d, and 36h is not"),
         ("pendingTimeoutMs", "soon", "must be a whole number"),
         ("maxIdenticalFailures", "8h", "must be a whole number"),
     ],

@@ -43,7 +43,7 @@ def test_whole_standings(places: Places) -> None:
     assert standings_check.whole(doctor.look(places)).status == "ok"
     assert not places.own.exists()
     save(places)
-    assert standings_check.whole(doctor.look(places)).detail == "known agents: 1, with a partly spent budget: 1"
+    assert standings_check.whole(doctor.look(places)).detail == "agents with a budget: 1; partly spent: 1"
 
 
 @pytest.mark.parametrize("aside", [False, True], ids=["damaged", "put aside"])
@@ -76,7 +76,7 @@ def test_a_folder_in_the_place_of_the_store(places: Places) -> None:
     assert standings_check.whole(subject).status == "ok"
 
 
-ON, GUARD, OFF = "detection is on (it warns", "detection is off, except", "detection is off, also"
+ON, GUARD, OFF = "detection is on (it warns", "detection is off, except", "detection is off, even"
 BOTH, AFTER = "the gateway checks first", "after a compaction, either of the two"
 
 
@@ -85,13 +85,13 @@ BOTH, AFTER = "the gateway checks first", "after a compaction, either of the two
     [
         (None, None, [GUARD, "toolguard's is on for calls that certainly make no progress", AFTER], [BOTH]),
         (None, True, [GUARD, "toolguard's is on", AFTER], [BOTH]),
-        (None, False, [GUARD, "toolguard's is off, also"], [BOTH, AFTER]),
+        (None, False, [GUARD, "toolguard's is off, even"], [BOTH, AFTER]),
         (True, None, [ON, "toolguard's is on for calls that certainly make no progress", AFTER], [BOTH]),
         (True, True, [ON, "toolguard's is on", BOTH, AFTER], []),
-        (True, False, [ON, "toolguard's is off, also"], [BOTH, AFTER]),
+        (True, False, [ON, "toolguard's is off, even"], [BOTH, AFTER]),
         (False, None, [OFF, "toolguard's is on for calls that certainly make no progress"], [BOTH, AFTER]),
         (False, True, [OFF, "toolguard's is on"], [BOTH, AFTER]),
-        (False, False, [OFF, "toolguard's is off, also"], [BOTH, AFTER]),
+        (False, False, [OFF, "toolguard's is off, even"], [BOTH, AFTER]),
     ],
 )
 def test_both_detections(places: Places, native: Any, own: Any, expected: list[str], untold: list[str]) -> None:

@@ -79,7 +79,7 @@ def test_dry_run(places: Places) -> None:
         ("**", {"tool": "cron"}, "covers every call of cron"),
         ("* --version", {}, "covers every program"),
         ("sudo *", {}, "covers every program or script that sudo can run"),
-        ("make *", {"lasts": "never"}, "that never ends"),
+        ("make *", {"lasts": "never"}, "and the grant never ends"),
         ("", {}, "cannot be granted"),
         ("make", {"tool": ""}, "cannot be granted"),
         ("make", {"lasts": "7"}, "is not a duration"),

@@ -109,7 +109,7 @@ def _unwritten(*_: object, **__: object) -> None:
 
 def test_what_cannot_be_written_is_not_on(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(KillSwitchFile, "set", _unwritten)
-    with pytest.raises(UserError, match="the kill switch is NOT on, calls still run: the disk is full") as raised:
+    with pytest.raises(UserError, match="the kill switch is NOT on, so calls still run: the disk is full") as raised:
         set_kill_switch.run(places, "on")
     assert raised.value.fix == "stop the gateway: openclaw gateway stop"
 
@@ -119,7 +119,7 @@ def test_what_cannot_be_written_while_it_is_on(places: Places, monkeypatch: pyte
     monkeypatch.setattr(KillSwitchFile, "set", _unwritten)
     with pytest.raises(UserError, match="it still counts as ON: the disk is full"):
         set_kill_switch.run(places, "on", why="second")
-    with pytest.raises(UserError, match="the kill switch is still ON, no call runs: the disk is full"):
+    with pytest.raises(UserError, match="the kill switch is still ON: no call runs: the disk is full"):
         set_kill_switch.run(places, "off")
 
 

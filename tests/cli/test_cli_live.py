@@ -65,8 +65,8 @@ STARTED = Started("2026.9.6", "/s/extensions/toolguard", "/usr/bin/python3", eng
 WITH = "OpenClaw 2026.9.6 with the plugin from /s/extensions/toolguard"
 REFUSAL = "blocked plugin candidate: world-writable path"
 NOT_LOADED = f"{WITH}: the gateway runs, but did not load the plugin: "
-ENDED = replace(STARTED, engine=False, own="the engine ended (ENOENT)\x1b[2J", about="loaded toolguard")
-NO_ENGINE = f'{WITH}: the engine does not run with /usr/bin/python3: "the engine ended (ENOENT)?[2J"'
+ENDED = replace(STARTED, engine=False, own="the engine exited (ENOENT)\x1b[2J", about="loaded toolguard")
+NO_ENGINE = f'{WITH}: the engine does not run with /usr/bin/python3: "the engine exited (ENOENT)?[2J"'
 
 VALID = Valid(notice_of(f"{WORD}\n"), WORD, "works", 1)
 NO_HOOKS = "the gateway loads the plugin but does not call its hooks: it "
@@ -377,7 +377,7 @@ def test_without_openclaw(places: Places, scratch: Path) -> None:
         Check(
             "live-gateway",
             "error",
-            "there is no openclaw on PATH to prove anything on",
+            "there is no openclaw on PATH to test",
             "put the openclaw that runs your gateway on PATH, then try again",
         )
     ]

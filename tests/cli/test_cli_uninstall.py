@@ -151,7 +151,7 @@ def test_told_to_people_and_scripts(places: Places, monkeypatch: pytest.MonkeyPa
     places.config.write_text("{}\n")
     put_in(places)
     before = picture(places.state_dir)
-    kept = f"stays: logs and state in {places.own} and the log of malformed calls"
+    kept = f"kept: logs and state in {places.own} and the log of malformed calls"
     assert texts(take_out(places, dry_run=True)) == [
         f"would remove the plugin: {places.extension}",
         f"would remove toolguard's lines from the config (as it was before the installation): {places.config}",
@@ -188,7 +188,7 @@ def test_what_is_kept_of_the_metrics_is_told(
     value["plugins"]["entries"]["toolguard"]["config"] = {"metrics": {"dbPath": str(db)}} if own else {}
     places.config.write_text(json.dumps(value))
     Path(f"{db}{there}").write_text("x")
-    reported = f"stays: {db}, the metrics of all gateways of this machine, and the dashboard's token beside it"
+    reported = f"kept: {db}, the metrics of all gateways on this machine, and the dashboard's token beside it"
     assert reported in texts(take_out(places))
     assert Path(f"{db}{there}").read_text() == "x"
 
@@ -199,7 +199,7 @@ def test_the_completion_is_reported(places: Places, monkeypatch: pytest.MonkeyPa
     (home / ".bash_completions").mkdir()
     (home / ".bash_completions" / "toolguard.sh").touch()
     put_in(places)
-    reported = f"stays: the completion {home}/.bash_completions/toolguard.sh, and the line about it in {home}/.bashrc"
+    reported = f"kept: the completion {home}/.bash_completions/toolguard.sh, and the line about it in {home}/.bashrc"
     assert reported in texts(take_out(places))
 
 
@@ -235,7 +235,7 @@ def test_config_that_is_gone(places: Places) -> None:
     places.config.unlink()
     assert texts(take_out(places))[:2] == [
         f"removed the plugin: {places.extension}",
-        f"stays: logs and state in {places.own} and the log of malformed calls",
+        f"kept: logs and state in {places.own} and the log of malformed calls",
     ]
     assert not places.config.exists()
     assert not places.extension.exists()

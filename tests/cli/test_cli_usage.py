@@ -145,11 +145,11 @@ def test_wrong_wishes(wish: UsageRequest, message: str) -> None:
 
 
 BEGINS = {
-    ("model", "90m"): "since 2025-06-15 11:00:00+00:00 (from the full hour)",
-    ("model", "8d"): "since 2025-06-07 00:00:00+00:00 (from the full day in UTC)",
-    ("day", "2025-06-14"): "since 2025-06-14 00:00:00+00:00 (from the full day in UTC)",
+    ("model", "90m"): "since 2025-06-15 11:00:00+00:00 (from the start of the hour)",
+    ("model", "8d"): "since 2025-06-07 00:00:00+00:00 (from the start of the day in UTC)",
+    ("day", "2025-06-14"): "since 2025-06-14 00:00:00+00:00 (from the start of the day in UTC)",
     ("session", "60d"): "since 2025-05-16 00:00:00+00:00 (nothing older is kept: metrics.retention.rawDays)",
-    ("model", "60d"): "since 2025-04-16 00:00:00+00:00 (from the full day in UTC)",
+    ("model", "60d"): "since 2025-04-16 00:00:00+00:00 (from the start of the day in UTC)",
     ("model", "400d"): "since 2024-06-15 00:00:00+00:00 (nothing older is kept: metrics.retention.dailyDays)",
 }
 

@@ -99,7 +99,7 @@ def test_owner(tmp_path: Path, steps: tuple[str | int, ...], name: str, path: tu
         pytest.param(("both", "own"), "both.own is merged from ", id="written twice"),
         pytest.param(("both",), "both is merged from ", id="what two files make"),
         pytest.param(("several", "new"), "several.new is merged from ", id="new in what several files make"),
-        pytest.param(("plugins",), "plugins is all of ", id="the include itself"),
+        pytest.param(("plugins",), "plugins is the whole content of ", id="the include itself"),
     ],
 )
 def test_no_clear_owner(tmp_path: Path, steps: tuple[str, ...], message: str) -> None:

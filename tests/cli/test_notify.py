@@ -194,7 +194,7 @@ def test_each_target_gets_what_it_asked_for_once(places: Places, hook: Receiver,
         stage.restart()
     assert sorted(body.get("event", body.get("topic")) for body in hook.bodies) == ["held", "topic"]
     (ntfy,) = [body for body in hook.bodies if "topic" in body]
-    assert ntfy["title"] == f"toolguard on home: A call waits for approval ({entry.nonce})"
+    assert ntfy["title"] == f"toolguard on home: A call is waiting for approval ({entry.nonce})"
     assert f"toolguard approve {entry.nonce}" in ntfy["message"]
     stage.calls.sweep(NOW + 301)
     stage.step(NOW + 302)
@@ -365,7 +365,7 @@ PROBLEMS = [
     ("hook", {"webhook": "https://host/x", "secretFile": "~/s"}, ""),
     ("desk", {"command": ["notify-send", "x"]}, ""),
     ("chat", {"channel": "telegram", "to": "1", "account": "a"}, ""),
-    ("Phone", {"url": "ntfy://h/t"}, "a target is named"),
+    ("Phone", {"url": "ntfy://h/t"}, "a target's name has"),
     ("x", {}, "set exactly one of"),
     ("x", {"url": "ntfy://h/t", "webhook": "https://h"}, "set exactly one of"),
     ("x", {"url": "ntfy://h/t", "urlFile": "f"}, "url or urlFile"),
@@ -373,9 +373,9 @@ PROBLEMS = [
     ("x", {"webhook": "ftp://h"}, "begins with http"),
     ("x", {"webhook": "https://h/a\r\nX: y"}, "begins with http"),
     ("x", {"webhook": "https://h:99999/"}, "begins with http"),
-    ("x", {"channel": "telegram"}, "set to"),
+    ("x", {"channel": "telegram"}, 'channel needs "to"'),
     ("x", {"command": []}, "names no program"),
-    ("x", {"command": ["a"], "to": "1"}, "belong to a channel"),
+    ("x", {"command": ["a"], "to": "1"}, "only for a channel"),
     ("x", {"url": "ntfy://h/t", "secret": "s"}, "belong to a webhook"),
 ]
 

@@ -440,7 +440,7 @@ def test_without_the_token_one_only_looks_until_it_is_entered(machine: Machine, 
     visitor.show("approvals")
     page.get_by_role("button", name="Enter token").click()
     page.get_by_label("Token or address").fill(f"{machine.url}/#token={machine.token}")
-    page.get_by_role("button", name="Use it").click()
+    page.get_by_role("button", name="Use token").click()
     approve(shown)
     expect(shown).to_contain_text("approved")
     assert status_of(machine.places, held.nonce) == "approved"

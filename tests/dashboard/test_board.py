@@ -136,7 +136,7 @@ def test_a_card_shows_all_that_a_call_would_do(machine: Machine, visits: Visits)
         expect(shown).to_contain_text(words)
     yes, no = boxes_of(*(shown.get_by_role("button", name=name, exact=True) for name in ("Approve", "Deny")))
     assert (no["width"], no["height"]) == (yes["width"], yes["height"])
-    expect(shown.get_by_role("button", name="Always allow this")).to_have_count(0)
+    expect(shown.get_by_role("button", name="Allow for a while")).to_have_count(0)
     expect(shown).to_contain_text("Cannot be allowed for longer")
 
 
@@ -147,7 +147,7 @@ def test_always_allow_this(quiet: Machine, visits: Visits, *, sure: bool) -> Non
     narrow: dict[str, Any] = {"exact": ExactCall("rm -rf build", cwd="/srv/www"), "details": HeldDetails(effects)}
     held = hold(quiet.places, code="rule.filesystem.delete-recursive", cwd="/srv/www", **narrow)
     page = visits(quiet).go("approvals")
-    press(card(page, held.nonce), "Always allow this …")
+    press(card(page, held.nonce), "Allow for a while …")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("just this command, in /srv/www, by agent main")
     dialog.get_by_role("combobox", name="For").select_option("1w")
@@ -260,7 +260,7 @@ def test_notifications_come_only_if_they_are_asked_for(machine: Machine, visits:
     expect(number(page, "waiting")).to_have_attribute("data-value", str(waits + 1))
     expect(page).to_have_title(re.compile(rf"^\({waits + 1}\) "))
     noted = page.evaluate("noted")
-    assert [title for title, _ in noted] == [f"A call waits: exec ({held.nonce})"] * (answer == "granted")
+    assert [title for title, _ in noted] == [f"A call is waiting: exec ({held.nonce})"] * (answer == "granted")
     if noted:
         page.evaluate("last.dispatchEvent(new Event('click'))")
         expect(card(page, held.nonce)).to_be_visible()

@@ -233,7 +233,7 @@ def test_a_call_that_waits_is_told_to_who_looks_elsewhere(machine: Machine, visi
     expect(page).to_have_title("Overview · toolguard")
     held = hold(machine.places, tool="exec")
     expect(page).to_have_title("(1) Overview · toolguard")
-    expect(page.locator("#announcement")).to_have_text(f"A call waits for approval: exec ({held.nonce}).")
+    expect(page.locator("#announcement")).to_have_text(f"A call is waiting for approval: exec ({held.nonce}).")
     expect(page.locator("#icon")).to_have_attribute("href", "/static/icon-waits.svg")
     hold(machine.places, tool="exec")
     expect(page).to_have_title("(2) Overview · toolguard")

@@ -82,7 +82,7 @@ def test_each_refusal_has_its_own_answer(kind: str, text: str, fix: str) -> None
 @pytest.mark.parametrize(
     ("kind", "text"),
     [
-        ("pending", "aaaa0000 (read) still waits for approval"),
+        ("pending", "aaaa0000 (read) is still waiting for approval"),
         ("approved", "aaaa0000 (read) is already approved by ana"),
         ("denied", "aaaa0000 (read) was denied by ana"),
         ("used", "aaaa0000 (read) was used at"),

@@ -34,10 +34,10 @@ WHOLE = [
             f"Do not repeat it. End your turn now: tell the user what you want to do, and how to approve it: {HOW}"
         ),
     ),
-    (approval.ends_waiting([NONCE]), f"This turn ends here: a call waits for approval.\n{HOW}"),
+    (approval.ends_waiting([NONCE]), f"This turn ends here: a call is waiting for approval.\n{HOW}"),
     (
         approval.ends_waiting(["00000000", NONCE]),
-        "This turn ends here: 2 calls wait for approval.\n"
+        "This turn ends here: 2 calls are waiting for approval.\n"
         "Approve with `toolguard approve 00000000` in a terminal or `/toolguard approve 00000000` in chat.\n" + HOW,
     ),
     (

@@ -661,7 +661,7 @@ def test_the_prompt(desk: Desk) -> None:
     assert settled.entry is not None
     assert prompt_for(settled.entry, settled.entry.created) == messages.Prompt(
         settled.entry.nonce,
-        "exec waits for your approval",
+        "exec is waiting for your approval",
         'It deletes whole folders. exec({ command: "rm -rf build" })',
         300_000,
     )

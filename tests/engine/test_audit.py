@@ -170,7 +170,7 @@ def test_a_log_that_ends_early(tmp_path: Path) -> None:
         count = whole[:cut].count(b"\n")
         assert found.lines == count
         line = 0 if cut in (0, *ends) else count + 1
-        assert (found.error, found.line) == (f"the end is missing: there were 3 lines, {count} are left", line)
+        assert (found.error, found.line) == (f"the end is missing: there were 3 lines, and {count} are left", line)
 
 
 @pytest.mark.parametrize("back", [1, 2, 30, 200, 300, 400, 10_000])
@@ -195,7 +195,7 @@ def test_what_was_cut_off_stays_reported(log: AuditLog, back: int) -> None:
 def test_a_log_that_was_taken_away_stays_reported(log: AuditLog) -> None:
     log.append([event(1), event(2)])
     log.path.unlink()
-    assert log.verify().error == "the end is missing: there were 2 lines, 0 are left"
+    assert log.verify().error == "the end is missing: there were 2 lines, and 0 are left"
     log.append([event(3)])
     assert "lines were removed" in log.verify().error
 
@@ -491,7 +491,7 @@ def test_what_is_no_file_is_named_and_not_waited_for(log: AuditLog) -> None:
 def test_half_a_line_hides_no_missing_end(log: AuditLog) -> None:
     log.append([event(1), event(2)])
     log.path.write_bytes(log.path.read_bytes()[:-7])
-    assert log.verify().error == "the end is missing: there were 2 lines, 1 are left"
+    assert log.verify().error == "the end is missing: there were 2 lines, and 1 are left"
 
 
 def test_the_head_may_lag_behind(log: AuditLog) -> None:

@@ -190,7 +190,7 @@ def test_held_calls_are_counted_on_too(tmp_path: Path, engines: Callable[[Any], 
     nonce = held["text"].split("|")[1]
     message = {"id": 2, "type": "message", "run": "r", "calls": [{"tool": "exec", "params": {"command": "ls"}}]}
     assert engines(config).ask(**message)["stop"].splitlines() == [
-        "This turn ends here: a call waits for approval.",
+        "This turn ends here: a call is waiting for approval.",
         f"Approve with `toolguard approve {nonce}` in a terminal or `/toolguard approve {nonce}` in chat.",
     ]
 

@@ -22,17 +22,20 @@ CUE = "It is too risky to run without approval:"
         (
             "exec",
             {"command": "rm -rf build"},
-            f"It would delete build (forced, recursive). {CUE} clarity 4 x stakes 5 = 20, held from 20 on.",
+            f"It would delete build (forced, recursive). {CUE} clarity 4 x stakes 5 = 20 (calls are held at 20 or more).",
         ),
         (
             "exec",
             {"command": "weird-thing"},
-            f"No rule describes what it would do. {CUE} clarity 4 x stakes 5 = 20, held from 20 on.",
+            f"No rule describes what it would do. {CUE} clarity 4 x stakes 5 = 20 (calls are held at 20 or more).",
         ),
         (
             "exec",
             {"command": 'weird-thing "'},
-            f"No rule describes what it would do. Its syntax is broken. {CUE} clarity 6 x stakes 5 = 30, held from 20 on.",
+            (
+                "No rule describes what it would do. Its syntax is broken. "
+                f"{CUE} clarity 6 x stakes 5 = 30 (calls are held at 20 or more)."
+            ),
         ),
     ],
 )
@@ -65,4 +68,4 @@ def test_a_secret_is_not_cut_in_two_before_it_is_hidden() -> None:
 def test_a_long_effect_leaves_room_for_the_score() -> None:
     command = " ".join(f"/home/u/work/{'long' * 40}{at}" for at in range(9))
     reason = approval.line(GUARD.weigh(Call("exec", {"command": f"touch {command}"}, cwd="/home/u/work")).reason)
-    assert reason.endswith("held from 20 on.")
+    assert reason.endswith("(calls are held at 20 or more).")

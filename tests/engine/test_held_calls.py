@@ -193,7 +193,7 @@ ENDS = [
 def test_the_end_tells_how_to_approve_all_that_waits(tmp_path: Path, events: str, waiting: int) -> None:
     scene = Scene(tmp_path)
     scene.play(events)
-    reported = "a call waits" if waiting == 1 else f"{waiting} calls wait"
+    reported = "a call is waiting" if waiting == 1 else f"{waiting} calls are waiting"
     by_name = {nonce: how(nonce) for nonce in scene.nonces()}
     assert len(by_name) == waiting
     (stop,) = scene.stopped
@@ -237,7 +237,7 @@ def test_a_held_call_whole(tmp_path: Path) -> None:
         f"TOOLGUARD_ESCALATE|{nonce}|This call is already waiting for a decision.\n"
         f"Do not repeat it. End your turn now: tell the user what you want to do, and how to approve it: {how(nonce)}"
     )
-    end = f"This turn ends here: a call waits for approval.\n{how(nonce)}"
+    end = f"This turn ends here: a call is waiting for approval.\n{how(nonce)}"
     assert scene.ask() == protocol.VerdictAnswer(1, "hold", "approval.pending", waits)
     assert scene.message("a") == end
     assert scene.ask() == protocol.VerdictAnswer(1, "block", "approval.waiting", end, stop=end, waiting=(nonce,))
@@ -385,7 +385,7 @@ def test_through_tool_search_the_inner_call_is_held(tmp_path: Path) -> None:
     calls = [protocol.MessageCall(ENVELOPE, outer)]
     stopped = answered(scene.session, protocol.Message(1, calls, **scene.place()))
     nonce = scene.nonces()[0]
-    end = f"This turn ends here: a call waits for approval.\n{how(nonce)}"
+    end = f"This turn ends here: a call is waiting for approval.\n{how(nonce)}"
     assert stopped == protocol.Stopped(1, end, waiting=(nonce,))
 
 

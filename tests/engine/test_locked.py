@@ -163,7 +163,7 @@ def test_more_than_can_be_read_again_is_not_written(
     change(box)
     monkeypatch.setattr(locked, "MAX_BYTES", 1_000)
     box.write(Box(text="x" * 960))
-    with pytest.raises(StoreError, match="too much to keep"):
+    with pytest.raises(StoreError, match="too large to store"):
         box.write(Box(text="x" * 980))
     assert box.read() == Box(text="x" * 960)
 
@@ -253,7 +253,7 @@ def test_a_lock_that_is_held(box: LockedFile[Box], path: Path, tmp_path: Path, m
             assert holder.is_alive(), "it never had the lock"
             time.sleep(0.005)
         began = time.monotonic()
-        with pytest.raises(Busy, match="is held by another process") as busy:
+        with pytest.raises(Busy, match="is locked by another process") as busy:
             change(box)
         assert time.monotonic() - began >= 0.19
         assert busy.value.code == "store.busy"

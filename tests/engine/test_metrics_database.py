@@ -169,7 +169,7 @@ REFUSED: dict[str, tuple[Callable[[Path], None], str]] = {
     "cut off": (cut_off, "is damaged; move it away, or restore a copy of it"),
     "broken inside": (broken_inside, "is damaged; move it away, or restore a copy of it"),
     "newer": (newer, "was written by a newer toolguard (has schema 7, and this toolguard knows 2); update toolguard"),
-    "odd schema": (odd_schema, "cannot be used: SQLite gives SQLITE_ERROR"),
+    "odd schema": (odd_schema, "cannot be used: SQLite reports SQLITE_ERROR"),
     "a folder": (folder, "is not a file; name another one in metrics.dbPath"),
     "a pipe": (pipe, "is not a file; name another one in metrics.dbPath"),
     "a link to nowhere": (dangling, ": No such file or directory"),
@@ -218,7 +218,7 @@ def test_held_by_another_process(path: Path, monkeypatch: pytest.MonkeyPatch) ->
             connect(path)
     assert (
         str(refused.value)
-        == f"'{path}' is held by another process; make sure that no process of yours hangs, then try again"
+        == f"'{path}' is locked by another process; check whether one of your processes hangs, then try again"
     )
 
 

@@ -147,7 +147,7 @@ GOOD = '[[grant]]\nid = "a"\ntool = "exec"\npattern = "x"\n'
         pytest.param(
             "x = ['a'\n", 2, "it is not valid TOML: a list above this line has no closing ]; close", id="list, end"
         ),
-        pytest.param('x = "a\n', 1, "it is not valid TOML: a text has no closing quote on this line; close", id="quote"),
+        pytest.param('x = "a\n', 1, "it is not valid TOML: a string has no closing quote on this line; close", id="quote"),
         pytest.param("x 1\n", 1, "it is not valid TOML: a name is not followed by =; write", id="no ="),
         pytest.param("x = a\n", 1, "it is not valid TOML: what follows the =", id="no quotes"),
         pytest.param("x = 1 y = 2\n", 1, "it is not valid TOML: more follows on the line; write", id="two on a line"),

@@ -188,8 +188,8 @@ def test_rules_and_packs_are_switched_off_and_added() -> None:
 
 BAD = [
     ({"rnu": ["git"]}, "rnu", "unknown key"),
-    ({"run": "git"}, "run", "list of texts"),
-    ({"run": []}, "run", "list of texts"),
+    ({"run": "git"}, "run", "list of strings"),
+    ({"run": []}, "run", "list of strings"),
     ({"run": ["git", ""]}, "run", "empty"),
     ({"run": ["git"], "arg": "("}, "arg", "not a regular expression"),
     ({"run": ["git"], "arg": "a*+b"}, "arg", "possessive"),
@@ -200,7 +200,7 @@ BAD = [
     ({"tool": ["x"], "params": ["a"]}, "params", "table"),
     ({}, "id", "one of run, effect and tool"),
     ({"run": ["git"], "reason": " "}, "reason", "reason"),
-    ({"run": ["git"], "reason": 3}, "reason", "text"),
+    ({"run": ["git"], "reason": 3}, "reason", "string"),
     ({"run": ["git"], "clarity": 10}, "clarity", "0 to 9"),
     ({"run": ["git"], "stakes": -1}, "stakes", "0 to 9"),
     ({"run": ["git"], "stakes": True}, "stakes", "0 to 9"),
@@ -209,7 +209,7 @@ BAD = [
     ({"run": ["git"], "matches": [{"tool": "x"}]}, "matches", "list"),
     ({"run": ["git"], "matches": ["hg push"]}, "matches", "its own example 'hg push'"),
     ({"run": ["git"], "id": "other.rule"}, "id", "my.<name>"),
-    ({"run": ["git"], "id": 3}, "id", "text"),
+    ({"run": ["git"], "id": 3}, "id", "string"),
     ({"run": ["git"], "id": "my. x"}, "id", "letters"),
 ]
 

@@ -109,7 +109,7 @@ def test_an_end_that_the_gateway_outlives(engines_of: Engines, config: str, why:
     engines_of.run({})
     engines_of.write(config)
     expected = f"the gateway no longer loads toolguard ({why}): nothing is guarded"
-    assert engines_of.warned({}) == [("warn", f"the guard ended: {expected}. {ACCEPT}")]
+    assert engines_of.warned({}) == [("warn", f"the guard stopped: {expected}. {ACCEPT}")]
     ended = ("guard.unloaded", f"the gateway stopped the guard: {why}")
     assert sorted(engines_of.lines) == sorted([("settings.weakened", expected), ended])
     engines_of.write("{}")
@@ -155,7 +155,7 @@ UNREADABLE = ["{ broken", '{"$include": "./more.json"}', '{"plugins": {"$include
 def test_an_end_with_the_gateway(engines_of: Engines, config: str) -> None:
     engines_of.write(config)
     assert engines_of.warned({}, LEAVING) == []
-    assert engines_of.lines == [("guard.gateway-stopped", "the guard ended with its gateway, which was stopped")]
+    assert engines_of.lines == [("guard.gateway-stopped", "the guard stopped with its gateway")]
 
 
 @pytest.mark.parametrize("reason", ["", "gateway restarting"])

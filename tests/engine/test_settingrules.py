@@ -31,7 +31,7 @@ HOURLY_OUTLIVE = (
     "metrics.retention.hourlyDays ({}) must be at most metrics.retention.dailyDays ({}): "
     "otherwise hourly totals outlive the daily ones"
 )
-BOTH = "alwaysBlock and neverBlock both name {}: neverBlock wins, nothing is held"
+BOTH = "alwaysBlock and neverBlock both name {}: neverBlock wins, so nothing is held"
 TAKEN = "{} names a file that holds something else: each would corrupt the other"
 SAME_FILE = "{} and {} name the same file: each would corrupt the other"
 
@@ -55,7 +55,7 @@ CASES: list[tuple[str, Any, list[SettingConflict]]] = [
         },
         [
             SettingConflict(("limits",), "limits[0] has neither usd nor tokens: it limits nothing"),
-            SettingConflict(("limits",), "limits[1] names a model, which a limit per session cannot: it counts every model"),
+            SettingConflict(("limits",), "limits[1] names a model, but a limit per session always counts every model"),
             SettingConflict(("limits",), "limits[2] is about the same as an earlier limit: the lower amount applies"),
             SettingConflict(
                 ("metrics", "retention", "dailyDays"),
@@ -161,7 +161,7 @@ CASES: list[tuple[str, Any, list[SettingConflict]]] = [
         [
             SettingConflict(
                 ("budget", "toolRiskMap"),
-                "budget.toolRiskMap and neverBlock both name 'memory_get': neverBlock wins, nothing is charged",
+                "budget.toolRiskMap and neverBlock both name 'memory_get': neverBlock wins, so nothing is charged",
             )
         ],
     ),

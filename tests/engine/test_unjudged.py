@@ -297,7 +297,7 @@ def test_leading_members_of_anything(line: bytes) -> None:
 
 
 def test_a_silence_is_one_line_and_no_blocked_call(talk: Conversation) -> None:
-    reason = "the guard was silent since 2026-01-01T00:00:00.000Z: 2 calls ran unjudged, 0 were refused (exec)"
+    reason = "the guard was not answering from 2026-01-01T00:00:00.000Z: 2 calls ran unjudged, 0 were refused (exec)"
     report = {"id": 3, "type": "unjudged", "tool": "", "code": "guard.silent", "reason": reason, "summed": True}
     assert talk.line(json.dumps(report).encode()) == {"type": "pong", "id": 3}
     [event] = talk.events()

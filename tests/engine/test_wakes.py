@@ -90,7 +90,7 @@ def test_a_checkpoint_elsewhere_wakes_each_session_once(watch: Watch) -> None:
     assert watch.woken() == []
     FileNonces(watch.state).lapse(lambda entry: entry.nonce != third, ANNA, NOW)
     (wake,) = watch.poll()
-    assert (wake.session, wake.text.startswith("[TOOLGUARD] The user gave a checkpoint")) == ("agent:main:main", True)
+    assert (wake.session, wake.text.startswith("[TOOLGUARD] The user ran a checkpoint")) == ("agent:main:main", True)
     assert watch.woken() == []
     FileNonces(watch.state).approve(third, ANNA, NOW, 30)
     assert watch.woken() == [third]

@@ -117,7 +117,10 @@ def test_a_file_that_is_held_is_waited_for_and_told_late(stage: Stage, monkeypat
         assert (stage.round(), stage.round(NOW + PATIENCE_MS - 1), stage.said) == (EVERY, EVERY, [])
         assert stage.round(NOW + PATIENCE_MS) == EVERY
         assert stage.said == [
-            f"metrics: '{stage.path}' is held by another process; make sure that no process of yours hangs, then try again"
+            (
+                f"metrics: '{stage.path}' is locked by another process; "
+                "check whether one of your processes hangs, then try again"
+            )
         ]
     stage.round(NOW + PATIENCE_MS + 1)
     assert stage.calls == [0]
@@ -134,7 +137,7 @@ def test_what_is_lost_is_told_and_counted(tmp_path: Path) -> None:
     broken = f"metrics: '{stage.path}' is not a file; name another one in metrics.dbPath"
     assert stage.said == [
         broken,
-        "metrics: nothing can be written, and too much waits: the oldest model calls and verdicts are lost",
+        "metrics: nothing can be written, and too much is waiting: the oldest model calls and verdicts are lost",
         broken,
         "metrics are written again; model calls and verdicts that were lost: 3",
     ]

@@ -143,7 +143,7 @@ def test_a_held_call_is_answered_by_its_link_and_runs_once(shared: Shared, port:
     with running_chromium() as chromium, visit(chromium, link, "", viewport={"width": 390, "height": 844}) as person:
         person.page.goto(link)
         approve(person.page.locator("article.held"))
-        expect(person.page.get_by_role("alert")).to_contain_text("repeats the call by itself")
+        expect(person.page.get_by_role("alert")).to_contain_text("repeats the call on its own")
     wait_until(lambda: not folder.exists())
     wait_until(lambda: len(stage.server.requests) == 2)
     assert ran.read_text().split() == ["ran"]

@@ -99,7 +99,7 @@ def test_the_prompt_names_the_call_and_a_yes_lets_it_run(stage, person) -> None:
     assert "Successfully wrote" in played.results[-1]
     (prompt,) = asked
     request = prompt["request"]
-    assert request["title"] == "write waits for your approval"
+    assert request["title"] == "write is waiting for your approval"
     assert 'write({ path: "yes.txt", content: "judged' in request["description"]
     assert "alwaysBlock" in request["description"]
     assert (len(request["title"]) <= 80, len(request["description"]) <= 512) == (True, True)
@@ -215,7 +215,7 @@ def test_a_call_inside_tool_search_is_asked_about(stage, person) -> None:
     with person.deciding("allow-once") as asked:
         played = play(stage, session, listing(3))
     (prompt,) = asked
-    assert prompt["request"]["title"] == "sessions_list waits for your approval"
+    assert prompt["request"]["title"] == "sessions_list is waiting for your approval"
     assert "sessions_list({ limit: 3 })" in prompt["request"]["description"]
     assert '\\"sessions\\"' in played.results[-1]
     assert ("consume", "native") in events(stage, session)

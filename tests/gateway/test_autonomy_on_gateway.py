@@ -206,7 +206,7 @@ def test_a_checkpoint_answers_the_calls_that_wait_for_it(stage) -> None:
     stage.play(once(writings("lapse", 2, ENOUGH)), session)
     first, second = held(stage, session)
     done = toolguard(stage.home, "checkpoint", "--session", session)
-    assert "2 held calls wait no more" in done.stdout
+    assert "2 held calls are no longer waiting" in done.stdout
     assert held(stage, session) == []
     assert refused(stage.play(once(writings("lapse", 2, ENOUGH)), session)) == []
     assert written(stage, "lapse") == ENOUGH + 2

@@ -67,7 +67,7 @@ def test_after_a_first_run_nothing_is_wrong(
     assert found["hooks"]["detail"].startswith(f"proved on OpenClaw {real.version}: hooks")
     assert found["hook-order"]["data"]["hooks"][-1] == {"plugin": "toolguard", "priority": -(2**53 - 1)}
     ended = [event["reason"] for event in audit(home) if event["event"] == "ended"]
-    assert ended == ["the guard ended with its gateway, which was stopped"]
+    assert ended == ["the guard stopped with its gateway"]
     before = own(home)
     afterwards = examined(home)
     assert faulty(afterwards) == {}

@@ -15,7 +15,7 @@ from toolguard_cli.rig import scripted_model
 from toolguard_engine.stores.files import engine_files as engines
 
 READ = endless(scripted_model.call("read", {}))
-ENDED = "the engine ended"
+ENDED = "the engine exited"
 
 
 def kill_engines(stage: Stage) -> list[int]:

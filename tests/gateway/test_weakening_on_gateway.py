@@ -183,7 +183,7 @@ def test_the_guard_is_switched_off_and_on_again(seen: Seen, wait: Callable[[Call
     wait(lambda: f"the gateway stopped the guard: {why}" in seen.lines("ended"))
     reported = f"the gateway no longer loads toolguard ({why}): nothing is guarded"
     wait(lambda: seen.noted("weakened", [reported], [reported]))
-    wait(lambda: seen.warned(f"the guard ended: {reported}"))
+    wait(lambda: seen.warned(f"the guard stopped: {reported}"))
     assert seen.everywhere([reported])
 
     seen.edit(lambda entry: entry.update(enabled=True))

@@ -180,7 +180,7 @@ describe("a server that serves", () => {
     await until(() => log.lines.length > 0);
     process.kill(/** @type {number} */ (pids()[0]), "SIGKILL");
     await until(() => pids().length === 2);
-    assert.match(log.warnings.join(), /^\[toolguard\] dashboard: it ended \(signal SIGKILL\); next start in 5 ms$/);
+    assert.match(log.warnings.join(), /^\[toolguard\] dashboard: it exited \(signal SIGKILL\); next start in 5 ms$/);
   });
 
   for (const signal of /** @type {NodeJS.Signals[]} */ (["SIGKILL", "SIGTERM"]))

@@ -294,7 +294,7 @@ describe("an engine that dies", () => {
     assert.equal((await engine.ask(PING, GENEROUS))?.type, "pong");
     assert.equal(engine.askNow(PING, GENEROUS)?.type, "pong");
     assert.notEqual(log.pids[1], first);
-    assert.deepEqual(log.warnings, ["[toolguard] the engine ended (signal SIGKILL); next start in 20 ms"]);
+    assert.deepEqual(log.warnings, ["[toolguard] the engine exited (signal SIGKILL); next start in 20 ms"]);
   });
 
   test("questions that come before the next start wait for it", async (t) => {
@@ -322,7 +322,7 @@ describe("an engine that dies", () => {
     assert.equal(engine.askNow(PING, GENEROUS)?.type, "pong");
     assert.deepEqual(log.warnings, [
       `[toolguard] no answer to a synchronous question within ${GENEROUS} ms (closed)`,
-      "[toolguard] the engine ended (signal SIGKILL); next start in 20 ms",
+      "[toolguard] the engine exited (signal SIGKILL); next start in 20 ms",
     ]);
   });
 
@@ -387,7 +387,7 @@ describe("an engine that hangs", () => {
     assert.notEqual(log.pids[1], first);
     assert.deepEqual(log.warnings, [
       "[toolguard] no answer to a question in time; restarting the engine",
-      "[toolguard] the engine ended (signal SIGKILL); next start in 20 ms",
+      "[toolguard] the engine exited (signal SIGKILL); next start in 20 ms",
     ]);
   });
 
@@ -402,7 +402,7 @@ describe("an engine that hangs", () => {
     assert.equal(engine.askNow(PING, GENEROUS)?.type, "pong");
     assert.deepEqual(log.warnings, [
       "[toolguard] no answer to a synchronous question within 20 ms (late)",
-      "[toolguard] the engine ended (signal SIGKILL); next start in 20 ms",
+      "[toolguard] the engine exited (signal SIGKILL); next start in 20 ms",
     ]);
   });
 
@@ -516,7 +516,7 @@ describe("an engine that cannot start", () => {
     for (const limit of limits) limit();
     assert.equal(await open, null);
     assert.equal((await until(() => engine.ask(PING, GENEROUS)))?.type, "pong");
-    assert.equal(log.warnings[0], "[toolguard] the engine hangs at its start; restarting it");
+    assert.equal(log.warnings[0], "[toolguard] the engine hung while it started; restarting it");
     t.mock.restoreAll();
   });
 
@@ -536,7 +536,7 @@ describe("an engine that cannot start", () => {
       assert.equal(await engine.ask(PING), null);
       await until(() => log.warnings.length > 0, "a complaint");
       assert.equal(engine.askNow(PING), null);
-      assert.ok(log.warnings.some((text) => /the engine ended \(|is not a program \(/.test(text)), log.warnings.join("\n"));
+      assert.ok(log.warnings.some((text) => /the engine exited \(|is not a program \(/.test(text)), log.warnings.join("\n"));
       eachOnce(log.warnings);
       assert.equal(await engine.ask(PING), null);
       assert.equal(log.warnings.some((text) => text.includes("synchronous")), false); // nothing was there to be asked

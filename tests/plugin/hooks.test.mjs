@@ -623,7 +623,7 @@ describe("what ran", () => {
 });
 
 describe("a held or blocked call", () => {
-  const WAIT = "This turn ends here: a call waits for approval.";
+  const WAIT = "This turn ends here: a call is waiting for approval.";
   /** @type {[string, Message, boolean][]} what, the verdict, whether the run ends */
   const verdicts = [
     ["held", { decision: "hold", text: "held" }, false],
@@ -728,8 +728,8 @@ describe("the gateway's own prompt", () => {
 describe("a reply to the person", () => {
   const HOW = (/** @type {string} */ nonce) =>
     `Approve with \`toolguard approve ${nonce}\` in a terminal or \`/toolguard approve ${nonce}\` in chat.`;
-  const ONE = `This turn ends here: a call waits for approval.\n${HOW("0a1b2c3d")}`;
-  const TWO = `This turn ends here: 2 calls wait for approval.\n${HOW("0a1b2c3d")}\n${HOW("4e5f6a7b")}`;
+  const ONE = `This turn ends here: a call is waiting for approval.\n${HOW("0a1b2c3d")}`;
+  const TWO = `This turn ends here: 2 calls are waiting for approval.\n${HOW("0a1b2c3d")}\n${HOW("4e5f6a7b")}`;
 
   const WAITING = new Map([[ONE, ["0a1b2c3d"]], [TWO, ["0a1b2c3d", "4e5f6a7b"]]]);
 

@@ -72,7 +72,7 @@ test("a silence is one report, with what ran and what was refused", async () => 
   for (let times = 0; times < 3; times++) reports.answered();
   await turn();
   assert.equal(engine.asked.length, 1);
-  assert.match(engine.asked[0]?.reason, /^the guard was silent since \d{4}-.*Z: 400 calls ran unjudged, 100 were refused \(read, exec\)$/);
+  assert.match(engine.asked[0]?.reason, /^the guard was not answering from \d{4}-.*Z: 400 calls ran unjudged, 100 were refused \(read, exec\)$/);
   assert.deepEqual([engine.asked[0]?.code, engine.asked[0]?.summed], ["guard.silent", true]);
 });
 

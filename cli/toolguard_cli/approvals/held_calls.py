@@ -83,7 +83,7 @@ def details(entry: HeldCall, now: float) -> list[str]:
         *_each("rules", further_rules(entry)),
     ]
     state = replies.state(entry, now)
-    head = f"{entry.nonce} expired unanswered" if state == "expired" else f"{entry.nonce} waits for approval, {state}"
+    head = f"{entry.nonce} expired unanswered" if state == "expired" else f"{entry.nonce} is waiting for approval, {state}"
     return [head, *(f"  {name:<8} {printable.plain(value) or '-'}" for name, value in rows)]
 
 

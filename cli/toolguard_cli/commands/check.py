@@ -59,7 +59,7 @@ UNJUDGED = {
     exemptions.ENVELOPE.code: "it only wraps another call",
 }
 NO_OBJECT = '--params is not a JSON object; write it like \'{"path": "notes.md"}\''
-STOPPED = "the kill switch is on: no call runs at all now (toolguard kill-switch status)"
+STOPPED = "the kill switch is on: no calls run at the moment (toolguard kill-switch status)"
 HEAD = ("RULE", "STATE", "ADDS", "WHY")
 
 app = command_app()

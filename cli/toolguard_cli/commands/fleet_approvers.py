@@ -52,7 +52,9 @@ def add(
     person: PersonId,
     *,
     team: Annotated[list[str], typer.Option("--team", help="A team, or '*' for all; may be repeated.")],
-    login: Annotated[str, typer.Option("--login", help="The database's login (default: ID).", show_default=False)] = "",
+    login: Annotated[
+        str, typer.Option("--login", help="The person's login to the database (default: ID).", show_default=False)
+    ] = "",
     role: Annotated[str, typer.Option("--role", help="viewer, approver or admin.")] = "approver",
     create: Annotated[bool, typer.Option("--create-login", help="Create the login; its password is shown once.")] = False,
     dsn: Dsn = "",

@@ -55,7 +55,7 @@ def add(
     places: Places,
     person: PersonId,
     *,
-    days: Annotated[int, typer.Option(min=1, max=MOST_DAYS, help="How long it is valid.")] = DAYS,
+    days: Annotated[int, typer.Option(min=1, max=MOST_DAYS, help="The number of days that the token is valid.")] = DAYS,
     dsn: Dsn = "",
 ) -> Result:
     """Create a token for a person, and show it once.

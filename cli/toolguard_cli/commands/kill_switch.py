@@ -39,7 +39,7 @@ def kill_switch(
     """Stop every tool call of every agent, or allow them again.
 
     While the switch is on, each call is blocked and its run ends, in every mode and for every gateway of this state
-    directory, also after a restart. A call that is already running is not stopped.
+    directory, even after a restart. A call that is already running is not stopped.
     """
     try:
         request = set_kill_switch.parse_request(action)

@@ -126,7 +126,7 @@ def _through_notifier(places: Places, chosen: dict[str, NotifyTarget]) -> dict[s
                     found[name] = Delivery(known.error)
                     del asked[name]
             time.sleep(POLL_SECONDS)
-    return found | {name: Delivery("it still waits to be sent; see toolguard notify status") for name in asked}
+    return found | {name: Delivery("it is still waiting to be sent; see toolguard notify status") for name in asked}
 
 
 def _tested(name: str, target: NotifyTarget, done: Delivery) -> Line:

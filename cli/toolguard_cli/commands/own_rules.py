@@ -135,7 +135,7 @@ def add(
         meant = f"did you mean {near}? " if near else ""
         raise UserError(
             f"there is no pack {printable.cut(printable.plain(pack), 40)}",
-            f"{meant}Known are: {', '.join(sample_packs.names())}",
+            f"{meant}Known packs: {', '.join(sample_packs.names())}",
         )
     own, text = stores.user_rules(places.state_dir), sample_packs.text(pack)
     with gateway_stores.user_errors():

@@ -34,7 +34,7 @@ def run(
         bool, typer.Option("--missed", help="List the calls that expired unanswered in the last 7 days.")
     ] = False,
 ) -> Result:
-    """List the calls that wait for approval."""
+    """List the calls waiting for approval."""
     if held_calls.never_been(places):
         return Result("pending", {"pending": []}, (Line("warn", held_calls.nowhere(places)),))
     with gateway_stores.user_errors():

@@ -79,7 +79,7 @@ def _agreed(caller: require_human.Caller, shown: HeldCall, *, yes: bool, as_json
 
 def _woken(places: Places) -> Line:
     if stores.engines(places.state_dir).running():
-        return Line("next", "the agent is woken; if it does not go on by itself, tell it to make the call again")
+        return Line("next", "the agent is woken; if it does not continue on its own, tell it to make the call again")
     return Line(
         "warn", "no gateway runs here, so the agent is not woken; start the gateway, then tell it to make the call again"
     )

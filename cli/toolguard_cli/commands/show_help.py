@@ -17,7 +17,9 @@ app = command_app()
 @command(app, "toolguard help approve", "toolguard help config set")
 def run(
     context: typer.Context,
-    words: Annotated[list[str] | None, typer.Argument(metavar="COMMAND", help="Its name.", show_default=False)] = None,
+    words: Annotated[
+        list[str] | None, typer.Argument(metavar="COMMAND", help="The command, for example config set.", show_default=False)
+    ] = None,
 ) -> Result:
     """Show the help of a command.
 

@@ -35,7 +35,9 @@ def run(
     places: Places,
     *,
     since: Annotated[str, typer.Option("--since", help="How far to look back: 12h, 30d, 8w.")] = "30d",
-    at_least: Annotated[int, typer.Option("--at-least", min=1, help="How often a rule must have been approved.")] = 3,
+    at_least: Annotated[
+        int, typer.Option("--at-least", min=1, help="Only rules whose calls were approved at least this often.")
+    ] = 3,
     replayed: Annotated[
         list[Path] | None,
         typer.Option(

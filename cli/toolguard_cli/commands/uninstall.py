@@ -114,7 +114,7 @@ def _measured(tree: ConfigTree) -> list[Line]:
     path = metrics_path.resolve(named if isinstance(named, str) else DEFAULT_METRICS_PATH)
     if not (path.is_file() or metrics_path.token_path(path).is_file()):
         return []
-    return [Line("info", f"stays: {path}, the metrics of all gateways of this machine, and the dashboard's token beside it")]
+    return [Line("info", f"kept: {path}, the metrics of all gateways on this machine, and the dashboard's token beside it")]
 
 
 def _migrated(places: Places) -> list[Line]:
@@ -134,7 +134,7 @@ def _migrated(places: Places) -> list[Line]:
 def _completing() -> list[Line]:
     """What `--install-completion` wrote."""
     script, start = Path.home() / ".bash_completions" / "toolguard.sh", Path.home() / ".bashrc"
-    return [Line("info", f"stays: the completion {script}, and the line about it in {start}")] if script.is_file() else []
+    return [Line("info", f"kept: the completion {script}, and the line about it in {start}")] if script.is_file() else []
 
 
 def _intended(plan: _Plan) -> list[str]:
@@ -181,7 +181,7 @@ def _result(plan: _Plan, *, done: bool) -> Result:
         text = "were removed with its entry; that file still has them" if done else "would be removed with its entry"
         lines.append(Line("warn", f"toolguard's settings {text}"))
     lines += [*plan.notes, *plan.about_old]
-    lines.append(Line("info", f"stays: logs and state in {plan.places.own} and the log of malformed calls"))
+    lines.append(Line("info", f"kept: logs and state in {plan.places.own} and the log of malformed calls"))
     lines += [*_measured(config), *_completing()]
     lines.append(
         Line("next", reload_note.after_removal(config)) if done else Line("info", "nothing was written (--dry-run)")

@@ -42,7 +42,7 @@ NAMES = ("name", "provider", "agent", "gateway")
 _NAMED: dict[Grouping, tuple[str, ...]] = {"model": ("name", "provider"), "session": ("name", "agent", "gateway")}
 _NUMBERS = ("CALLS", "FAILED", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST")
 SPELLED = f"write it like {time_spans.SPELLED}, or as a day like 2026-11-01"
-_ROUNDED = {HOUR_MS: "from the full hour", DAY_MS: "from the full day in UTC"}
+_ROUNDED = {HOUR_MS: "from the start of the hour", DAY_MS: "from the start of the day in UTC"}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _UNITS = {"s": "second", "m": "minute", "h": "hour", "d": "day", "w": "week"}
 _SPAN = re.compile(rf"(\d{{1,9}})([{''.join(_UNITS)}])", re.ASCII)
@@ -68,8 +68,8 @@ def show_usage(
     """Show model calls, their tokens and their cost.
 
     Includes all gateways that write to the same metrics file, and needs metrics.enabled. ~ marks an estimate from a price
-    table, ? an unknown cost. Periods start at a full hour up to 7 days back; beyond that, and by session or day, they start
-    at a full day (UTC).
+    table, ? an unknown cost. Up to 7 days back, periods start on the hour; beyond that, and with --by session or day, they
+    start at midnight UTC.
 
     In --json and --csv, priced counts the calls with a known cost, and timed those with a known duration.
     """

@@ -115,7 +115,7 @@ def _number(value: object) -> float:
 def _standing(visit: RequestContext) -> Iterator[Metric]:
     found = known_gateways.watched(visit)[0]
     waiting = waiting_calls.listed(visit, found, []).pending
-    waits = GaugeMetricFamily("toolguard_pending", "Held calls that wait for approval.", labels=["gateway"])
+    waits = GaugeMetricFamily("toolguard_pending", "Held calls waiting for approval.", labels=["gateway"])
     switch = GaugeMetricFamily("toolguard_kill_switch", "Whether the kill switch is on.", labels=["gateway"])
     up = GaugeMetricFamily("toolguard_gateway_up", "Whether the gateway runs with its engine.", labels=["gateway"])
     for each in found:

@@ -62,7 +62,7 @@ ENDPOINTS = (
     Endpoint("GET", "/api/spending", used_limits.used, "Forecasts, limits and savings."),
     Endpoint("GET", "/api/state", gateway_state.state, "The current state of the gateways."),
     Endpoint("GET", "/api/pending", waiting_calls.pending, "The held calls."),
-    Endpoint("GET", "/api/settled", settled_calls.settled, "The held calls that are over."),
+    Endpoint("GET", "/api/settled", settled_calls.settled, "The held calls that are closed."),
     Endpoint("POST", "/api/approve", decisions.approve, "Lets a held call run once.", refusals=DECIDES),
     Endpoint(
         "POST", "/api/allow", decisions.allow, "Approves a held call and allows the same call for a while.", refusals=DECIDES

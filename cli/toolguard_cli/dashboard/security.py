@@ -92,7 +92,7 @@ class AccessPolicy:
     @property
     def fix(self) -> str:
         known = [*sorted(self.public), *(f"http://{name}:{self.port}" for name in sorted(self.names))]
-        return f"open it as {', '.join(known)} or by its number; metrics.dashboard.hosts allows other names"
+        return f"open it as {', '.join(known)} or by its IP address; metrics.dashboard.hosts allows other names"
 
     def opens(self, given: bytes) -> bool:
         own = self.secret()

@@ -154,8 +154,8 @@ def _converted(value: Any, kind: Any) -> Any:
 DECIDES = (403, 409)
 ENDPOINTS = (
     Endpoint("GET", "/api/me", me, "Who has logged in."),
-    Endpoint("GET", "/api/calls", calls, "The calls that wait."),
-    Endpoint("GET", "/api/history", history, "The calls that are over."),
+    Endpoint("GET", "/api/calls", calls, "The waiting calls."),
+    Endpoint("GET", "/api/history", history, "The calls that are closed."),
     Endpoint("GET", "/api/teams", teams, "The teams and their kill switches."),
     Endpoint("GET", "/api/gateways", gateways, "The gateways."),
     Endpoint("GET", "/api/costs", costs, "What model calls cost."),

@@ -111,7 +111,7 @@ def _call(visit: FleetVisit, gateway: str, nonce: str) -> ShownCall:
     found = visit.ask("SELECT fleet.page_waiting(%s)", (), WaitingCalls).calls
     row = next((each for each in found if (each.gateway, each.nonce) == (gateway, nonce)), None)
     if row is None:
-        raise ApiError(409, "unknown", "no such call waits in your teams")
+        raise ApiError(409, "unknown", "no such call is waiting in your teams")
     call = fleet_decisions.shown(row)
     if call is None or not page_calls.is_shown_whole(call.entry):
         command = page_calls.COMMAND.format(nonce=nonce, gateway=gateway)
@@ -161,7 +161,7 @@ def _view(row: PasskeyRow) -> page_types.PasskeyView:
 def _line(row: PasskeyRow) -> str:
     """Raises `ApiError` for what is no line: the database is not believed."""
     if not PERSON.fullmatch(row.person) or not passkey_signature.is_host(row.rp):
-        raise ApiError(502, "database", "the database gave no valid answer")
+        raise ApiError(502, "database", "the database returned an invalid answer")
     return row.passkey.line(row.person)
 
 
@@ -183,7 +183,7 @@ def _bytes(text: str) -> bytes:
     try:
         return urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError as error:
-        raise ApiError(422, "values", "this is no base64url") from error
+        raise ApiError(422, "values", "this is not base64url") from error
 
 
 def _encoded(data: bytes) -> str:

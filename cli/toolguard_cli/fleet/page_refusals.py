@@ -19,7 +19,7 @@ STATUSES = {
 }
 REFUSED, NOT_LOGGED_IN, CANCELLED, LOCKED = "TG012", "TG030", "57014", "55P03"
 CAUSES = {
-    "unknown": "no such call waits in your teams",
+    "unknown": "no such call is waiting in your teams",
     "used": "the call was approved and has run",
     "denied": "the call has already been denied",
     "expired": "the call has expired",
@@ -38,7 +38,8 @@ def of(error: FleetError) -> ApiError:
         return ApiError(401, "login", message, LOGIN)
     if code == REFUSED:
         cause = message.removeprefix("refused: ")
-        return ApiError(409, cause if cause in CAUSES else "refused", CAUSES.get(cause, "the call cannot be decided on"))
+        text = CAUSES.get(cause, "the call cannot be approved or denied")
+        return ApiError(409, cause if cause in CAUSES else "refused", text)
     if code == CANCELLED:
         return ApiError(503, "slow", "the database took too long", "choose a shorter period or more filters")
     if code == LOCKED:

@@ -129,7 +129,8 @@ class ConfigTree:
         spot = part.spots[-1]
         self._refuse_unwritable(spot.file, name)
         if steps and depth == len(steps) and not spot.path:
-            raise UserError(f"{name} is all of {spot.file.path} ($include)", "name a part of it, or edit that file by hand")
+            what = f"{name} is the whole content of {spot.file.path} ($include)"
+            raise UserError(what, "name a part of it, or edit that file by hand")
         return Spot(spot.file, (*spot.path, *steps[depth:]))
 
     def _refuse_unwritable(self, file: ConfigFile, name: str) -> None:

@@ -30,7 +30,7 @@ def weigh(before: ConfigTree, after: ConfigTree, places: Places, openclaw: Seque
         return
     if after.problems:
         report.warnings += [
-            f"the gateway does not start, neither before nor after the migration: {each.message}" for each in after.problems
+            f"the gateway does not start, before or after the migration: {each.message}" for each in after.problems
         ]
         return
     found = openclaw_check.ask(after, places, openclaw)

@@ -55,7 +55,7 @@ def held(entry: HeldCall, would: Sequence[str], rules: Sequence[str]) -> Message
     """A call waits for approval. `would`: its effects."""
     call = clean(entry.shown, MAX_CALL)
     lines = [
-        f"Agent {inert(clean(entry.agent) or '-')} waits for approval until {_time(entry.expires)}:",
+        f"Agent {inert(clean(entry.agent) or '-')} is waiting for approval until {_time(entry.expires)}:",
         inert(call),
         *(["Not all of the call is shown here."] if not entry.whole or len(entry.shown) > MAX_CALL else []),
         *_list("It would:", would, MAX_EFFECTS),
@@ -64,7 +64,7 @@ def held(entry: HeldCall, would: Sequence[str], rules: Sequence[str]) -> Message
         f"Approve: toolguard approve {entry.nonce} (in chat: /toolguard approve {entry.nonce})",
         f"Deny: toolguard deny {entry.nonce}",
     ]
-    return MessageText(f"A call waits for approval ({entry.nonce})", "\n".join(lines), _call(entry, call, would, rules))
+    return MessageText(f"A call is waiting for approval ({entry.nonce})", "\n".join(lines), _call(entry, call, would, rules))
 
 
 def expiring(entry: HeldCall) -> MessageText:
@@ -73,7 +73,7 @@ def expiring(entry: HeldCall) -> MessageText:
         f"It expires unanswered at {_time(entry.expires)}:\n{inert(call)}\n"
         f"Approve: toolguard approve {entry.nonce}\nDeny: toolguard deny {entry.nonce}"
     )
-    return MessageText(f"A call still waits for approval ({entry.nonce})", text, _call(entry, call, (), ()))
+    return MessageText(f"A call is still waiting for approval ({entry.nonce})", text, _call(entry, call, (), ()))
 
 
 def _call(entry: HeldCall, call: str, would: Sequence[str], rules: Sequence[str]) -> dict[str, Any]:
@@ -102,7 +102,7 @@ _TITLES = {
     "budget": "An agent's budget or limit was reached",
     "engineAway": "The guard did not answer for a while",
     "weakened": "The settings are weaker than before",
-    "guardEnded": "The guard has ended",
+    "guardEnded": "The guard has stopped",
 }
 
 

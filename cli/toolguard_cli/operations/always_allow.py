@@ -62,9 +62,9 @@ _NEVER = {
     "tools.let-in": "rights", "packages.registry-rights": "rights", "credentials.": "secrets", "secrets.": "secrets",
     "cloud.secrets": "secrets", "cloud.passwords": "secrets", "tools.send-secret": "secrets",
     "network.exfiltrate": "secrets", "openclaw.": "the gateway", "services.openclaw": "the gateway",
-    "agents.": "other agents", "persistence.": "what runs later by itself", "fetched.": "code that was fetched",
+    "agents.": "other agents", "persistence.": "what runs later automatically", "fetched.": "code that was fetched",
     "disks.": "whole disks",
-    "provenance.": "what a text from outside asked for",
+    "provenance.": "what outside text asked for",
 }  # fmt: skip
 """What rules are about that no call is always allowed for, by the beginnings of their ids."""
 

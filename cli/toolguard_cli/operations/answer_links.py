@@ -148,7 +148,7 @@ def opened(places: Places, ledger: HeldCallStore, link: AnswerLink, now: float) 
     if entry.status != "pending" or now >= entry.expires:
         raise _decided(entry, now)
     if now >= link.expires:
-        raise LinkRefusedError("expired", f"this link has expired, but {entry.nonce} still waits")
+        raise LinkRefusedError("expired", f"this link has expired, but {entry.nonce} is still waiting")
     if digest(entry) != link.digest:
         raise LinkRefusedError("changed", f"{entry.nonce} is not the call that this link was made for")
     return entry

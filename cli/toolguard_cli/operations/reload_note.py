@@ -10,10 +10,10 @@ from toolguard_cli.system.paths import Places
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.engines import EngineInfo
 
-APPLIED_SOON = "the gateway applies this by itself within seconds, or after the current run; check with toolguard status"
+APPLIED_SOON = "the gateway applies this automatically within seconds, or after the current run; check with toolguard status"
 APPLIED_LATER = "no gateway with toolguard is running; it applies this when it starts"
-UNLOADED_SOON = f"a running gateway unloads the plugin by itself within seconds; one that does not: {RESTART}"
-RELOADED_SOON = f"a running gateway applies this by itself within seconds; one that does not: {RESTART}"
+UNLOADED_SOON = f"a running gateway unloads the plugin automatically within seconds; if it does not: {RESTART}"
+RELOADED_SOON = f"a running gateway applies this automatically within seconds; if it does not: {RESTART}"
 OFF = f"{RESTART} (gateway.reload.mode is off)"
 
 

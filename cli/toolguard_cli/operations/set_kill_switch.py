@@ -89,11 +89,11 @@ def _set(switch: KillSwitchStore, request: KillSwitchRequest, why: str) -> None:
             by_hand = f"check what is in it, then run: rm -r {printable.plain(shlex.quote(str(switch.path)))}"
             raise UserError(f"the kill switch could not be switched {request}; {folder}", by_hand) from error
         if switch.thrown() is not None:
-            still = "it still counts as ON" if request == "on" else "the kill switch is still ON, no call runs"
+            still = "it still counts as ON" if request == "on" else "the kill switch is still ON: no call runs"
             raise UserError(
                 f"{still}: {problem}", "check the owner and mode of its folder, and the space on its disk"
             ) from error
-        raise UserError(f"the kill switch is NOT on, calls still run: {problem}", f"stop the gateway: {STOP}") from error
+        raise UserError(f"the kill switch is NOT on, so calls still run: {problem}", f"stop the gateway: {STOP}") from error
 
 
 def unguarded(places: Places) -> list[Line]:

@@ -169,7 +169,7 @@ def _duration(named: NamedSetting, text: str) -> int | None:
         return None
     if length % unit:
         unit_name = next(name for name in ("1d", "1h", "1m", "1s", "1ms") if time_spans.milliseconds(name) == unit)
-        raise UserError(f"{named.whole} counts in steps of {unit_name}: {text} is not a multiple", "choose another duration")
+        raise UserError(f"{named.whole} must be a multiple of {unit_name}, and {text} is not", "choose another duration")
     return length // unit
 
 

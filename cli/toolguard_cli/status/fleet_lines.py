@@ -63,7 +63,7 @@ def _is_gateways_user(places: Places) -> bool:
 def _contact(config: FleetConfig, contact: float, error: str) -> Line:
     if not contact:
         why = f": {error}" if error else ""
-        return Line("warn", printable.plain(f"fleet, team {config.team}: there was no contact yet{why}"))
+        return Line("warn", printable.plain(f"fleet, team {config.team}: no contact yet{why}"))
     age = max(time.time() - contact, 0.0)
     text = f"fleet, team {config.team}: last contact {printable.duration(age)} ago"
     is_stale = age > config.stale_seconds

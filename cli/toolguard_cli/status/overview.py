@@ -156,6 +156,6 @@ def _waiting(found: StatusOverview) -> list[Line]:
     pending = [entry for entry in found.waiting if entry.status == "pending"]
     if not pending:
         return []
-    many = f"{len(pending)} calls wait" if len(pending) > 1 else "1 call waits"
+    many = f"{len(pending)} calls are waiting" if len(pending) > 1 else "1 call is waiting"
     left = replies.state(pending[0], time.time())
     return [Line("warn", f"{many} for approval, the oldest is {pending[0].nonce}, {left} (toolguard pending)")]

@@ -129,7 +129,7 @@ def too_broad(grant: Grant) -> str:
     if kind == "words" and _runs_any(grant.pattern.split()):
         return f"the pattern {grant.pattern} covers every program or script that {grant.pattern.split()[0]} can run"
     if not grant.expires and "*" in grant.pattern:
-        return f"the pattern {grant.pattern} contains a * that never ends"
+        return f"the pattern {grant.pattern} contains a * and the grant never ends"
     return ""
 
 
@@ -265,8 +265,8 @@ def _canonical(value: Any) -> str | None:
 
 _MEANINGS: dict[Kind, str] = {
     "words": "plain words: no option, no quote, no shell character",
-    "path": "a name or a part of one; ** crosses /",
-    "url": "a part between slashes; ** crosses /",
+    "path": "a name or a part of one; ** also matches /",
+    "url": "a part between slashes; ** also matches /",
     "address": "one word",
     "json": "anything within one value",
 }

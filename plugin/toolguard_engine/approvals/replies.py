@@ -29,7 +29,7 @@ WIDTH = 120
 LOOK = "toolguard pending (in chat: /toolguard pending) lists the waiting calls"
 AGAIN = "if it is still needed, tell the agent to try again: the call gets a new nonce"
 
-GO_ON = "tell the agent to continue if it does not do so by itself"
+GO_ON = "tell the agent to continue if it does not do so on its own"
 NOT_LAPSED = "held calls that waited for it could not be closed; toolguard doctor shows why"
 
 
@@ -72,7 +72,7 @@ def explain(refused: RefusedError) -> Answer:
             f"toolguard revive {entry.nonce} asks the agent to make the call again, under a new nonce",
         )
     if entry.status == "pending":
-        return Answer(f"{entry.nonce} ({_name(entry)}) still waits for approval", f"toolguard approve {entry.nonce}")
+        return Answer(f"{entry.nonce} ({_name(entry)}) is still waiting for approval", f"toolguard approve {entry.nonce}")
     if entry.status == "used":
         return Answer(
             f"{entry.nonce} ({_name(entry)}) was used at {_when(entry.decided)}: an approval covers one call", AGAIN

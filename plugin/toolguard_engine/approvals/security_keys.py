@@ -30,9 +30,9 @@ _SECURITY_KEY = b"sk-"
 _SSH = b"ssh:"
 _FIELDS_BEFORE_APPLICATION = {b"sk-ssh-ed25519": 1, b"sk-ecdsa-sha2-nistp256": 2}
 
-UNREADABLE = "the form of the signature is not known"
+UNREADABLE = "the format of the signature is unknown"
 ABSENT = "nobody touched the security key"
-UNVERIFIED = "the passkey has not asked for a PIN, a fingerprint or a face"
+UNVERIFIED = "the passkey did not ask for a PIN, a fingerprint or a face"
 OTHER_PAGE = "the passkey signed on the page of another address"
 NO_PAGE = "the key is a passkey, and did not sign in a browser"
 

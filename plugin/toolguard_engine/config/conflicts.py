@@ -165,7 +165,7 @@ def _exempt_and_held(values: Any, written: Written) -> Iterator[SettingConflict]
     exempt = set(map(tool_name, values["neverBlock"]))
     both = sorted({tool_name(name) for name in values["alwaysBlock"]} & exempt)
     if both and written(("alwaysBlock",)):
-        text = f"alwaysBlock and neverBlock both name {_names(both)}: neverBlock wins, nothing is held"
+        text = f"alwaysBlock and neverBlock both name {_names(both)}: neverBlock wins, so nothing is held"
         yield SettingConflict(("alwaysBlock",), text)
 
 
@@ -174,7 +174,7 @@ def _levels_without_effect(values: Any) -> Iterator[SettingConflict]:
     path, chosen = ("budget", "toolRiskMap"), values["budget"]["toolRiskMap"]
     exempt = set(map(tool_name, values["neverBlock"]))
     if idle := sorted({tool_name(name) for name in chosen} & exempt):
-        text = f"budget.toolRiskMap and neverBlock both name {_names(idle)}: neverBlock wins, nothing is charged"
+        text = f"budget.toolRiskMap and neverBlock both name {_names(idle)}: neverBlock wins, so nothing is charged"
         yield SettingConflict(path, text)
     levels: dict[str, set[str]] = {}
     for name, level in chosen.items():
@@ -191,7 +191,7 @@ def _idle_limits(config: Config) -> Iterator[SettingConflict]:
         if limit.usd is msgspec.UNSET and limit.tokens is msgspec.UNSET:
             yield SettingConflict(path, f"{name} has neither usd nor tokens: it limits nothing")
         if limit.per == "session" and limit.model:
-            yield SettingConflict(path, f"{name} names a model, which a limit per session cannot: it counts every model")
+            yield SettingConflict(path, f"{name} names a model, but a limit per session always counts every model")
         if scope in seen:
             yield SettingConflict(path, f"{name} is about the same as an earlier limit: the lower amount applies")
         seen.add(scope)

@@ -40,7 +40,7 @@ def is_set(value: object) -> bool:
 def problem(name: str, target: NotifyTarget) -> str:
     """Why nothing can be sent to it; empty if something can."""
     if not _NAME.match(name):
-        return "a target is named with at most 40 lower-case letters, digits and hyphens"
+        return "a target's name has at most 40 lowercase letters, digits and hyphens"
     if not (own := kind(target)):
         return "set exactly one of url, urlFile, webhook, command and channel"
     if is_set(target.url) and is_set(target.url_file):
@@ -48,9 +48,9 @@ def problem(name: str, target: NotifyTarget) -> str:
     if own == "command" and not target.command:
         return "command names no program"
     if own == "channel" and not is_set(target.to):
-        return "set to, the recipient on the channel"
+        return 'channel needs "to", the recipient'
     if own != "channel" and (is_set(target.to) or is_set(target.account)):
-        return "to and account belong to a channel"
+        return '"to" and "account" are only for a channel'
     if own != "webhook" and (is_set(target.secret) or is_set(target.secret_file)):
         return "secret and secretFile belong to a webhook"
     if is_set(target.secret) and is_set(target.secret_file):

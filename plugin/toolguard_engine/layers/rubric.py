@@ -135,7 +135,8 @@ def _by_score(clarity: int, stakes: int, done: tuple[Effect, ...], flaws: set[st
     would = f"It would {acts}." if acts else "No rule describes what it would do."
     broken = " Its syntax is broken." if "broken" in flaws else ""
     score = f"clarity {clarity} x stakes {stakes} = {clarity * stakes}"
-    return f"{would}{broken} It is too risky to run without approval: {score}, held from {config.escalation_threshold} on."
+    held = f"calls are held at {config.escalation_threshold} or more"
+    return f"{would}{broken} It is too risky to run without approval: {score} ({held})."
 
 
 def _reason(match: Match) -> str:

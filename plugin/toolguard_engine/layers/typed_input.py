@@ -22,7 +22,7 @@ CODE = "typed.unsure"
 NOTHING = Judgement("allow", "allow", free=True)
 """A write that enters nothing."""
 
-STAYS = "Text that was typed before is still in the line; Ctrl-C discards it."
+STAYS = "Text that was typed earlier is still on the line; Ctrl-C discards it."
 
 _STRICTNESS = {"allow": 0, "hold": 1, "block": 2}
 _UNSURE_CLARITY = 8

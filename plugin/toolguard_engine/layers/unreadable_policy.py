@@ -27,5 +27,5 @@ def judge(given: LayerInput, found: Judgement) -> Judgement | None:
         return None
     words = given.unreadable_policy
     which = words if words.startswith("the fleet") else f"your {words} in policy.toml"
-    reason = f"Some of {which} cannot be read and are not in force; run `toolguard doctor`, then fix it."
+    reason = f"Some of {which} cannot be read and are not in force; run `toolguard doctor`, then fix them."
     return judgement.of(Verdict("hold", CODE, reason=reason))

@@ -24,7 +24,7 @@ from toolguard_engine.stores.locked import StoreError, unusable
 from toolguard_engine.stores.transactions import transaction
 
 Connection = sqlite3.Connection
-"""For annotations in other rooms."""
+"""For annotations in other components."""
 
 PREFIX = "toolguard_"
 OLD_EVENTS = "usage_events"
@@ -47,8 +47,8 @@ _NUMBERED = re.compile(r"(\d{3})-[a-z0-9-]+\.sql\Z")
 _WORDS = {
     sqlite3.SQLITE_NOTADB: "is not a SQLite database; move it away, or name another file in metrics.dbPath",
     sqlite3.SQLITE_CORRUPT: "is damaged; move it away, or restore a copy of it",
-    sqlite3.SQLITE_BUSY: "is held by another process; make sure that no process of yours hangs, then try again",
-    sqlite3.SQLITE_LOCKED: "is held by another process; make sure that no process of yours hangs, then try again",
+    sqlite3.SQLITE_BUSY: "is locked by another process; check whether one of your processes hangs, then try again",
+    sqlite3.SQLITE_LOCKED: "is locked by another process; check whether one of your processes hangs, then try again",
     sqlite3.SQLITE_FULL: "cannot grow: the disk is full",
     sqlite3.SQLITE_READONLY: "cannot be written; check the owners of the file and its folder",
     sqlite3.SQLITE_PERM: "cannot be opened; check the owners of the file and its folder",
@@ -83,7 +83,7 @@ def reported(path: Path) -> Iterator[None]:
     except sqlite3.DatabaseError as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
         name = getattr(error, "sqlite_errorname", "no reason")
-        words = _WORDS.get(code & PRIMARY_CODE, f"cannot be used: SQLite gives {name}")
+        words = _WORDS.get(code & PRIMARY_CODE, f"cannot be used: SQLite reports {name}")
         kind = LockedDatabase if code & PRIMARY_CODE in _HELD else MetricsError
         raise kind.of(path, words) from error
 

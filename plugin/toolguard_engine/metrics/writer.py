@@ -184,7 +184,8 @@ class Writer:
     def _count_lost(self) -> None:
         lost = self._backlog.take_lost()
         if lost and not self._lost:
-            self._tell("metrics: nothing can be written, and too much waits: the oldest model calls and verdicts are lost")
+            text = "nothing can be written, and too much is waiting: the oldest model calls and verdicts are lost"
+            self._tell(f"metrics: {text}")
         self._lost += lost
 
     def _say_what_was_lost(self) -> None:

@@ -12,7 +12,7 @@ from toolguard_engine.rules.rule_form import KEYS, InvalidRuleError, Severity
 NO_EFFECT = "it changes nothing"
 _PATTERNS = ("arg", "no_arg", "text", "unless")
 _ADDS = (
-    'add clarity = 2 and stakes = 3 to hold such calls, verdict = "block" to block them for good, or a severity: mandatory, '
+    'add clarity = 2 and stakes = 3 to hold such calls, verdict = "block" to block them always, or a severity: mandatory, '
     "required or advisory"
 )
 _EXAMPLE = "change the example, or what the rule asks for"
@@ -20,19 +20,19 @@ _FIXES = {
     "reason": 'add a reason, a sentence that says what is risky: reason = "It publishes the site."',
     "verdict": _ADDS,
     "severity": 'write severity = "mandatory" (blocked), "required" (a person is asked) or "advisory" (a note)',
-    "run": 'name the program and its sub-commands: run = ["git push", "docker|podman rm"]',
+    "run": 'name the program and its subcommands: run = ["git push", "docker|podman rm"]',
     "effect": 'write one of the known kinds, like effect = ["delete", "send"]',
     "place": 'write one of the known places, like place = ["home", "credentials"]',
     "no_place": 'write one of the known places, like no_place = ["temp", "artefact"]',
-    "flags": 'write flags that are known, like flags = ["recursive"]',
-    "no_flags": 'write flags that are known, like no_flags = ["filtered"]',
+    "flags": 'use known flags, like flags = ["recursive"]',
+    "no_flags": 'use known flags, like no_flags = ["filtered"]',
     "via": 'name wrappers around the program, like via = ["sudo", "xargs"]',
     "clarity": "write a whole number like clarity = 2",
     "stakes": "write a whole number like stakes = 3",
     "params": 'write it like params = { path = "^/srv/" }, or params = { "job.command" = "prod" } for what is inside',
     "hours": 'write it like hours = "22:00-06:00"; for the whole day leave it out',
     "days": f'write some of {", ".join(DAYS)}, like days = ["sat", "sun"]',
-    "timezone": 'name one like timezone = "Europe/Vienna" beside hours or days, or leave it out: the gateway\'s own clock',
+    "timezone": 'name one like timezone = "Europe/Vienna" next to hours or days, or leave it out: the gateway\'s own clock',
     "matches": _EXAMPLE,
     "passes": _EXAMPLE,
 }

@@ -170,16 +170,16 @@ def _rule(table: Mapping[str, Any], pack: str) -> Rule:
     _named(made, pack)
     if not any(made.get(key) for key in CONDITIONS):
         raise InvalidRuleError(
-            "id", "a rule needs one of run, effect and tool, or another condition: it would be about every call"
+            "id", "a rule needs one of run, effect and tool, or another condition; otherwise it would match every call"
         )
     if made.get("unless") and not (made.get("arg") or made.get("effect")):
-        raise InvalidRuleError("unless", "unless means nothing without arg or effect")
+        raise InvalidRuleError("unless", "unless has no effect without arg or effect")
     if not made.get("reason", "").strip():
         raise InvalidRuleError("reason", "it has no reason to show to a person")
     if "pending_timeout" in made and (made.get("verdict") or made.get("severity") not in (None, "required")):
-        raise InvalidRuleError("pending_timeout", "no call waits because of this rule: it does not hold any")
+        raise InvalidRuleError("pending_timeout", "it has no effect: this rule does not hold any calls")
     if made.get("timezone") and not (made.get("hours") or made.get("days")):
-        raise InvalidRuleError("timezone", "timezone means nothing without hours or days")
+        raise InvalidRuleError("timezone", "timezone has no effect without hours or days")
     rule = Rule(**made)
     if rule.severity:
         _decides(rule)
@@ -206,7 +206,7 @@ def _named(made: Mapping[str, Any], pack: str) -> None:
 
 def _decides(rule: Rule) -> None:
     if rule.clarity or rule.stakes or rule.verdict:
-        raise InvalidRuleError("severity", "it decides by itself, so clarity, stakes and verdict mean nothing")
+        raise InvalidRuleError("severity", "it alone decides, so clarity, stakes and verdict have no effect")
     if len(rule.reason) > MAX_REASON or UNPRINTABLE.search(rule.reason):
         raise InvalidRuleError("reason", f"the reason must be one line of at most {MAX_REASON} characters")
 
@@ -216,12 +216,12 @@ def _whole(rule: Rule) -> None:
     for keys, needed in ((_PROGRAM, ("run", "effect")), (_EFFECT, ("effect",))):
         for key in keys:
             if getattr(rule, key) and not any_of(rule, needed):
-                raise InvalidRuleError(key, f"{key} means nothing without {' or '.join(needed)}")
+                raise InvalidRuleError(key, f"{key} has no effect without {' or '.join(needed)}")
 
 
 def _text(key: str, value: object) -> str:
     if not isinstance(value, str):
-        raise InvalidRuleError(key, f"{key} must be a text")
+        raise InvalidRuleError(key, f"{key} must be a string")
     return value.strip() if key == "reason" else value
 
 
@@ -247,7 +247,7 @@ def _hours(key: str, value: object) -> str:
 def _timezone(key: str, value: object) -> str:
     text = _text(key, value)
     if zone(text) is None:
-        raise InvalidRuleError(key, f"this machine knows no time zone {value!r}")
+        raise InvalidRuleError(key, f"unknown time zone {value!r}")
     return text
 
 
@@ -262,9 +262,9 @@ def _wait(key: str, value: object) -> int:
 
 def _texts(key: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
-        raise InvalidRuleError(key, f"{key} must be a list of texts")
+        raise InvalidRuleError(key, f"{key} must be a list of strings")
     if key not in _PLACES and not all(item.strip() for item in value):
-        raise InvalidRuleError(key, f"{key} has an empty text")
+        raise InvalidRuleError(key, f"{key} has an empty string")
     return tuple(value)
 
 
@@ -272,7 +272,7 @@ def _globs(key: str, value: object) -> tuple[str, ...]:
     """Bounded, because each of them is tried on each call."""
     texts = _texts(key, value)
     if len(texts) > MAX_LIST:
-        raise InvalidRuleError(key, f"{key} has more than {MAX_LIST} texts")
+        raise InvalidRuleError(key, f"{key} has more than {MAX_LIST} strings")
     for item in texts:
         _glob(key, item)
     return tuple(item.strip() for item in texts)
@@ -280,13 +280,13 @@ def _globs(key: str, value: object) -> tuple[str, ...]:
 
 def _glob(key: str, item: str) -> None:
     if not item.strip("! \t") or len(item) > MAX_TEXT or UNPRINTABLE.search(item):
-        raise InvalidRuleError(key, f"{key} has a text that is empty, too long or of several lines: {item[:80]!r}")
+        raise InvalidRuleError(key, f"{key} has a string that is empty, too long or spans several lines: {item[:80]!r}")
     if item.count("*") > MAX_STARS:
         raise InvalidRuleError(key, f"{item!r} has more than {MAX_STARS} wildcards")
     if key in ("path", "not_path") and not item.startswith(("/", "~")) and ".." in item.split("/"):
-        raise InvalidRuleError(key, f"{item!r} fits in any folder, so '..' means nothing in it")
+        raise InvalidRuleError(key, f"{item!r} fits in any folder, so '..' has no effect in it")
     if item.startswith("!") and key not in _WHO:
-        raise InvalidRuleError(key, f"{key} knows no '!': {item!r}")
+        raise InvalidRuleError(key, f"{key} does not support '!': {item!r}")
 
 
 def _days(key: str, value: object) -> tuple[str, ...]:

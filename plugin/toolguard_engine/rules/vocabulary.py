@@ -54,7 +54,7 @@ def check(rule: Rule) -> None:
     """Raises `InvalidRuleError` for the first thing that a rule says in vain: a name that nothing has, words that no program
     gets."""
     if rule.verdict and (rule.clarity or rule.stakes):
-        raise InvalidRuleError("verdict", "it blocks, so clarity and stakes mean nothing")
+        raise InvalidRuleError("verdict", "it blocks, so clarity and stakes have no effect")
     for text in rule.run:
         _word(text)
     _known("effect", rule.effect, KINDS)
@@ -77,7 +77,7 @@ def _word(text: str) -> None:
     if _NO_WORD.search(text):
         raise InvalidRuleError(
             "run",
-            f"{text!r} contains a shell character: run names one program and its sub-commands, as in 'git push' or "
+            f"{text!r} contains a shell character: run names one program and its subcommands, as in 'git push' or "
             "'docker|podman rm'; each program of a pipe is matched separately",
         )
     if not text.strip("* "):
@@ -90,5 +90,5 @@ def _known(key: str, names: Iterable[str], known: frozenset[str]) -> None:
             meant = nearest(name, known)
             listed = sorted(filter(None, known))
             some = ", ".join(listed) if len(listed) <= _SHOWN or key != "via" else f"{', '.join(listed[:_SHOWN])} ..."
-            hint = f"did you mean {meant!r}? Known are" if meant else "known are"
+            hint = f"did you mean {meant!r}? Known names" if meant else "known names"
             raise InvalidRuleError(key, f"{key} has no {name!r}; {hint}: {some}")

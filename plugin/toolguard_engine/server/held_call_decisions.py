@@ -235,7 +235,7 @@ def prompt_for(entry: HeldCall, now: float) -> messages.Prompt:
     call = approval_texts.ends(entry.shown, max(MIN_PROMPT_CALL, MAX_DESCRIPTION - 32 - len(reasons)))
     return messages.Prompt(
         nonce=entry.nonce,
-        title=cut(f"{entry.tool} waits for your approval", MAX_TITLE - 20),
+        title=cut(f"{entry.tool} is waiting for your approval", MAX_TITLE - 20),
         description=f"{reasons} {call}",
         timeout_ms=max(1_000, int((entry.expires - now) * 1000)),
     )

@@ -65,7 +65,7 @@ class Outbox:
         try:
             return make()
         except Exception as error:  # noqa: BLE001 - the guard goes on
-            self.warn_once(f"a line of the audit log could not be made: {fault(error)}; please report this")
+            self.warn_once(f"a line of the audit log could not be created: {fault(error)}; please report this")
             return None
 
     def take_calls(self, *, last: bool = False) -> list[rows.CallRecord]:

@@ -130,7 +130,7 @@ class PersonDecisions:
 
     def _kill_switch(self, message: messages.PersonDecision) -> messages.Wire:
         if message.nonce not in ("on", "off") or self._state.kill_switch is None:
-            return messages.DecisionReply(message.id, ok=False, text="Say on or off: /toolguard kill-switch on")
+            return messages.DecisionReply(message.id, ok=False, text="Specify on or off: /toolguard kill-switch on")
         try:
             self._state.kill_switch.set(
                 on=message.nonce == "on", by=audit_log.plain(message.by), why=audit_log.plain(message.why)

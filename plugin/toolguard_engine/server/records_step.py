@@ -69,9 +69,9 @@ class Records:
             self._session.guard.files.restore(self._file_memory.load())
         except Newer as error:
             self._file_memory = None
-            self._output.complain(f"the record of made files is not used: {error}")
+            self._output.complain(f"the record of files made by agents is not used: {error}")
         except Damaged as error:
-            self._output.complain(f"the record of made files is lost: {error}")
+            self._output.complain(f"the record of files made by agents is lost: {error}")
         except StoreError:
             pass  # there was nothing to read; that nothing can be written is reported when it is tried
 
@@ -182,7 +182,7 @@ class Records:
     def _files_saved(self, error: Exception | None = None) -> None:
         self._is_saving = False
         if error is not None:
-            self._output.complain(f"the record of made files cannot be saved: {error}")
+            self._output.complain(f"the record of files made by agents cannot be saved: {error}")
 
     def save_last_file_memory(self) -> None:
         """When the engine ends, and no thread does it any longer."""

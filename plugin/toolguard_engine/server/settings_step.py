@@ -1,4 +1,4 @@
-"""Whether settings guard less than a person accepted, and why the guard ended."""
+"""Whether settings guard less than a person accepted, and why the guard stopped."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ class SettingsWatch:
         if why:
             self._session.ended("guard.unloaded", f"the gateway stopped the guard: {why}")
         elif self._session.leaving == STOPPING:
-            self._session.ended("guard.gateway-stopped", "the guard ended with its gateway, which was stopped")
+            self._session.ended("guard.gateway-stopped", "the guard stopped with its gateway")
         elif hello.config_path and (found is None or _is_named_unclearly(found, hello, state_dir)):
-            text = "the guard ended for an unknown reason: the gateway's config cannot be read as the gateway reads it"
+            text = "the guard stopped for an unknown reason: the gateway's config cannot be read as the gateway reads it"
             self._session.ended("guard.ended", text)
         if why and self._weakenings is not None:
             try:

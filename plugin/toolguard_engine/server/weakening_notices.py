@@ -48,7 +48,7 @@ class Weakenings:
 
     def end(self, why: str) -> list[str]:
         """The gateway no longer loads the plugin. Lines for its log."""
-        return _lines("the guard ended", self._store.ended(self._config_path, why, self._clock(), self._log).fresh)
+        return _lines("the guard stopped", self._store.ended(self._config_path, why, self._clock(), self._log).fresh)
 
     def pending(self) -> list[str]:
         """For a person in a chat, all of it with the mark that accepts it; empty where nothing is weaker."""

@@ -29,7 +29,7 @@ GRANT_SECONDS = 60.0
 
 _WORDS: dict[Cause, str] = {
     "unsigned": ledger.UNSIGNED,
-    "bad-signature": "its signature has an unknown form",
+    "bad-signature": "its signature has an unknown format",
     "other-call": "its signature is for another call",
     "other-gateway": "its signature is for another gateway",
     "changed": "the call is not the one that was signed",

@@ -142,7 +142,7 @@ class LockedFile(Generic[T]):
         try:
             data = msgspec.json.encode(value if isinstance(value, dict) else self.whole(value))
             if len(data) > MAX_BYTES:
-                raise StoreError(f"{self.path}: too much to keep: {len(data)} bytes")
+                raise StoreError(f"{self.path}: too large to store: {len(data)} bytes")
             clear_leftovers(self.path)
             atomic.replace(self.path, data, durable=durable)
         except (OSError, ValueError) as error:
@@ -225,7 +225,7 @@ def _acquire(handle: int, beside: Path, seconds: float) -> None:
         except BlockingIOError:
             if time.monotonic() >= until:
                 raise Busy(
-                    f"{beside} is held by another process; make sure that no process of yours hangs, then try again"
+                    f"{beside} is locked by another process; check whether one of your processes hangs, then try again"
                 ) from None
             time.sleep(LOCK_POLL_SECONDS)
         except OSError as error:

@@ -33,8 +33,8 @@ _STEP = re.compile(_NAME)
 _PLAIN = {
     "Cannot overwrite a value": ("this key occurs twice in its table", "remove one of the two lines"),
     "Unclosed array": ("a list above this line has no closing ]", "close it with ]"),
-    "Unterminated string": ("a text has no closing quote", "close it with a quote"),
-    "Illegal character '\\n'": ("a text has no closing quote on this line", "close it with a quote"),
+    "Unterminated string": ("a string has no closing quote", "close it with a quote"),
+    "Illegal character '\\n'": ("a string has no closing quote on this line", "close it with a quote"),
     "Expected '=' after a key": ("a name is not followed by =", 'write it like severity = "required"'),
     "Expected newline or end": ("more follows on the line", "write each key with its value on a line of its own"),
     "Invalid value": (

@@ -57,10 +57,8 @@ def still_held(prefix: str, nonce: str, *, signed: bool = False) -> str:
 
 def ends_waiting(nonces: list[str]) -> str:
     """The run ends because its calls wait."""
-    one = len(nonces) == 1
-    return f"This turn ends here: {'a call waits' if one else f'{len(nonces)} calls wait'} for approval.\n" + "\n".join(
-        how(nonce) for nonce in nonces
-    )
+    waiting = "a call is waiting" if len(nonces) == 1 else f"{len(nonces)} calls are waiting"
+    return f"This turn ends here: {waiting} for approval.\n" + "\n".join(how(nonce) for nonce in nonces)
 
 
 def how(nonce: str, *, signed: bool = False) -> str:
@@ -96,7 +94,7 @@ def stopped_by_fleet(prefix: str, why: str) -> str:
     """The fleet's kill switch is on, or its state is unknown for too long."""
     return (
         f"{prefix}_BLOCK|The fleet has stopped this gateway: {line(why)}\n"
-        "No tool call of any agent runs until a person of the fleet changes that. Tell the user this, and stop."
+        "No tool call of any agent runs until somebody in the fleet's team changes that. Tell the user this, and stop."
     )
 
 
@@ -150,7 +148,7 @@ def go_on(nonce: str, call_shown: str) -> str:
     """Wakes the agent after a checkpoint."""
     call = redact.cut(call_shown, MAX_REASON)
     return (
-        f"[TOOLGUARD] The user gave a checkpoint; the call that was held under {nonce} no longer waits: {call}\n"
+        f"[TOOLGUARD] The user ran a checkpoint; the call that was held under {nonce} is no longer waiting: {call}\n"
         "If it is still wanted, try it again now. Then continue."
     )
 

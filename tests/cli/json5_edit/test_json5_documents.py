@@ -196,7 +196,7 @@ class Edited:
 
     def receives(self, clip: json5_edit.Clip, commented: str) -> None:
         gap, before, held = self.some_gap(), self.text, self.value
-        with pytest.raises(UserError, match="is there already"):
+        with pytest.raises(UserError, match="already exists"):
             json5_edit.paste(before, gap[:-1], clip)
         deeper = (*gap, "made", "here") if self.chance.random() < 0.3 else gap
         self.take(json5_edit.paste(before, deeper, clip), changed(held, deeper, clip.value))

@@ -213,8 +213,8 @@ def test_paste_forms(before: str, path: list[str | int], clip: Clip, after: str)
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        pytest.param(["a"], "a is there already", id="taken"),
-        pytest.param([], "the top level is there already", id="the document"),
+        pytest.param(["a"], "a already exists", id="taken"),
+        pytest.param([], "the top level already exists", id="the document"),
         pytest.param(["a", "b"], "a is not an object: there is a number", id="in a scalar"),
         pytest.param(["l", 2], "l[2] cannot be set: there is an array of 1 element", id="index too high"),
     ],
@@ -261,7 +261,7 @@ def test_replace_key(before: str, new: str, after: str) -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        pytest.param(["a"], "b is there already", id="taken"),
+        pytest.param(["a"], "b already exists", id="taken"),
         pytest.param(["b", 0], "b[0] has no key: it is in an array", id="element"),
         pytest.param(["c"], "c is not there", id="missing"),
     ],

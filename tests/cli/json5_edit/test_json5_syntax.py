@@ -18,7 +18,7 @@ DEEP = json5_edit.MAX_DEPTH
 _ESCAPED_KEY = "this escape is not a character that a key without quotes may have here"
 _OPEN_LINE = "the line ends inside a string; close it, or end the line with a backslash"
 _OPEN = "line 1, column 6: expected ',' or '}' after a member, found the end of the file"
-_TWICE = "this key is in the object twice, found"
+_TWICE = "this key occurs twice in the object, found"
 _BACKSLASH = r"a backslash itself is written \\"
 _CONTROL = "a control character (U+0007) inside a string; write it as \\u0007"
 

@@ -16,7 +16,7 @@ const CHECK = 100; // ms
 const AGAIN = "Press again within 10 s to approve.";
 const INCOMPLETE =
   "Parts of this call cannot be shown here, so it cannot be approved here. To approve it, check the whole call at its source, then use the dashboard.";
-const ENDED = "This link has expired. If the call still waits, decide on the dashboard or with `toolguard pending`.";
+const ENDED = "This link has expired. If the call is still waiting, decide on the dashboard or with `toolguard pending`.";
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 /** Ends what the call shown before has running. */
 let stop = new AbortController();
@@ -57,7 +57,7 @@ function show(link, { now, expires, page, call }) {
     yes.disabled = no.disabled = true;
     try {
       const { text } = await post("link/answer", { link, page, answer }, undefined, "");
-      end(`${text}.`, answer === "approve" ? "The agent is notified and repeats the call by itself." : "", answer);
+      end(`${text}.`, answer === "approve" ? "The agent is notified and repeats the call on its own." : "", answer);
     } catch (error) {
       refused(error);
     }

@@ -121,7 +121,7 @@ export class App {
       el("p", null, command("toolguard dashboard --open")),
       el("p", null, "to open this page with the token. Or paste the address that it prints, or just the token, here."),
     ];
-    const typed = await ask({ title: "Enter the token", body, action: "Use it", field: "Token or address", secret: true });
+    const typed = await ask({ title: "Enter the token", body, action: "Use token", field: "Token or address", secret: true });
     if (typed === null) return;
     if (!setToken(typed)) return say("That is not a token. A token has 64 characters, 0 to 9 and a to f.", "bad");
     this.#reconnect();

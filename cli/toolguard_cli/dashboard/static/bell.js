@@ -49,7 +49,7 @@ export function bell(button) {
     /** @param {HeldCallView[]} fresh newly held calls */
     ring: (fresh) => {
       if (!on() || document.hasFocus()) return;
-      if (fresh.length > SHOWN) show(`${format.count(fresh.length)} calls wait for approval`, "", "several");
+      if (fresh.length > SHOWN) show(`${format.count(fresh.length)} calls are waiting for approval`, "", "several");
       else for (const held of fresh) show(...described(held));
     },
   };
@@ -60,7 +60,7 @@ export function described({ tool, nonce, agent, gateway, reason, would }) {
   const effects = would.slice(0, EFFECTS).map((one) => `• ${visible(one)}`);
   const more = would.length > EFFECTS ? [`and ${format.count(would.length - EFFECTS)} more`] : [];
   const who = [agent, gateway].filter(Boolean).map(visible).join(" on ");
-  return [`A call waits: ${visible(tool)} (${nonce})`, [visible(reason), ...effects, ...more, who].filter(Boolean).join("\n"), `${gateway} ${nonce}`];
+  return [`A call is waiting: ${visible(tool)} (${nonce})`, [visible(reason), ...effects, ...more, who].filter(Boolean).join("\n"), `${gateway} ${nonce}`];
 }
 
 /** @param {string} title @param {string} body @param {string} tag */

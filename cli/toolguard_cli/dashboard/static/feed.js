@@ -221,7 +221,7 @@ const nothing = () =>
   empty("No decisions yet", "Calls that the guard holds, blocks, corrects or stops appear here, with the reason.");
 
 const toApprovals = () => [
-  "→ It waits for an answer: ",
+  "→ It is waiting for an answer: ",
   button("answer it", () => (location.hash = "#approvals"), { class: "link", "data-focus": "answer it" }),
 ];
 

@@ -222,7 +222,7 @@ function announce() {
   if (!first) return;
   notifier.ring(fresh);
   const more = fresh.length > 1 ? `, and ${format.count(fresh.length - 1)} more` : "";
-  fill(byId("announcement"), visible(`A call waits for approval: ${first.tool} (${first.nonce})${more}.`));
+  fill(byId("announcement"), visible(`A call is waiting for approval: ${first.tool} (${first.nonce})${more}.`));
 }
 
 /** @param {string[]} now */

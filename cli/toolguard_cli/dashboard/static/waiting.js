@@ -14,7 +14,7 @@ import { twice } from "./twice.js";
 const URGENT = 30_000; // ms
 const MOVED = "This button has just appeared or moved, so nothing was done. Check the call, then press again.";
 const AGAIN = "Press again within 10 s to approve; Escape cancels.";
-const NOT_RUN = "It has not run yet: the agent is notified and repeats the call by itself.";
+const NOT_RUN = "It has not run yet: the agent is notified and repeats the call on its own.";
 /** @type {Record<string, string>} */
 const PERIODS = { "1h": "an hour", "1d": "a day", "1w": "a week" };
 /** @type {Record<string, string>} */
@@ -49,7 +49,7 @@ export function waitingCard(app, first) {
   const always = el(
     "button",
     { type: "button", "data-focus": `always ${nonce}`, on: { click: press("allow") } },
-    "Always allow this …",
+    "Allow for a while …",
   );
   const asking = twice(yes, "Approve", "Approve: runs once", (asks) => {
     fill(moved, asks ? AGAIN : null);
@@ -186,7 +186,7 @@ export function waitingCard(app, first) {
       el("label", { class: "choice" }, el("span", null, "For"), period),
       el("p", { class: "quiet" }, "It is listed by ", el("code", null, "toolguard grants"), " and can be revoked there."),
     ];
-    const sure = await ask({ title: "Always allow this call?", body, action: "Approve and allow" });
+    const sure = await ask({ title: "Allow this call for a while?", body, action: "Approve and allow" });
     if (sure === null || over || held.status !== "pending") return;
     busy = true;
     allow();

@@ -31,7 +31,7 @@ def plausible(subject: DoctorSubject) -> Check:
     if newest > subject.now + TOLERANCE:
         return Check(
             "clock", "warn", f"it shows {shown}, but {what} is from {printable.moment(newest)}: the clock was set back",
-            f"{FIX}; if it is correct now, this warning disappears by itself",
+            f"{FIX}; if it is correct now, this warning disappears on its own",
         )  # fmt: skip
     return Check("clock", "ok", shown)
 

@@ -23,7 +23,7 @@ MAX_NAMES = 5
 MEANS: dict[Mode, str] = {
     "enforce": "its calls are held and blocked",
     "soft": f"a score holds its calls only if their stakes are {SOFT_STAKES} or more",
-    "shadow": "its calls are judged and logged, none is held or blocked",
+    "shadow": "its calls are judged and logged, but none is held or blocked",
     "disabled": "its calls are not judged",
 }
 """The effect of each mode; `plugin.toml` explains them in full."""

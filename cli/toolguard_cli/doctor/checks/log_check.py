@@ -32,7 +32,7 @@ def writable(subject: DoctorSubject) -> Check:
         return Check("log", "error", f"{path} is not writable", f"check its owner and mode: ls -ld {shown(path.parent)}")
     size = path.stat().st_size if path.exists() else 0
     if size > LARGE:
-        text = f"{path} is {size // (1024 * 1024)} MB large: another program also writes to it"
+        text = f"{path} is {size // (1024 * 1024)} MB: another program also writes to it"
         return Check("log", "warn", text, f"mv {shown(path)} {shown(path.with_name(path.name + '.old'))}")
     return Check("log", "ok", f"{path}", data={"bytes": size})
 

@@ -34,7 +34,7 @@ def recorded(subject: DoctorSubject) -> Check:
     if problem := _closed(subject, path):
         return Check(ID, "error", *problem, data)
     if not ours:
-        return Check(ID, "ok", f"{path} has no data of toolguard yet", data=data)
+        return Check(ID, "ok", f"{path} contains no data from toolguard yet", data=data)
     written, size = _state(path)
     return Check(
         ID, "ok", f"{path}, last written {printable.moment(written)}", data={**data, "written": written, "bytes": size}

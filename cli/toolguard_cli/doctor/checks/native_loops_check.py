@@ -25,7 +25,7 @@ MALFORMED = "toolguard always ends loops of malformed calls"
 _NATIVE = {
     True: f"the gateway's loop detection is on (it warns after {NATIVE[0]} calls, blocks after {NATIVE[1]} and {NATIVE[2]})",
     None: "the gateway's loop detection is off, except after a compaction",
-    False: "the gateway's loop detection is off, also after a compaction",
+    False: "the gateway's loop detection is off, even after a compaction",
 }
 
 
@@ -86,7 +86,7 @@ def _words(native: bool | None, own: LoopDetection) -> str:  # noqa: FBT001
 def _own(own: LoopDetection) -> str:
     state, errors = _state(own), own.identical_errors
     if state is False:
-        return "toolguard's is off, also after a compaction and for identical errors"
+        return "toolguard's is off, even after a compaction and for identical errors"
     limits = " and ".join(
         f"{what} after {limit}" for what, limit in (("warns", errors.warn), ("ends the run", errors.stop)) if limit
     )

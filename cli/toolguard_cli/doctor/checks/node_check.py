@@ -32,7 +32,7 @@ def recent(subject: DoctorSubject) -> Check:
     program = _program(subject)
     if program is None:
         return Check(
-            "node", "warn", "no node on PATH", "install Node 24, unless the gateway brings its own: https://nodejs.org"
+            "node", "warn", "no node on PATH", "install Node 24, unless the gateway has its own: https://nodejs.org"
         )
     try:
         done = subprocesses.ask([program, "--version"], LIMIT_SECONDS)

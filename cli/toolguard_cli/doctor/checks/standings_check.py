@@ -49,9 +49,7 @@ def whole(subject: DoctorSubject) -> Check:
         text, _, hand = printable.plain(str(error)).rpartition("; ")
         return Check("standings", "error", text or hand, fix if odd else hand if text else "check its owner and mode")
     used = sum(each.spent > 0 for each in known)
-    return Check(
-        "standings", "ok", f"known agents: {len(known)}, with a partly spent budget: {used}", data={"known": len(known)}
-    )
+    return Check("standings", "ok", f"agents with a budget: {len(known)}; partly spent: {used}", data={"known": len(known)})
 
 
 def fix_whole(subject: DoctorSubject) -> Iterator[Fix]:

@@ -18,7 +18,7 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.config.settings import Config
 
-NO_OPENCLAW = "there is no openclaw on PATH to prove anything on"
+NO_OPENCLAW = "there is no openclaw on PATH to test"
 INSTALL = "put the openclaw that runs your gateway on PATH, then try again"
 ROOM = "free space in the folder for temporary files, or set TMPDIR to another one"
 BROKEN = "get OpenClaw itself to run (openclaw doctor), then try again"

@@ -48,7 +48,7 @@ def paste(text: str, path: Path, clip: Clip) -> str:
     root = parse(text)
     nodes = chain(root, path)
     if len(nodes) > len(path):
-        raise UserError(f"{path_name(tuple(path))} is there already", "choose another place, or remove it first")
+        raise UserError(f"{path_name(tuple(path))} already exists", "choose another place, or remove it first")
     check_value(clip.value, len(path))
     return checked(text, add(text, nodes, path, clip), with_value(value_of(root), path, clip.value))
 
@@ -66,7 +66,7 @@ def replace_key(text: str, path: Path, new_key: str) -> str:
     if item.key == new_key:
         return text
     if child_index(container, new_key) is not None:
-        raise UserError(f"{path_name((*path[:-1], new_key))} is there already", "choose another key, or remove it first")
+        raise UserError(f"{path_name((*path[:-1], new_key))} already exists", "choose another key, or remove it first")
     style = among(detect(text, root), [item])
     changed = text[: item.start] + render_key(new_key, style) + text[item.key_end :]
     value = value_of(item.value)

@@ -195,7 +195,7 @@ class _Scanner:
 
     def _duplicate(self, container: _OpenObject, key: str, start: int) -> Json5Error:
         line, column = place(self.text, container.keys[key])
-        problem = f"this key is in the object twice, {found_at(self.text, start)}"
+        problem = f"this key occurs twice in the object, {found_at(self.text, start)}"
         return syntax_error(self.text, start, f"{problem}; the first one is on line {line}, column {column}")
 
     def _still_open(self) -> str:

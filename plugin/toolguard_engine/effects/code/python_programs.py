@@ -68,7 +68,7 @@ def hidden(code: PythonReader, *values: Value) -> None:
     elif FROM_NETWORK in named:
         code.add(deeds.run_text("an address in the code", "fetched"))
     elif DECODED in named:
-        code.add(deeds.run_text("a decoded text in the code", "decoded"))
+        code.add(deeds.run_text("decoded text in the code", "decoded"))
 
 
 def _output(code: PythonReader, named: dict[str, Value], line: str) -> Unknown:

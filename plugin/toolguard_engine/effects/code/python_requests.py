@@ -131,12 +131,12 @@ def _streams(code: PythonReader, given: Arguments) -> Value:
 
 def _served(code: PythonReader, given: Arguments) -> Value:
     """`asyncio.start_server(handler, ...)`."""
-    code.state.setdefault("connected", "any who connect")
+    code.state.setdefault("connected", "anyone who connects")
     return code.apply(given.at(0), Arguments([Unknown(sources=(FROM_SOCKET,))] * 2))
 
 
 def _accepted(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
-    code.state.setdefault("connected", "any who connect")
+    code.state.setdefault("connected", "anyone who connects")
     return (_SOCKET, NOTHING)
 
 

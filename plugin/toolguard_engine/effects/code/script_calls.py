@@ -376,7 +376,7 @@ def hidden(run: ScriptRun, code: Value) -> None:
     if FROM_NETWORK in origin:
         run.add(deeds.run_text("an address in the code", "fetched", "code"))
     elif DECODED in origin:
-        run.add(deeds.run_text("a decoded text in the code", "decoded", "code"))
+        run.add(deeds.run_text("decoded text in the code", "decoded", "code"))
 
 
 # --- other machines -------------------------------------------------------------------------------------------------------

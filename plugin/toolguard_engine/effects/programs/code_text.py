@@ -406,7 +406,7 @@ def network_effects(code: str, run: ProgramRun) -> Iterator[Effect]:
     if connects_shell(code):
         yield Effect("remote-shell", clip(code), "remote", frozenset({"code"}), run)
     if origin := runs_received(code):
-        where = "an address in the code" if origin == "fetched" else "a decoded text in the code"
+        where = "an address in the code" if origin == "fetched" else "decoded text in the code"
         yield Effect("run-text", where, "", frozenset({origin, "code"}), run)
     yield from _sends(code, run)
 

@@ -102,7 +102,7 @@ class RunFiles:
         if (file.path, part) in self._entered:
             return False
         if len({path for path, _ in self._entered} | {file.path}) > MAX_DEPTH or len(self._entered) >= MAX_PARTS:
-            self._leave_out(file, "it is run by a file that is run by others", made=file.made and not taken_in)
+            self._leave_out(file, "it is nested too deeply in files that run other files", made=file.made and not taken_in)
             return False
         self._entered.append((file.path, part))
         return True
@@ -110,7 +110,7 @@ class RunFiles:
     def leave(self, file: FilePlace, flaws: Collection[str], part: str = "") -> None:
         self._entered.remove((file.path, part))
         if not {"long", "deep", "intricate"}.isdisjoint(flaws):
-            self._leave_out(file, "it is too long or too intricate")
+            self._leave_out(file, "it is too long or too complex")
 
     def _leave_out(self, file: FilePlace, why: str, *, made: bool = False) -> None:
         self.unread.setdefault(file.file, UnreadFile(file.file, why, made))
@@ -242,7 +242,7 @@ def _with(expected: ExpectedText, found: FileText | Unread, path: str) -> FileTe
 
 _WORDS = {
     "forbidden": "it may not be read",
-    "not-regular": "it is no regular file",
+    "not-regular": "it is not a regular file",
     "too-large": "it is too large",
     "too-many": "too many files",
     "too-slow": "reading it takes too long",

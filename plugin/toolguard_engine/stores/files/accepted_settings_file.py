@@ -242,7 +242,7 @@ def _proof(members: dict[str, Any]) -> bytes:
         return b"accepted settings " + msgspec.json.encode({**members, "mac": ""}, order="sorted")
     except UnicodeEncodeError as error:
         raise StoreError(
-            f"the settings cannot be kept, a text in them is not Unicode: {printable.plain(str(error))}"
+            f"the settings cannot be stored, because a string in them is not valid Unicode: {printable.plain(str(error))}"
         ) from error
 
 

@@ -273,7 +273,7 @@ class AuditLog:
         if not signing_key.fits(signing_key_file.known(self._state_dir), _signed(head.seq, head.hash), head.mac):
             return f"{HEAD} is not signed with our key"
         if chain.seq < head.seq:
-            return f"the end is missing: there were {head.seq} lines, {chain.seq} are left"
+            return f"the end is missing: there were {head.seq} lines, and {chain.seq} are left"
         if chain.hashes.get(head.seq, head.hash) != head.hash:
             return f"line {head.seq} is not the one that was written"
         return ""

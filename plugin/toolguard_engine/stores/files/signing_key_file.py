@@ -37,7 +37,7 @@ def known(state_dir: Path) -> bytes:
     except OSError as error:
         raise SigningKeyError(f"{place}: {error.strerror or error}") from error
     if len(key) != SIZE:
-        raise SigningKeyError(f"{place} is not a key of {SIZE} bytes; delete it, and waiting calls must be requested again")
+        raise SigningKeyError(f"{place} is not a key of {SIZE} bytes; delete it; waiting calls must then be requested again")
     return key
 
 

@@ -191,7 +191,7 @@ class CourierLink:
                 _write_all(self._process, data, until)
 
 
-UNKNOWN = "unknown gateway, or not its token"
+UNKNOWN = "unknown gateway or wrong token"
 JOIN_AGAIN = "on the gateway, run toolguard fleet join --anew"
 
 

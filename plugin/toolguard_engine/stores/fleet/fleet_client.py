@@ -105,7 +105,7 @@ def calls_of(state_dir: Path, config: FleetConfig, window: float, seconds: float
 
     def gateway_id() -> str:
         if problem := config.problem[1]:
-            raise FleetAwayError(f"{problem}; toolguard doctor finds out more")
+            raise FleetAwayError(f"{problem}; toolguard doctor shows details")
         return fleet_identity.load(state_dir).id
 
     fleet = FleetHeldCalls(

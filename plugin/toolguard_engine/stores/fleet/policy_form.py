@@ -179,7 +179,7 @@ class _Parser:
             if name not in known if known is not None else not _TEAM.fullmatch(name):
                 near = vocabulary.nearest(name, known or ())
                 listed = ", ".join(sorted(known)[:40]) if known else "a-z, 0-9 and ._-"
-                fix = f"did you mean {near}?" if near else f"known are: {listed}"
+                fix = f"did you mean {near}?" if near else f"known values: {listed}"
                 at = places.value(number, key, name)
                 raise self._wrong(at, f"{APPROVERS} {number + 1}: {key} has no {name!r}", fix)
         return tuple(names)

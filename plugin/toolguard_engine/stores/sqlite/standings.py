@@ -86,7 +86,7 @@ _TOO_MANY = f"""
 SELECT agent, session, {_HAS_SPENT} FROM standing ORDER BY {_HAS_SPENT} DESC, witnessed DESC, touched DESC LIMIT -1 OFFSET ?
 """  # noqa: S608 - our own texts
 _DROP = "DELETE FROM standing WHERE agent = ? AND session = ?"
-_BUSY = "is held by another process; make sure that no process of yours hangs, then try again"
+_BUSY = "is locked by another process; check whether one of your processes hangs, then try again"
 _WORDS = {
     "SQLITE_FULL": "cannot grow: the disk is full",
     "SQLITE_READONLY": "cannot be written; check the owners of the file and its folder",
@@ -314,7 +314,7 @@ class FileStandings:
             if primary in ("SQLITE_BUSY", "SQLITE_LOCKED"):
                 raise Busy(f"{self.path} {_BUSY}") from error
             if primary not in _DAMAGE:
-                raise StoreError(f"{self.path} {_WORDS.get(primary, f'cannot be used: SQLite gives {name}')}") from error
+                raise StoreError(f"{self.path} {_WORDS.get(primary, f'cannot be used: SQLite reports {name}')}") from error
             raise self._damaged(keep_aside=keep_aside) from error
         except _NotOurs as error:
             raise self._damaged(keep_aside=keep_aside) from error

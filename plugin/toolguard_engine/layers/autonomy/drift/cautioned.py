@@ -11,4 +11,4 @@ def judge(seen: Seen, most: int, who: str) -> str:
     """From the `most`th warning on."""
     if not most or seen.warnings < most:
         return ""
-    return f"{who} was warned {seen.warnings} times since a person last checked; {most} are allowed."
+    return f"{who} has been warned {seen.warnings} times since a person last checked; {most} are allowed."
