@@ -685,7 +685,7 @@ STATE = [
     ),
     Fault(
         "a huge log", lambda s: sparse(s.state / "tool-guard.log", 200 * disk_check.MEGA), "log", "warn",
-        "S/tool-guard.log is 200 MB large", "mv S/tool-guard.log S/tool-guard.log.old",
+        "S/tool-guard.log is 200 MB", "mv S/tool-guard.log S/tool-guard.log.old",
     ),
     Fault(
         "own folder that is not writable", not_writable(lambda s: s.own), "disk", "error",
