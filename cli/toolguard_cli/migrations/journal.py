@@ -85,8 +85,19 @@ def kept(places: Places, number: int, at: int, which: Literal["before", "after"]
 
 
 def journals(places: Places) -> list[Journal]:
-    names = [path for path in folder(places).glob("*.json") if path.stem.isdecimal()]
+    names = [path for path in _listed(places) if path.suffix == ".json"]
     return [_load(path) for path in sorted(names, key=lambda path: int(path.stem))]
+
+
+def _listed(places: Places) -> list[Path]:
+    """Journals and their folders. Not by `glob`, which takes a folder that may not be read for an empty one."""
+    where = folder(places)
+    try:
+        return [path for path in where.iterdir() if path.stem.isdecimal()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise UserError(f"{where} cannot be read: {error}", f"check its owner and mode: ls -ld {where}") from error
 
 
 def _load(path: Path) -> Journal:
@@ -120,7 +131,7 @@ def imported(places: Places) -> dict[str, int]:
 
 
 def next_number(places: Places) -> int:
-    taken = [int(path.stem) for path in folder(places).glob("*") if path.stem.isdecimal()]
+    taken = [int(path.stem) for path in _listed(places)]
     return max(taken, default=0) + 1
 
 
