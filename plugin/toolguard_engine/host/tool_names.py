@@ -175,6 +175,7 @@ _COMPOUNDS: tuple[tuple[frozenset[str], frozenset[str], ToolAction], ...] = (
     (words("remote"), words("start"), "let-in"),
     (words("invite add create"), words("external"), "let-in"),
     (words("export dump reveal download"), words("vault passwords password credentials secrets keychain logins"), "let-in"),
+    (words("archive"), words("database repository repo project workspace channel board space base collection"), "take-away"),
     (words("disable suspend"), words("user account alarm firewall logging security guard"), "take-away"),
     (words("close"), words("account accounts"), "take-away"),
     (words("update set change replace"), words("nameserver nameservers mx"), "take-away"),

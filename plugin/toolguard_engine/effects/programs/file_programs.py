@@ -196,7 +196,7 @@ def _rsync(run: ProgramRun, where: Where) -> Iterator[Effect]:
     yield from secrets_read(sources, run, where, "copied")
     if not target:
         return
-    if any(name.startswith("--del") for name, _ in words.options):
+    if any(name.startswith("--del") for name, _ in words.options) and place(target, where, run.cwd) != "remote":
         rebuilt = ["rebuilt"] if basename(target.rstrip("/")) in _PUBLISHED and _all_built(sources, run, where) else []
         yield effect_on("delete", target, run, where, ["recursive", "mirror", *rebuilt])
     if words.has("--remove-source-files"):
