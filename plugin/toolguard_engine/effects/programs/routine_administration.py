@@ -64,6 +64,8 @@ _READS = {
         r"(?: -t (?:nat|filter|mangle|raw))? (?:-L|-S|--list|--list-rules)(?: [A-Z]{2,20})?(?: -[nvx]{1,3}| --line-numbers)*"
     ),
     "nft": r" list [\w -]{1,80}",
+    "mdadm": r" (?:--detail|-D|--examine|-E|--query|-Q)(?: --(?:scan|brief|verbose))*(?: /dev/[\w/]{1,40})*",
+    "wg": r" show(?: [\w-]{1,20}){0,2}",
     "smartctl": r"(?: -(?:a|i|H|x|A|l \w+|d [\w,]+))+(?: [\w/.-]{1,60})",
     "hdparm": r" -[iI] [\w/.-]{1,60}",
     "nmcli|ip|iw|ethtool|resolvectl|timedatectl|hostnamectl|localectl|loginctl|networkctl": (
@@ -111,6 +113,8 @@ _RESTARTS = {
     ),
     "certbot": r" renew(?: --(?:dry-run|quiet|no-self-upgrade))*",
     "btrfs": r" scrub (?:start|resume|cancel)(?: -[Bdrq])*(?: [\w./-]{1,80})",
+    "smartctl": r" -t (?:short|long|conveyance) /dev/[\w/]{1,40}",
+    "zfs": r" snapshot(?: -r)?(?: [\w./-]{1,80}@[\w.:-]{1,60}){1,5}",
     "zpool": r" scrub(?: -[psw])*(?: [\w-]{1,60})",
     "tailscale": r" up(?: --accept-(?:routes|dns))*",
     "docker|podman": (

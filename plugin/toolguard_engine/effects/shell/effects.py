@@ -227,7 +227,7 @@ _MOST_ROOTS = 8
 
 def _search_before(run: ProgramRun, searches: dict[tuple[str, ...], ProgramRun]) -> ProgramRun | None:
     """The search whose lines the program may be given: through its input, or from a substitution before it."""
-    feeding = run.stdin.programs if run.stdin is not None else ()
+    feeding = [name for feed in (run.stdin, *(feed for _, feed in run.given)) if feed is not None for name in feed.programs]
     return next((searches[key] for key in reversed(searches) if key[-1] in feeding or key[-2:-1] == ("$()",)), None)
 
 
