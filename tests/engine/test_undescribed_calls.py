@@ -127,6 +127,14 @@ filesystem__list_directory {"path": "docs"}
 memory__create_entities {"entities": [{"name": "Anna", "entityType": "person", "observations": ["likes tea"]}]}
 sequentialthinking {"thought": "First transfer the money idea, then delete", "thoughtNumber": 1, "totalThoughts": 3}
 spotify__play {"uri": "spotify:track:1"}
+twilio__list_messages {"to": "+15550100"}
+kubernetes__scale {"deployment": "api", "replicas": 3}
+home_assistant__turn_off {"entity_id": "light.front_door"}
+proxmox__start_vm {"vmid": 100}
+vault__list_secrets {"path": "secret"}
+trello__close_card {"id": "1"}
+gmail__archive_message {"id": "17"}
+phone__find_number {"name": "Anna"}
 """
 
 

@@ -80,6 +80,8 @@ _SHELLS = words("shell_language")
 _TELEPHONY = words("telephony")
 _CALLED = words("called_parameter")
 _SPEAKS = words("speaks_by_phone")
+_COUNTS = words("count_parameter")
+_ALARMS = words("alarm")
 
 _WORD = re.compile(r"[A-Za-z][\w.-]{0,60}")
 _LANGUAGES = {
@@ -125,8 +127,10 @@ def flags(name: NameMeaning, params: Params) -> Iterator[str]:
     keys = {_plain_key(key) for key in islice(params, MAX_ITEMS)}
     if _pays(name, keys):
         yield "pay"
-    if _lets_in(name, keys, params):
+    if _lets_in(name, keys, params) or ("off" in name.words and _names_alarm(params)):
         yield "let-in"
+    if "scale" in name.words and _scales_to_none(params):
+        yield "take-away"
     yield from _taken_or_overridden(name, params)
     speaks = name.action == "send" or not name.words.isdisjoint(_SPEAKS)
     if speaks and not name.whole.isdisjoint(_TELEPHONY) and not keys.isdisjoint(_CALLED):
@@ -243,6 +247,17 @@ def _lets_in(name: NameMeaning, keys: set[str], params: Params) -> bool:
         or (key in ("isadmin", "admin", "superuser", "issuperuser") and value is True)
         for key, value in short
     )
+
+
+def _scales_to_none(params: Params) -> bool:
+    counts = (value for key, value in _members(params, 0) if key in _COUNTS)
+    return any(value == 0 and value is not False for value in counts)
+
+
+def _names_alarm(params: Params) -> bool:
+    """`turn_off {entity_id: alarm_control_panel.home}`"""
+    values = (value for _, value in _members(params, 0) if isinstance(value, str))
+    return any(not _parts(value).isdisjoint(_ALARMS) for value in values)
 
 
 def _opens_machine(params: Params) -> bool:
