@@ -126,6 +126,17 @@ ASKS = {
         "perl -i -ne '' ~/Documents/diary.md",
         "mogrify -strip -quality 1 ~/Pictures/*.jpg",
     ],
+    "busy-without-end": [
+        "md5sum /dev/zero",
+        "nice -n 19 yes > /dev/null",
+        "timeout 1h cat /dev/urandom > /dev/null",
+    ],
+    "overwritten-files": [
+        'find ~ -name "*.md" | while read f; do echo x > "$f"; done',
+        "find ~/Pictures -type f | xargs -I{} mv {} /tmp/",
+        "echo gone | tee ~/Documents/*.md",
+        "npx del-cli '/home/u/Documents/**' --force",
+    ],
     "fills-the-disk": [
         "yes > ~/y.txt",
         "cat /dev/zero >> /tmp/fill",
@@ -134,11 +145,17 @@ ASKS = {
         "tail -f /dev/zero > x",
     ],
     "job-floods": [
+        "until false; do sleep 99 & done",
+        "while :; do (sleep 999 &) ; done",
+        "while true; do nohup sleep 999 & disown; done",
         "while true; do sleep 1000 & done",
         "while :; do bash -c 'sleep 1000' & done",
         "for i in $(seq 1 100000); do sleep 600 & done",
     ],
     "listed-processes": [
+        "kill -9 $(ps -u u -o pid=)",
+        "kill $(ps aux | awk '{print $2}')",
+        "pkill -f ''",
         "for p in /proc/[0-9]*; do kill -9 ${p#/proc/}; done",
         "tmux kill-server",
     ],
@@ -314,7 +331,17 @@ PASSES = {
         "head -c 10M /dev/zero > a.bin",
         "yes | npx create-react-app web > log.txt",
     ],
+    "busy-without-end": [
+        "md5sum a.iso",
+        "nice make > /dev/null",
+        "timeout 10 yes | head -1 > y",
+    ],
+    "overwritten-files": [
+        'find src -name "*.ts" | while read f; do sed s/a/b/ "$f" > "$f.new"; done',
+        "find . -name '*.jpg' | xargs -I{} mv {} images/",
+    ],
     "job-floods": [
+        "for ((i=0;i<8;i++)); do ./job $i & done; wait",
         "while true; do date; sleep 5; done",
         "while true; do ./job & wait; done",
         "until curl -sf localhost:80; do sleep 1; done",
@@ -322,6 +349,7 @@ PASSES = {
         "for i in $(seq 1 5000); do echo $i; done",
     ],
     "listed-processes": [
+        "kill $(ps aux | grep '[w]ebpack' | awk '{print $2}')",
         "kill $(pgrep -f vite)",
         "tmux kill-session -t dev",
         "kill -9 $(lsof -ti:8080)",

@@ -636,6 +636,8 @@ def _killed(reading: Reading) -> Iterator[Effect]:
     for run in reading.runs:
         hander = _line_wrapper(run) if run.name == "kill" else ""
         if not hander:
+            if run.name == "kill" and any(feed.programs in _LISTS_ALL for _, feed in run.given):
+                yield Effect("kill-found", " ".join(run.argv[:4]).replace(UNKNOWN, "?"), "", frozenset(), run)
             continue
         feeders = [other for other in reading.runs if other.name == hander and other.stdin is not None]
         by_port = feeders and all(
@@ -644,6 +646,10 @@ def _killed(reading: Reading) -> Iterator[Effect]:
         if not by_port:
             yield Effect("kill-found", " ".join(run.argv[:4]).replace(UNKNOWN, "?"), "", frozenset(), run)
             return
+
+
+_LISTS_ALL = (("ps",), ("ps", "awk"), ("ps", "tail"), ("ps", "cut"))
+"""Processes that nothing was chosen from."""
 
 
 def _of_port(reading: Reading) -> bool:

@@ -39,6 +39,11 @@ def _dd(run: ProgramRun, where: Where) -> Iterator[Effect]:
 _NOISE = frozenset(["/dev/zero", "/dev/urandom", "/dev/random"])
 
 
+def _digest(run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
+    if not _NOISE.isdisjoint(run.argv):
+        yield Effect("load", run.name, "", _NONE, run)
+
+
 def _chmod(run: ProgramRun, where: Where) -> Iterator[Effect]:
     recursive = any(word[:1] == "-" and _RECURSIVE.match(word) for word in run.argv[1:])
     words = [word for word in run.argv[1:] if word == "-" or not (word.startswith("--") or word in _CHMOD_FLAGS)]
@@ -196,6 +201,7 @@ def _exports(run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001
 
 PROGRAMS: dict[str, Act] = {
     "dd": _dd, "gdd": _dd, "dcfldd": _dd, "dc3dd": _dd, "ddrescue": _format,
+    **dict.fromkeys(program_catalogue.programs("digest"), _digest),
     "chmod": _chmod, "gchmod": _chmod, "chown": _owned, "gchown": _owned, "chgrp": _owned, "lchown": _owned,
     "chattr": _attributes, "chflags": _attributes, "setfacl": _acl,
     "mkfs": _format, "mke2fs": _format, "mkswap": _format, "newfs": _format, "mkdosfs": _format, "mkntfs": _format,

@@ -58,6 +58,7 @@ from toolguard_engine.effects.shell import file_doubts
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading, Redirect
 from toolguard_engine.effects.shell.places import Where, place
 from toolguard_engine.effects.shell.startup_lines import adds_plain_lines
+from toolguard_engine.effects.shell.wrappers import WRAPPERS
 from toolguard_engine.model.work_limit import WorkLimit
 
 _TABLES = (
@@ -183,10 +184,11 @@ def _of(run: ProgramRun, acts: tuple[Act, ...], where: Where) -> Iterator[Effect
 
 
 def _redirected(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    printing = _inner(run) if run.name in WRAPPERS else run.name
     for redirect in run.redirects:
-        if redirect.target == "/dev/null" and redirect.fd in ("", "1") and run.name in _ENDLESS and _ENDLESS[run.name](run):
+        if redirect.target == "/dev/null" and redirect.fd in ("", "1") and printing in _ENDLESS and _ENDLESS[printing](run):
             yield Effect("load", run.name, "", _NO_FLAGS, run)
-        elif redirect.kind in _INTO_FILES and run.name in _BOUNDLESS and _BOUNDLESS[run.name](run):
+        elif redirect.kind in _INTO_FILES and printing in _BOUNDLESS and _BOUNDLESS[printing](run):
             yield effect_on("fills", redirect.target, run, where)
         if redirect.kind == "text" or redirect.target in _NOTHING:
             continue
@@ -199,6 +201,14 @@ def _redirected(run: ProgramRun, where: Where) -> Iterator[Effect]:
             yield effect_on("empty", redirect.target, run, where)
         else:
             yield from write_effects(redirect.target, run, where, "truncates")
+
+
+def _inner(run: ProgramRun) -> str:
+    """The program that `nice`, `timeout` and the like start: the first word that is neither an option nor a number."""
+    return next((word for word in run.argv[1:_FEW] if word[:1] != "-" and not word[:1].isdigit()), "")
+
+
+_FEW = 8
 
 
 def _prints_nothing(run: ProgramRun, redirect: Redirect) -> bool:
@@ -214,19 +224,26 @@ def _on_finds(
     """An effect on what a search finds: it starts the program, `while read` takes its lines, or a variable keeps them."""
     if run.via and (around := _search_around(run, searches)):
         yield _searched(effect, around, where)
-    elif effect.target == UNKNOWN and effect.kind in _LOSING and (search := _search_before(run, searches)):
+    elif effect.target == UNKNOWN and _loses(effect) and (search := _search_before(run, searches)):
         for folder in file_readers.search_roots(search)[:_MOST_ROOTS] or ["."]:
             yield _searched(replace(effect, target=f"{folder}/{UNKNOWN}"), search, where)
     else:
         yield effect
 
 
+def _loses(effect: Effect) -> bool:
+    return effect.kind in _LOSING or (effect.kind == "write" and "truncates" in effect.flags)
+
+
 _LOSING = frozenset(["delete", "empty", "move", "encrypt"])
+_HANDING = program_catalogue.programs("list_runner")
 _MOST_ROOTS = 8
 
 
 def _search_before(run: ProgramRun, searches: dict[tuple[str, ...], ProgramRun]) -> ProgramRun | None:
     """The search whose lines the program may be given: through its input, or from a substitution before it."""
+    if run.via and not _HANDING.isdisjoint(run.via):
+        return next(reversed(searches.values()))
     feeding = [name for feed in (run.stdin, *(feed for _, feed in run.given)) if feed is not None for name in feed.programs]
     return next((searches[key] for key in reversed(searches) if key[-1] in feeding or key[-2:-1] == ("$()",)), None)
 
