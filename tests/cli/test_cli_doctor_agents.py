@@ -40,9 +40,11 @@ def database(places: Places, jobs: list[tuple[Any, ...]], nodes: list[tuple[Any,
     path = places.state_dir / "state" / "openclaw.sqlite"
     path.parent.mkdir()
     with closing(sqlite3.connect(path)) as store:
-        store.execute("CREATE TABLE cron_jobs (job_id TEXT, name TEXT, enabled INTEGER, payload_kind TEXT)")
+        store.execute(
+            "CREATE TABLE cron_jobs (job_id, name, enabled INTEGER, payload_kind, description)"
+        )
         store.execute("CREATE TABLE device_pairing_paired (device_id TEXT, display_name TEXT, node_surface_json TEXT)")
-        store.executemany("INSERT INTO cron_jobs VALUES (?, ?, ?, ?)", jobs)
+        store.executemany("INSERT INTO cron_jobs VALUES (?, ?, ?, ?, '')", jobs)
         store.executemany("INSERT INTO device_pairing_paired VALUES (?, ?, ?)", nodes)
         store.commit()
     return path
@@ -141,7 +143,7 @@ def test_looking_writes_nothing(places: Places, installed: Host) -> None:
 def test_what_a_running_gateway_has_not_written_back_counts(places: Places, installed: Host) -> None:
     with closing(sqlite3.connect(database(places, [], []))) as store:
         store.execute("PRAGMA journal_mode=WAL")
-        store.execute("INSERT INTO cron_jobs VALUES ('1', 'backup', 1, 'command')")
+        store.execute("INSERT INTO cron_jobs VALUES ('1', 'backup', 1, 'command', '')")
         store.commit()
         assert kinds(ways_in_check.open_ways(look(places, installed, **HEALTHY))) == ["automations"]
 

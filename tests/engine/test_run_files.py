@@ -124,6 +124,16 @@ def test_what_does_not_run_is_not_judged(command: str) -> None:
     assert weighed(command, files).decision == "allow"
 
 
+@pytest.mark.parametrize("command", ["sh x.sh", "bash < x.sh", ". ./x.sh", "./x.sh"])
+def test_a_fetched_file_that_is_not_there_yet_is_held(command: str) -> None:
+    """A download in the background may end after the judgement and before the run."""
+    found = weighed(command, {}, {"x.sh": FileRecord("outside")})
+    assert (found.code, "not there yet" in found.reason) == ("rule.code.run-unread", True)
+    assert weighed(command, {}).decision == "allow"
+    assert weighed(command, {}, {"x.sh": FileRecord("agent")}).decision == "allow"
+    assert weighed("cat x.sh", {}, {"x.sh": FileRecord("outside")}).decision == "allow"
+
+
 def test_hooks_that_an_agent_made_run_with_git() -> None:
     files: dict[str, str | Unread] = {".git/hooks/pre-commit": SHELL}
     assert "line 3" in weighed("git commit -m x", files, {".git/hooks/pre-commit": FileRecord("agent")}).reason

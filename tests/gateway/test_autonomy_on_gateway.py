@@ -237,7 +237,7 @@ def test_a_checkpoint_in_chat(stage) -> None:
 
 @pytest.mark.thorough
 def test_no_agent_gives_itself_a_checkpoint(stage) -> None:
-    """Neither by the command nor by a script that runs it."""
+    """Neither by the command nor by a script that runs it, which is held."""
     session = "agent:paid:itself"
     (stage.home.workspace_dir / "refill.sh").write_text("toolguard checkpoint; toolguard kill-switch on\n")
     stage.play(once(writing("itself-0.txt")), session)
@@ -248,7 +248,8 @@ def test_no_agent_gives_itself_a_checkpoint(stage) -> None:
     ]
     played = stage.play(once(*tries), session)
     assert all(text.startswith("TOOLGUARD_BLOCK|") for text in results(played)[-3:-1])
-    assert results(played)[-1].count("only a person may do that") == 2
+    assert results(played)[-1].startswith(ESCALATE)
+    assert "use the guard's own command line to change what it allows. (in refill.sh" in results(played)[-1]
     after = budget(stage, session)
     assert after["spent"] >= LOW
     assert after["checkpoints"] == 0

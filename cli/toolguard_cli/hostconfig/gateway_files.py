@@ -19,6 +19,8 @@ JOBS = Path("cron", "jobs.json")
 NODES = (Path("nodes", "paired.json"), Path("devices", "paired.json"))
 RUNS = "system.run"
 COMMAND = "command"
+MANAGED = "[managed-by="
+"""In the description of an automation that a plugin of OpenClaw runs for itself, such as the nightly memory sweep."""
 
 
 def commands(state_dir: Path) -> list[str]:
@@ -30,19 +32,29 @@ def commands(state_dir: Path) -> list[str]:
 
 
 def agent_jobs(state_dir: Path) -> list[str]:
-    """The names of the enabled automations that start an agent."""
-    rows = _rows(state_dir, "cron_jobs", ("name", "job_id", "enabled", "payload_kind"))
+    """The names of the enabled automations that start an agent, without those that the gateway made for itself."""
+    rows = _rows(state_dir, "cron_jobs", ("name", "job_id", "enabled", "payload_kind", "description"))
     if rows is not None:
-        return [str(name or job) for name, job, enabled, kind in rows if enabled and kind != COMMAND]
+        return [
+            str(name or job)
+            for name, job, enabled, kind, about in rows
+            if enabled and kind != COMMAND and MANAGED not in str(about)
+        ]
     found = _json(state_dir / JOBS)
     listed = found.get("jobs") if isinstance(found, dict) else found
     jobs = [job for job in (listed if isinstance(listed, list) else [])[:MAX_ROWS] if isinstance(job, dict)]
-    return [_job_name(job) for job in jobs if job.get("enabled") is not False and not _is_command(job)]
+    return [
+        _job_name(job) for job in jobs if job.get("enabled") is not False and not _is_command(job) and not _is_managed(job)
+    ]
 
 
 def _is_command(job: dict[str, Any]) -> bool:
     payload = job.get("payload")
     return isinstance(payload, dict) and payload.get("kind") == COMMAND
+
+
+def _is_managed(job: dict[str, Any]) -> bool:
+    return MANAGED in str(job.get("description"))
 
 
 def _jobs(path: Path) -> Iterator[dict[str, Any]]:

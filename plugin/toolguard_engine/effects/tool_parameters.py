@@ -55,13 +55,35 @@ _AUTOMATIC = words("automatic_text")
 _TRASHES = words("trash_folder")
 _DELETING = words("deleting_parameter")
 _MAIL_RULE = words("mail_rule")
+_CARTS = words("cart_parameter")
+_SHOWING = words("shows_entry")
+_ENTRIES = words("kept_entry")
+_HOOKS = words("event_hook")
+_SETTING_UP = words("sets_up")
+_EXPORTS = words("exports")
+_ADDRESSES = tuple(words("address_ending"))
+_DESTINATIONS = tuple(words("destination_beginning"))
+_DOMAINS = words("domain_name")
+_AS_ADMIN = words("overriding_parameter")
+_PROTECTIONS = words("protection")
+_ALTERING = words("alters_protection")
+_ENDING = words("ends_protection")
+_LOOSE = tuple(words("loosening_beginning"))
+_INVITES = words("invites")
+_OWN_ADDRESS = words("own_address")
+_PUBLISHING = words("makes_public")
+_KEYS = words("typed_word")
+_STATEMENT_KEYS = words("statement_parameter")
+_PRIVATE = words("private_parameter")
+_PUBLIC = words("public_parameter")
+_SHELLS = words("shell_language")
+_TELEPHONY = words("telephony")
+_CALLED = words("called_parameter")
+_SPEAKS = words("speaks_by_phone")
+_COUNTS = words("count_parameter")
+_ALARMS = words("alarm")
 
-_KEYS = frozenset(("keys", "keystrokes", "text", "input", "command", "line", "to"))
 _WORD = re.compile(r"[A-Za-z][\w.-]{0,60}")
-_STATEMENT_KEYS = ("sql", "statement", "statements")
-_PRIVATE = ("private", "isprivate")
-_PUBLIC = ("public", "ispublic", "makepublic")
-_SHELLS = {"bash", "sh", "shell", "zsh", "terminal", "console"}
 _LANGUAGES = {
     "python": "python3 -c", "python3": "python3 -c", "py": "python3 -c", "ipython": "python3 -c", "javascript": "node -e",
     "js": "node -e", "node": "node -e", "nodejs": "node -e", "typescript": "node -e", "ts": "node -e", "ruby": "ruby -e",
@@ -105,9 +127,14 @@ def flags(name: NameMeaning, params: Params) -> Iterator[str]:
     keys = {_plain_key(key) for key in islice(params, MAX_ITEMS)}
     if _pays(name, keys):
         yield "pay"
-    if _lets_in(name, keys, params):
+    if _lets_in(name, keys, params) or ("off" in name.words and _names_alarm(params)):
         yield "let-in"
+    if "scale" in name.words and _scales_to_none(params):
+        yield "take-away"
     yield from _taken_or_overridden(name, params)
+    speaks = name.action == "send" or not name.words.isdisjoint(_SPEAKS)
+    if speaks and not name.whole.isdisjoint(_TELEPHONY) and not keys.isdisjoint(_CALLED):
+        yield "by-phone"
     if "push" in name.words and params.get("force") is True:
         yield "destroy"
     named_so = "public" in name.words and not name.words.isdisjoint(_PUBLISHING)
@@ -168,22 +195,6 @@ def _overrides(name: NameMeaning, params: Params) -> bool:
     return loosens or not name.whole.isdisjoint(_ENDING)
 
 
-_CARTS = frozenset(("cart", "cartid", "basket", "basketid", "paymentmethod", "shippingaddress"))
-_SHOWING = frozenset(("get", "read", "fetch", "reveal", "show", "retrieve", "access"))
-_ENTRIES = frozenset(("item", "items", "password", "secret", "login", "entry", "credential", "credentials", "totp", "note"))
-_HOOKS = frozenset(("webhook", "webhooks", "hook", "hooks"))
-_SETTING_UP = frozenset(("create", "add", "set", "register", "update", "edit", "subscribe"))
-_EXPORTS = frozenset(("export", "backup", "dump", "archive"))
-_ADDRESSES = ("url", "uri", "endpoint", "target", "address")
-_DESTINATIONS = ("upload", "destination", "dest", "target", "deliver", "sendto", "callback", "webhook", "postto")
-_DOMAINS = frozenset(("domain", "domains"))
-_AS_ADMIN = frozenset(("admin", "force", "override", "ignorechecks", "skipchecks"))
-_PROTECTIONS = frozenset(("protection", "ruleset", "rulesets", "protections"))
-_ALTERING = frozenset(("update", "set", "edit", "change", "delete", "remove", "disable", "put", "patch"))
-_ENDING = frozenset(("delete", "remove", "disable"))
-_LOOSE = ("allow", "bypass", "disable")
-
-
 _PAYMENT_TEXT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}\b|\b(?:bc1|0x)[a-zA-Z0-9]{30,60}\b")
 """An account number or a wallet."""
 
@@ -238,6 +249,17 @@ def _lets_in(name: NameMeaning, keys: set[str], params: Params) -> bool:
     )
 
 
+def _scales_to_none(params: Params) -> bool:
+    counts = (value for key, value in _members(params, 0) if key in _COUNTS)
+    return any(value == 0 and value is not False for value in counts)
+
+
+def _names_alarm(params: Params) -> bool:
+    """`turn_off {entity_id: alarm_control_panel.home}`"""
+    values = (value for _, value in _members(params, 0) if isinstance(value, str))
+    return any(not _parts(value).isdisjoint(_ALARMS) for value in values)
+
+
 def _opens_machine(params: Params) -> bool:
     """A container that gets the whole machine."""
     for key, value in _members(params, 0):
@@ -258,20 +280,8 @@ def _moves_mail(params: Params) -> bool:
     )
 
 
-_INVITES = frozenset(
-    ("invite", "add", "assign", "acl", "role", "roles", "permission", "permissions", "member", "members", "share", "user")
-)
-_OWN_ADDRESS = frozenset(
-    ("update", "change", "set", "user", "account", "my", "primary", "phone", "number", "email", "address", "profile")
-)
-"""The words of a tool that changes how a user is reached, and so who can get into the account."""
-
-
 def _parts(value: str) -> frozenset[str]:
     return frozenset(re.findall(r"[a-z]+", value.lower())) if len(value) <= MAX_ITEMS else frozenset()
-
-
-_PUBLISHING = frozenset(("make", "set", "enable", "share", "publish", "turn"))
 
 
 def _plain_key(key: Any) -> str:

@@ -425,7 +425,22 @@ def _schedule(params: Params, _: Where) -> Acts:
             flags.add("unsafe")
         elif key == "mode" and value == "webhook":
             flags.add("webhook")
+        elif key in ("message", "text", "prompt") and isinstance(value, str) and _follows_address(value[:MAX_TEXT]):
+            flags.add("follows")
     return (Effect("schedule", _text(params, "jobId", "id", "name")[:MAX_TEXT] or action, "", frozenset(flags)),)
+
+
+_ORDERS = re.compile(
+    r"\b(?:do|follow|execute|run|obey|apply|perform|carry out|act on)\b[^.\n]{0,40}?\b"
+    r"(?:what(?:ever)?\b[^.\n]{0,20}\b(?:says?|tells?|asks?|returns?|contains?|wants?)"
+    r"|it says|instructions?|commands?|orders|steps|script)\b",
+    re.IGNORECASE,
+)
+
+
+def _follows_address(text: str) -> bool:
+    """Whether a text tells the agent to do what another machine will say: `fetch https://x and do what it says`."""
+    return "://" in text and _ORDERS.search(text) is not None
 
 
 def _pairs(value: Any, depth: int) -> Iterator[tuple[str, Any]]:

@@ -164,10 +164,20 @@ _COMPOUNDS: tuple[tuple[frozenset[str], frozenset[str], ToolAction], ...] = (
         words("flight flights hotel hotels room ticket tickets trip ride taxi car train"),
         "pay",
     ),
-    (words("reset disable remove off"), words("mfa totp otp authenticator factor fa"), "take-away"),
+    (words("reset disable remove off"), words("mfa totp otp authenticator factor factors fa"), "take-away"),
+    (
+        words("stop shutdown poweroff halt"),
+        words("vm vms droplet droplets instance instances server servers host machine"),
+        "take-away",
+    ),
+    (words("close"), words("board project workspace"), "take-away"),
+    (words("resolve mute silence"), words("all everything"), "take-away"),
     (
         words("disable pause suspend off snooze bypass mute"),
-        words("camera cameras siren protection antivirus defender backups monitoring audit motion detection sensor sensors"),
+        words(
+            "camera cameras siren protection antivirus defender backups monitoring audit motion detection sensor sensors "
+            "monitor monitors alerts alerting"
+        ),
         "take-away",
     ),
     (words("open"), words("garage gate gates door doors safe trunk"), "let-in"),
@@ -175,6 +185,11 @@ _COMPOUNDS: tuple[tuple[frozenset[str], frozenset[str], ToolAction], ...] = (
     (words("remote"), words("start"), "let-in"),
     (words("invite add create"), words("external"), "let-in"),
     (words("export dump reveal download"), words("vault passwords password credentials secrets keychain logins"), "let-in"),
+    (
+        words("archive"),
+        words("database repository repo project workspace channel board space base collection"),
+        "take-away",
+    ),
     (words("disable suspend"), words("user account alarm firewall logging security guard"), "take-away"),
     (words("close"), words("account accounts"), "take-away"),
     (words("update set change replace"), words("nameserver nameservers mx"), "take-away"),

@@ -23,7 +23,7 @@ KINDS = frozenset(
     flood load variable fetch send http copy-out copy-in transfer connect listen tunnel scan remote-shell code
     delete-found method shell-out run-text sql nosql exfiltrate stage act message gateway plugin session secret-store
     skill device schedule spawn expose mcp mcp-read mcp-write provenance kill-found lookalike record autostart leak
-    run-unread
+    run-unread fills trust replace-key
     """.split()  # noqa: SIM905 - a table of names
 )
 FLAGS = frozenset(
@@ -35,7 +35,7 @@ FLAGS = frozenset(
     shutdown logs truncate unfiltered delete alter grant user program deletes names attached search metadata data evaluate
     cookies typed addressed broadcast secret moderates small many statement command target runs unsafe webhook code odd
     pairs invokes leftover unchanged plain-lines gateway-file personal-file to-temp through-link agent-made reads installs
-    restarts
+    restarts deployed own-service by-phone follows
     host overwrites overrides permits everyone forwards hides order asked key remembered steer
     """.split()  # noqa: SIM905 - a table of names
 ) | frozenset(filter(None, get_args(ToolAction)))

@@ -28,7 +28,8 @@ LIBRARIES: dict[str, LanguageLibrary] = {
     "lua": LUA_LIBRARY, "applescript": APPLE_LIBRARY, "powershell": POWERSHELL_LIBRARY,
 }  # fmt: skip
 _APPLE_WORDS = tuple((rf"(?i)\b{words}\b", meaning) for words, meaning in (
-    ("do shell script", "do_shell_script"), ("run script", "run_script"), ("(?:quoted form|POSIX path|posix path) of", ""),
+    ("do shell script", "do_shell_script"), ("run script", "run_script"), (r"do script(?=\s+[\"'(])", "do_shell_script"),
+    ("(?:quoted form|POSIX path|posix path) of", ""),
     ("path to home folder", '"~/"'), ("path to (desktop|documents|downloads)(?: folder)?", r'"~/\1/"'),
     ("path to library folder", '"~/Library/"'),
     ("(?<=\\S )as (?:text|string)", ""), ("home directory of \\(system info\\)", '"~"'),
@@ -46,7 +47,7 @@ _HINTS = dict.fromkeys(("perl", "ruby", "php", "lua"), _DEED) | {
         r"|setTimeout|setInterval|\$\s?`|this\[|module|rimraf|doShell|http"
     ),
     "awk": r"system|\||>|getline",
-    "applescript": r"(?i)do shell script|run script",
+    "applescript": r"(?i)do (?:shell )?script|run script",
 }  # fmt: skip
 """What code must contain to do anything that is known here; any other code is not walked."""
 

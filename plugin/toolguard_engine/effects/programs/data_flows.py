@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from toolguard_engine.effects import key_owners, program_catalogue
-from toolguard_engine.effects.programs import environment_dumps, instruction_files
+from toolguard_engine.effects.programs import accepted_keys, environment_dumps, instruction_files
 from toolguard_engine.effects.programs.code_text import methods
 from toolguard_engine.effects.programs.interpreters import DECODERS, FETCHERS, hidden_text, language
 from toolguard_engine.effects.programs.web_programs import data_flags, host_flags, target
@@ -32,6 +32,7 @@ _MAKERS = program_catalogue.programs("data_maker")
 _UNPACKERS = program_catalogue.programs("archive_unpacker")
 _PUBLISHERS = program_catalogue.programs("text_publisher")
 _TALKERS = _CONNECTORS | {"ztcp"}
+_CLONERS = program_catalogue.programs("cloner")
 _SOCKET = ("/dev/tcp/", "/dev/udp/")
 _COLLECTORS = program_catalogue.programs("found_file_collector")
 _KEYS = re.compile(
@@ -69,7 +70,15 @@ def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterab
 
 
 _TAKING_PART = frozenset({"git", "kill", "find"}).union(
-    _MAKERS, FETCHERS, _UNPACKERS, instruction_files.PROGRAMS, _PUBLISHERS, _TALKERS, SHELLS
+    accepted_keys.PROGRAMS,
+    _CLONERS,
+    _MAKERS,
+    FETCHERS,
+    _UNPACKERS,
+    instruction_files.PROGRAMS,
+    _PUBLISHERS,
+    _TALKERS,
+    SHELLS,
 )
 """Programs of which one takes part in each combination that `_of_programs` looks for."""
 
@@ -80,7 +89,7 @@ def _of_programs(
     if not _MAKERS.isdisjoint(names):
         yield from _downloaded_then_run(reading, found)
     if len(reading.runs) > 1:
-        if "git" in names or not _UNPACKERS.isdisjoint(names):
+        if not _CLONERS.isdisjoint(names) or not _UNPACKERS.isdisjoint(names):
             yield from _cloned_then_run(reading)
         if not instruction_files.PROGRAMS.isdisjoint(names):
             yield from _fetched_instructions(reading)
@@ -90,6 +99,8 @@ def _of_programs(
             yield from _pushed(reading)
     if not _PUBLISHERS.isdisjoint(names):
         yield from _published(reading, where)
+    if not accepted_keys.PROGRAMS.isdisjoint(names):
+        yield from accepted_keys.effects(reading, where)
     if sockets or not _TALKERS.isdisjoint(names):
         yield from _shells(reading)
         yield from _scans(reading)
@@ -161,7 +172,7 @@ def _exfiltration_flags(
 ) -> frozenset[str] | None:
     """The flags of the `exfiltrate` effect that this sending amounts to, or None."""
     flags = send.flags | _input_flags(run, reading, where)
-    if "credentials" in flags:
+    if "credentials" in flags or (run.given and _given_secret(run, reading)):
         return frozenset()
     for taken in _secrets_before(run, reading, found):
         taker = taken.run
@@ -173,6 +184,21 @@ def _exfiltration_flags(
     if "secret" in flags and _is_for_host(_variables(run), _host(send.target)) and not _goes_elsewhere(run):
         flags -= {"secret"}
     return frozenset({"bulk", "secret"} & flags) or None
+
+
+def _given_secret(run: ProgramRun, reading: Reading) -> bool:
+    """Whether what it sends contains the output of a program that shows kept secrets; logging in with that is ordinary."""
+    sources = {
+        name for at, feed in run.given if not _LOGS_IN.match(run.argv[at]) for name in feed.programs
+    }  # fmt: skip
+    return bool(sources) and any(
+        other.name in sources and environment_dumps.shows_secret(other) for other in reading.runs[:MAX_PARTNERS]
+    )
+
+
+_LOGS_IN = re.compile(
+    r"(?i)(?:authorization|x-api-key|private-token|x-auth-token|x-vault-token):|(?:x-access-token|oauth2?|bearer)?:?\0\Z"
+)
 
 
 def _variables(run: ProgramRun) -> list[str]:
@@ -249,6 +275,7 @@ def _input_flags(run: ProgramRun, reading: Reading, where: Where) -> frozenset[s
             and other.piped
             and (
                 environment_dumps.shows(other)
+                or environment_dumps.shows_secret(other)
                 or any(
                     place(word, where, other.cwd) == "credentials"
                     for word in (*other.argv[1:16], *(r.target for r in other.redirects))
@@ -284,6 +311,8 @@ def _downloaded_then_run(reading: Reading, found: tuple[Effect, ...]) -> Iterato
     for effect in found:
         if effect.kind == "write" and "fetched" in effect.flags and effect.run is not None:
             got[effect.target.rpartition("/")[2]] = effect.run
+        elif effect.kind == "copy-in" and effect.run is not None and not effect.flags & {"private", "local"}:
+            got[effect.target.rpartition(":")[2].rpartition("/")[2]] = effect.run
     for run in reading.runs:
         if run.name in FETCHERS | DECODERS or (run.stdin is not None and run.stdin.programs):
             for redirect in run.redirects:
@@ -321,18 +350,62 @@ def _cloned_then_run(reading: Reading) -> Iterator[Effect]:
     """`git clone URL && cd x && ./install.sh`, `make -C x install`, `tar xf x.tgz && ./x/install.sh`: scripts that came with
     it, run unseen."""
     folders: set[str] = set()
+    foreign: set[str] = set()
     unpacked = False
     for at, run in enumerate(reading.runs, 1):
-        if run.name == "git" and run.argv[1:2] == ("clone",):
-            words = [word for word in run.argv[2:] if word[:1] != "-"]
-            if words and ("://" in words[0] or "@" in words[0]):
-                folders.add(words[-1].rstrip("/").rpartition("/")[2].removesuffix(".git"))
+        if run.name in _CLONERS:
+            address, folder = _cloned(run)
+            folders |= {folder} if address else set()
+            foreign |= {folder} if address and _is_foreign(address) else set()
         elif run.name in _UNPACKERS and (run.stdin is not None or _extracts(run)):
             if run.stdin is not None and not FETCHERS.isdisjoint(run.stdin.programs):
                 folders.update(_entered_after(reading, at, run))
             unpacked = True
-        elif (folders and (script := _script_in(run, folders))) or (unpacked and (script := _unpacked_installer(run))):
+        elif (folders and (script := _script_in(run, folders) or (foreign and _built_in(run, foreign)))) or (
+            unpacked and (script := _unpacked_installer(run))
+        ):
             yield Effect("run-text", script, "", frozenset({"fetched", "later"}), run)
+
+
+def _cloned(run: ProgramRun) -> tuple[str, str]:
+    """The address and the folder of `git clone`, `gh repo clone`, `hg clone` and `svn checkout`; empty for anything else."""
+    at = next((at for at, word in enumerate(run.argv[1:4], 1) if word in ("clone", "checkout", "co")), 0)
+    words = [word for word in run.argv[at + 1 :] if word[:1] != "-"] if at else []
+    if not words:
+        return "", ""
+    far = "://" in words[0] or "@" in words[0] or run.name not in ("git", "hg", "svn")
+    return words[0] if far else "", words[-1].rstrip("/").rpartition("/")[2].removesuffix(".git")
+
+
+def _is_foreign(address: str) -> bool:
+    """Whether a repository comes from neither the own network nor a host that everybody knows as one for code."""
+    host = target(address).host if "://" in address else address.rpartition("@")[2].partition(":")[0]
+    if "/" in host or not host or ("." not in host and "://" not in address):
+        return False  # `gh repo clone owner/name`
+    return not host_flags(host) & {"local", "private"} and not accepted_keys.is_code_host(host)
+
+
+_BUILDS = frozenset(
+    "install i ci run start test exec build develop bootstrap all compile up check bench package assemble sync add".split()  # noqa: SIM905
+)
+
+
+def _built_in(run: ProgramRun, folders: set[str]) -> str:
+    """What builds, installs or starts the content of one of these folders."""
+    inside = not folders.isdisjoint(run.cwd.split("/"))
+    if not inside and folders.isdisjoint("/".join(run.argv[:_FEW]).split("/")):
+        return ""
+    if "/" in run.argv[0] and not run.argv[0].startswith(("/", "~")):
+        return run.argv[0]
+    if run.name in _PROJECT_BUILDERS:
+        plain = run.name in _BUILD_TOOLS or not _BUILDS.isdisjoint(run.argv[1:_FEW]) or len(run.argv) == 1
+        return " ".join(run.argv[:3]) if plain and run.argv[1:2] != ("--version",) else ""
+    return ""
+
+
+_FEW = 8
+_BUILD_TOOLS = program_catalogue.programs("build_tool")
+_PROJECT_BUILDERS = program_catalogue.programs("build_tool", "build_runner", "container", "project_installer")
 
 
 _EXTRACTS = re.compile(r"-?[a-zA-Z]*x[a-zA-Z]*|--(?:extract|get)|-[a-zA-Z]*i[a-zA-Z]*")
@@ -563,6 +636,8 @@ def _killed(reading: Reading) -> Iterator[Effect]:
     for run in reading.runs:
         hander = _line_wrapper(run) if run.name == "kill" else ""
         if not hander:
+            if run.name == "kill" and any(feed.programs in _LISTS_ALL for _, feed in run.given):
+                yield Effect("kill-found", " ".join(run.argv[:4]).replace(UNKNOWN, "?"), "", frozenset(), run)
             continue
         feeders = [other for other in reading.runs if other.name == hander and other.stdin is not None]
         by_port = feeders and all(
@@ -571,6 +646,10 @@ def _killed(reading: Reading) -> Iterator[Effect]:
         if not by_port:
             yield Effect("kill-found", " ".join(run.argv[:4]).replace(UNKNOWN, "?"), "", frozenset(), run)
             return
+
+
+_LISTS_ALL = (("ps",), ("ps", "awk"), ("ps", "tail"), ("ps", "cut"))
+"""Processes that nothing was chosen from."""
 
 
 def _of_port(reading: Reading) -> bool:

@@ -36,4 +36,35 @@ def shows(run: ProgramRun) -> bool:
     return language(run.name) != "" and any(_OF_CODE.search(word[:_MAX_CODE]) is not None for word in words)
 
 
+_INSPECTS: Final = r"(?:container )?inspect\b(?!.*--format(?!.*Env))"
+_SECRET_COMMANDS: Final = {
+    "aws": (
+        r"secretsmanager (?:batch-)?get-secret-value|ssm get-parameters?(?:-by-path)?\b.*--with-decryption"
+        r"|configure export-credentials|sts (?:get-session-token|assume-role)"
+    ),
+    "az": (r"keyvault secret (?:show|download)|account get-access-token|storage account keys list|ad sp create-for-rbac"),
+    "docker": _INSPECTS,
+    "doppler": r"secrets",
+    "fly": r"auth token",
+    "gcloud": r"secrets versions access|auth (?:application-default )?print-(?:access|identity)-token",
+    "gh": r"auth token",
+    "heroku": r"config\b(?!:(?:set|unset))|auth:token",
+    "kubectl": r"(?:-n \S+ )?get secrets?\b.*-o|config view\b.*--raw",
+    "op": r"read|item get",
+    "pass": r"show|[\w/.-]+/[\w.-]+\Z",
+    "podman": _INSPECTS,
+    "rclone": r"config (?:dump|show)",
+    "terraform": r"output\b.*-(?:json|raw)|state pull",
+    "vault": r"kv get|read",
+    "vercel": r"env pull",
+}
+"""Programs and their commands that print kept secrets, or all variables of a container."""
+
+
+def shows_secret(run: ProgramRun) -> bool:
+    """Whether this program prints secrets that it keeps, as `aws secretsmanager get-secret-value` does."""
+    pattern = _SECRET_COMMANDS.get(run.name)
+    return pattern is not None and re.match(pattern, " ".join(run.argv[1:_MAX_WORDS])[:_MAX_CODE]) is not None
+
+
 _ALONE = frozenset(["--null-input", "--raw-output", "--compact-output", "--sort-keys", "--tab"])

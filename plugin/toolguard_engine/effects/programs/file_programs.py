@@ -196,7 +196,7 @@ def _rsync(run: ProgramRun, where: Where) -> Iterator[Effect]:
     yield from secrets_read(sources, run, where, "copied")
     if not target:
         return
-    if any(name.startswith("--del") for name, _ in words.options):
+    if any(name.startswith("--del") for name, _ in words.options) and place(target, where, run.cwd) != "remote":
         rebuilt = ["rebuilt"] if basename(target.rstrip("/")) in _PUBLISHED and _all_built(sources, run, where) else []
         yield effect_on("delete", target, run, where, ["recursive", "mirror", *rebuilt])
     if words.has("--remove-source-files"):
@@ -354,7 +354,7 @@ PROGRAMS: dict[str, Act] = _aliased({
     "ditto": partial(_cp, valued=frozenset({"--arch", "--bom"})), "plutil": _plutil,
 }) | {
     "srm": _wipe, "wipe": _wipe, "scrub": _wipe, "sfill": _wipe, "secure-delete": _wipe, "nwipe": _wipe,
-    "rd": _rmdir, "del": _del, "erase": _del, "Remove-Item": _del, "rimraf": _rimraf,
+    "rd": _rmdir, "del": _del, "erase": _del, "Remove-Item": _del, "rimraf": _rimraf, "del-cli": _rimraf,
     "sponge": _tee, "ed": _editor, "ex": _editor, "vim": _editor, "vi": _editor, "nvim": _editor,
     **dict.fromkeys(_GPG, _crypted), "ccencrypt": _crypted, "ccrypt": _crypted, "age": _crypted, "7z": _crypted,
     "mcrypt": _crypted, "git": _git, "cmake": _cmake,

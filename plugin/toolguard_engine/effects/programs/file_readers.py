@@ -80,7 +80,7 @@ def _scripted(run: ProgramRun, where: Where) -> Iterator[Effect]:
         paths = paths[1:]
     if _in_place(run):
         scripts = [value.text for value in words.values("-e", "--expression")] or [word.text for word in words.operands[:1]]
-        if run.name in _SEDS and any(_DELETES_LINES.fullmatch(script) for script in scripts):
+        if any(map(_LEAVES_NOTHING[run.name].fullmatch, scripts)) if run.name in _LEAVES_NOTHING else _prints_none(run):
             yield from (effect_on("empty", path, run, where) for path in paths)
             return
         for path in paths:
@@ -89,9 +89,32 @@ def _scripted(run: ProgramRun, where: Where) -> Iterator[Effect]:
         yield from secrets_read(paths, run, where)
 
 
-_SEDS = frozenset(["sed", "gsed"])
-_DELETES_LINES = re.compile(r"\s*(?:0?1\s*,\s*\$\s*|/\.?\*?/\s*)?\{?\s*d\s*;?\s*\}?\s*")
-"""Scripts that delete every line."""
+_LEAVES_NOTHING = dict.fromkeys(
+    program_catalogue.programs("sed"),
+    re.compile(
+        r"\s*(?:(?:0?1\s*,\s*\$\s*|/\.?\*?/\s*)?\{?\s*d\s*;?\s*\}?|(?:1\s*,\s*\$\s*)?s(?P<mark>[/|#,])\^?\.[*+]\$?(?P=mark)(?P=mark)g?)\s*;?\s*"
+    ),
+)
+"""Programs and their scripts that delete, or empty, every line."""
+
+
+def _prints_none(run: ProgramRun) -> bool:
+    """Whether Perl or Ruby writes nothing back: `perl -pi -e '$_=""'`, `perl -i -ne ''`."""
+    if run.name not in _LINE_LANGUAGES:
+        return False
+    short = "".join(word[1:] for word in run.argv[1:] if word[:1] == "-" and word[1:2] != "-")
+    code = " ".join(word for word in run.argv[1:] if word[:1] != "-")[:_MAX_LINE_CODE]
+    if "n" in short.partition("e")[0]:
+        return not _WRITES_BACK.search(code)
+    return "p" in short and _BLANKS.match(code) is not None
+
+
+_LINE_LANGUAGES = program_catalogue.programs("line_language")
+_MAX_LINE_CODE = 400
+_WRITES_BACK = re.compile(r"\b(?:print|say|printf|puts|write|syswrite)\b")
+_BLANKS = re.compile(
+    r"""\s*(?:\$_\s*=\s*(?:""|\'\'|undef)|s(?P<mark>[/|#])\^?\.[*+]\$?(?P=mark)(?P=mark)[gsm]*|undef \$_)\s*;?(?:\s|\Z)"""
+)
 
 
 def _in_place(run: ProgramRun) -> bool:
@@ -163,6 +186,24 @@ def _keys(run: ProgramRun, where: Where) -> Iterator[Effect]:
         yield from secrets_read([words.last("-f")], run, where)
 
 
+def search_roots(run: ProgramRun) -> list[str]:
+    """The folders that a search of any kind descends into, as it names them."""
+    if run.name in _FINDS:
+        return found_in(run)[0]
+    return [word for word in run.argv[2:] if word[:1] in ("/", "~", ".")]
+
+
+def _is_aged(run: ProgramRun) -> bool:
+    """Whether a search finds only what was not used or changed for a week at least: in a cache, leftovers."""
+    return any(
+        option in ("-atime", "-mtime", "-ctime") and value[:1] == "+" and value[1:].isdigit() and int(value[1:4]) >= _WEEK
+        for option, value in pairwise(run.argv)
+    )
+
+
+_WEEK = 7
+
+
 def _find(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """What it deletes and writes itself, and whether it hunts for secrets; the programs it starts are separate runs."""
     paths, tests = found_in(run)
@@ -171,6 +212,8 @@ def _find(run: ProgramRun, where: Where) -> Iterator[Effect]:
         flags = {"recursive"} | search_flags(run, where)
         for path in roots:
             found = effect_on("delete", path, run, where, flags)
+            if path.rstrip("/").endswith("/.cache") and found.place == "credentials" and _is_aged(run):
+                found = replace(found, place="artefact")
             leftover = finds_leftovers(run, _LEFT if found.place in ("workspace", "in-workspace") else _PARTIAL)
             yield replace(found, flags=found.flags | {"leftover"}) if leftover else found
     for i, word in enumerate(tests[:-1]):

@@ -373,7 +373,7 @@ _CALLS: dict[str, str] = {
     "php": r"(?:\bsystem|\bexec|shell_exec|passthru|popen|proc_open|pcntl_exec)",
     "awk": r"(?:\bsystem)",
     "lua": r"(?:os\.execute|io\.popen)",
-    "applescript": r"(?:do shell script)",
+    "applescript": r"(?:do (?:shell )?script)",
     "r": r"(?:\bsystem2?|\bshell)",
     "julia": r"(?:\brun|\bread|\bpipeline)",
     "elixir": r"(?:System\.(?:cmd|shell)|:os\.cmd)",

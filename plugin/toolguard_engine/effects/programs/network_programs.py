@@ -188,6 +188,8 @@ def _copies(
             if not remote(source.text):
                 is_whole = place(source.text, where, run.cwd) == "workspace"
                 flags |= _bulk(source.text, run, where) | (_BULK if is_whole else frozenset())
+                if _is_own(flags) and "moves" not in extra and _is_personal(source.text, run, where):
+                    flags -= _BULK
         yield Effect("copy-out", last.text, "remote", flags, run)
         return
     hosts = [remote(source.text) for source in sources]
@@ -209,6 +211,11 @@ def _bulk(path: str, run: ProgramRun, where: Where) -> frozenset[str]:
 _BULK = frozenset({"bulk"})
 
 
+def _is_personal(path: str, run: ProgramRun, where: Where) -> bool:
+    """A folder of pictures or documents, which people copy to a machine of their own; not the whole home."""
+    return place(path, where, run.cwd) == "in-home" and "personal-file" in marks(path, where, run.cwd)
+
+
 def _scp(run: ProgramRun, where: Where) -> Iterator[Effect]:
     yield from _copies(run, options(run, _SCP_VALUED).operands, where)
 
@@ -224,7 +231,22 @@ def _rsync(run: ProgramRun, where: Where) -> Iterator[Effect]:
     )
     if read.has("--remove-source-files"):
         deletes |= {"moves"}
+    if deletes == {"delete"} and _deploys(run, read.operands, where):
+        deletes |= {"deployed"}
     yield from _copies(run, read.operands, where, deletes)
+
+
+def _deploys(run: ProgramRun, operands: tuple[ParsedWord, ...], where: Where) -> bool:
+    """Whether what was built replaces a folder, not a whole disk or home, of a machine of one's own network."""
+    last = operands[-1].text if operands else ""
+    steps = [step for step in last.partition(":")[2].split("/") if step not in ("", ".", "..", "~")]
+    built = all(place(word.text, where, run.cwd) == "artefact" for word in operands[:-1])
+    return built and _is_own(host_flags(remote(last))) and len(steps) > 1 and ".." not in last
+
+
+def _is_own(flags: frozenset[str]) -> bool:
+    """A machine of the local network that is called by a name of its own: an address may be anybody's."""
+    return "private" in flags and "lan" not in flags
 
 
 def _sftp(run: ProgramRun, where: Where) -> Iterator[Effect]:
@@ -264,13 +286,14 @@ _OWN_REMOTE = frozenset(["az", "dropbox_uploader", "gdrive", "megaput", "b2"])
 _ENVIRONMENT = program_catalogue.programs("environment_printer") | program_catalogue.programs("variable_lister")
 
 
+_REHEARSALS = frozenset(["--dry-run", "--dryrun"])
 _WHOLE = frozenset(["-r", "-R", "-rf", "--recursive", "sync", "rsync", "mirror", "upload-batch"])
 """Words by which a whole folder is copied."""
 
 
 def _to_cloud(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """`aws s3 cp`, `rclone copy` and the like. Deploying is ordinary; keys and whole homes are not."""
-    if _CLOUD_VERBS.isdisjoint(run.argv[1:5]):
+    if _CLOUD_VERBS.isdisjoint(run.argv[1:5]) or not _REHEARSALS.isdisjoint(run.argv):
         return
     words = [word for word in run.argv[2:] if not word.startswith("-")]
     own = [word for word in words[:12] if not remote(word)]
@@ -283,6 +306,11 @@ def _to_cloud(run: ProgramRun, where: Where) -> Iterator[Effect]:
         flags |= {"credentials"}
     if flags & {"credentials", "bulk"} or personal:
         yield Effect("copy-out", words[-1], "remote", flags, run)
+
+
+def _to_azure(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    yield from _to_cloud(run, where)
+    yield from web_programs.PROGRAMS["az"](run, where)
 
 
 def _put(run: ProgramRun, where: Where) -> Iterator[Effect]:
@@ -416,6 +444,7 @@ PROGRAMS: dict[str, Act] = web_programs.PROGRAMS | table(
     ({"rsync"}, _rsync),
     ({"sftp"}, _sftp),
     (program_catalogue.programs("cloud_copier"), _to_cloud),
+    ({"az"}, _to_azure),
     (program_catalogue.programs("ftp_client"), _ftp),
     (program_catalogue.programs("file_sender"), _put),
     (program_catalogue.programs("mail_sender"), _mail),

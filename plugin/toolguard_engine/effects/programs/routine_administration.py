@@ -64,6 +64,8 @@ _READS = {
         r"(?: -t (?:nat|filter|mangle|raw))? (?:-L|-S|--list|--list-rules)(?: [A-Z]{2,20})?(?: -[nvx]{1,3}| --line-numbers)*"
     ),
     "nft": r" list [\w -]{1,80}",
+    "mdadm": r" (?:--detail|-D|--examine|-E|--query|-Q)(?: --(?:scan|brief|verbose))*(?: /dev/[\w/]{1,40})*",
+    "wg": r" show(?: [\w-]{1,20}){0,2}",
     "smartctl": r"(?: -(?:a|i|H|x|A|l \w+|d [\w,]+))+(?: [\w/.-]{1,60})",
     "hdparm": r" -[iI] [\w/.-]{1,60}",
     "nmcli|ip|iw|ethtool|resolvectl|timedatectl|hostnamectl|localectl|loginctl|networkctl": (
@@ -80,6 +82,11 @@ _READS = {
     "nginx|apache2ctl|apachectl|httpd|sshd|named-checkconf|visudo|postfix": r" (?:-t|-T|-v|-V|-c|-S|configtest|check)",
     "fwupdmgr": r" (?:refresh|get-[a-z]{4,12})",
     "certbot": r" (?:certificates|--version)",
+    "zpool|zfs": r" (?:status|list|history|iostat|get|version)(?: [\w./@:=,-]{1,80})*",
+    "btrfs": (
+        r" (?:filesystem|fi|subvolume|scrub|device|balance|quota|qgroup) (?:df|usage|show|list|status|stats|get-default)"
+        r"(?: [\w./@:-]{1,80})*"
+    ),
     "fail2ban-client": r" status(?: [\w-]{1,40})?",
 }  # fmt: skip
 _INSTALLS = {
@@ -103,6 +110,17 @@ _RESTARTS = {
     "mount": (
         r"(?: -t (?:auto|vfat|exfat|ntfs3?|ext[234])| -o (?:ro|rw|uid=\d+|gid=\d+|umask=\d+|,)+)* "
         r"/dev/(?:sd[b-z]\d|mmcblk\d+p\d+|sr\d|disk/by-\w+/[\w-]{1,60}) /(?:mnt|media)(?:/[\w-]{1,60}){0,3}"
+    ),
+    "certbot": r" renew(?: --(?:dry-run|quiet|no-self-upgrade))*",
+    "btrfs": r" scrub (?:start|resume|cancel)(?: -[Bdrq])*(?: [\w./-]{1,80})",
+    "smartctl": r" -t (?:short|long|conveyance) /dev/[\w/]{1,40}",
+    "zfs": r" snapshot(?: -r)?(?: [\w./-]{1,80}@[\w.:-]{1,60}){1,5}",
+    "zpool": r" scrub(?: -[psw])*(?: [\w-]{1,60})",
+    "tailscale": r" up(?: --accept-(?:routes|dns))*",
+    "docker|podman": (
+        rf" (?:(?:restart|start|stop|pull)(?: [\w./:-]{{1,120}}){{1,5}}|compose(?: -f [\w./-]{{1,120}}| -p [\w-]{{1,60}})*"
+        rf" (?:pull|up -d|restart|start|stop)(?: [\w-]{{1,60}}){{0,5}}"
+        rf"|exec(?: -[it]{{1,2}}| -u [\w-]{{1,32}}| -w [\w./-]{{1,80}})* [a-z][\w.-]{{0,60}}{_WORDS})"
     ),
     "umount": r" /(?:mnt|media)(?:/[\w-]{1,60}){1,3}",
 }

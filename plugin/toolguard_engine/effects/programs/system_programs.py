@@ -26,12 +26,22 @@ def _dd(run: ProgramRun, where: Where) -> Iterator[Effect]:
     given = dict(word.split("=", 1) for word in run.argv[1:] if "=" in word)
     source, target = given.get("if", ""), given.get("of", "")
     yield from secrets_read([source], run, where)
-    if target == "/dev/null" and source in ("/dev/zero", "/dev/urandom", "/dev/random") and "count" not in given:
+    if target == "/dev/null" and source in _NOISE and "count" not in given:
         yield Effect("load", run.name, "", _NONE, run)
     elif target:
+        if source in _NOISE and "count" not in given and place(target, where) not in ("device", "null"):
+            yield effect_on("fills", target, run, where)
         found = effect_on("write", target, run, where, ["erases"] if place(source, where) == "null" else ["truncates"])
         if found.place != "null":
             yield found
+
+
+_NOISE = frozenset(["/dev/zero", "/dev/urandom", "/dev/random"])
+
+
+def _digest(run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
+    if not _NOISE.isdisjoint(run.argv):
+        yield Effect("load", run.name, "", _NONE, run)
 
 
 def _chmod(run: ProgramRun, where: Where) -> Iterator[Effect]:
@@ -145,6 +155,12 @@ HAZARDOUS_VARIABLES = names(
 )
 
 
+_LOADING_VARIABLES = names(
+    "NODE_OPTIONS NODE_PATH PYTHONSTARTUP PYTHONPATH PYTHONHOME RUBYOPT RUBYLIB PERL5LIB JAVA_TOOL_OPTIONS "
+    "_JAVA_OPTIONS CLASSPATH LUA_INIT LUA_PATH R_PROFILE_USER JULIA_LOAD_PATH ENV ZDOTDIR GIT_EXEC_PATH GIT_TEMPLATE_DIR"
+)
+"""Variables by which programs load code; they matter if it lies where anybody may write."""
+
 AGENT_VARIABLES = names(
     "CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME GEMINI_CLI_SYSTEM_SETTINGS_PATH GOOSE_MODE COPILOT_ALLOW_ALL COPILOT_HOME "
     "AIDER_YES_ALWAYS OPENCODE_PERMISSION OPENCODE_CONFIG OPENCODE_CONFIG_CONTENT OPENCODE_CONFIG_DIR AMP_SETTINGS_FILE"
@@ -161,6 +177,8 @@ def assigned(name: str, value: str, run: ProgramRun) -> Iterator[Effect]:
     history."""
     if name == "PATH" and value.startswith(_FOREIGN):
         yield Effect("variable", f"PATH={value}", "", _INJECTS, run)
+    if name in _LOADING_VARIABLES and any(folder in value for folder in _FOREIGN):
+        yield Effect("variable", f"{name}={value}", "", _INJECTS, run)
     if name in AGENT_VARIABLES and value:
         yield Effect("variable", f"{name}={value}", "", _PERMITS, run)
     if name not in HAZARDOUS_VARIABLES:
@@ -183,6 +201,7 @@ def _exports(run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001
 
 PROGRAMS: dict[str, Act] = {
     "dd": _dd, "gdd": _dd, "dcfldd": _dd, "dc3dd": _dd, "ddrescue": _format,
+    **dict.fromkeys(program_catalogue.programs("digest"), _digest),
     "chmod": _chmod, "gchmod": _chmod, "chown": _owned, "gchown": _owned, "chgrp": _owned, "lchown": _owned,
     "chattr": _attributes, "chflags": _attributes, "setfacl": _acl,
     "mkfs": _format, "mke2fs": _format, "mkswap": _format, "newfs": _format, "mkdosfs": _format, "mkntfs": _format,

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects import key_owners, program_catalogue
 from toolguard_engine.effects.programs import Act, lookalikes, write_effects
 from toolguard_engine.effects.programs.addresses import canonical, is_quad
 from toolguard_engine.effects.programs.getopt import OptionTable, ParsedWord, given, options
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, Place, ProgramRun, StdinSource
-from toolguard_engine.effects.shell.places import Where, place
+from toolguard_engine.effects.shell.places import Where, marks, place
 
 _QUESTIONS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "REPORT", "SEARCH", "QUERY"})
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "ip6-localhost", "host.docker.internal"})  # noqa: S104 - a name, nothing is bound
@@ -324,6 +324,8 @@ _PROXY_VARIABLES = frozenset({"http_proxy", "https_proxy", "all_proxy"})
 
 def _curl_asks(run: ProgramRun, read: OptionTable, where: Where) -> Iterator[Effect]:
     sent = _curl_sent(run, read, where)
+    if sent is not None and "file" in sent and _is_own_service(run, read, where):
+        sent |= {"own-service"}
     url_query = read.has("-G", "--get") and sent is not None
     method = _curl_method(read, sent)
     urls = (*read.operands, *read.values("--url"))
@@ -341,6 +343,20 @@ def _curl_asks(run: ProgramRun, read: OptionTable, where: Where) -> Iterator[Eff
         yield from _curl_headers(run, read, urls[0].text, where)
         yield from _curl_logs_in(run, read, urls[0].text, where)
     yield from _curl_saved(run, read, urls, where)
+
+
+def _is_own_service(run: ProgramRun, read: OptionTable, where: Where) -> bool:
+    """Whether files of the work go to a known service together with a key that it has issued, which is its use."""
+    urls = [word.text for word in (*read.operands, *read.values("--url"))]
+    names = [name[1:] for _, feed in run.given for name in feed.programs if name[:1] == "$" and len(name) > 1]
+    services = [service for name in names if (service := key_owners.of_variable(name))]
+    files = [_curl_file(name, value.text) for name, value in read.options if name in _CURL_DATA]
+    files += [value.text for value in read.values("-T", "--upload-file")]
+    return (
+        len(urls) == 1
+        and any(key_owners.is_own(service, target(urls[0]).host) for service in services)
+        and all(place(path, where, run.cwd) in _OWN for path in files if path)
+    )
 
 
 def _curl_method(read: OptionTable, sent: frozenset[str] | None) -> str:
@@ -567,7 +583,10 @@ def _publishes(run: ProgramRun, where: Where) -> Iterator[Effect]:
         "credentials" in stdin_flags(run, where)
     )
     words = run.argv[3:64] if run.argv[1] in ("gist", "snippet", "release") else _files_named(run.argv)
-    if fed_in or any(place(word.partition("#")[0], where, run.cwd) == "credentials" for word in words if word[:1] != "-"):
+    named = [word.partition("#")[0] for word in words if word[:1] != "-"]
+    if run.argv[1] in ("gist", "snippet") and any("personal-file" in marks(path, where, run.cwd) for path in named):
+        yield Effect("copy-out", " ".join((run.name, *run.argv[1:3])), "remote", frozenset({"tls", "file", "bulk"}), run)
+    if fed_in or any(place(path, where, run.cwd) == "credentials" for path in named):
         flags = frozenset({"tls", "file", "credentials"})
         yield Effect("send", " ".join((run.name, *run.argv[1:3])), "remote", flags, run)
 

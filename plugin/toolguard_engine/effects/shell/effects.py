@@ -19,6 +19,7 @@ The kinds, with the flags they may have beside those of the path (`places.marks`
 - `spawn`: starts another agent; the target is its folder.
 - `gateway`: an operation on the gateway itself; the flag is its effect, as `controlplane.toml` explains.
 - `flood`: too many effects to examine. `load`: endless work without a result (`yes > /dev/null`).
+- `fills`: endless data into a file; the target is the file.
 - `variable`: `injects` (other programs load or run something), `forgets` (the shell's history), `permits` (another agent may
   act without asking).
 
@@ -27,6 +28,7 @@ The modules `network_programs`, `interpreters`, `sql` and `data_flows` of `effec
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
@@ -56,6 +58,7 @@ from toolguard_engine.effects.shell import file_doubts
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading, Redirect
 from toolguard_engine.effects.shell.places import Where, place
 from toolguard_engine.effects.shell.startup_lines import adds_plain_lines
+from toolguard_engine.effects.shell.wrappers import WRAPPERS
 from toolguard_engine.model.work_limit import WorkLimit
 
 _TABLES = (
@@ -80,6 +83,13 @@ _ENDLESS: dict[str, Callable[[ProgramRun], bool]] = {
     "yes": lambda _: True,
     "cat": lambda run: any(word in run.argv for word in ("/dev/zero", "/dev/urandom", "/dev/random")),
 }
+_HUGE = re.compile(r"(?:-c|--bytes=)?(?:\d{12,30}|\d{2,9}G(?:i?B)?|\d{1,9}[TPE](?:i?B)?)")
+_BOUNDLESS = _ENDLESS | {
+    "head": lambda run: _ENDLESS["cat"](run) and any(map(_HUGE.fullmatch, run.argv[1:])),
+    "tail": _ENDLESS["cat"],
+}
+"""Programs that fill a disk with their output."""
+_INTO_FILES = frozenset(["write", "append"])
 _TEXT_PRINTERS = program_catalogue.programs("text_printer")
 _SEARCHERS = program_catalogue.programs("file_finder")
 
@@ -102,8 +112,10 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST, work: WorkLimit | None 
             searches[(*run.via, name)] = run
         for effect in _of(run, acts, where):
             work.spend(EFFECT + (GLOB if "*" in effect.target or "[" in effect.target else 0))
-            found_by = searches and run.via and effect.target.endswith(UNKNOWN) and _search_around(run, searches)
-            found.append(_searched(effect, found_by, where) if found_by else effect)
+            if searches and effect.target.endswith(UNKNOWN):
+                found += _on_finds(effect, run, searches, where)
+            else:
+                found.append(effect)
             if len(found) > MAX_PATHS:
                 severe = list(_severe(seen.runs[at:], where))
                 return (*found, *severe, Effect("flood"), *data_flows.effects(seen, (*found[-PARTNERS:], *severe), where))
@@ -172,9 +184,12 @@ def _of(run: ProgramRun, acts: tuple[Act, ...], where: Where) -> Iterator[Effect
 
 
 def _redirected(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    printing = _inner(run) if run.name in WRAPPERS else run.name
     for redirect in run.redirects:
-        if redirect.target == "/dev/null" and redirect.fd in ("", "1") and run.name in _ENDLESS and _ENDLESS[run.name](run):
+        if redirect.target == "/dev/null" and redirect.fd in ("", "1") and printing in _ENDLESS and _ENDLESS[printing](run):
             yield Effect("load", run.name, "", _NO_FLAGS, run)
+        elif redirect.kind in _INTO_FILES and printing in _BOUNDLESS and _BOUNDLESS[printing](run):
+            yield effect_on("fills", redirect.target, run, where)
         if redirect.kind == "text" or redirect.target in _NOTHING:
             continue
         if redirect.kind == "read":
@@ -188,11 +203,49 @@ def _redirected(run: ProgramRun, where: Where) -> Iterator[Effect]:
             yield from write_effects(redirect.target, run, where, "truncates")
 
 
+def _inner(run: ProgramRun) -> str:
+    """The program that `nice`, `timeout` and the like start: the first word that is neither an option nor a number."""
+    return next((word for word in run.argv[1:_FEW] if word[:1] != "-" and not word[:1].isdigit()), "")
+
+
+_FEW = 8
+
+
 def _prints_nothing(run: ProgramRun, redirect: Redirect) -> bool:
     """Whether the file will be empty: `> f`, `: > f`, `echo -n > f`, `cat /dev/null > f`."""
     if run.name in _SILENT:
         return not redirect.fd or redirect.fd == "1"
     return run.argv[1:] in (("-n",), ("",), ("/dev/null",), ("-n", "")) and run.name in _TEXT_PRINTERS
+
+
+def _on_finds(
+    effect: Effect, run: ProgramRun, searches: dict[tuple[str, ...], ProgramRun], where: Where
+) -> Iterator[Effect]:
+    """An effect on what a search finds: it starts the program, `while read` takes its lines, or a variable keeps them."""
+    if run.via and (around := _search_around(run, searches)):
+        yield _searched(effect, around, where)
+    elif effect.target == UNKNOWN and _loses(effect) and (search := _search_before(run, searches)):
+        for folder in file_readers.search_roots(search)[:_MOST_ROOTS] or ["."]:
+            yield _searched(replace(effect, target=f"{folder}/{UNKNOWN}"), search, where)
+    else:
+        yield effect
+
+
+def _loses(effect: Effect) -> bool:
+    return effect.kind in _LOSING or (effect.kind == "write" and "truncates" in effect.flags)
+
+
+_LOSING = frozenset(["delete", "empty", "move", "encrypt"])
+_HANDING = program_catalogue.programs("list_runner")
+_MOST_ROOTS = 8
+
+
+def _search_before(run: ProgramRun, searches: dict[tuple[str, ...], ProgramRun]) -> ProgramRun | None:
+    """The search whose lines the program may be given: through its input, or from a substitution before it."""
+    if run.via and not _HANDING.isdisjoint(run.via):
+        return next(reversed(searches.values()))
+    feeding = [name for feed in (run.stdin, *(feed for _, feed in run.given)) if feed is not None for name in feed.programs]
+    return next((searches[key] for key in reversed(searches) if key[-1] in feeding or key[-2:-1] == ("$()",)), None)
 
 
 def _search_around(run: ProgramRun, searches: dict[tuple[str, ...], ProgramRun]) -> ProgramRun | None:

@@ -49,6 +49,8 @@ SYSTEM: Final = (
     "/c:/windows/", "/c:/program files", "/c:/programdata/", "/mnt/c/windows/", "/run/", "/selinux/", "/nix/", "/lost+found",
     "/initrd", "/vmlinuz", "/swapfile", "/swap.img", "/libx32/", "/cores/", "/snap/", "/usr/",
 )  # fmt: skip
+MOUNTED: Final = "/run/media/"
+"""Where desktops mount the drives of a user, inside of a folder of the system."""
 SYSTEM_ROOTS: Final = frozenset(["/run", "/mnt", "/media", "/snap", "/libx32", "/cores"])
 TEMP: Final = ("/tmp/", "/var/tmp/", "/var/folders/", "/usr/tmp/", "/c:/temp/", "/c:/windows/temp/")  # noqa: S108 - names
 TEMP_ROOTS: Final = frozenset(["/tmp", "/var/tmp", "/dev/shm"])  # noqa: S108 - names

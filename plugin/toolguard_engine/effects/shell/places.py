@@ -387,6 +387,6 @@ def _elsewhere(full: str, inside: str | None, found: set[str]) -> Place:
         return "temp"
     if full.startswith(names.LOGS):
         found.add("log")
-    if folded(full).startswith(_SYSTEM) or folded(full) in names.SYSTEM_ROOTS:
+    if (folded(full).startswith(_SYSTEM) and not full.startswith(names.MOUNTED)) or folded(full) in names.SYSTEM_ROOTS:
         return "system"
     return _rebuilt(full[1:]) if full.count("/") > 1 else ""

@@ -63,7 +63,7 @@ def _copied(run: ProgramRun, located: str) -> Iterator[tuple[str, str]]:
     if run.name in _COPIERS and len(words) > 1:
         if _is_systems(words[-2]):
             yield words[-2], words[-1]
-        elif UNKNOWN in words[-2] and located:
+        elif located and (UNKNOWN in words[-2] or words[-2] == located):
             yield located, words[-1]
     elif run.name == "dd":
         given = dict(word.split("=", 1) for word in words if "=" in word)

@@ -210,9 +210,16 @@ class RunFiles:
         if isinstance(found, FileText):
             self.judged[path] = found
             return found
-        if found.reason != "absent" and not (found.reason == "not-regular" and not sure):
+        if found.reason == "absent":
+            if made and self._is_fetched(path):  # a download that has not ended yet, or that another call fetches again
+                self._not_read(path, found)
+        elif sure or found.reason != "not-regular":
             self._not_read(path, found)
         return None
+
+    def _is_fetched(self, path: str) -> bool:
+        record = self._made.exactly(path)
+        return record is not None and record.origin == "outside"
 
     def _not_read(self, path: str, why: Unread) -> None:
         record = self._made.exactly(path)
@@ -241,6 +248,7 @@ def _with(expected: ExpectedText, found: FileText | Unread, path: str) -> FileTe
 
 
 _WORDS = {
+    "absent": "it was fetched and is not there yet",
     "forbidden": "it may not be read",
     "not-regular": "it is not a regular file",
     "too-large": "it is too large",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import dropwhile
+from itertools import dropwhile, pairwise
 
 from msgspec.structs import replace
 
@@ -13,6 +13,7 @@ from toolguard_engine.effects.shell import conventional_files, project_programs
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, ProgramRun, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState, here
 from toolguard_engine.effects.shell.outputs import NOTHING, known
+from toolguard_engine.effects.shell.place_names import words as names
 from toolguard_engine.effects.shell.project_files import makefile
 from toolguard_engine.effects.shell.walk import ASSIGNMENT, STDIN, Special, Walk
 from toolguard_engine.effects.shell.wrappers import SHELLS, Wrapper, options, value_of
@@ -243,10 +244,25 @@ def _fd(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     argv = run.argv
     at = next((n for n, word in enumerate(argv) if word in ("-x", "-X", "--exec", "--exec-batch")), 0)
     if at and argv[at + 1 :]:
-        filled = tuple(word.replace("{}", f"./{UNKNOWN}") for word in argv[at + 1 :])
-        filled = filled if any("{}" in word for word in argv[at + 1 :]) else (*filled, f"./{UNKNOWN}")
-        walk.inner(filled, run, state.fork("fd"))
+        for start in _fd_folders(argv[1:at]):
+            found = f"{start.rstrip('/')}/{UNKNOWN}"
+            filled = tuple(word.replace("{}", found) for word in argv[at + 1 :])
+            filled = filled if any("{}" in word for word in argv[at + 1 :]) else (*filled, found)
+            walk.inner(filled, run, state.fork("fd"))
     return None
+
+
+def _fd_folders(words: tuple[str, ...]) -> list[str]:
+    """Where fd searches: the operands after the pattern."""
+    named = [word for before, word in zip(("", *words), words, strict=False) if word[:1] != "-" and before not in _FD_VALUED]
+    based = [word for before, word in pairwise(words) if before in ("--base-directory", "--search-path")]
+    return (based + [word for word in named[1:] if word not in based])[:MAX_GIVEN] or ["."]
+
+
+_FD_VALUED = names(
+    "-e --extension -t --type -d --max-depth -E --exclude -S --size --changed-within --changed-before -o --owner -j "
+    "--threads --min-depth --exact-depth --ignore-file -c --color --max-results --format --base-directory --search-path"
+)
 
 
 def _git(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:

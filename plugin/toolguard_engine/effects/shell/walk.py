@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.code.code_deeds import INPUT, CodeReading
 from toolguard_engine.effects.programs import interpreters, sql, sql_meta_commands
-from toolguard_engine.effects.shell import code_files, guesses
+from toolguard_engine.effects.shell import code_files, guesses, job_floods
 from toolguard_engine.effects.shell import expand as fields
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, Flaw, ProgramRun, Redirect, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState
@@ -227,6 +227,8 @@ class Walk:
             return self._loop(group, state, stdin, piped=piped, pipeline=shared)
         for word in group.words:
             fields.text_of(word, state, self.capture)
+        if group.kind in ("while", "until") and job_floods.endless(group):
+            self.add(job_floods.RUN, state)
         conditional = group.kind != "{"
         state.maybe += conditional
         try:
@@ -243,6 +245,8 @@ class Walk:
             values += fields.expand(word, state, self.capture).texts
         if len(values) > MAX_LOOP:
             self.flaws.add("long")
+        if (UNKNOWN in values or not group.words) and job_floods.counted(group, self.runs):
+            self.add(job_floods.RUN, state)
         found: list[StdinSource] = []
         for value in dict.fromkeys(values[:MAX_LOOP] or [UNKNOWN]):
             state.variables[group.name] = value

@@ -66,7 +66,7 @@ _ADDRESSED = re.compile(
     rb"|\bnew (?:task|instructions?)\b"
     rb"|\b(?:note|message|attention|instructions?|important|notice)\b[^.]{0,30} (?:to|for) (?:the |all |any )?"
     rb"(?:ais?|assistants?|agents?|llms?|language models?|chatbots?)\b"
-    rb"|\bai (?:assistants?|agents?|models?) (?:must|should|reading|processing|are)\b"
+    rb"|\bai (?:assistants?|agents?|models?)(?: (?:must|should|reading|processing|are)\b|[:,] )"
     rb"|\b(?:do not|don.?t|without) (?:tell|inform|mention|alert|notify|ask)(?:ing)? "
     rb"(?:this|it|me|the user|anyone|anybody|them)\b"
 )

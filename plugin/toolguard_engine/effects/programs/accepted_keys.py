@@ -1,0 +1,121 @@
+"""Keys that a command makes this account trust, or that it replaces.
+
+The kinds: `trust` (a key that another machine has just sent, accepted without a comparison), `replace-key` (a new key in the
+place of an existing one, with the question answered beforehand)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.program_catalogue import words
+from toolguard_engine.effects.programs.getopt import options
+from toolguard_engine.effects.programs.web_programs import host_flags
+from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading
+from toolguard_engine.effects.shell.places import Where, place
+
+_GPG = program_catalogue.programs("gpg")
+_FETCHERS = program_catalogue.programs("fetcher")
+_CODE_HOSTS = words("code_host")
+_SCANNER, _MAKER = "ssh-keyscan", "ssh-keygen"
+_KEPT = ("known_hosts", "known_hosts2", "ssh_known_hosts")
+_SCANNED = frozenset(["-p", "-t", "-T", "-f", "-O"])
+_MADE = frozenset(
+    ["-f", "-N", "-C", "-t", "-b", "-P", "-m", "-Z", "-a", "-O", "-F", "-R", "-D", "-I", "-s", "-n", "-V", "-z", "-Y"]
+)
+_MAKES_NONE = (
+    "-R",
+    "-F",
+    "-l",
+    "-y",
+    "-p",
+    "-e",
+    "-i",
+    "-B",
+    "-D",
+    "-H",
+    "-A",
+    "-K",
+    "-L",
+    "-Q",
+    "-s",
+    "-Y",
+    "-r",
+    "-c",
+    "-k",
+)
+_YES = frozenset(["y", "yes", "Y", "YES", "Yes"])
+
+PROGRAMS = _GPG | {_SCANNER, _MAKER}
+
+
+def effects(reading: Reading, where: Where) -> Iterator[Effect]:
+    for run in reading.runs:
+        if run.name == _SCANNER:
+            yield from _scanned(run, reading)
+        elif run.name == _MAKER:
+            yield from _replaced(run, where)
+        elif run.name in _GPG:
+            yield from _imported(run)
+
+
+def is_code_host(host: str) -> bool:
+    """Whether everybody knows this host as one that keeps code; hosts below it count too."""
+    steps = host.lower().rstrip(".").split(".")
+    return any(".".join(steps[at:]) in _CODE_HOSTS for at in range(len(steps) - 1))
+
+
+def _scanned(run: ProgramRun, reading: Reading) -> Iterator[Effect]:
+    """`ssh-keyscan HOST >> ~/.ssh/known_hosts`, also through `tee` or a filter."""
+    if not any(_keeps(other) for other in reading.runs if other is run or other.pipeline == run.pipeline):
+        return
+    read = options(run, _SCANNED)
+    hosts = [word.text.rpartition("@")[2] for word in read.operands] or [UNKNOWN]
+    for host in hosts[:_MOST]:
+        flags = host_flags(host)
+        if not flags & {"local", "private"} and not is_code_host(host):
+            yield Effect("trust", host.replace(UNKNOWN, "?"), "remote", flags, run)
+
+
+_MOST = 16
+
+
+def _keeps(run: ProgramRun) -> bool:
+    written = (each.target for each in run.redirects if each.kind in ("write", "append"))
+    named = run.argv[1:] if run.name in ("tee", "sponge") else ()
+    return any(path.endswith(_KEPT) for path in (*written, *named))
+
+
+def _replaced(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    read = options(run, _MADE)
+    if not _says_yes(run) or read.has(*_MAKES_NONE):
+        return
+    path = read.last("-f") or "~/.ssh/id_ed25519"
+    if place(path, where, run.cwd) not in ("workspace", "in-workspace", "artefact", "temp"):
+        yield Effect("replace-key", path, place(path, where, run.cwd), frozenset(), run)
+
+
+def _says_yes(run: ProgramRun) -> bool:
+    """Whether `ssh-keygen` is given an answer; without one it keeps a key that exists."""
+    texts = [each.target for each in run.redirects if each.kind == "text"]
+    if run.stdin is not None:
+        if "yes" in run.stdin.programs:
+            return True
+        texts.append(run.stdin.text or "")
+    return any(line.strip() in _YES for text in texts for line in text[:_MAX_TEXT].splitlines())
+
+
+_MAX_TEXT = 200
+
+
+def _imported(run: ProgramRun) -> Iterator[Effect]:
+    """`gpg --import <(curl ...)`, `curl ... | gpg --import`, `gpg --fetch-keys URL`, `gpg --import-ownertrust`."""
+    words = run.argv[1:]
+    if "--fetch-keys" in words or "--fetch-key" in words:
+        yield Effect("trust", words[-1], "remote", frozenset(), run)
+    elif "--import-ownertrust" in words:
+        yield Effect("trust", "--import-ownertrust", "", frozenset(), run)
+    elif any(word.startswith("--import") for word in words) and "--dry-run" not in words and "-n" not in words:
+        feeds = [feed for _, feed in run.given] + ([run.stdin] if run.stdin is not None else [])
+        if any(not _FETCHERS.isdisjoint(feed.programs) for feed in feeds):
+            yield Effect("trust", " ".join(run.argv[:4]).replace(UNKNOWN, "?"), "remote", frozenset(), run)
