@@ -6,7 +6,7 @@
 const LONGEST = 1_000;
 const USAGE = [
   "Usage: /toolguard pending - list the held calls",
-  "/toolguard approve <nonce> - let the call run once",
+  "/toolguard approve <nonce> [--for 1h|8h|1d|7d] - let the call run once; with --for also allow exactly this call for that time",
   "/toolguard deny <nonce> [reason] - refuse the call",
   "/toolguard revive <nonce> - ask the agent to repeat a call that expired unanswered; it is then held again",
   "/toolguard checkpoint - confirm that you reviewed the work: refill the budget of this chat's agent; checkpoint all - of every chat",
@@ -17,9 +17,7 @@ const OWNER_ONLY = "Only the owner of this gateway may use this command.";
 const ALONE = new Set(["pending", "accept"]);
 const WITH_NONCE = new Set(["approve", "deny", "revive"]);
 const SWITCHED = new Set(["on", "off"]);
-const FOR_A_WHILE = new Set(["for", "--for"]);
-const ONCE_ONLY = "Nothing was approved. In chat, a call can only be approved once: /toolguard approve NONCE. To allow exactly this call for a while, \
-use `toolguard approve NONCE --for 1d` in a terminal, or \"Allow for a while\" on the dashboard; both show what it would cover.";
+const FOR_A_WHILE = /^(?:--|\u2014)for(?:=(.*))?$/iu; // phones replace two hyphens by a dash
 const NO_ANSWER = "The guard is not answering. Run `toolguard doctor` in a terminal.";
 
 /**
@@ -45,14 +43,28 @@ async function answered(engine, ctx) {
   if (ctx?.senderIsOwner !== true) return { text: OWNER_ONLY, isError: true };
   const [action = "", nonce = "", ...why] = String(ctx.args ?? "").trim().split(/\s+/);
   if (!isComplete(action, nonce)) return { text: USAGE };
-  if (action === "approve" && FOR_A_WHILE.has((why[0] ?? "").toLowerCase())) return { text: ONCE_ONLY.replaceAll("NONCE", nonce.slice(0, 64)), isError: true };
+  const lasts = action === "approve" ? period(why) : "";
+  if (lasts === undefined) return { text: USAGE, isError: true };
   const session = action === "checkpoint" && typeof ctx.sessionKey === "string" ? { session: ctx.sessionKey.slice(0, LONGEST) } : {};
   const by = [ctx.channel, ctx.senderId].filter(Boolean).join(":") || "owner";
   const answer = await engine?.ask({
     type: "decide", action, nonce: nonce.slice(0, LONGEST), why: why.join(" ").slice(0, LONGEST), by, where: "chat",
-    ...session,
+    ...session, ...(lasts ? { lasts: lasts.slice(0, LONGEST) } : {}),
   });
   return { text: answer?.text ?? NO_ANSWER, isError: answer?.ok !== true };
+}
+
+/**
+ * Takes the option, wherever it is, out of the words behind a nonce: how long to allow the call, empty where the option is
+ * missing, undefined where it has no value. A first word `for` is the option too.
+ * @param {string[]} words
+ */
+function period(words) {
+  const at = words[0]?.toLowerCase() === "for" ? 0 : words.findIndex((word) => FOR_A_WHILE.test(word));
+  if (at < 0) return "";
+  const attached = FOR_A_WHILE.exec(words[at] ?? "")?.[1];
+  const [, next] = words.splice(at, attached === undefined ? 2 : 1);
+  return (attached ?? next)?.toLowerCase() || undefined;
 }
 
 /**

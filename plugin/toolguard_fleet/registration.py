@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from hashlib import sha256
 
 from psycopg import sql
@@ -15,10 +16,10 @@ GATEWAYS, PAGE = "toolguard_gateway", "toolguard_page"
 OWNER, JOINING = "toolguard owner", "toolguard join"
 
 
-def migrate(dsn: str) -> tuple[list[str], int]:
-    """The migrations that were applied, and the version of the schema. Raises `FleetError`."""
+def migrate(dsn: str, note: Callable[[str, bool], None] = lambda *_: None) -> tuple[list[str], int]:
+    """The migrations that were applied, and the version of the schema. `note`: see `schema.migrate`. Raises `FleetError`."""
     with connected(dsn, OWNER) as connection, translated(connection):
-        done = schema.migrate(connection)
+        done = schema.migrate(connection, note=note)
         return done, schema.read_version(connection).version
 
 

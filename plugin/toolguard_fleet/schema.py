@@ -7,7 +7,7 @@ line `-- oldest-client: N` states that clients which know no later migration tha
 from __future__ import annotations
 
 import re
-from contextlib import suppress
+from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -90,9 +90,14 @@ def latest() -> int:
     return migrations()[-1].number
 
 
-def migrate(connection: Connection[Any], days_ahead: int = 30) -> list[str]:
+def migrate(
+    connection: Connection[Any], days_ahead: int = 30, note: Callable[[str, bool], None] = lambda *_: None
+) -> list[str]:
     """Applies what is missing, as the owner, and creates partitions for the next days. The names of what was applied.
-    Raises `SchemaError`."""
+    Raises `SchemaError`.
+
+    `note` is called with each team's login and whether its limits could be set; again where the work is repeated.
+    """
     if connection.info.server_version < MIN_SERVER:
         raise SchemaError(
             f"the server is PostgreSQL {connection.info.server_version // 10_000}: the fleet needs 15 or later"
@@ -106,7 +111,7 @@ def migrate(connection: Connection[Any], days_ahead: int = 30) -> list[str]:
                 if _apply(connection, migration):
                     applied.append(migration.name)  # noqa: PERF401 - what was applied before a race counts
             _admit_to_database(connection)
-            _limit_gateway_logins(connection)
+            _limit_gateway_logins(connection, note)
             connection.execute("SELECT fleet.maintain_partitions(%s)", (days_ahead,))
         except RACES:
             if not left:
@@ -155,13 +160,17 @@ def _admit_to_database(connection: Connection[Any]) -> None:
         connection.execute(sql.SQL(ADMIT_TO_DATABASE).format(database=database))
 
 
-def _limit_gateway_logins(connection: Connection[Any]) -> None:
+def _limit_gateway_logins(connection: Connection[Any], note: Callable[[str, bool], None]) -> None:
     """Their timeouts and, where a team's login has none, its connection limit. Logins that somebody else created may be out
     of the owner's reach."""
     _limit(connection, GATEWAY_LOGIN)
     for login, most, shared in connection.execute(TEAM_LOGINS).fetchall():
-        with suppress(errors.InsufficientPrivilege):
+        try:
             _limit(connection, login, shared if most < 0 else None)
+        except errors.InsufficientPrivilege:
+            note(login, False)  # noqa: FBT003 - a callback has no names
+        else:
+            note(login, True)  # noqa: FBT003 - as above
 
 
 def _limit(connection: Connection[Any], login: str, most: int | None = None) -> None:

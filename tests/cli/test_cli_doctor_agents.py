@@ -17,6 +17,7 @@ from toolguard_cli.commands import run_doctor as doctor
 from toolguard_cli.doctor import guard_verdict
 from toolguard_cli.doctor.check_types import Check, DoctorSubject
 from toolguard_cli.doctor.checks import agents_check, ways_in_check
+from toolguard_cli.hostconfig import gateway_files
 from toolguard_cli.system.paths import Places
 
 GEMINI = "google-gemini-cli/gemini-3-pro"
@@ -40,11 +41,9 @@ def database(places: Places, jobs: list[tuple[Any, ...]], nodes: list[tuple[Any,
     path = places.state_dir / "state" / "openclaw.sqlite"
     path.parent.mkdir()
     with closing(sqlite3.connect(path)) as store:
-        store.execute(
-            "CREATE TABLE cron_jobs (job_id, name, enabled INTEGER, payload_kind, description)"
-        )
+        store.execute("CREATE TABLE cron_jobs (job_id TEXT, name TEXT, enabled INTEGER, payload_kind TEXT)")
         store.execute("CREATE TABLE device_pairing_paired (device_id TEXT, display_name TEXT, node_surface_json TEXT)")
-        store.executemany("INSERT INTO cron_jobs VALUES (?, ?, ?, ?, '')", jobs)
+        store.executemany("INSERT INTO cron_jobs VALUES (?, ?, ?, ?)", jobs)
         store.executemany("INSERT INTO device_pairing_paired VALUES (?, ?, ?)", nodes)
         store.commit()
     return path
@@ -143,9 +142,19 @@ def test_looking_writes_nothing(places: Places, installed: Host) -> None:
 def test_what_a_running_gateway_has_not_written_back_counts(places: Places, installed: Host) -> None:
     with closing(sqlite3.connect(database(places, [], []))) as store:
         store.execute("PRAGMA journal_mode=WAL")
-        store.execute("INSERT INTO cron_jobs VALUES ('1', 'backup', 1, 'command', '')")
+        store.execute("INSERT INTO cron_jobs VALUES ('1', 'backup', 1, 'command')")
         store.commit()
         assert kinds(ways_in_check.open_ways(look(places, installed, **HEALTHY))) == ["automations"]
+
+
+def test_automations_that_the_host_made_for_itself_are_not_the_users(places: Places) -> None:
+    path = database(places, [("1", "nightly", 1, "agentTurn"), ("2", "sleep", 1, "agentTurn")], [])
+    assert gateway_files.agent_jobs(places.state_dir) == ["nightly", "sleep"]
+    with closing(sqlite3.connect(path)) as store:
+        store.execute("ALTER TABLE cron_jobs ADD COLUMN declaration_key TEXT")
+        store.execute("UPDATE cron_jobs SET declaration_key = 'memory-core:memory-dreaming-promotion' WHERE name = 'sleep'")
+        store.commit()
+    assert gateway_files.agent_jobs(places.state_dir) == ["nightly"]
 
 
 @pytest.mark.parametrize("text", [b"", b"not a database" * 100])

@@ -11,9 +11,9 @@ from held_stage import hold, status_of
 
 from engine_talk import Talk
 from toolguard_cli.commands import approve, pending, revive, show_status
-from toolguard_cli.operations import always_allow
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals import repeatable_calls
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.model.held_details import ExactCall, HeldDetails, HeldEffect, HeldRule
 from toolguard_engine.stores import open as stores
@@ -107,7 +107,7 @@ NEVER: list[tuple[dict[str, Any], str]] = [
 @pytest.mark.parametrize(("changes", "why"), NEVER)
 def test_what_is_not_narrow_is_approved_only_once(places: Places, changes: dict[str, Any], why: str) -> None:
     entry = held(places, **changes)
-    assert why in always_allow.narrow_grant(entry).why_not
+    assert why in repeatable_calls.narrow_grant(entry).why_not
     with pytest.raises(UserError):
         approve.run(places, entry.nonce, yes=True, lasts="1d")
     assert not stores.grants(places.state_dir).active(time.time())
@@ -133,6 +133,20 @@ def test_as_the_engine_holds_it(places: Places, command: str, *, narrow: bool) -
     assert [each["decision"] for each in talk.said() if each["type"] == "verdict"] == ["hold"]
     talk.kill()
     (entry,) = FileNonces(places.state_dir).entries()
-    grant = always_allow.narrow_grant(entry).grant
+    grant = repeatable_calls.narrow_grant(entry).grant
     assert (grant is not None) == narrow
     assert grant is None or grant.pattern == command
+
+
+def test_a_real_engine_also_allows_it_in_chat(places: Places) -> None:
+    talk = Talk()
+    talk.hello(places.state_dir, {})
+    place = {"agent": "main", "session": "agent:main:main", "run": "r", "cwd": "/w"}
+    talk.send(id=1, type="judge", tool="exec", params={"command": "git push --force origin main"}, callId="c", **place)
+    assert [each["decision"] for each in talk.said() if each["type"] == "verdict"] == ["hold"]
+    (entry,) = FileNonces(places.state_dir).entries()
+    talk.send(id=2, type="decide", action="approve", where="chat", nonce=entry.nonce, by="telegram:42", lasts="8h")
+    assert [each["ok"] for each in talk.said() if each.get("id") == 2] == [True]
+    talk.kill()
+    (grant,) = stores.grants(places.state_dir).active(time.time())
+    assert (grant.pattern, grant.expires - grant.created) == ("git push --force origin main", 28_800)

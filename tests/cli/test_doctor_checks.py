@@ -181,14 +181,12 @@ def test_an_account_without_a_name_is_no_comment_for_the_shell() -> None:
 
 
 JOBS = {"jobs": [{"name": "nightly", "payload": {"kind": "agentTurn"}}, {"name": "dump", "payload": {"kind": "command"}}]}
-OWN_JOBS = {
-    "jobs": [{"name": "Dreaming", "payload": {"kind": "agentTurn"}, "description": "[managed-by=memory-core.x] Sweep."}]
-}
+OWN_JOBS = {"jobs": [{**JOBS["jobs"][0], "declarationKey": "memory-core:memory-dreaming-promotion"}]}
 HOOK = {"targets": {"hook": {"webhook": "https://host.example/x"}}}
 LEARNS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, str]] = [
     ("somebody at the chat", {}, {}, {}, "ok", "no notification target: you learn"),
     ("an automation", {}, {}, JOBS, "warn", "nobody would learn of a held call of the automation nightly:"),
-    ("what the gateway's own plugins run", {}, {}, OWN_JOBS, "ok", "no notification target: you learn"),
+    ("what the host runs for itself", {}, {}, OWN_JOBS, "ok", "no notification target: you learn"),
     ("a heartbeat", {}, {"agents": {"defaults": {"heartbeat": {"every": "30m"}}}}, {}, "warn", "of the heartbeat"),
     ("nothing is held", {"mode": "shadow"}, {}, JOBS, "ok", "no call is held in mode shadow"),
     (

@@ -229,7 +229,11 @@ def test_a_login_of_a_team_is_bounded_like_that_of_all_gateways(database: FleetD
     owner.execute(f"CREATE ROLE {own} LOGIN IN ROLE toolguard_gateway".encode())
     database.superuser().execute(f"GRANT toolguard_gateway TO {foreign}".encode())
     try:
-        schema.migrate(owner, days_ahead=1)
+        noted: dict[str, bool] = {}
+        schema.migrate(owner, days_ahead=1, note=noted.__setitem__)
+        assert noted[own]
+        config = owner.execute("SELECT rolconfig FROM pg_roles WHERE rolname = %s", (foreign,)).fetchone()
+        assert noted[foreign] == (config != (None,)), "whether it is out of reach depends on the server's version"
         found = owner.execute("SELECT rolconfig, rolconnlimit FROM pg_roles WHERE rolname = %s", (own,)).fetchone()
         assert found == (
             ["statement_timeout=5s", "lock_timeout=1s", "idle_in_transaction_session_timeout=5s"],
@@ -243,6 +247,21 @@ def test_a_login_of_a_team_is_bounded_like_that_of_all_gateways(database: FleetD
         assert owner.execute(query).fetchone() == (None,), "the owner is a member and no gateway"
     finally:
         owner.execute(f"DROP ROLE {own}".encode())
+
+
+def test_a_login_that_the_owner_may_not_change_is_noted(database: FleetDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+    foreign, limit = database.login("foreign"), schema._limit
+    database.superuser().execute(f"GRANT toolguard_gateway TO {foreign}".encode())
+
+    def out_of_reach(connection: Connection, login: str, most: int | None = None) -> None:
+        if login == foreign:
+            raise psycopg.errors.InsufficientPrivilege
+        limit(connection, login, most)
+
+    monkeypatch.setattr(schema, "_limit", out_of_reach)
+    noted: dict[str, bool] = {}
+    schema.migrate(database.owner(), days_ahead=1, note=noted.__setitem__)
+    assert noted[foreign] is False
 
 
 def test_a_viewer_sees_and_does_not_decide(database: FleetDatabase) -> None:

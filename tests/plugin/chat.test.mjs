@@ -48,12 +48,22 @@ describe("only the owner is heard", () => {
       });
 });
 
-for (const words of ["approve 0a1b for 1d", "approve 0a1b FOR a week", "approve 0a1b --for 1h"])
-  test(`in chat a call is approved once, and "${words}" approves nothing`, async () => {
+for (const [words, lasts, why] of [
+  ["approve 0a1b for 1d", "1d", ""], ["approve 0a1b FOR a week", "a", "week"], ["approve 0a1b --for 8H release day", "8h", "release day"],
+  ["approve 0a1b \u2014for 7d", "7d", ""], ["approve 0a1b --for=1h it is fine", "1h", "it is fine"], ["approve 0a1b release day --for 1d", "1d", "release day"],
+])
+  test(`"${words}" also asks to allow the call for a while`, async () => {
+    const { asked, engine } = engineFor();
+    await chatCommand(engine).handler(owner(words));
+    assert.deepEqual(asked.map((each) => [each.action, each.nonce, each.lasts, each.why]), [["approve", "0a1b", lasts, why]]);
+  });
+
+for (const words of ["approve 0a1b --for", "approve 0a1b for", "approve 0a1b --for= x"])
+  test(`"${words}" approves nothing: it does not say how long`, async () => {
     const { asked, engine } = engineFor();
     const answer = await chatCommand(engine).handler(owner(words));
+    assert.match(answer.text, /^Usage: /);
     assert.equal(answer.isError, true);
-    assert.match(answer.text, /^Nothing was approved\..*\/toolguard approve 0a1b\..*`toolguard approve 0a1b --for 1d`/s);
     assert.deepEqual(asked, []);
   });
 
@@ -95,7 +105,7 @@ describe("what the owner says", () => {
     test(`the usage, and nobody is asked: ${String(JSON.stringify(args)).slice(0, 30)}`, async () => {
       const { asked, engine } = engineFor();
       const answer = await chatCommand(engine).handler(owner(args));
-      assert.match(answer.text, /^Usage: \/toolguard pending .+\n\/toolguard approve <nonce> .+\n\/toolguard deny <nonce> \[reason\]/);
+      assert.match(answer.text, /^Usage: \/toolguard pending .+\n\/toolguard approve <nonce> \[--for 1h\|8h\|1d\|7d\] .+\n\/toolguard deny <nonce> \[reason\]/);
       assert.deepEqual(asked, []);
     });
 

@@ -12,6 +12,7 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import dated
 from toolguard_engine.approvals.grant_matching import Grant, is_expired, meaning
+from toolguard_engine.approvals.repeatable_calls import words
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.wording import printable
@@ -37,13 +38,6 @@ def details(grant: Grant, now: float) -> list[str]:
     ]
     covers = f"{grant.id} is not signed. It would allow these calls without asking; * stands for {meaning(grant.tool)}"
     return [covers, *(f"  {name:<8} {printable.plain(value) or '-'}" for name, value in rows)]
-
-
-def words(grant: Grant) -> str:
-    who = f"agent {grant.agent}" if grant.agent else "any agent"
-    limits = [f"{name} like {glob}" for name, glob in grant.params.items()] + ([f"in {grant.cwd}"] if grant.cwd else [])
-    more = f" with {', '.join(limits)}" if limits else ""
-    return printable.cut(f"{who} may call {grant.tool} like `{grant.pattern}`{more}, without asking", 600)
 
 
 def missing(grant_id: str) -> UserError:

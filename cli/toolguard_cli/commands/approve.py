@@ -46,7 +46,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     yes: Yes = False,
     unseen: Annotated[bool, typer.Option("--unseen", help="Approve even if not all of the call can be shown.")] = False,
     lasts: Annotated[
-        str, typer.Option("--for", metavar="1h|1d|1w", help="Also allow exactly this call for that long without asking.")
+        str, typer.Option("--for", metavar="1h|8h|1d|7d", help="Also allow exactly this call for that long without asking.")
     ] = "",
     reason: Reason = "",
     key: Key = "",

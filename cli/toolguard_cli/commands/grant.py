@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolguard_cli.approvals.grant_view import details, ends, public, words
+from toolguard_cli.approvals.grant_view import details, ends, public
 from toolguard_cli.commands.command_options import DryRun, Key, Reason, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import grant_calls
@@ -21,6 +21,7 @@ from toolguard_cli.terminal import confirm as asking
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.approvals import grant_matching
 from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.repeatable_calls import words
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call
 from toolguard_engine.stores import audit_log

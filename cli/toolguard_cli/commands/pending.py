@@ -11,11 +11,11 @@ import typer
 from toolguard_cli.approvals import held_calls
 from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.operations import always_allow, missed_calls
+from toolguard_cli.operations import missed_calls
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
 from toolguard_cli.terminal.result import Line, Result
-from toolguard_engine.approvals import replies
+from toolguard_engine.approvals import repeatable_calls, replies
 from toolguard_engine.approvals.ledger import OPEN, HeldCall
 from toolguard_engine.wording import printable
 
@@ -84,7 +84,7 @@ def _lines(found: list[HeldCall], now: float, everything: bool, options: str) ->
         lines += [Line("info", f"would {line}") for line in held_calls.would_do(only, now)]
         lines += [Line("info", f"rule  {line}") for line in held_calls.further_rules(only)]
         lines.append(Line("next", f"toolguard approve {waiting[0]}{options}, or toolguard deny {waiting[0]}{options}"))
-        narrow = always_allow.narrow_grant(only)
+        narrow = repeatable_calls.narrow_grant(only)
         if narrow.grant:
             lines.append(
                 Line("next", f"toolguard approve {waiting[0]} --for 1d{options} also allows {narrow.scope} for a day")

@@ -6,13 +6,14 @@ import time
 from functools import partial
 
 from toolguard_cli.approvals import grant_view
-from toolguard_cli.approvals.grant_view import missing, public, words
+from toolguard_cli.approvals.grant_view import missing, public
 from toolguard_cli.commands.command_options import DryRun, GrantId, Reason, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.person import require_human
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.repeatable_calls import words
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError

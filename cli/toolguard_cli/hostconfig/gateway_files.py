@@ -19,33 +19,36 @@ JOBS = Path("cron", "jobs.json")
 NODES = (Path("nodes", "paired.json"), Path("devices", "paired.json"))
 RUNS = "system.run"
 COMMAND = "command"
-MANAGED = "[managed-by="
-"""In the description of an automation that a plugin of OpenClaw runs for itself, such as the nightly memory sweep."""
+JOB_COLUMNS = ("name", "job_id", "enabled", "payload_kind")
+HOST_OWNED = ("heartbeat:", "memory-core:", "skill-collection-review:")
+"""How the declaration keys of those automations begin that OpenClaw makes for itself (2026.9, `system-owned-declaration`
+and its plugin memory-core): the heartbeat, the nightly memory sweep, the weekly review of skills."""
 
 
 def commands(state_dir: Path) -> list[str]:
     """The names of the enabled automations that run a command."""
-    rows = _rows(state_dir, "cron_jobs", ("name", "job_id", "enabled", "payload_kind"))
+    rows = _rows(state_dir, "cron_jobs", JOB_COLUMNS)
     if rows is not None:
         return [str(name or job) for name, job, enabled, kind in rows if enabled and kind == COMMAND]
     return [_job_name(job) for job in _jobs(state_dir / JOBS)]
 
 
 def agent_jobs(state_dir: Path) -> list[str]:
-    """The names of the enabled automations that start an agent, without those that the gateway made for itself."""
-    rows = _rows(state_dir, "cron_jobs", ("name", "job_id", "enabled", "payload_kind", "description"))
+    """The names of the enabled automations that start an agent, without those that the host made for itself."""
+    rows = _rows(state_dir, "cron_jobs", (*JOB_COLUMNS, "declaration_key"))
+    if rows is None and (older := _rows(state_dir, "cron_jobs", JOB_COLUMNS)) is not None:
+        rows = [(*row, None) for row in older]
     if rows is not None:
         return [
             str(name or job)
-            for name, job, enabled, kind, about in rows
-            if enabled and kind != COMMAND and MANAGED not in str(about)
+            for name, job, enabled, kind, key in rows
+            if enabled and kind != COMMAND and not str(key).startswith(HOST_OWNED)
         ]
     found = _json(state_dir / JOBS)
     listed = found.get("jobs") if isinstance(found, dict) else found
     jobs = [job for job in (listed if isinstance(listed, list) else [])[:MAX_ROWS] if isinstance(job, dict)]
-    return [
-        _job_name(job) for job in jobs if job.get("enabled") is not False and not _is_command(job) and not _is_managed(job)
-    ]
+    enabled = [job for job in jobs if job.get("enabled") is not False]
+    return [_job_name(job) for job in enabled if not _is_command(job) and not _is_host_owned(job)]
 
 
 def _is_command(job: dict[str, Any]) -> bool:
@@ -53,8 +56,8 @@ def _is_command(job: dict[str, Any]) -> bool:
     return isinstance(payload, dict) and payload.get("kind") == COMMAND
 
 
-def _is_managed(job: dict[str, Any]) -> bool:
-    return MANAGED in str(job.get("description"))
+def _is_host_owned(job: dict[str, Any]) -> bool:
+    return str(job.get("declarationKey")).startswith(HOST_OWNED)
 
 
 def _jobs(path: Path) -> Iterator[dict[str, Any]]:

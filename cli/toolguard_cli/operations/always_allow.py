@@ -1,105 +1,29 @@
-"""Approves a held call and allows exactly that call for a while: for the command, chat and the dashboard.
+"""Approves a held call and allows exactly that call for a while: for the command and the dashboard.
 
-Only where the grant is narrow: the call that was shown, word for word, of one agent in one folder, and nothing that could do
-something else the next time. What is not known to be harmless in this sense is refused, with the reason.
+Only where the grant is narrow, which `approvals.repeatable_calls` of the engine decides.
 """
 
 from __future__ import annotations
 
-import re
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from toolguard_cli.approvals import grant_view
-from toolguard_cli.approvals import narrow_grant as grant_words
 from toolguard_cli.operations import approve_call, grant_calls
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_engine.approvals import grant_matching
-from toolguard_engine.approvals.exact_grant import NEW
+from toolguard_engine.approvals import repeatable_calls
 from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.approvals.ledger import Decision, HeldCall, RefusedError
+from toolguard_engine.approvals.repeatable_calls import IN_WORDS, narrow_grant
 from toolguard_engine.config.settings import Config
-from toolguard_engine.host.tool_search import short_name, tool_name
-from toolguard_engine.model.held_details import HeldDetails, HeldEffect
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import HeldCallStore
-from toolguard_engine.wording import printable
 
 if TYPE_CHECKING:
     from toolguard_cli.operations.sign_approval import Signing
-
-PERIODS = {"1h": 3_600, "1d": 86_400, "1w": 7 * 86_400}
-IN_WORDS = {"1h": "an hour", "1d": "a day", "1w": "a week"}
-
-_BY_RULES = ("rule.", "constraint.", "approval.always-block")
-"""Beginnings of the codes of calls that were held for what they are, not for what happened before."""
-
-_NOT_BY_RULES = ("rule.self-protection", "rule.too-")
-_LOCAL = frozenset({"delete", "empty", "write", "move", "link", "pack", "permissions"})
-_REPEATABLE = _LOCAL | {
-    "fetch", "http", "copy-in", "connect", "listen", "code", "sql", "nosql", "mcp-read",
-    "mcp-write", "act",
-}  # fmt: skip
-"""Kinds of effects that are the same each time, given the same words. What is sent depends on what a file holds by then."""
-
-_PLACES = frozenset({"in-home", "in-workspace", "workspace", "artefact", "temp", "null", "remote"})
-_PLACE_WORDS = {
-    "root": "the root folder", "device": "a device", "system": "the system", "home": "the whole home folder",
-    "credentials": "credentials", "startup": "what runs at login", "repository": "git's own data",
-}  # fmt: skip
-_SECRET_KINDS = frozenset({"leak", "exfiltrate", "stage", "secret-store", "search", "read"})
-_SECRET_FLAGS = frozenset({"credentials", "secret", "secrets", "personal", "personal-file", "reveals", "key", "remembered"})
-_RIGHTS_FLAGS = frozenset({"setuid", "to-root", "world-writable", "everyone", "forwards"})
-_VARYING_FLAGS = frozenset({"unknown", "variable", "fetched", "decoded", "glob", "runs", "agent-made", "through-link"})
-_NEVER = {
-    "users.": "rights", "databases.rights": "rights", "databases.users": "rights", "cloud.access": "rights",
-    "tools.let-in": "rights", "packages.registry-rights": "rights", "credentials.": "secrets", "secrets.": "secrets",
-    "cloud.secrets": "secrets", "cloud.passwords": "secrets", "tools.send-secret": "secrets",
-    "network.exfiltrate": "secrets", "openclaw.": "the gateway", "services.openclaw": "the gateway",
-    "agents.": "other agents", "persistence.": "what runs later automatically", "fetched.": "code that was fetched",
-    "disks.": "whole disks",
-    "provenance.": "what outside text asked for",
-}  # fmt: skip
-"""What rules are about that no call is always allowed for, by the beginnings of their ids."""
-
-_ANY_CONTENT = frozenset({"write", "edit", "message"})
-"""Tools whose grants name a target, and cover any content."""
-
-_EXPANDED = re.compile(r"[*?$`\[{]|[<>]\(")
-
-
-@dataclass(frozen=True)
-class NarrowGrant:
-    """The grant for exactly a held call, without an id and a date; or why there is none, in one sentence."""
-
-    grant: Grant | None
-    why_not: str = ""
-    scope: str = ""
-    """What it allows, in words, without the time."""
-
-
-def narrow_grant(entry: HeldCall) -> NarrowGrant:
-    """Pure: for lists that are shown often."""
-    if why_not := _why_not(entry):
-        return NarrowGrant(None, why_not)
-    exact = entry.exact
-    fields = {
-        "id": NEW,
-        "tool": short_name(entry.tool),
-        "agent": entry.agent,
-        **(msgspec.to_builtins(exact) if exact else {}),
-    }
-    try:
-        grant = msgspec.convert(fields, Grant)
-    except msgspec.ValidationError:
-        return NarrowGrant(None, "this call has no exact form that could be granted")
-    return NarrowGrant(grant, scope=grant_words.covered(grant))
 
 
 def always_allow(
@@ -117,11 +41,8 @@ def always_allow(
     offered(entry, period)
     narrow = narrow_grant(entry)
     assert narrow.grant is not None  # noqa: S101 - `offered` has seen it
-    now = float(int(time.time()))
     reason = decision.why or f"allowed with {entry.nonce}"
-    draft = msgspec.structs.replace(
-        narrow.grant, created=now, expires=now + PERIODS[period], by=decision.by, reason=reason[:400]
-    )
+    draft = repeatable_calls.draft(narrow.grant, period, decision.by, reason, time.time())
     if config.approval.is_signed and signing is None:
         approve_call.approve(ledger, entry.nonce, decision, config)  # refuses it
     signed = signing.decision(entry, config.approval_window_ms / 1000) if signing else None
@@ -142,62 +63,10 @@ def _log_revoked(places: Places, grant: Grant) -> None:
 
 def offered(entry: HeldCall, period: str) -> str:
     """What would be allowed and how long, in words. Raises `UserError` where nothing would."""
-    if period not in PERIODS:
-        raise UserError(
-            f"{printable.cut(period, 20)!r} is not one of {', '.join(PERIODS)}", "toolguard grant --for takes any time"
-        )
+    if why_not := repeatable_calls.not_a_period(period):
+        raise UserError(why_not, "toolguard grant --for takes any time")
     narrow = narrow_grant(entry)
     if narrow.grant is None:
         fix = f"toolguard approve {entry.nonce} lets it run once"
         raise UserError(f"{entry.nonce} can only be approved once: {narrow.why_not}", fix)
     return f"for {IN_WORDS[period]}: {narrow.scope}"
-
-
-def _why_not(entry: HeldCall) -> str:
-    if not entry.whole:
-        return "not all of it can be shown"
-    if not entry.code.startswith(_BY_RULES) or entry.code.startswith(_NOT_BY_RULES):
-        return f"it was held because of the guard or of earlier calls ({entry.code}), which is decided each time"
-    if entry.details is None or entry.exact is None:
-        return "it has no exact form that could be granted (too long, or it contains a secret or a wildcard)"
-    return _of_words(entry) or _of_details(entry.details)
-
-
-def _of_words(entry: HeldCall) -> str:
-    exact = entry.exact
-    texts = [exact.pattern, *exact.params.values()] if exact else []
-    kind = grant_matching.kind_of(entry.tool)
-    if tool_name(entry.tool) in _ANY_CONTENT:
-        return "a grant would cover any content, not only this one"
-    if any("*" in text for text in texts) or (kind == "words" and any(map(_EXPANDED.search, texts))):
-        return "it contains a wildcard or a variable, which may stand for something else the next time"
-    relative = kind == "words" or (kind == "path" and not texts[0].startswith(("/", "~")))
-    if relative and not (exact and exact.cwd):
-        return "the folder in which it runs is not known"
-    return ""
-
-
-def _of_details(details: HeldDetails) -> str:
-    if details.more:
-        return "it does too many things to be checked one by one"
-    if details.files:
-        return "it runs a file whose content may change"
-    for rule in details.rules:
-        if about := next((about for start, about in _NEVER.items() if rule.rule.startswith(start)), ""):
-            return f"it concerns {about} ({rule.rule}), which is decided each time"
-    if any(_VARYING_FLAGS.intersection(effect.flags) for effect in details.effects):
-        return "what it does depends on more than its words"
-    return next((why for effect in details.effects if (why := _of_effect(effect))), "")
-
-
-def _of_effect(effect: HeldEffect) -> str:
-    flags = frozenset(effect.flags)
-    if effect.kind in ("elevate", "owner") or flags & _RIGHTS_FLAGS:
-        return "it changes permissions, which is decided each time"
-    if effect.kind in _LOCAL:
-        return "" if effect.place in _PLACES else f"it changes {_PLACE_WORDS.get(effect.place, 'a place that is not known')}"
-    if effect.kind in _SECRET_KINDS or flags & _SECRET_FLAGS:
-        return "secrets or personal data may be read or leave, which is decided each time"
-    if effect.kind not in _REPEATABLE:
-        return f"an effect of this kind ({effect.kind}) is decided each time"
-    return ""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from toolguard_engine.approvals import exact_grant, replies
+from toolguard_engine.approvals import exact_grant, repeatable_calls, replies
 from toolguard_engine.approvals import grant_matching as grants
 from toolguard_engine.approvals.binding import bind
 from toolguard_engine.approvals.grant_matching import Grant
@@ -19,6 +19,7 @@ from toolguard_engine.approvals.ledger import UNSIGNED, Decision, HeldCall, Refu
 from toolguard_engine.config.settings import Config
 from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.server import call_preview
+from toolguard_engine.server.chat_grants import ChatGrants
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import GrantSource, HeldCallStore, SignedApprovals
@@ -30,6 +31,7 @@ from toolguard_engine.wording.redact import cut
 
 AWAY = "approval.away"
 MAX_REQUESTER = 200
+LATER = "The next such call is held again; allow it then, or run `toolguard doctor` in a terminal."
 MAX_TITLE, MAX_DESCRIPTION = 80, 512
 """What the gateway's own prompt takes."""
 MAX_PROMPT_REASON, MAX_PROMPT_REASONS, MIN_PROMPT_CALL = 120, 250, 200
@@ -45,8 +47,8 @@ class Settled:
 
 
 class Approvals:
-    """Settles holds. `grant_signers`: by default `signers`. `clock`: seconds since 1970. Other threads than that of the loop
-    may call all but `is_decided`, one at a time."""
+    """Settles holds. `grant_signers`: by default `signers`. `chat_grants`: without it, no grant is given in chat. `clock`:
+    seconds since 1970. Other threads than that of the loop may call all but `is_decided`, one at a time."""
 
     def __init__(
         self,
@@ -55,9 +57,11 @@ class Approvals:
         clock: Callable[[], float],
         signers: SignedApprovals | None = None,
         grant_signers: SignedApprovals | None = None,
+        chat_grants: ChatGrants | None = None,
     ) -> None:
         self._signers = signers
         self._grant_signers = grant_signers or signers
+        self._chat_grants = chat_grants
         self._nonces = nonces
         self._policies = policies
         self._clock = clock
@@ -160,7 +164,10 @@ class Approvals:
         decision = Decision(audit_log.plain(message.by), message.where, audit_log.plain(message.why))
         try:
             if message.action == "pending":
-                text = "\n".join(_pending_lines(self._nonces.entries(), now))
+                offers = self._chat_grants is not None and not (config.approval.is_signed or config.fleet.enabled)
+                text = "\n".join(_pending_lines(self._nonces.entries(), now, offers=offers))
+            elif message.action == "approve" and message.lasts:
+                return self._approve_and_grant(message, decision, config, now)
             elif message.action == "approve" and self._signers:
                 answer = replies.needs_signature(message.nonce)
                 return messages.DecisionReply(message.id, ok=False, text=f"{answer.text}\n{answer.fix}")
@@ -181,6 +188,44 @@ class Approvals:
         except StoreError as error:
             return messages.DecisionReply(message.id, ok=False, text=f"{error}\nRun `toolguard doctor` in a terminal.")
         return messages.DecisionReply(message.id, ok=True, text=text)
+
+    def _approve_and_grant(
+        self, message: messages.PersonDecision, decision: Decision, config: Config, now: float
+    ) -> messages.DecisionReply:
+        """Approves the call once and then also grants it. Nothing is granted unless the approval is stored: whatever stops
+        this in between leaves a call that is approved once. Raises as the stores do, and `RefusedError`."""
+
+        def no(why: str, fix: str) -> messages.DecisionReply:
+            return messages.DecisionReply(message.id, ok=False, text=f"Nothing was approved: {why}\n{fix}")
+
+        named = cut(audit_log.plain(message.nonce), 20)
+        terminal = f"Run `toolguard approve {named} --for 1d` in a terminal."
+        if message.where != "chat" or self._chat_grants is None:
+            return no("an agent cannot allow a call for a while.", terminal)
+        if self._grant_signers is not None or config.approval.is_signed:
+            return no("grants need a signature here (approval.signers).", f"{terminal} It signs both.")
+        if config.fleet.enabled:
+            return no("in a fleet a call can only be approved once.", f"Run `toolguard approve {named}` in a terminal.")
+        if why_not := repeatable_calls.not_a_period(message.lasts):
+            return no(f"{why_not}.", f"/toolguard approve {named} --for {repeatable_calls.OFFERED}")
+        entry = replies.now_known(self._nonces.entries(), now).find(message.nonce)
+        if entry.status != "pending":
+            raise RefusedError(entry.status, entry)
+        narrow = repeatable_calls.narrow_grant(entry)
+        if narrow.grant is None:
+            why = f"{entry.nonce} can only be approved once: {narrow.why_not}."
+            return no(why, f"/toolguard approve {entry.nonce} lets it run once")
+        window = config.approval_window_ms / 1000
+        entry = self._nonces.approve(entry.nonce, decision, now, window)
+        text = replies.approved(entry, int(window))
+        try:
+            grant = self._chat_grants.add(narrow.grant, message.lasts, entry, decision)
+        except StoreError as error:
+            return messages.DecisionReply(
+                message.id, ok=False, text=f"{text}\nIt is not allowed for longer: {error}\n{LATER}"
+            )
+        lasts = repeatable_calls.IN_WORDS[message.lasts]
+        return messages.DecisionReply(message.id, ok=True, text=f"{text}; {grant.id} allows {narrow.scope} for {lasts}")
 
     def lapse(self, means: Callable[[HeldCall], bool], decision: Decision) -> str:
         """Closes the held calls that a checkpoint answers; what became of them, in words. Never raises."""
@@ -220,13 +265,18 @@ def _binding(verdict: Verdict, call: Call, gateway: str = "") -> str:
     return bind(call, verdict.details.files if verdict.details else (), gateway)
 
 
-def _pending_lines(entries: list[HeldCall], now: float) -> list[str]:
-    """For chat: the calls that wait and, if it is one, what it would do."""
+def _pending_lines(entries: list[HeldCall], now: float, *, offers: bool = False) -> list[str]:
+    """For chat: the calls that wait and, if it is one, what it would do and, with `offers`, how to allow it for a while."""
     lines = [*replies.pending_lines(entries, now), *replies.missed_lines(entries, now)]
     found = replies.waiting(entries, now)
     if len(found) != 1:
         return lines
-    return [*lines, *(f"would {line}" for line in call_preview.lines(found[0].details, now))]
+    lines += [f"would {line}" for line in call_preview.lines(found[0].details, now)]
+    narrow = repeatable_calls.narrow_grant(found[0])
+    if offers and narrow.grant and found[0].status == "pending":
+        command = f"/toolguard approve {found[0].nonce} --for {repeatable_calls.OFFERED}"
+        lines.append(f"{command} also allows {narrow.scope}")
+    return lines
 
 
 def prompt_for(entry: HeldCall, now: float) -> messages.Prompt:

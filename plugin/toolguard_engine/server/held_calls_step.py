@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolguard_engine.config import conflicts
 from toolguard_engine.config.settings import Config
+from toolguard_engine.server.chat_grants import ChatGrants
 from toolguard_engine.server.clock import Clock, Every
 from toolguard_engine.server.held_call_decisions import Approvals
 from toolguard_engine.server.output import Output
@@ -48,7 +49,9 @@ class HeldCalls:
         self.path = nonces.path
         wake, native = approval.wake, approval.mode == "native" and not is_fleet
         self._wakes = Wakes(nonces, self._clock.time, self._queue, self._output.send_all, wake=wake, native=native)
-        return Approvals(nonces, stores.grants(state_dir), self._clock.time, signers, grant_signers)
+        policies = stores.grants(state_dir)
+        chat_grants = ChatGrants(policies, stores.audit_log(state_dir), self._clock.time)
+        return Approvals(nonces, policies, self._clock.time, signers, grant_signers, chat_grants)
 
     def _store(
         self, hello: messages.Hello, config: Config, state_dir: Path, signers: ApprovalSigners | None

@@ -90,7 +90,8 @@ class PersonDecision(Wire, frozen=True, tag="decide"):
     """A person's word, or the agent's where that is allowed: `where` is `chat` or `tool`. Answer: `Told`.
 
     `checkpoint` is for `session`, for all where `nonce` is `all`; for `kill-switch` `nonce` is `on` or `off`; `accept` is
-    for all settings that became weaker, with the mark of what was shown as `nonce`.
+    for all settings that became weaker, with the mark of what was shown as `nonce`. `lasts`: `approve` also allows exactly
+    this call for that long.
     """
 
     id: Id
@@ -100,6 +101,7 @@ class PersonDecision(Wire, frozen=True, tag="decide"):
     by: Name = ""
     why: Name = ""
     session: Name = ""
+    lasts: Name = ""
 
 
 class Resolved(Wire, frozen=True, tag="resolved"):

@@ -14,10 +14,10 @@ from toolguard_cli.dashboard.api_types import HeldCallView, Pending
 from toolguard_cli.dashboard.known_gateways import WatchedGateway
 from toolguard_cli.dashboard.request_context import Query, RequestContext
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.operations.always_allow import narrow_grant
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.approvals.repeatable_calls import narrow_grant
 from toolguard_engine.server import call_preview
 from toolguard_engine.wording import printable
 
