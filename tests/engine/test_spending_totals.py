@@ -145,6 +145,13 @@ TestSpending = Spending.TestCase
 TestSpending.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 
+def test_what_was_used_before_the_first_sums_counts_in_its_own_period_only() -> None:
+    totals = SpendingTotals(limits({"per": "day", "tokens": 10}))
+    totals.use([used_call(DAY, tokens=7)])
+    totals.learn(CountedSums({"session": 0, "day": 2 * DAY, "month": 0}))
+    assert totals.used("tokens per day") == 0
+
+
 def test_who_is_stopped_by_which_limit() -> None:
     totals = SpendingTotals(
         limits(

@@ -138,7 +138,7 @@ class SpendingTotals:
     def _enter(self, begins: Mapping[str, int]) -> None:
         before, self._begins = self._begins, dict(begins)
         for each in self._caps:
-            if before.get(each.cap.per) not in (None, begins[each.cap.per]):
+            if before.get(each.cap.per) != begins[each.cap.per]:
                 each.restart()
                 for call in self._own(each):
                     each.of(call.session).used += _amount(each.cap, call)
