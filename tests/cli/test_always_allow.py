@@ -1,4 +1,4 @@
-"""Approving a call and allowing it for a while: both, or neither."""
+"""Approving a call and allowing it for a while: nothing is allowed that was not approved."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from held_stage import hold, status_of
 
-from toolguard_cli.operations import always_allow, approve_call
+from toolguard_cli.operations import always_allow, approve_call, grant_calls
+from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals.ledger import Decision
 from toolguard_engine.config.settings import Config
@@ -41,4 +42,14 @@ def test_nothing_is_allowed_if_it_cannot_be_approved(places: Places, monkeypatch
         allow(places)
     assert not stores.grants(places.state_dir).known()
     lines = [json.loads(line)["event"] for line in (places.own / "audit.jsonl").read_text().splitlines()]
-    assert lines[-2:] == ["grant", "revoke"]
+    assert "grant" not in lines
+
+
+def test_it_is_approved_once_if_nothing_can_be_granted(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise StoreError("policy.toml: No space left on device")
+
+    monkeypatch.setattr(grant_calls, "add", fails)
+    with pytest.raises(UserError, match=r"is approved once, and nothing is allowed for longer: policy.toml: No space left"):
+        allow(places)
+    assert [entry.status for entry in FileNonces(places.state_dir).entries()] == ["approved"]

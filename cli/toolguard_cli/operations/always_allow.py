@@ -6,19 +6,16 @@ Only where the grant is narrow, which `approvals.repeatable_calls` of the engine
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from toolguard_cli.approvals import grant_view
 from toolguard_cli.operations import approve_call, grant_calls
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals import repeatable_calls
 from toolguard_engine.approvals.grant_matching import Grant
-from toolguard_engine.approvals.ledger import Decision, HeldCall, RefusedError
+from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.approvals.repeatable_calls import IN_WORDS, narrow_grant
 from toolguard_engine.config.settings import Config
-from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import HeldCallStore
 
@@ -37,28 +34,21 @@ def always_allow(
     signing: Signing | None = None,
 ) -> tuple[HeldCall, Grant, str]:
     """Approves the call and grants the same call for `period` (a key of `PERIODS`): the approved call, the grant, and the
-    message for the user. Raises `UserError` where the grant is not narrow, `RefusedError` and `StoreError`."""
+    message for the user. Approves first: whatever ends this in between, nothing is granted that nobody approved. Raises
+    `UserError` where the grant is not narrow or cannot be written, `RefusedError` and `StoreError`."""
     offered(entry, period)
     narrow = narrow_grant(entry)
     assert narrow.grant is not None  # noqa: S101 - `offered` has seen it
     reason = decision.why or f"allowed with {entry.nonce}"
     draft = repeatable_calls.draft(narrow.grant, period, decision.by, reason, time.time())
-    if config.approval.is_signed and signing is None:
-        approve_call.approve(ledger, entry.nonce, decision, config)  # refuses it
     signed = signing.decision(entry, config.approval_window_ms / 1000) if signing else None
-    grant = grant_calls.add(places, draft, signing)
+    approved, message = approve_call.approve(ledger, entry.nonce, decision, config, signed=signed)
     try:
-        approved, message = approve_call.approve(ledger, entry.nonce, decision, config, signed=signed)
-    except (RefusedError, StoreError):  # somebody else has decided meanwhile, or the ledger cannot be written
-        stores.grants(places.state_dir).revoke(grant.id, lambda each: _log_revoked(places, each))
-        raise
+        grant = grant_calls.add(places, draft, signing)
+    except (UserError, StoreError, OSError) as error:
+        text = f"{entry.nonce} is approved once, and nothing is allowed for longer: {error}"
+        raise UserError(text, "toolguard grant allows calls in advance") from error
     return approved, grant, f"{message}; {grant.id} allows {narrow.scope} for {IN_WORDS[period]}"
-
-
-def _log_revoked(places: Places, grant: Grant) -> None:
-    """The grant is revoked even if the audit log cannot be written."""
-    with suppress(StoreError, OSError):
-        grant_view.log(places, grant, "revoke", "the call that it was given with could not be approved")
 
 
 def offered(entry: HeldCall, period: str) -> str:
