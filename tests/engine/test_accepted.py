@@ -410,6 +410,6 @@ def test_a_config_below_a_folder_whose_name_is_not_unicode(stage: Stage, tmp_pat
 
 def test_settings_that_are_not_unicode_are_a_problem_of_the_store(stage: Stage) -> None:
     stage.run()
-    with pytest.raises(StoreError, match="not Unicode"):
+    with pytest.raises(StoreError, match="not valid Unicode"):
         stage.run(alwaysBlock=["\ud800"])
     assert stage.run() == AcceptedState()

@@ -435,7 +435,7 @@ def test_what_another_process_holds_is_busy(store: FileStandings) -> None:
     mine.spent = 0.9
     other = sqlite3.connect(store.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(Busy, match="held by another process"):
+    with pytest.raises(Busy, match="locked by another process"):
         save(store, mine)
     assert store.other(KEY, mine) is None  # readers go on
     other.execute("ROLLBACK")
