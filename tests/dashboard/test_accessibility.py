@@ -109,6 +109,7 @@ def test_read_only_has_no_serious_fault_either(machine: Machine, visits: Visits)
     assert visitor.violations() == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("scheme", sampled(["light", "dark"], {"dark"}))
 def test_the_theme_is_the_system_s_until_the_person_says_otherwise(machine: Machine, visits: Visits, scheme: str) -> None:
     page = visits(machine, color_scheme=scheme).go()
@@ -211,6 +212,7 @@ IS_ITS_YES = """nonce => {
 }"""
 
 
+@pytest.mark.thorough
 def test_tabs_by_arrows(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go()
     page.get_by_role("tab", name="Overview").focus()

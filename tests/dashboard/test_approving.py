@@ -102,6 +102,7 @@ def test_one_that_is_not_shown_whole_needs_a_second_word(machine: Machine, visit
     assert status_of(machine.places, held.nonce) == "approved"
 
 
+@pytest.mark.thorough
 def test_time_runs_out_while_one_looks(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go("approvals")
     expect(page.locator("#connection")).to_have_attribute("data-state", "live")
@@ -166,6 +167,7 @@ def test_yes_to_one_whose_time_was_over_on_the_way(machine: Machine, visits: Vis
     assert status_of(machine.places, held.nonce) == "expired"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", sampled(["cleared", "left"], {"cleared"}))
 def test_decided_elsewhere_while_one_looks(machine: Machine, visits: Visits, how: str) -> None:
     """It stays where it is until the person is done with it."""
@@ -206,6 +208,7 @@ def clears(machine: Machine, page: Page, nonce: str) -> None:
     page.get_by_role("button", name="Clear finished").click()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("move", [finishes, *thoroughly(warns, clears)])
 def test_a_press_on_what_has_just_moved_decides_nothing(
     quiet: Machine, visits: Visits, move: Callable[[Machine, Page, str], None]
@@ -478,6 +481,7 @@ def test_where_nothing_is_shown_without_the_token_it_is_asked_for(machine: Machi
     expect(card(page, held.nonce).get_by_role("button", name="Approve")).to_be_enabled()
 
 
+@pytest.mark.thorough
 def test_a_wrong_token_opens_nothing(machine: Machine, visits: Visits) -> None:
     held = hold(machine.places)
     page = visits(machine, expected=REFUSED).go("approvals", token="f" * 64)

@@ -89,6 +89,7 @@ def test_a_pause_keeps_the_list_as_it_is(machine: Machine, visits: Visits) -> No
     expect(page.locator("tr[data-call]").first).to_have_attribute("data-call", newest(machine))
 
 
+@pytest.mark.thorough
 def test_a_flood_leaves_the_last_fifty(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go("live")
     expect(page.locator("tr[data-call]")).to_have_count(1)

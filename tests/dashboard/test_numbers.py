@@ -139,6 +139,7 @@ def in_words(change: float) -> str:
     return f"{100 * abs(change):.1f}".removesuffix(".0") + f"% {'more' if change > 0 else 'less'} than in the"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("reach", sampled(LABELS, {"7d"}))
 def test_charts_are_drawn_and_told_in_numbers(machine: Machine, visits: Visits, reach: str) -> None:
     visitor = visits(machine)
@@ -167,6 +168,7 @@ def painted(page: Page) -> Any:
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("gateway", sampled([HOME, LAB], {HOME}))
 def test_gateways(machine: Machine, visits: Visits, gateway: str) -> None:
     page = visits(machine).go("gateways")
@@ -187,6 +189,7 @@ def test_gateways(machine: Machine, visits: Visits, gateway: str) -> None:
     assert set(rows.all_inner_texts()) == agents
 
 
+@pytest.mark.thorough
 def test_models(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go("models")
     with page.expect_response("**/api/models?range=30d"):
@@ -236,6 +239,7 @@ def test_live_shows_the_last_fifty_calls(machine: Machine, visits: Visits) -> No
     assert cells[4:6] == [f"{newest[0]['input']:,}", f"{newest[0]['output']:,}"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("reach", sampled(LABELS, {"7d"}))
 def test_guard(machine: Machine, visits: Visits, reach: str) -> None:
     visitor = visits(machine)

@@ -66,6 +66,7 @@ def test_a_held_call_is_decided_where_nothing_is_recorded(bare: Machine, visits:
     expect(shown).to_contain_text("approved")
 
 
+@pytest.mark.thorough
 def test_a_damaged_file(visits: Visits) -> None:
     with Machine(metrics=False) as machine:
         machine.db.write_bytes(b"no database " * 1_000)

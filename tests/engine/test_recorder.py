@@ -336,8 +336,8 @@ def newer(db: Path) -> None:
     ("make", "reason"),
     [
         (noise, "is not a SQLite database; move it away"),
-        (foreign, "holds the tables of another program"),
-        (folder, "is not a file; name another one in metrics.dbPath"),
+        pytest.param(foreign, "holds the tables of another program", marks=pytest.mark.thorough),
+        pytest.param(folder, "is not a file; name another one in metrics.dbPath", marks=pytest.mark.thorough),
         (newer, "was written by a newer toolguard"),
     ],
 )

@@ -72,7 +72,7 @@ def test_a_wrong_token_and_logging_out(scene: FleetScene, visit: Callable[..., V
     page.get_by_role("button", name="Log out").click()
     page.get_by_label("Your token").fill("tgf-" + "0" * 64)
     page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("alert")).to_contain_text("not valid")
+    expect(page.get_by_role("alert")).to_contain_text("invalid or no longer valid")
     page.reload()
     expect(page.get_by_label("Your token")).to_be_visible()
 

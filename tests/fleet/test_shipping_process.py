@@ -15,6 +15,7 @@ import psutil
 import pytest
 
 from audit_logs import log_with
+from effort import ALL
 from fleet_database import Connection, FleetDatabase, Gateway
 from fleet_servers import OwnPostgres, SharedPostgres
 from metrics_files import write
@@ -25,7 +26,7 @@ from toolguard_engine.stores import open as stores
 
 HERE = Path(__file__).parent
 LIMIT = 120.0
-KILLS = 25
+KILLS = 25 if ALL else 8
 
 
 @pytest.fixture
