@@ -214,7 +214,7 @@ def test_a_checkpoint_answers_the_calls_that_wait_for_it(stage) -> None:
     for entry in (first, second):
         again = toolguard(stage.home, "approve", entry.nonce, "--yes")
         assert again.returncode != 0
-        assert "a checkpoint was given" in again.stdout + again.stderr
+        assert "a checkpoint was made" in again.stdout + again.stderr
     assert budget(stage, session)["checkpoints"] == 1
 
 
