@@ -130,6 +130,8 @@ ASKS = {
         "md5sum /dev/zero",
         "nice -n 19 yes > /dev/null",
         "timeout 1h cat /dev/urandom > /dev/null",
+        "timeout -s KILL 1h yes > /dev/null",
+        "env LANG=C nice /usr/bin/yes > /dev/null",
     ],
     "overwritten-files": [
         'find ~ -name "*.md" | while read f; do echo x > "$f"; done',

@@ -20,9 +20,10 @@ NODES = (Path("nodes", "paired.json"), Path("devices", "paired.json"))
 RUNS = "system.run"
 COMMAND = "command"
 JOB_COLUMNS = ("name", "job_id", "enabled", "payload_kind")
-HOST_OWNED = ("heartbeat:", "memory-core:", "skill-collection-review:")
+HOST_OWNED = ("memory-core:", "skill-collection-review:")
 """How the declaration keys of those automations begin that OpenClaw makes for itself (2026.9, `system-owned-declaration`
-and its plugin memory-core): the heartbeat, the nightly memory sweep, the weekly review of skills."""
+and its plugin memory-core): the nightly memory sweep and the weekly review of skills. Not the heartbeat, which does
+whatever the user has written for it."""
 
 
 def commands(state_dir: Path) -> list[str]:

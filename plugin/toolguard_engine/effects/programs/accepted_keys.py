@@ -24,26 +24,8 @@ _MADE = frozenset(
     ["-f", "-N", "-C", "-t", "-b", "-P", "-m", "-Z", "-a", "-O", "-F", "-R", "-D", "-I", "-s", "-n", "-V", "-z", "-Y"]
 )
 _MAKES_NONE = (
-    "-R",
-    "-F",
-    "-l",
-    "-y",
-    "-p",
-    "-e",
-    "-i",
-    "-B",
-    "-D",
-    "-H",
-    "-A",
-    "-K",
-    "-L",
-    "-Q",
-    "-s",
-    "-Y",
-    "-r",
-    "-c",
-    "-k",
-)
+    "-R", "-F", "-l", "-y", "-p", "-e", "-i", "-B", "-D", "-H", "-A", "-K", "-L", "-Q", "-s", "-Y", "-r", "-c", "-k",
+)  # fmt: skip
 _YES = frozenset(["y", "yes", "Y", "YES", "Yes"])
 
 PROGRAMS = _GPG | {_SCANNER, _MAKER}

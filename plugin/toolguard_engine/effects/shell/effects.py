@@ -58,7 +58,7 @@ from toolguard_engine.effects.shell import file_doubts
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading, Redirect
 from toolguard_engine.effects.shell.places import Where, place
 from toolguard_engine.effects.shell.startup_lines import adds_plain_lines
-from toolguard_engine.effects.shell.wrappers import WRAPPERS
+from toolguard_engine.effects.shell.wrappers import WRAPPERS, started
 from toolguard_engine.model.work_limit import WorkLimit
 
 _TABLES = (
@@ -184,7 +184,7 @@ def _of(run: ProgramRun, acts: tuple[Act, ...], where: Where) -> Iterator[Effect
 
 
 def _redirected(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    printing = _inner(run) if run.name in WRAPPERS else run.name
+    printing = started(run.argv) if run.name in WRAPPERS else run.name
     for redirect in run.redirects:
         if redirect.target == "/dev/null" and redirect.fd in ("", "1") and printing in _ENDLESS and _ENDLESS[printing](run):
             yield Effect("load", run.name, "", _NO_FLAGS, run)
@@ -201,14 +201,6 @@ def _redirected(run: ProgramRun, where: Where) -> Iterator[Effect]:
             yield effect_on("empty", redirect.target, run, where)
         else:
             yield from write_effects(redirect.target, run, where, "truncates")
-
-
-def _inner(run: ProgramRun) -> str:
-    """The program that `nice`, `timeout` and the like start: the first word that is neither an option nor a number."""
-    return next((word for word in run.argv[1:_FEW] if word[:1] != "-" and not word[:1].isdigit()), "")
-
-
-_FEW = 8
 
 
 def _prints_nothing(run: ProgramRun, redirect: Redirect) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import dropwhile, pairwise
+from itertools import dropwhile
 
 from msgspec.structs import replace
 
 from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.programs import getopt
 from toolguard_engine.effects.shell import conventional_files, project_programs
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, ProgramRun, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState, here
@@ -244,7 +245,7 @@ def _fd(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     argv = run.argv
     at = next((n for n, word in enumerate(argv) if word in ("-x", "-X", "--exec", "--exec-batch")), 0)
     if at and argv[at + 1 :]:
-        for start in _fd_folders(argv[1:at]):
+        for start in _fd_folders(replace(run, argv=argv[:at])):
             found = f"{start.rstrip('/')}/{UNKNOWN}"
             filled = tuple(word.replace("{}", found) for word in argv[at + 1 :])
             filled = filled if any("{}" in word for word in argv[at + 1 :]) else (*filled, found)
@@ -252,11 +253,11 @@ def _fd(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     return None
 
 
-def _fd_folders(words: tuple[str, ...]) -> list[str]:
+def _fd_folders(run: ProgramRun) -> list[str]:
     """Where fd searches: the operands after the pattern."""
-    named = [word for before, word in zip(("", *words), words, strict=False) if word[:1] != "-" and before not in _FD_VALUED]
-    based = [word for before, word in pairwise(words) if before in ("--base-directory", "--search-path")]
-    return (based + [word for word in named[1:] if word not in based])[:MAX_GIVEN] or ["."]
+    read = getopt.options(run, _FD_VALUED)
+    based = [word.text for word in read.values("--base-directory", "--search-path")]
+    return (based + [word.text for word in read.operands[1:]])[:MAX_GIVEN] or ["."]
 
 
 _FD_VALUED = names(

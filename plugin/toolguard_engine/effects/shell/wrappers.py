@@ -360,6 +360,22 @@ def options(argv: tuple[str, ...], at: int, wrapper: Wrapper) -> tuple[int, str]
     return at, text
 
 
+def started(argv: tuple[str, ...]) -> str:
+    """The name of the program that runs in the end, where `nice`, `timeout` and the like start it; empty if none can be
+    seen."""
+    while argv and (wrapper := WRAPPERS.get(name := argv[0].rpartition("/")[2])):
+        at = after_verb(argv, wrapper)
+        if not at or wrapper.skip == NEVER or wrapper.joined:
+            return ""
+        at, _ = options(argv, at, wrapper)
+        while name == "env" and "=" in "".join(argv[at : at + 1]):
+            at += 1
+        if wrapper.skip:
+            at, _ = options(argv, min(at + wrapper.skip, len(argv)), wrapper)
+        argv = argv[at:]
+    return argv[0].rpartition("/")[2] if argv else ""
+
+
 def value_of(argv: tuple[str, ...], names: tuple[str, ...]) -> str:
     """The value of the first option with one of these names, anywhere; empty if there is none."""
     for at, word in enumerate(argv[1:], 1):
