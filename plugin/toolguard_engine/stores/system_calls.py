@@ -27,7 +27,7 @@ _NO_FULL_SYNC = frozenset({errno.ENOTSUP, errno.EINVAL, errno.ENOTTY})
 def private_file(content: bytes) -> int:
     """An open file that has no name, for a program that we start: others of our user cannot replace it, nor on Linux write
     to it. The caller closes it. Raises `OSError`."""
-    if NAME == "linux":
+    if sys.platform == "linux" and NAME == "linux":  # the first for mypy: other systems do not have these names
         handle = os.memfd_create("toolguard", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         file: IO[bytes] = os.fdopen(handle, "wb", closefd=False)
     else:
@@ -36,7 +36,7 @@ def private_file(content: bytes) -> int:
     try:
         with file:
             file.write(content)
-        if NAME == "linux":
+        if sys.platform == "linux" and NAME == "linux":
             fcntl.fcntl(
                 handle, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
             )
