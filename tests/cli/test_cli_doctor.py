@@ -102,7 +102,7 @@ def test_without_openclaw_and_before_the_first_run(places: Places, quick: None, 
     monkeypatch.setenv("PATH", "/nowhere")
     found = examined(places)["openclaw"]
     assert found["detail"].startswith("openclaw is not on PATH, and no gateway has run")
-    assert found["fix"].startswith("install OpenClaw (npm install -g openclaw), or ")
+    assert found["fix"].startswith("install OpenClaw (npm install -g openclaw, which needs Node 24.16 or later), or ")
 
 
 def test_the_ids_are_those_of_the_table(places: Places) -> None:

@@ -290,8 +290,9 @@ def test_install_where_there_is_no_openclaw(places: Places, tmp_path: Path) -> N
     folder.mkdir()
     done = toolguard("install", "--state-dir", places.state_dir, **with_path(folder))
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-2:] == [
+    assert done.stdout.splitlines()[-3:] == [
         "warn  openclaw is not on PATH: toolguard is a plugin of the OpenClaw gateway, and guards nothing without it",
+        "      INSTALLED: no gateway is running; it loads toolguard when it starts",
         f"next  {openclaw_check.MISSING}; then start the gateway (openclaw gateway run)",
     ]
 

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from http.client import HTTPConnection
 from pathlib import Path
@@ -106,6 +106,19 @@ class Shared:
         """The gateway under these settings, and nothing has happened yet."""
         self.forget()
         return self.under(**settings)
+
+    def change(self, **settings: Any) -> None:
+        """As a person changes the guard's settings while the gateway runs: what has happened so far is still there."""
+        assert self._now is not None
+        wanted, self._now = replace(self._now, settings=settings), None
+        self._apply(wanted, enabled=True, engines=wanted.engines)
+        self._now = wanted
+
+    def switch_off(self) -> None:
+        """As a person switches the guard off while the gateway runs."""
+        assert self._now is not None
+        before, self._now = self._now, None
+        self._apply(before, enabled=False, engines=0)
 
     def forget(self) -> None:
         """Somebody else has changed the config: nobody knows under what the gateway runs."""

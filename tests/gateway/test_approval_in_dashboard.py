@@ -34,8 +34,9 @@ USD_PER_TOKEN = (1e-6, 2e-6)
 """What the rig's home says of its model: for a token read, for one written."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def port() -> int:
+    """One for each test: the page of the test before may still answer on its port."""
     return free_port()
 
 

@@ -63,9 +63,9 @@ export default {{ id: "chatter", name: "chatter", register: (api) => api.registe
     return folder
 
 
-def settings(hook: Receiver, path: str = "") -> dict[str, object]:
+def settings(hook: Receiver) -> dict[str, object]:
     targets = {
-        "hook": {"webhook": f"http://127.0.0.1:{hook.port}/{path}", "secret": "s"},
+        "hook": {"webhook": f"http://127.0.0.1:{hook.port}/", "secret": "s"},
         "chat": {"channel": "chatter", "to": "ann", "events": ["held"]},
     }
     return {"alwaysBlock": ["write"], "approval": {"wake": False}, "notify": {"targets": targets}}
@@ -114,7 +114,17 @@ def test_a_held_call_of_an_automation_reaches_a_webhook_and_a_channel(
 
 @pytest.mark.thorough
 def test_a_changed_target_counts_without_a_restart(shared: Shared, hook: Receiver, chat: Path, wait: Wait) -> None:
-    shared.under({"chatter": chat}, **settings(hook, "one"))
-    nonce = held(shared.under({"chatter": chat}, **settings(hook, "two")), "agent:main:later")
-    wait(lambda: nonce in [body.get("nonce") for body in hook.bodies])
-    assert "guardEnded" in [body["event"] for body in hook.bodies]  # the plugin was off for a moment
+    stage = shared.under({"chatter": chat}, **settings(hook))
+    gateway = shared.pid
+    with serving(Receiver()) as other:
+        shared.change(**settings(other))
+        nonce = held(stage, "agent:main:later")
+        wait(lambda: nonce in [body.get("nonce") for body in other.bodies])
+    assert shared.pid == gateway
+
+
+@pytest.mark.thorough
+def test_somebody_learns_that_the_guard_was_switched_off(shared: Shared, hook: Receiver, wait: Wait) -> None:
+    shared.under(notify={"targets": {"hook": {"webhook": f"http://127.0.0.1:{hook.port}/", "secret": "s"}}})
+    shared.switch_off()
+    wait(lambda: "guardEnded" in [body["event"] for body in hook.bodies])

@@ -56,7 +56,7 @@ class _SilentError(Exception):
     """OpenClaw returned no result; the text says why."""
 
 
-MISSING = "install OpenClaw (npm install -g openclaw), or add the folder of its program to PATH"
+MISSING = "install OpenClaw (npm install -g openclaw, which needs Node 24.16 or later), or add its folder to PATH"
 
 
 def command() -> tuple[str, ...]:

@@ -61,5 +61,5 @@ def after(result: Result, places: Places) -> Result:
     elif proof.fix:
         then = Line("next", f"{proof.fix}, then: toolguard doctor")
     host = (Line("warn", NO_OPENCLAW),) if missing else ()
-    shown = (*known, *lines(replace(proof, fix="")), *host, then)
+    shown = (*known, *host, *lines(replace(proof, fix="")), then)
     return replace(result, data={**result.data, "guard": data(proof)}, lines=shown)
