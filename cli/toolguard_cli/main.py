@@ -53,7 +53,7 @@ _PLAINER = tuple(
 
 GROUPS = ("audit", "config", "rules", "constraints", "notify")
 
-INSTALLS = "Complete commands, options and nonces on Tab: bash, zsh or fish; your login shell by default."
+INSTALLS = "Install Tab completion for bash, zsh or fish (default: your login shell)."
 SHOWS = "Print the completion script instead of installing it."
 
 app = command_app()

@@ -266,7 +266,7 @@ def cleaned(path: Path, now: int) -> list[Figure]:
             pieces.append((now_at - before) * 1000)
             before = now_at
     return [
-        Figure("clean-up of a third", sum(pieces) / 1000, "s", f"{removed:,} rows"),
+        Figure("deleting a third of the rows", sum(pieces) / 1000, "s", f"{removed:,} rows"),
         Figure("a piece of it, p95", quantile(pieces, 0.95), "ms", f"longest {max(pieces):.0f} ms; others wait for one"),
     ]
 

@@ -83,13 +83,13 @@ BOTH, AFTER = "the gateway checks first", "after a compaction, either of the two
 @pytest.mark.parametrize(
     ("native", "own", "expected", "untold"),
     [
-        (None, None, [GUARD, "toolguard's is on for calls that certainly make no progress", AFTER], [BOTH]),
+        (None, None, [GUARD, "toolguard's is on for calls that demonstrably make no progress", AFTER], [BOTH]),
         (None, True, [GUARD, "toolguard's is on", AFTER], [BOTH]),
         (None, False, [GUARD, "toolguard's is off, even"], [BOTH, AFTER]),
-        (True, None, [ON, "toolguard's is on for calls that certainly make no progress", AFTER], [BOTH]),
+        (True, None, [ON, "toolguard's is on for calls that demonstrably make no progress", AFTER], [BOTH]),
         (True, True, [ON, "toolguard's is on", BOTH, AFTER], []),
         (True, False, [ON, "toolguard's is off, even"], [BOTH, AFTER]),
-        (False, None, [OFF, "toolguard's is on for calls that certainly make no progress"], [BOTH, AFTER]),
+        (False, None, [OFF, "toolguard's is on for calls that demonstrably make no progress"], [BOTH, AFTER]),
         (False, True, [OFF, "toolguard's is on"], [BOTH, AFTER]),
         (False, False, [OFF, "toolguard's is off, even"], [BOTH, AFTER]),
     ],

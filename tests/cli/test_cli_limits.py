@@ -141,7 +141,7 @@ def test_without_models_in_the_config_none_is_unknown(places: Places) -> None:
 def test_what_is_used(places: Places) -> None:
     assert "there is no limit" in run(places)[1]
     write(places, {"per": "day", "usd": 5}, {"per": "session", "tokens": 600})
-    assert "below 80 %" in run(places)[1]
+    assert "below 80%" in run(places)[1]
     used(places, 5.0)
     output = run(places)[1]
     assert "REACHED" in output
@@ -156,7 +156,7 @@ def test_what_is_used(places: Places) -> None:
     texts = [line.text for line in show_status.run(places).lines]
     assert [text for text in texts if text.startswith("limit of")] == [
         "limit of $5.00 a day: $5.00 used, REACHED: agents that it covers are stopped (toolguard limits)",
-        "limit of 600 tokens a session: 500 tokens in s used, above 80 % (toolguard limits)",
+        "limit of 600 tokens a session: 500 tokens in s used, above 80% (toolguard limits)",
     ]
 
 

@@ -67,7 +67,7 @@ def test_all_sessions(places: Places) -> None:
         ("s1.jsonl", 3, 2), ("s3.jsonl", 1, 0), ("s2.jsonl", 2, 0),
     ]  # fmt: skip
     shown = texts(result)
-    assert shown[0] == "6 calls in 3 files: 2 would have been held, 1 blocked (50.0 %)"
+    assert shown[0] == "6 calls in 3 files: 2 would have been held, 1 blocked (50.0%)"
     assert shown[1].split() == list(replay.RULES)
     assert any(str(first) in text for text in shown)
     assert f"1 damaged lines were skipped, the first in {second}" in shown

@@ -156,7 +156,7 @@ def taken(machine: Machine) -> None:
 ANSWERS = "a gateway answers on 127.0.0.1:1 and has not loaded toolguard"
 LOADED = "the gateway on 127.0.0.1:1 has loaded toolguard 0.1.0 with these settings"
 RESTART, INSTALL = "openclaw gateway restart", "toolguard install"
-OTHER = "the gateway on 127.0.0.1:1 runs with other settings than its config has now: failMode, neverBlock"
+OTHER = "the gateway on 127.0.0.1:1 runs with settings that differ from its config: failMode, neverBlock"
 AWAY = "a gateway answers on 127.0.0.1:1 and has loaded toolguard, but its engine is not running: "
 STATES: list[tuple[str, Callable[[Machine], None], str, str, str, str]] = [
     ("not installed", not_installed, "not-installed", "toolguard is not installed, and", INSTALL, "NOT guarded"),

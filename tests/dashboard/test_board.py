@@ -147,7 +147,7 @@ def test_always_allow_this(quiet: Machine, visits: Visits, *, sure: bool) -> Non
     narrow: dict[str, Any] = {"exact": ExactCall("rm -rf build", cwd="/srv/www"), "details": HeldDetails(effects)}
     held = hold(quiet.places, code="rule.filesystem.delete-recursive", cwd="/srv/www", **narrow)
     page = visits(quiet).go("approvals")
-    press(card(page, held.nonce), "Allow for a while …")
+    press(card(page, held.nonce), "Allow temporarily…")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("just this command, in /srv/www, by agent main")
     dialog.get_by_role("combobox", name="For").select_option("1w")

@@ -52,7 +52,7 @@ def test_kill_switch(machine: Machine, visits: Visits) -> None:
     assert thrown is not None
     assert thrown.why == "it sends mail"
     assert KillSwitchFile(machine.gateways[LAB].state_dir).thrown() is None
-    banner.get_by_role("button", name="Release kill switch").click()
+    banner.get_by_role("button", name="Turn off kill switch").click()
     answer(page, "Release", "")
     expect(page.locator("#toasts")).to_contain_text("kill switch of home is off")
     expect(banner).to_have_count(0)

@@ -219,11 +219,11 @@ def number(text: str) -> float:
 @pytest.mark.thorough
 def test_models_are_sorted_by_their_headings(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go("models")
-    page.get_by_role("button", name="Mean time").click()
+    page.get_by_role("button", name="Mean duration").click()
     slowest = max(seeded.MODELS, key=lambda model: model.ms_per_token).name
     expect(page.get_by_role("tabpanel").locator("tbody th").first).to_have_text(slowest)
-    expect(page.get_by_role("columnheader", name="Mean time")).to_have_attribute("aria-sort", "descending")
-    page.get_by_role("button", name="Mean time").click()
+    expect(page.get_by_role("columnheader", name="Mean duration")).to_have_attribute("aria-sort", "descending")
+    page.get_by_role("button", name="Mean duration").click()
     expect(page.get_by_role("tabpanel").locator("tbody th").last).to_have_text(slowest)
 
 

@@ -111,7 +111,7 @@ def test_a_held_call_is_answered_by_its_link(machine: Machine, visits: Visits, w
     tap(page, word)
     if word == "Approve":
         assert status_of(machine.places, held.nonce) == "pending", "one press may be an accident"
-        tap(page, "Approve: runs once")
+        tap(page, "Confirm: run once")
         expect(page.get_by_role("alert")).to_contain_text("Approved")
     expect(page.get_by_role("alert")).to_contain_text(held.nonce)
     expect(page.get_by_role("button")).to_have_count(0)
@@ -225,7 +225,7 @@ def test_through_a_tunnel_under_its_own_name_only(machine: Machine, visits: Visi
         expect(card).to_contain_text("approved")
         refused = visits(SimpleNamespace(url=other, token=machine.token), expected=["403"], **SMALL).page
         refused.goto(other)
-        expect(refused.locator("body")).to_contain_text("this Host is not the dashboard's")
+        expect(refused.locator("body")).to_contain_text("the Host header does not name the dashboard")
     assert status_of(machine.places, held.nonce) == "approved"
 
 

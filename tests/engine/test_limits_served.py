@@ -103,7 +103,7 @@ def test_it_is_warned_once_by_the_file_and_a_restart_forgets_nothing(start: Call
         return bool(notes[-1])
 
     limited.until(is_noted)
-    assert "More than 80 % of the limit of 1,000 tokens a day is used (850 tokens)." in notes[-1]
+    assert "More than 80% of the limit of 1,000 tokens a day is used (850 tokens)." in notes[-1]
     assert notes[-1].endswith("toolguard limits set day --tokens=2000")
     assert "note" not in limited.judge()
     limited.end()

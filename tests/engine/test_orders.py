@@ -1,4 +1,4 @@
-"""Whose idea an acting call is: what outside text orders is held, what the person asked for passes."""
+"""Whose idea an acting call is: what external text orders is held, what the person asked for passes."""
 
 from __future__ import annotations
 

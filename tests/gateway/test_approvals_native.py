@@ -1,4 +1,4 @@
-"""`approval.mode: "native"`: the gateway's own prompt decides; where nobody can be asked the call waits under its nonce."""
+"""`approval.mode: "native"`: the gateway's own prompt decides; where nobody can be asked, the nonce does."""
 
 from __future__ import annotations
 

@@ -139,4 +139,4 @@ def test_what_came_from_outside_in_this_run_counts(stage: Stage) -> None:
     led = stage.play(once(exec_(HEARD), exec_(CARRIES)))
     assert "report your findings" in led.results[0]
     assert led.results[-1].startswith("TOOLGUARD_ESCALATE|")
-    assert "outside text" in led.results[-1]
+    assert "external text" in led.results[-1]

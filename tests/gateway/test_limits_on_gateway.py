@@ -42,13 +42,13 @@ def test_a_run_is_warned_once_then_ended_and_the_person_learns_how_to_go_on(shar
     played = stage.play(burning())
     (noted,) = played.noted
     assert 16 <= noted < 20
-    assert "More than 80 % of the limit of $1.00 a day is used ($0." in played.results[noted - 1]
+    assert "More than 80% of the limit of $1.00 a day is used ($0." in played.results[noted - 1]
     assert played.results[19].startswith("TOOLGUARD_BLOCK|The limit of $1.00 a day is reached: $1.00 used.")
     assert "toolguard limits set day --usd=2" in played.results[19]
     assert len(played.requests) == 22
     assert played.requests[-1].tools == []
     assert stage.codes(played) == ["limit.reached", "limit.reached"]
-    assert [event["reason"][:14] for event in audit(stage.home) if event["code"] == "limit.near"] == ["More than 80 %"]
+    assert [event["reason"][:14] for event in audit(stage.home) if event["code"] == "limit.near"] == ["More than 80%"]
 
     stage.server.play(burning(), "(by chat)")
     with Operator(stage.home) as operator:

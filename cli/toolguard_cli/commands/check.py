@@ -33,7 +33,7 @@ from toolguard_engine.rules.rulebook import Rule
 from toolguard_engine.stores import open as stores
 from toolguard_engine.wording import printable
 
-CODES = """Exit codes: 0 it may run, 4 it would be held, 5 it would be blocked; 1 an error to fix, 2 wrong usage, 3 a bug.
+CODES = """Exit codes: 0 it may run, 4 it would be held, 5 it would be blocked; 1 an error to fix, 2 a usage error, 3 a bug.
 With --stdin always 0.
 
 """
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from toolguard_engine.rules.rulebook import Match
 
 EXIT = {"allow": 0, "hold": 4, "block": 5}
-"""Distinct from the exit codes of a failed command: 1 an error to fix, 2 wrong usage, 3 a bug."""
+"""Distinct from the exit codes of a failed command: 1 an error to fix, 2 a usage error, 3 a bug."""
 
 SEVERE = 64
 """From this score on, raising the threshold is not suggested."""

@@ -22,13 +22,13 @@ Run = TypeVar("Run", bound=Callable[..., Result | None])
 
 StateDir = Annotated[
     Path | None,
-    typer.Option("--state-dir", help="The gateway's state directory (default: where the gateway keeps it, ~/.openclaw)."),
+    typer.Option("--state-dir", help="The gateway's state directory (default: the gateway's own, normally ~/.openclaw)."),
 ]
 ConfigPath = Annotated[
     Path | None, typer.Option("--config", help="The gateway's config file (default: openclaw.json in the state directory).")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
-Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")]
+Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask for confirmation.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done; write nothing.")]
 
 
@@ -69,7 +69,7 @@ Nonce = Annotated[
     str,
     typer.Argument(
         metavar="NONCE",
-        help=f"{_NONCE} Without a nonce, toolguard takes the only waiting call or lists them.",
+        help=f"{_NONCE} Without a nonce, toolguard uses the only waiting call, or asks which one if several are waiting.",
         show_default=False,
         autocompletion=offering(_waiting),
     ),
@@ -107,7 +107,7 @@ Setting = Annotated[
 Root = Annotated[
     bool, typer.Option("--root", help="Read PATH from the root of the config, even if a setting has that name.")
 ]
-Offline = Annotated[bool, typer.Option("--offline", help="Do not ask OpenClaw.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Do not have OpenClaw validate the config.")]
 
 
 def command_app() -> typer.Typer:

@@ -20,8 +20,8 @@ app = command_app()
 def run(places: Places, *, yes: Yes = False, reason: Reason = "", dry_run: DryRun = False, as_json: bool = False) -> Result:
     """Accept settings that became weaker.
 
-    If the gateway runs with settings that guard less than before, status, doctor and the dashboard report it until a user
-    accepts or restores them. Shows all of them and asks.
+    If the gateway runs with weaker settings than before, status, doctor and the dashboard report it until a person
+    accepts or restores them. Shows all of them and asks for confirmation.
     """
     require_human.refuse(places, accepted_view.COMMAND, loosens=not dry_run)
     with gateway_stores.user_errors():

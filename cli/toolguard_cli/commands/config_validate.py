@@ -20,8 +20,9 @@ app = command_app()
 def validate(places: Places, *, offline: Offline = False, as_json: bool = False) -> Result:
     """Find everything that is wrong in the config.
 
-    Checks its JSON5 and includes, toolguard's settings, the plugins it names, files and ports, and asks OpenClaw if it is on
-    PATH. Errors are shown with file, line and column. Nothing is changed; the exit code is 1 on any error.
+    Checks its JSON5 and includes, toolguard's settings, the plugins it names, files and ports. If OpenClaw is on PATH, it
+    validates the config too. Errors are shown with file, line and column. Nothing is changed; the exit code is 1 on any
+    error.
     """
     announce_openclaw(offline=offline, as_json=as_json)
     return run(places, offline=offline)

@@ -46,7 +46,7 @@ def run(
         int, typer.Option(min=5, max=500, help="How many model requests the run without the guard may make.")
     ] = 60,
     openclaw: Annotated[
-        str, typer.Option(help="The OpenClaw release to download and use; with --hold by default the one on PATH.")
+        str, typer.Option(help="The OpenClaw release to download and use; with --hold, the default is the one on PATH.")
     ] = "",
     as_json: bool = False,
 ) -> Result:

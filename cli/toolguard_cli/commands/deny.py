@@ -34,7 +34,7 @@ def run(
     reason: Reason = "",
     as_json: bool = False,
 ) -> Result:
-    """Refuse a held call, or withdraw an unused approval.
+    """Deny a held call, or withdraw an unused approval.
 
     If no nonce is given, it shows the call and asks.
     """

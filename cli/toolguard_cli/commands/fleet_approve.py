@@ -51,7 +51,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     dsn: Dsn = "",
     as_json: bool = False,
 ) -> Result:
-    """Let a held call of any gateway of your teams run once.
+    """Let a held call on any of your teams' gateways run once.
 
     Shows the call and asks for confirmation, then signs the approval with your SSH key; the gateway verifies the signature
     itself. You can do this on a machine that has no gateway.

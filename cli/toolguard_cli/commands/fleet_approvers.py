@@ -25,7 +25,7 @@ app = command_app()
 def group(
     context: typer.Context, state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False, dsn: Dsn = ""
 ) -> None:
-    """List, add and revoke the people who approve, view or administer. Without a command: list."""
+    """Manage the people who may approve, view or administer. Without a subcommand, lists them."""
     if context.invoked_subcommand is None:
         finish(list_persons(paths.find(state_dir, config), dsn=dsn), as_json=as_json)
     elif state_dir or config or as_json or dsn:

@@ -34,7 +34,7 @@ def run(
     openclaw: Annotated[str, typer.Option(help="The OpenClaw release to use.")] = "",
     as_json: bool = False,
 ) -> Result:
-    """Watch a call that one of three gateways holds, and that another person approves.
+    """Try a fleet of three gateways: one holds a call, and another person approves it.
 
     Starts a temporary PostgreSQL with the programs installed on this machine and real gateways with scripted models, and
     creates a person with a new SSH key. Approve the call in another terminal with the command that is shown, or let the demo

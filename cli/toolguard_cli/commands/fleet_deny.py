@@ -16,7 +16,7 @@ app = command_app()
 
 @command(app, "toolguard fleet deny 3f9a51c2d07b --reason 'not on this host'")
 def run(places: Places, nonce: FleetNonce, *, reason: Reason = "", dsn: Dsn = "") -> Result:
-    """Refuse a held call of any gateway of your teams, or withdraw an unused approval. This needs no signature."""
+    """Deny a held call on any of your teams' gateways, or withdraw an unused approval. This needs no signature."""
     require_human.refuse(places, "fleet deny", loosens=False)
     with fleet_session.opened(places, dsn) as session:
         call = fleet_decisions.find(session.waiting(), nonce)

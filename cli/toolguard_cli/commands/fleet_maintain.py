@@ -26,7 +26,7 @@ def run(
     *,
     keep: Annotated[
         list[str] | None,
-        typer.Option("--keep", help="TABLE=DAYS: change how long a table is kept; may be repeated.", show_default=False),
+        typer.Option("--keep", help="TABLE=DAYS: how long a table's rows are kept; may be repeated.", show_default=False),
     ] = None,
     dsn: Dsn = "",
 ) -> Result:

@@ -18,7 +18,7 @@ app = command_app()
 
 @command(app, "toolguard fleet pending", "toolguard fleet pending --json")
 def run(places: Places, *, dsn: Dsn = "") -> Result:
-    """List the calls waiting for approval on all gateways of your teams."""
+    """List the calls waiting for approval on your teams' gateways."""
     with fleet_session.opened(places, dsn) as session:
         calls = [call for row in session.waiting() if (call := fleet_decisions.shown(row))]
     data = {"calls": [fleet_decisions.public(call) for call in calls]}

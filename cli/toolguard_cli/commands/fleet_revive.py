@@ -16,7 +16,7 @@ app = command_app()
 
 @command(app, "toolguard fleet revive 3f9a51c2d07b")
 def run(places: Places, nonce: FleetNonce, *, reason: Reason = "", dsn: Dsn = "") -> Result:
-    """Ask an agent of any gateway of your teams to retry a call that expired unanswered."""
+    """Ask an agent on any of your teams' gateways to retry a call that expired unanswered."""
     return revive(places, nonce, reason, dsn)
 
 

@@ -33,7 +33,7 @@ app = command_app()
 def group(
     context: typer.Context, state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False, dsn: Dsn = ""
 ) -> None:
-    """List, add and revoke the tokens that log in to the fleet dashboard. Without a command: list."""
+    """List, add and revoke the tokens for logging in to the fleet dashboard. Without a command: list."""
     if context.invoked_subcommand is None:
         finish(list_tokens(paths.find(state_dir, config), dsn=dsn), as_json=as_json)
     elif state_dir or config or as_json or dsn:
@@ -42,7 +42,7 @@ def group(
 
 @command(app, "toolguard fleet tokens list --json", name="list")
 def list_tokens(places: Places, *, dsn: Dsn = "") -> Result:
-    """List the tokens of the people of your teams. The tokens themselves are not stored."""
+    """List the ids of the tokens that people in your teams use. The tokens themselves are not stored."""
     with fleet_session.opened(places, dsn) as session:
         found = session.page_tokens()
     lines = [Line("ok" if each.valid else "info", _described(each)) for each in found]
@@ -60,7 +60,7 @@ def add(
 ) -> Result:
     """Create a token for a person, and show it once.
 
-    It allows what the person's role allows: to view, approve with a passkey, deny and stop.
+    The token grants what the person's role allows: viewing, approving with a passkey, denying calls, and stopping gateways.
     """
     require_human.refuse(places, "fleet tokens add")
     token = f"tgf-{secrets.token_hex(32)}"
@@ -109,7 +109,7 @@ def proxy(
 
 @command(app, "toolguard fleet tokens login --dsn 'host=db.example dbname=fleet user=fleet_owner'", name="login")
 def login(places: Places, *, dsn: Dsn = "") -> Result:
-    """Set a new password for the dashboard's login, as the owner."""
+    """Set a new password for the dashboard's database login (run as the owner)."""
     require_human.refuse(places, "fleet tokens login")
     with fleet_session.user_errors():
         from toolguard_fleet import registration  # noqa: PLC0415 - needs the extra

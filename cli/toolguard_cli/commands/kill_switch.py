@@ -36,7 +36,7 @@ def kill_switch(
         str, typer.Option("--why", "--reason", help="The reason, for the agents and the audit log.", show_default=False)
     ] = "",
 ) -> Result:
-    """Stop every tool call of every agent, or allow them again.
+    """Block every tool call by every agent, or allow calls again.
 
     While the switch is on, each call is blocked and its run ends, in every mode and for every gateway of this state
     directory, even after a restart. A call that is already running is not stopped.

@@ -175,7 +175,7 @@ def _totals(report: ReplayReport) -> Line:
     if not stopped:
         return Line("ok", f"{of}: none would have been held or blocked")
     share = 100 * stopped / counts.calls
-    return Line("ok", f"{of}: {counts.hold} would have been held, {counts.block} blocked ({share:.1f} %)")
+    return Line("ok", f"{of}: {counts.hold} would have been held, {counts.block} blocked ({share:.1f}%)")
 
 
 def _by_rule(rules: list[tuple[str, ByRule]]) -> list[Line]:

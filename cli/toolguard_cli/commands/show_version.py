@@ -14,7 +14,7 @@ app = command_app()
 
 @command(app, "toolguard version", "toolguard version --json")
 def run() -> Result:
-    """Show the versions of toolguard and of what it runs on."""
+    """Show the versions of toolguard and Python."""
     found = {"toolguard": __version__, "python": platform.python_version(), "interpreter": sys.executable}
     runs_on = f"Python {found['python']} ({found['interpreter']})"
     return Result("version", found, (Line("info", f"toolguard {__version__}"), Line("info", runs_on)))

@@ -73,7 +73,7 @@ ENDPOINTS = (
         "POST",
         "/api/state",
         gateway_changes.change,
-        "Changes the mode or the kill switch, gives a checkpoint, or accepts weaker settings: exactly one of them.",
+        "Changes the mode or the kill switch, runs a checkpoint, or accepts weaker settings: exactly one of them.",
         one_of=gateway_changes.CHANGES,
         refusals=DECIDES,
     ),

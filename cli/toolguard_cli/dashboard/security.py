@@ -151,7 +151,9 @@ class Security:
         if reading:
             return self._door.local or _is_open(path)
         if path in LINKED and not headers.getlist("origin"):  # checked by `_check_place`
-            raise ApiError(403, "origin", "an answer link is answered on its page only", "open the link in a browser")
+            raise ApiError(
+                403, "origin", "an answer link can only be answered on its own page", "open the link in a browser"
+            )
         return path in LINKED
 
     def _check_place(self, scope: Scope, headers: Headers, *, reading: bool) -> None:
@@ -159,7 +161,7 @@ class Security:
         reached = (scope.get("server") or ("",))[0] or ""
         own = self._door.origins(hosts[0], reached) if len(hosts) == 1 else set()
         if not own:
-            raise ApiError(403, "host", "this Host is not the dashboard's", self._door.fix)
+            raise ApiError(403, "host", "the Host header does not name the dashboard", self._door.fix)
         if any(origin.lower() not in own for origin in origins):
             raise ApiError(403, "origin", "requests from other sites are refused", _FOREIGN)
         navigates = reading and scope["type"] == "http" and headers.get("sec-fetch-mode") == "navigate"

@@ -1,6 +1,6 @@
 """The fleet's database for a person's command: which one it is, and its errors for a user.
 
-`toolguard_fleet` is imported only here and in `joining`, when a command needs it: it needs the extra `[fleet]`.
+`toolguard_fleet` is imported only here and in `joining`, when a command needs it: it needs the `fleet` extra.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EXTRA = ".[fleet]"
 VARIABLE = "TOOLGUARD_FLEET_DSN"
-NO_DSN = "the fleet's database is not given"
+NO_DSN = "no fleet database was specified"
 GIVE_DSN = f"give --dsn 'host=db.example dbname=fleet', or set {VARIABLE}"
 AUTH_FAILED = ("no password supplied", "password authentication failed")
 AUTH_FIX = "put a line HOST:PORT:DATABASE:LOGIN:PASSWORD into ~/.pgpass, which only you may read (chmod 600 ~/.pgpass)"

@@ -162,7 +162,7 @@ ENDPOINTS = (
     Endpoint("GET", "/api/audit", audit, "Lines of the audit logs."),
     Endpoint("GET", "/api/health", health, "The state of the database."),
     Endpoint("POST", "/api/deny", deny, "Refuses a held call.", refusals=DECIDES),
-    Endpoint("GET", "/api/passkeys", page_passkeys.listed, "One's own passkeys."),
+    Endpoint("GET", "/api/passkeys", page_passkeys.listed, "The passkeys of the person who is logged in."),
     Endpoint("POST", "/api/passkeys/add", page_passkeys.add, "Keeps a new passkey.", refusals=DECIDES),
     Endpoint("POST", "/api/passkeys/remove", page_passkeys.remove, "Forgets a passkey.", refusals=DECIDES),
     Endpoint("POST", "/api/approve/begin", page_passkeys.begin, "What a passkey has to sign.", refusals=DECIDES),

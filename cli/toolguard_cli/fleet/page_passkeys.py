@@ -129,7 +129,7 @@ def _check_same(call: ShownCall, body: bytes) -> None:
     try:
         until = msgspec.json.decode(body, type=DecisionBody).until
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ApiError(422, "values", "the signed text has another format") from error
+        raise ApiError(422, "values", "the signed text has an unexpected format") from error
     latest = fleet_decisions.signature_end(call.row, time.time())
     if until > latest or _signed_text(call, until) != body:
         raise ApiError(409, "changed", "the call has changed since it was shown", "read it again, then approve it")

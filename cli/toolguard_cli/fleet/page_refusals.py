@@ -24,7 +24,7 @@ CAUSES = {
     "denied": "the call has already been denied",
     "expired": "the call has expired",
     "approved": "the call has all the approvals it needs",
-    "again": "you have decided on this call too often",
+    "again": "you have decided on this call too many times",
     "requester": "the person who requested a call cannot approve it",
 }
 SCHEMA = ("3F000", "42883", "42P01")

@@ -241,7 +241,7 @@ def _of_engine(gateway: GatewayProcess, info: EngineInfo, given: Wanted) -> tupl
         text = f"{where} runs with earlier settings: those in its config are invalid"
         return "old-settings", text, given.command("config", "validate")
     if names := _differing(info.settings, given.settings, given.varying):
-        text = f"{where} runs with other settings than its config has now: {', '.join(names)}"
+        text = f"{where} runs with settings that differ from its config: {', '.join(names)}"
         wait = "wait for the current run to end; if it still does: " if given.reloads else ""
         return "old-settings", text, f"{wait}{RESTART}"
     text = f"{where} has loaded toolguard {__version__} with these settings"

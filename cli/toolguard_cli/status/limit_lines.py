@@ -22,7 +22,7 @@ from toolguard_engine.metrics.result_types import CapUse, PeriodForecast, Spendi
 from toolguard_engine.wording import printable
 
 HEAD = ("LIMIT", "USED", "", "FORECAST", "STATE")
-STATES = {"free": "below 80 %", "near": "above 80 %", "reached": "REACHED: agents that it covers are stopped"}
+STATES = {"free": "below 80%", "near": "above 80%", "reached": "REACHED: agents that it covers are stopped"}
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def lines(view: LimitsView) -> list[Line]:
     ]
     if free := len(view.uses) - len(urgent):
         found.append(
-            Line("info", f"{free} limit{'' if free == 1 else 's'} on cost and tokens, below 80 % (toolguard limits)")
+            Line("info", f"{free} limit{'' if free == 1 else 's'} on cost and tokens, below 80% (toolguard limits)")
         )
     return [*found, *_unpriced(view)]
 

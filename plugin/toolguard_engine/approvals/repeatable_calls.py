@@ -65,7 +65,7 @@ _NEVER = {
     "network.exfiltrate": "secrets", "openclaw.": "the gateway", "services.openclaw": "the gateway",
     "agents.": "other agents", "persistence.": "what runs later automatically", "fetched.": "code that was fetched",
     "disks.": "whole disks",
-    "provenance.": "what outside text asked for",
+    "provenance.": "what external text asked for",
 }  # fmt: skip
 """What rules are about that no call is always allowed for, by the beginnings of their ids."""
 

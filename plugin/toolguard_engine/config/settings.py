@@ -120,7 +120,7 @@ class IdenticalErrors(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
 
 class LoopDetection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """Repetition without progress. `enabled`: true for all checks, absent for only the compaction guard,
-    `identicalErrors`, and calls that certainly make no progress, false for none."""
+    `identicalErrors`, and calls that demonstrably make no progress, false for none."""
 
     enabled: bool | msgspec.UnsetType = msgspec.UNSET
     history_size: HistorySize = 30

@@ -1,4 +1,4 @@
-"""Limits on cost and tokens: at 100 % no call runs and the run ends, until the period is over or the limit is raised.
+"""Limits on cost and tokens: at 100% no call runs and the run ends, until the period is over or the limit is raised.
 
 While it is unknown what others have used, `failMode: "closed"` lets only calls run that are read-only, as always. What this
 engine itself has counted ends these as well.

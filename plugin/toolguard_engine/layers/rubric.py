@@ -1,9 +1,9 @@
 """Clarity times stakes: what a call would do, what the rules say about that, and whether a person has to be asked.
 
-A call begins with the scores of its tool (`toolguard_engine.rules.scores`). The strongest clarity and the strongest
-stakes of all rules that match are added, each sum at most 10, so that a harmless addition changes nothing and nothing is
-counted twice. A rule may block instead (gate I). At `escalationThreshold` the product is held (gate V). What cannot be read
-to its end is held whatever the rest says; what is no proper syntax is judged on what could be seen, with raised clarity.
+A call begins with the scores of its tool (`toolguard_engine.rules.scores`). The highest clarity and the highest stakes of
+all rules that match are added, each sum at most 10, so that a harmless addition changes nothing and nothing is counted
+twice. A rule may block instead (gate I). At `escalationThreshold` the product is held (gate V). What cannot be read to
+its end is held whatever the rest says; what is no proper syntax is judged on what could be seen, with raised clarity.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def reached(words: str, used: str, per: str, command: str) -> str:
 
 
 def near(words: str, used: str, command: str) -> str:
-    return f"More than 80 % of the limit of {words} is used ({used}). At 100 % runs end. To raise it, run: {command}"
+    return f"More than 80% of the limit of {words} is used ({used}). At 100% runs end. To raise it, run: {command}"
 
 
 def unknown(why: str) -> str:

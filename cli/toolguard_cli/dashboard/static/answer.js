@@ -16,7 +16,7 @@ const CHECK = 100; // ms
 const AGAIN = "Press again within 10 s to approve.";
 const INCOMPLETE =
   "Parts of this call cannot be shown here, so it cannot be approved here. To approve it, check the whole call at its source, then use the dashboard.";
-const ENDED = "This link has expired. If the call is still waiting, decide on the dashboard or with `toolguard pending`.";
+const ENDED = "This link has expired. If the call is still waiting, answer it on the dashboard, or with `toolguard approve` or `toolguard deny`.";
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 /** Ends what the call shown before has running. */
 let stop = new AbortController();
@@ -42,7 +42,7 @@ function show(link, { now, expires, page, call }) {
   const note = el("p", { class: "quiet", role: "status" });
   const yes = el("button", { type: "button", class: "primary", on: { click: () => still && asking.press() && void decide("approve") } }, "Approve");
   const no = button("Deny", () => still && void decide("deny"), { class: "danger" });
-  const asking = twice(yes, "Approve", "Approve: runs once", (asks) => {
+  const asking = twice(yes, "Approve", "Confirm: run once", (asks) => {
     fill(note, asks ? AGAIN : null);
     allow();
   });

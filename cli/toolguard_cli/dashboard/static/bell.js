@@ -11,7 +11,7 @@ const SHOWN = 3; // notifications at once; beyond that a single one
 const EFFECTS = 3;
 const INSECURE =
   "This browser shows notifications only for pages served over https or from this machine (localhost, 127.0.0.1). Open the page " +
-  "through an https proxy or an ssh tunnel, or use `toolguard notify`.";
+  "through an HTTPS proxy or an SSH tunnel, or use `toolguard notify`.";
 const REFUSED = "This browser blocks notifications from this page. Allow them in the browser's settings for this site.";
 
 /** Why notifications cannot be shown; empty if they can. */

@@ -14,7 +14,7 @@ import { MODES, MODE_MEANS } from "./kinds.js";
  * @param {string} place where the button is on the page, to restore the focus
  */
 export function switchButton(app, gateway, on, place) {
-  return button(on ? "Release kill switch" : "Stop everything", () => (on ? release : stop)(app, gateway), {
+  return button(on ? "Turn off kill switch" : "Stop everything", () => (on ? release : stop)(app, gateway), {
     class: on ? "" : "danger",
     disabled: !app.mayChange,
     "data-focus": `switch ${place} ${gateway}`,
@@ -46,7 +46,7 @@ async function stop(app, gateway) {
 /** @param {App} app @param {string} gateway */
 async function release(app, gateway) {
   const body = [el("p", null, "Tool calls of ", quoted(gateway), " are judged by its settings again.")];
-  const why = await ask({ title: "Release the kill switch?", body, action: "Release", field: "Reason (optional)" });
+  const why = await ask({ title: "Turn off the kill switch?", body, action: "Release", field: "Reason (optional)" });
   if (why !== null)
     await app.change("state", { gateway, killSwitch: false, why }, () => `The kill switch of ${gateway} is off.`);
 }
@@ -103,7 +103,7 @@ async function changeMode(app, gateway, select) {
 export function acceptButton(app, { id, weakened, weakenedMark }) {
   const click = async () => {
     const body = [
-      el("p", null, "You confirm that ", quoted(id), " may guard less than before. The settings stay as they are; this notice disappears."),
+      el("p", null, "You confirm that ", quoted(id), " may run with weaker settings than before. The settings do not change; this notice disappears."),
       el("ul", null, weakened.map(({ text }) => el("li", null, quoted(text)))),
     ];
     const why = await ask({

@@ -14,7 +14,7 @@ const KINDS = {
   deny: { label: "Denied", tone: "red" },
   expire: { label: "Expired", tone: "quiet" },
   block: { label: "Blocked", tone: "red" },
-  "would-refuse": { label: "Would be blocked", tone: "amber" },
+  "would-refuse": { label: "Would be held or blocked", tone: "amber" },
   note: { label: "Noted", tone: "amber" },
   stop: { label: "Stopped", tone: "violet" },
   budget: { label: "Budget", tone: "amber" },

@@ -266,7 +266,7 @@ function weakenings() {
       el(
         "div",
         { class: "banner weaker", role: "alert" },
-        el("p", null, el("strong", null, "Weaker settings: "), quoted(gateway.id), " guards less than the settings that were last accepted."),
+        el("p", null, el("strong", null, "Weaker settings: "), quoted(gateway.id), " is running with weaker settings than those last accepted."),
         el("ul", null, gateway.weakened.slice(0, SHOWN).map(weakening), moreThan(gateway.weakened.length)),
         acceptButton(app, gateway),
       ),

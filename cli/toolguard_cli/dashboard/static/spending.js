@@ -10,7 +10,7 @@ import { badge, bar, command, total } from "./parts.js";
 /** @type {Record<string, { label: string, tone: string }>} */
 const STATES = {
   free: { label: "below the limit", tone: "green" },
-  near: { label: "above 80 %", tone: "amber" },
+  near: { label: "above 80%", tone: "amber" },
   reached: { label: "reached", tone: "red" },
 };
 

@@ -49,9 +49,9 @@ export function waitingCard(app, first) {
   const always = el(
     "button",
     { type: "button", "data-focus": `always ${nonce}`, on: { click: press("allow") } },
-    "Allow for a while …",
+    "Allow temporarily…",
   );
-  const asking = twice(yes, "Approve", "Approve: runs once", (asks) => {
+  const asking = twice(yes, "Approve", "Confirm: run once", (asks) => {
     fill(moved, asks ? AGAIN : null);
     allow();
   });
@@ -88,7 +88,7 @@ export function waitingCard(app, first) {
           "p",
           { class: "notice" },
           badge("incomplete", "amber"),
-          " Parts of this call cannot be shown here. Check the whole call at its source before you approve it.",
+          " Parts of this call cannot be shown here. Check the whole call in the agent's session before you approve it.",
         ),
     points("It would", first.would),
     points("Rules", first.rules.length > 1 ? first.rules : []),

@@ -95,7 +95,7 @@ def _own(own: LoopDetection) -> str:
         limits = (
             f"it warns after {own.warning_threshold} calls and ends the run after {own.global_circuit_breaker_threshold}"
         )
-        return f"toolguard's is on for calls that certainly make no progress ({limits}); {counted}"
+        return f"toolguard's is on for calls that demonstrably make no progress ({limits}); {counted}"
     ours = f"{own.warning_threshold} calls, blocks after {own.critical_threshold} and {own.global_circuit_breaker_threshold}"
     return f"toolguard's is on (it warns after {ours}); {counted}"
 

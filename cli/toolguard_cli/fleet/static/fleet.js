@@ -183,7 +183,7 @@ async function stopped() {
         "div",
         { class: "banner", role: "alert" },
         el("b", null, team === "*" ? "The whole fleet is stopped" : `The team ${team} is stopped`),
-        el("span", null, "by ", quoted(killBy), killWhy ? [": ", quoted(killWhy)] : "", ". No tool call of its gateways runs."),
+        el("span", null, "by ", quoted(killBy), killWhy ? [": ", quoted(killWhy)] : "", ". All tool calls on its gateways are blocked."),
       ),
     ),
   );

@@ -25,7 +25,7 @@ export function auditView(app) {
   let whole = false;
   const inputs = FIELDS.map((name) => el("input", { type: "text", name, maxlength: 200, autocomplete: "off", spellcheck: "false" }));
   const feed = el("div", { class: "feed", "aria-live": "polite" });
-  const older = button("Older lines", () => more(), { "data-focus": "older" });
+  const older = button("Show older", () => more(), { "data-focus": "older" });
   const form = el(
     "form",
     { class: "search", role: "search" },

@@ -13,7 +13,7 @@ import { fact, points } from "./waiting.js";
 const URGENT = 30_000; // ms
 /** @type {Record<string, string>} */
 const ENDS = {
-  used: "Approved, and given to its gateway to run once.",
+  used: "Approved, and passed to its gateway to run once.",
   denied: "Denied.",
   expired: "Expired unanswered.",
 };
@@ -52,7 +52,7 @@ export function fleetCard(app, first) {
       fact("Gateway", `${first.gateway}${first.host ? ` on ${first.host}` : ""}`),
       fact("Agent", first.agent),
       fact("Session", first.session),
-      first.requester ? fact("Asked by", first.requester) : null,
+      first.requester ? fact("Requested by", first.requester) : null,
       fact("Folder", first.cwd, "the agent's workspace"),
     ),
     people,
@@ -147,7 +147,7 @@ export const callText = (call) =>
 function unreadable({ readable, whole }) {
   if (readable && whole) return null;
   const text = readable
-    ? " Parts of this call cannot be shown here. Check the whole call at its source before you approve it."
+    ? " Parts of this call cannot be shown here. Check the whole call in the agent's session before you approve it."
     : " Its gateway sent it in a format that this page cannot read.";
   return el("p", { class: "notice" }, badge("incomplete", "amber"), text);
 }
@@ -186,7 +186,7 @@ function signing(app, held, busy, approve) {
       await navigator.clipboard.writeText(held.command);
       say("Copied. Run it on your own machine: it signs with your key.");
     } catch {
-      say("The browser does not allow copying here: select the command.", "bad");
+      say("The browser does not allow copying here. Select the command and copy it yourself.", "bad");
     }
   };
   const byPasskey = app.hasPasskey && held.readable && held.whole;

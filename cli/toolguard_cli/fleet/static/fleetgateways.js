@@ -48,7 +48,7 @@ function states(one) {
   if (one.forks) found.push(badge("Quarantined: its audit log was forked", "red"));
   if (one.gaps) found.push(badge(`${counted(one.gaps, "gap")} in its audit log`, "amber"));
   if (one.state === "admitted" && one.silent > STALE) found.push(badge("No contact", "red"));
-  else if (one.state === "admitted" && one.auditSilent !== null && one.auditSilent > BEHIND && one.waiting) found.push(badge("Copying is behind", "amber"));
+  else if (one.state === "admitted" && one.auditSilent !== null && one.auditSilent > BEHIND && one.waiting) found.push(badge("Copying has fallen behind", "amber"));
   return found;
 }
 

@@ -20,7 +20,7 @@ export function healthView(_app) {
     fill(
       root,
       el("div", { class: "totals" }, totals(found)),
-      problems.length ? el("ul", { class: "notice bad", "aria-label": "Problems" }, problems.map((text) => el("li", null, text))) : el("p", { class: "notice" }, badge("OK", "green"), " No problem with the database was found."),
+      problems.length ? el("ul", { class: "notice bad", "aria-label": "Problems" }, problems.map((text) => el("li", null, text))) : el("p", { class: "notice" }, badge("OK", "green"), " No database problems found."),
       el("section", { class: "card", "aria-label": "Partitions" }, el("h2", null, "Partitions"), partitions(found)),
     );
   };

@@ -23,7 +23,7 @@ export function passkeysView(app) {
     el(
       "p",
       null,
-      "A passkey approves held calls on this page. A gateway accepts it once its administrator has added the line below to ",
+      "With a passkey, you can approve held calls on this page. A gateway accepts it once its administrator has added the line below to ",
       command("/etc/toolguard/allowed_signers"),
       " on that machine. The line begins with the name that the fleet's policy uses for you.",
     ),

@@ -17,7 +17,7 @@ const TRIES = 60;
 const NO_BROWSER = "Passkeys are not available here. They need HTTPS or localhost, and a host name instead of an IP address.";
 /** @type {Record<string, string>} */
 const FAULTS = {
-  NotAllowedError: "Nothing was signed: it was cancelled, took too long, or this device has none of your passkeys.",
+  NotAllowedError: "Nothing was signed: the request was cancelled or timed out, or this device has none of your passkeys.",
   SecurityError: NO_BROWSER,
   InvalidStateError: "This authenticator already has one of your passkeys.",
   NotSupportedError: "This authenticator does not support ES256 keys.",
@@ -59,7 +59,7 @@ const question = (held, { need, until, digest }, call) => ({
       fact("Team", held.team),
       fact("Agent", held.agent),
       fact("Session", held.session),
-      held.requester ? fact("Asked by", held.requester) : null,
+      held.requester ? fact("Requested by", held.requester) : null,
       fact("Folder", held.cwd, "the agent's workspace"),
       fact("Needs", need > 1 ? `${need} people` : "one person"),
       fact("Signature expires", moment(until)),

@@ -53,7 +53,7 @@ function card(app, team) {
 function controls(app, team) {
   const may = app.covers(team.team) && (app.role === "admin" || (app.role === "approver" && team.team !== "*" && !team.kill));
   if (!may) return team.kill && team.yours ? el("p", { class: "quiet" }, "Only an admin can release the kill switch.") : null;
-  const label = team.kill ? "Release kill switch" : "Stop everything";
+  const label = team.kill ? "Turn off kill switch" : "Stop everything";
   const props = { class: team.kill ? "" : "danger", "data-focus": `kill ${team.team}` };
   return el("div", { class: "actions" }, button(label, () => change(app, team), props));
 }
@@ -64,7 +64,7 @@ async function change(app, { team, kill }) {
     ? [el("p", null, "Tool calls of ", quoted(named(team)), " are judged by the gateways' settings again.")]
     : [el("p", null, "All tool calls of all agents of ", quoted(named(team)), " are blocked, in every mode, until an admin releases the kill switch.")];
   const why = await ask({
-    title: kill ? "Release the kill switch?" : "Stop everything?",
+    title: kill ? "Turn off the kill switch?" : "Stop everything?",
     body,
     action: kill ? "Release" : "Stop everything",
     tone: kill ? "primary" : "danger",

@@ -1,1 +1,1 @@
-"""Calls that follow instructions from outside text, and the text that each run has received."""
+"""Calls that follow instructions from external text, and the text that each run has received."""

@@ -87,7 +87,7 @@ def _path(params: Any) -> str:
 
 @dataclass(slots=True)
 class RunContext:
-    """One run. `known`: what calls named before any outside text did. In its session: `said` by the person that the agent
+    """One run. `known`: what calls named before any external text did. In its session: `said` by the person that the agent
     works for, by `others`."""
 
     outside: deque[bytes] = field(default_factory=deque)
@@ -100,11 +100,11 @@ class RunContext:
     size: int = 0
 
     def outside_has(self, needle: bytes) -> bool:
-        """Whether some outside text holds this."""
+        """Whether some external text holds this."""
         return bool(needle) and (any(needle in text for text in self.outside) or needle in self.others)
 
     def origin(self, needle: bytes) -> str:
-        """Where outside text that holds this came from; empty where none holds it."""
+        """Where external text that holds this came from; empty where none holds it."""
         found = next((origin for text, origin in zip(self.outside, self.origins, strict=True) if needle in text), "")
         return found or ("a message from somebody else" if needle in self.others else "")
 
@@ -117,7 +117,7 @@ class RunContext:
 
     @property
     def is_tainted(self) -> bool:
-        """Whether any outside text was heard."""
+        """Whether any external text was heard."""
         return bool(self.outside or self.others)
 
     def stated_by_person(self, needle: bytes) -> bool:
@@ -136,7 +136,7 @@ class RunContext:
             start += at + len(needle)
 
     def outside_wrote(self, text: str) -> bool:
-        """Whether a text, or most of its longest lines, stands in some outside text."""
+        """Whether a text, or most of its longest lines, stands in some external text."""
         lines = sorted(set(text[:MAX_TEXT].splitlines()), key=len, reverse=True)[:_MAX_LINES]
         needles = [needle for line in lines if len(needle := normal(line)) >= _MIN_LINE]
         return bool(needles) and 2 * sum(map(self.outside_has, needles)) > len(needles)

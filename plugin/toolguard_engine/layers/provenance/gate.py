@@ -5,10 +5,10 @@ The rules:
   of the workspace and whatever can be built again are nobody's business, wherever the idea came from.
 - What a person said themselves (an address, a command), and what a call named before any text from outside was heard, is
   theirs. An answer into the conversation that is under way (no address, or that of the session) is not looked at.
-- `target`: something is sent to an address that outside text named. `payload`: a message says word for word what outside
+- `target`: something is sent to an address that external text named. `payload`: a message says word for word what outside
   text said, to an address, or to another run as its task, now or later. `command`: a command that destroys or
-  sends repeats outside text. `local`: what was read on this machine is carried elsewhere after outside text was read.
-- An address that stands in outside text may be fetched as it stands there; with more data in it, it may not.
+  sends repeats external text. `local`: what was read on this machine is carried elsewhere after external text was read.
+- An address that stands in external text may be fetched as it stands there; with more data in it, it may not.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _is_severe(effect: Effect) -> bool:
 
 
 def _repeated(effect: Effect, call: Call, context: RunContext) -> str:
-    """The command that outside text has as well, and that no person said."""
+    """The command that external text has as well, and that no person said."""
     assert effect.run is not None  # noqa: S101 - a caller's promise
     spelled = " ".join(effect.run.argv)
     lines = (line for text in call_texts.commands(call.tool.lower(), call.params) for line in text[:MAX_TEXT].split("\n"))
@@ -213,7 +213,7 @@ def _tasks(value: Any, depth: int) -> Iterator[str]:
 
 
 def _is_dictated(text: str, context: RunContext) -> bool:
-    """Whether a text says word for word what outside text said."""
+    """Whether a text says word for word what external text said."""
     payload = normal(text[:MAX_TEXT])
     return len(payload) >= _MIN_PAYLOAD and b" " in payload and _is_theirs(payload, context)
 
@@ -239,7 +239,7 @@ def _bare(target: str) -> tuple[str, str, str]:
 
 
 def _is_named(target: str, context: RunContext) -> bool:
-    """Whether outside text names this address."""
+    """Whether external text names this address."""
     bare, host, _ = _bare(target)
     if not bare:
         needle = normal(target)

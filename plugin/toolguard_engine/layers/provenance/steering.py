@@ -1,9 +1,9 @@
 """Text from outside that a call puts where later sessions take it for instructions: agent files, skills, settings. Pure.
 
 A program that fetches, and a copy of a file that was fetched, count as they stand. Text that the agent writes itself counts
-where it repeats outside text: a line or a few words in a row; in the agent's own notes (`notes_file`) only a long passage or
-an instruction, because notes name what was read. What a person said is theirs. The target of the effect names the file and
-where the text came from.
+where it repeats external text: a line or a few words in a row; in the agent's own notes (`notes_file`) only a long
+passage or an instruction, because notes name what was read. What a person said is theirs. The target of the effect names
+the file and where the text came from.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _bodies(value: Any, depth: int, key: str = "content") -> Iterator[str]:
 
 
 def _repeated(bodies: list[str], context: RunContext, *, is_notes: bool) -> str:
-    """Where the outside text came from that these texts repeat."""
+    """Where the external text came from that these texts repeat."""
     known = frozenset().union(*map(_runs_of_words, (*context.outside, context.others)))
     for line in islice((line for body in bodies for line in _lines(body[:MAX_TEXT])), _MAX_LINES):
         for piece in _shared(line, known):

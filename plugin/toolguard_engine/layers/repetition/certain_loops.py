@@ -1,4 +1,4 @@
-"""Successful calls that certainly make no progress: they end the run with the default settings.
+"""Successful calls that demonstrably make no progress: they end the run with the default settings.
 
 Such a call changes nothing, and returned in every character what it had returned before, with nothing in between that may
 have changed something. Calls of this kind in a row are counted, whichever they are. The count starts again

@@ -31,7 +31,7 @@ const COLUMNS = [
     of: (row) => row.costPer1k,
     cell: (row) => format.cost(row.costPer1k, row.totals.estimatedUsd > 0),
   },
-  { label: "Mean time", of: (row) => row.meanMs, cell: (row) => format.duration(row.meanMs) },
+  { label: "Mean duration", of: (row) => row.meanMs, cell: (row) => format.duration(row.meanMs) },
   { label: "Failed", of: ({ totals }) => totals.failed, cell: ({ totals }) => format.count(totals.failed) },
 ];
 
