@@ -154,6 +154,22 @@ ASKS = {
         "while :; do bash -c 'sleep 1000' & done",
         "for i in $(seq 1 100000); do sleep 600 & done",
     ],
+    "floods-without-a-pause": [
+        "while true; do wget -q -O /dev/null https://example.net/; done",
+        "until false; do curl -s https://example.net/ | head -1; date; done",
+        "seq 1 5000000 | parallel -j 100 curl -s https://example.net/{}",
+        "while :; do printf '%s' x >> ~/a; echo y >> ~/b; done",
+    ],
+    "access-for-others": [
+        "python3 - <<'X'\nimport boto3\nboto3.client('iam').put_user_policy(UserName='x', PolicyName='p', PolicyDocument=d)\nX",
+        "node -e \"ec2.authorizeSecurityGroupIngress({GroupId: 'sg-1'})\"",
+        "gh api --method POST repos/a/b/hooks -f config.url=https://example.net",
+        "gh api -X PUT /repos/a/b/actions/secrets/X -f encrypted_value=y",
+    ],
+    "called-later": [
+        "python3 -c \"import pathlib; p=pathlib.Path.home()/'Documents'/'a.txt'; f=p.unlink; f()\"",
+        "python3 - <<'X'\nfrom pathlib import Path\nfor p in Path.home().rglob('*'):\n    (p.rmdir if p.is_dir() else p.unlink)()\nX",
+    ],
     "listed-processes": [
         "kill -9 $(ps -u u -o pid=)",
         "kill $(ps aux | awk '{print $2}')",
@@ -349,6 +365,24 @@ PASSES = {
         "until curl -sf localhost:80; do sleep 1; done",
         "for i in $(seq 1 8); do ./job $i & done; wait",
         "for i in $(seq 1 5000); do echo $i; done",
+    ],
+    "floods-without-a-pause": [
+        "while true; do curl -s https://example.org/job | jq .state; sleep 10; done",
+        "while true; do curl -s http://127.0.0.1:8000/ > /dev/null; done",
+        "while true; do npm test >> log.txt; done",
+        "while read -r u; do curl -sO $u; done < urls.txt",
+        "cat urls.txt | xargs -P 8 -n 1 curl -sO",
+    ],
+    "root-looks": [
+        "sudo ls -la /etc/cron.d /var/spool/cron",
+        "sudo find /var/log -name '*.gz' -mtime +90 -printf '%s %p\\n' | sort -n",
+        "sudo zgrep -h 'Failed password' /var/log/auth.log.2",
+        "sudo nmap -sn 192.168.178.0/24",
+        "sudo dnf upgrade -y firefox",
+    ],
+    "photos-read": [
+        "exiftool -DateTimeOriginal -Model ~/Pictures/2024/a.jpg",
+        "exiftool '-FileName<CreateDate' -d %Y -testname ~/Pictures/in",
     ],
     "listed-processes": [
         "kill $(ps aux | grep '[w]ebpack' | awk '{print $2}')",

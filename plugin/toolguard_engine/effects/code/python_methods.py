@@ -29,7 +29,7 @@ from toolguard_engine.effects.code.python_values import (
     sources,
     text,
 )
-from toolguard_engine.effects.programs.code_text import methods
+from toolguard_engine.effects.programs.code_text import grants_access, methods
 from toolguard_engine.effects.shell.command import UNKNOWN
 from toolguard_engine.effects.shell.place_names import words
 
@@ -308,7 +308,7 @@ class PythonLibraries:
                 code.add(deeds.write(path, feed(Unknown(sources=sources(*given.all)))))
         elif _READS.search(last):
             code.add(*(deeds.read(path) for path in given.texts(0, "path", "filename") if path[:1] in ("~", "/", ".")))
-        if last.lower().startswith(_VERBS) and isinstance(node, ast.Attribute):
+        if isinstance(node, ast.Attribute) and (last.lower().startswith(_VERBS) or grants_access(f"iam.{last}")):
             first = given.args[0] if given.args else None
             if _OF_LISTS.fullmatch(last) and not isinstance(first, str | dict) and (last == "remove" or _is_own(node)):
                 return

@@ -84,6 +84,11 @@ class Libraries(Protocol):
     def other(self, code: PythonReader, name: str, given: Arguments) -> None: ...
 
 
+_BOUND = "bound."
+"""Begins the kind of a method that is taken from a path and called later; `text` is the path."""
+_PATH_METHODS = frozenset(["unlink", "rmdir", "rename", "replace", "write_text", "write_bytes", "chmod", "symlink_to"])
+
+
 class PythonReader:
     """Reads modules. `deeds`: what was found; `state`: what the libraries remember; `endless`: inside an endless loop."""
 
@@ -414,6 +419,8 @@ class PythonReader:
         found = self.libraries.method(self, base, f".{name}", Arguments())
         if found is None and isinstance(base, Unknown):
             return Unknown(f"{base.kind}.{name}" if base.kind else "", base.sources, base.text, base.mode)
+        if found is None and isinstance(base, str) and name in _PATH_METHODS:
+            return Unknown(f"{_BOUND}{name}", sources(base), base)
         return NOTHING if found is None else found
 
     def lambda_(self, node: ast.Lambda) -> Value:
@@ -504,6 +511,8 @@ class PythonReader:
             return either([self.apply(each, given, node) for each in callee.values])
         if isinstance(callee, Function):
             return self.invoke(callee, given)
+        if isinstance(callee, Unknown) and callee.kind.startswith(_BOUND):
+            return self.method(callee.text, callee.kind.removeprefix(_BOUND), given, node)
         name = callee.name if isinstance(callee, Library) else callee.kind if isinstance(callee, Unknown) else ""
         if name:
             found = self.libraries.call(self, name, given)
@@ -514,6 +523,8 @@ class PythonReader:
     def _unknown(self, name: str, given: Arguments, node: ast.expr | None, own: Sources) -> Value:
         """A call that nothing is known of: it may call the functions it is given and pass on its arguments."""
         for value in given.all:
+            if isinstance(value, Unknown) and value.kind.startswith(_BOUND):
+                self.apply(value, Arguments())
             if isinstance(value, Function) and not isinstance(value.node, ast.ClassDef):
                 more = given.named.get("args")
                 self.invoke(value, Arguments(list(more) if isinstance(more, list | tuple) else []), whole=False)

@@ -256,7 +256,11 @@ _LOCAL_NAMES = frozenset({
 
 def methods(code: str) -> Iterator[str]:
     """Calls that delete, cancel or revoke something at a service: `client.items.delete("x")`, `User.destroy_all`."""
-    if not any_of(_VERBS, code.lower()) and not any_of(_PAYS, code.lower()):
+    lowered = code.lower()
+    if any_of(_ACCESS_WORDS, lowered):
+        for match in islice(_ACCESS.finditer(code), MAX_CALLS):
+            yield match[0].strip()
+    if not any_of(_VERBS, lowered) and not any_of(_PAYS, lowered):
         return
     for match in islice(_METHOD.finditer(code), MAX_CALLS):
         receiver, name, opened = match.groups()
@@ -274,6 +278,11 @@ def methods(code: str) -> Iterator[str]:
             yield receiver + name
 
 
+def grants_access(name: str) -> bool:
+    """Whether a method of a cloud client changes who may do what."""
+    return _ACCESS.fullmatch(name) is not None
+
+
 def _on_service(receiver: str, verb: str, first: str, called: bool) -> bool:  # noqa: FBT001 - a part of the match
     """Whether a bare verb acts on what a client names: it has a chain of names and an argument that names one thing."""
     names = [name for name in re.split(r"[?.\->:]{1,4}", receiver) if name]
@@ -288,6 +297,28 @@ def _on_service(receiver: str, verb: str, first: str, called: bool) -> bool:  # 
         and bool(first)
     )
 
+
+_ACCESS = re.compile(
+    r"\biam\w{0,20}\.(?:create_user|createUser|create_access_key|createAccessKey|create_login_profile|createLoginProfile)\b"
+    r"|(?:\b[\w.]{1,60})?\.(?:attach_(?:user|role|group)_policy|put_(?:user|role|group|bucket)_policy|put_bucket_acl"
+    r"|add_user_to_group|authorize_security_group_(?:ingress|egress)|set_iam_policy|update_assume_role_policy)\b"
+    r"|\b(?:[\w.]{1,60}\.)?(?:attach(?:User|Role|Group)Policy|put(?:User|Role|Group|Bucket)Policy|putBucketAcl|addUserToGroup"
+    r"|authorizeSecurityGroup(?:Ingress|Egress)|setIamPolicy|updateAssumeRolePolicy)\b"
+    r"|\b(?:Attach(?:User|Role|Group)|Put(?:User|Role|Group|Bucket))PolicyCommand\b"
+)
+"""Calls of cloud clients that change who may do what: of boto3, Google's clients, and the JavaScript SDK of AWS."""
+_ACCESS_WORDS = (
+    "policy",
+    "access_key",
+    "accesskey",
+    "ingress",
+    "egress",
+    "bucketacl",
+    "bucket_acl",
+    "login",
+    "group",
+    "iam",
+)
 
 _OF_THE_PAGE = ("storage.", "window.", "document.", "formdata.", "params.", "process.", "console.")
 _OF_FILES = frozenset({"os.", "fs::", "std::fs::", "Files.", "FileManager.default."})

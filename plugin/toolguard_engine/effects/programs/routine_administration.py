@@ -10,6 +10,8 @@ import re
 from functools import cache
 from typing import Literal
 
+from toolguard_engine.effects.shell.command import UNKNOWN
+
 Routine = Literal["", "reads", "installs", "restarts"]
 
 _NAME = r"[a-z0-9][a-z0-9+._-]{0,80}(?<!-)(?::[a-z0-9]{1,10})?(?:=[\w.:~+*-]{1,60})?"
@@ -23,6 +25,7 @@ _QUIET = (
 )
 _WORD = r"(?!-[co]|--(?:opt|conf|set|plug|installr|root|host|mach))[\w@.:=%+,*-]{1,120}"
 _WORDS = rf"(?: {_WORD})*"
+_PRIVATE = r"(?:10(?:\.\d{1,3}){3}|192\.168(?:\.\d{1,3}){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d{1,3}){2})(?:/\d{1,2})?"
 _LOG_OR_SETTING = r"(?: (?!/proc/(?:k|\S*/(?:root|cwd|fd|mem|environ|exe|task|map_files)(?:/|\s|\Z)))/(?:var/log|proc|sys)/[\w./@:*-]{1,200})+"  # noqa: E501
 
 _READS = {
@@ -66,7 +69,11 @@ _READS = {
     "nft": r" list [\w -]{1,80}",
     "mdadm": r" (?:--detail|-D|--examine|-E|--query|-Q)(?: --(?:scan|brief|verbose))*(?: /dev/[\w/]{1,40})*",
     "wg": r" show(?: [\w-]{1,20}){0,2}",
-    "smartctl": r"(?: -(?:a|i|H|x|A|l \w+|d [\w,]+))+(?: [\w/.-]{1,60})",
+    "smartctl": r"(?: -(?:a|i|H|x|A|l \w+|d [\w,]+))+(?: [\w/.*?\[\]-]{1,60})",
+    "ls": r"(?: -[a-zA-Z1]{1,12}| --[a-z-]{1,30}(?:=[\w+-]{1,30})?| /[\w./@:+*-]{0,200})* /[\w./@:+*-]{0,200}",
+    "find": r"(?: (?!-(?:exec|ok|delete|fprint|fls|files0))[^ \0]{1,200})+",
+    "nmap": rf"(?: -(?:sn|sP|sL|n|T[0-4]|v))*(?: {_PRIVATE})+",
+    "lynis": r"(?: (?:audit|system|show|version|--quick|-Q|--quiet|-q|--no-colors|--cronjob|[a-z-]{2,20}))*",
     "hdparm": r" -[iI] [\w/.-]{1,60}",
     "nmcli|ip|iw|ethtool|resolvectl|timedatectl|hostnamectl|localectl|loginctl|networkctl": (
         r"(?!(?: \S+)* (?!-)\S+ (?:[acdlr]|con)(?: |\Z))(?: (?:device|dev|d|connection|con|c|general|g|addr|address|a|route|r|link|l|neigh|status|show|list|ls|wifi|"  # noqa: E501
@@ -78,7 +85,7 @@ _READS = {
         rf"compose logs|system df){_WORDS}"
     ),
     "cat|head|tail|zcat|wc": rf"(?: -[a-zA-Z0-9]{{1,8}}(?: \d{{1,9}})?| --follow| --lines=\d+)*{_LOG_OR_SETTING}",
-    "grep|zgrep|egrep": rf"(?: -[a-zA-Z0-9]{{1,8}})* [\w:.-]{{1,80}}{_LOG_OR_SETTING}",
+    "grep|zgrep|egrep": rf"(?: -[a-eg-zA-Z0-9]{{1,8}})* (?!-)[^ \0]{{1,200}}{_LOG_OR_SETTING}",
     "nginx|apache2ctl|apachectl|httpd|sshd|named-checkconf|visudo|postfix": r" (?:-t|-T|-v|-V|-c|-S|configtest|check)",
     "fwupdmgr": r" (?:refresh|get-[a-z]{4,12})",
     "certbot": r" (?:certificates|--version)",
@@ -91,7 +98,10 @@ _READS = {
 }  # fmt: skip
 _INSTALLS = {
     "apt|apt-get|aptitude": rf"{_QUIET} (?:update|upgrade|auto(?:remove|clean)|clean|install{_QUIET}{_NAMES}){_QUIET}",
-    "dnf|yum|microdnf": rf"{_QUIET} (?:makecache|upgrade|update|autoremove|clean all|install{_QUIET}{_NAMES}){_QUIET}",
+    "dnf|yum|microdnf": (
+        rf"{_QUIET} (?:makecache|autoremove|clean all|(?:upgrade|update)(?:{_QUIET}{_NAMES})?|install{_QUIET}{_NAMES})"
+        rf"{_QUIET}"
+    ),
     "zypper": rf"{_QUIET} (?:refresh|ref|update|up|(?:install|in){_QUIET}{_NAMES}){_QUIET}",
     "pacman": rf" -S(?:y|yu|yyu|u)?(?:{_QUIET}{_NAMES})?{_QUIET}",
     "apk": rf"{_QUIET} (?:update|upgrade|add{_QUIET}{_NAMES})",
@@ -114,7 +124,7 @@ _RESTARTS = {
     "certbot": r" renew(?: --(?:dry-run|quiet|no-self-upgrade))*",
     "btrfs": r" scrub (?:start|resume|cancel)(?: -[Bdrq])*(?: [\w./-]{1,80})",
     "smartctl": r" -t (?:short|long|conveyance) /dev/[\w/]{1,40}",
-    "zfs": r" snapshot(?: -r)?(?: [\w./-]{1,80}@[\w.:-]{1,60}){1,5}",
+    "zfs": rf" snapshot(?: -r)?(?: [\w./-]{{1,80}}@[\w.:{UNKNOWN}-]{{1,60}}){{1,5}}",
     "zpool": r" scrub(?: -[psw])*(?: [\w-]{1,60})",
     "tailscale": r" up(?: --accept-(?:routes|dns))*",
     "docker|podman": (
@@ -137,16 +147,18 @@ _PATTERNS: tuple[tuple[Routine, dict[str, str]], ...] = (
 )
 _compiled = cache(re.compile)  # at first use: compiling all of them would delay the start
 MAX_WORDS, MAX_TEXT = 80, 2_000
+_BLANK = "\x1f"
+"""A blank inside a word. Only a pattern for any text, such as that of `grep`, matches it."""
 
 
 def routine(argv: tuple[str, ...]) -> Routine:
     """`argv`: the program with its folder, as an administrator would run it, and its words."""
-    if not argv or len(argv) > MAX_WORDS or any(" " in word or ".." in word for word in argv):
+    if not argv or len(argv) > MAX_WORDS or any(".." in word for word in argv):
         return ""
     name = argv[0].rpartition("/")[2]
     if "/" in argv[0] and not argv[0].startswith(("/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/")):
         return ""
-    words = "".join(f" {word}" for word in argv[1:])[: MAX_TEXT + 1]
+    words = "".join(f" {word.replace(' ', _BLANK)}" for word in argv[1:])[: MAX_TEXT + 1]
     if len(words) > MAX_TEXT:
         return ""
     return next((kind for kind, table in _PATTERNS if name in table and _compiled(table[name]).fullmatch(words)), "")

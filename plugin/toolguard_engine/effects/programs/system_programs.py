@@ -169,6 +169,13 @@ AGENT_VARIABLES = names(
 
 _FOREIGN = ("/tmp/", "/tmp:", "/var/tmp/", "/dev/shm/")  # noqa: S108 - world-writable folders
 _INJECTS = frozenset(["injects"])
+_UNENCRYPTED = frozenset(["unencrypted"])
+_INDEX_VARIABLES = names(
+    "PIP_INDEX_URL PIP_EXTRA_INDEX_URL UV_INDEX_URL UV_DEFAULT_INDEX UV_INDEX npm_config_registry NPM_CONFIG_REGISTRY "
+    "GOPROXY"
+)
+"""Variables that name where packages come from."""
+_ON_THIS_MACHINE = ("http://localhost", "http://127.0.0.1", "http://[::1]")
 _PERMITS = frozenset(["permits"])
 
 
@@ -179,6 +186,8 @@ def assigned(name: str, value: str, run: ProgramRun) -> Iterator[Effect]:
         yield Effect("variable", f"PATH={value}", "", _INJECTS, run)
     if name in _LOADING_VARIABLES and any(folder in value for folder in _FOREIGN):
         yield Effect("variable", f"{name}={value}", "", _INJECTS, run)
+    if name in _INDEX_VARIABLES and value.startswith("http://") and not value.startswith(_ON_THIS_MACHINE):
+        yield Effect("variable", f"{name}={value}", "", _UNENCRYPTED, run)
     if name in AGENT_VARIABLES and value:
         yield Effect("variable", f"{name}={value}", "", _PERMITS, run)
     if name not in HAZARDOUS_VARIABLES:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.code.code_deeds import INPUT, CodeReading
 from toolguard_engine.effects.programs import interpreters, sql, sql_meta_commands
-from toolguard_engine.effects.shell import code_files, guesses, job_floods
+from toolguard_engine.effects.shell import code_files, endless_loops, guesses
 from toolguard_engine.effects.shell import expand as fields
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, Flaw, ProgramRun, Redirect, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState
@@ -182,6 +182,8 @@ class Walk:
             return self.group(command, state, feed, piped=piped, pipeline=pipeline)
         if state.calling and self._multiplies(pipe, state):
             self.add(ProgramRun((FORK_BOMB,), FORK_BOMB, state.via, pipeline=pipeline), state)
+        if last and endless_loops.listed(pipe):
+            self.add(endless_loops.REQUESTS, state)
         for at, command in enumerate(pipe.commands):
             feed = self.command(command, state, feed, piped=piped or at < last, pipeline=pipeline)
         return feed or NOTHING
@@ -227,8 +229,8 @@ class Walk:
             return self._loop(group, state, stdin, piped=piped, pipeline=shared)
         for word in group.words:
             fields.text_of(word, state, self.capture)
-        if group.kind in ("while", "until") and job_floods.endless(group):
-            self.add(job_floods.RUN, state)
+        if group.kind in ("while", "until") and (does := endless_loops.endless(group)):
+            self.add(does, state)
         conditional = group.kind != "{"
         state.maybe += conditional
         try:
@@ -245,8 +247,8 @@ class Walk:
             values += fields.expand(word, state, self.capture).texts
         if len(values) > MAX_LOOP:
             self.flaws.add("long")
-        if (UNKNOWN in values or not group.words) and job_floods.counted(group, self.runs):
-            self.add(job_floods.RUN, state)
+        if (UNKNOWN in values or not group.words) and endless_loops.counted(group, self.runs):
+            self.add(endless_loops.JOBS, state)
         found: list[StdinSource] = []
         for value in dict.fromkeys(values[:MAX_LOOP] or [UNKNOWN]):
             state.variables[group.name] = value

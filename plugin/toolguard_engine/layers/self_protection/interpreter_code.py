@@ -53,8 +53,12 @@ _HOME_FOLDER = (
     r"(?:\bhome\(\)|\bhomedir\(\)|expanduser\(\s*['\"]~/?['\"]\s*\)|HOME['\"][\])]|\bENV\{['\"]?HOME['\"]?\}|process\.env\.HOME\b"
     r"|\bDir\.home\b)"
 )
-_ALL_HOME = re.compile(rf"{_HOME_FOLDER}(?!\s*[/+.]\s*['\"]|\s*,\s*['\"](?![/~]))|['\"](?:/|~|~/|/home|/Users|/root)['\"]")
-_JOINED_TO_HOME = re.compile(rf"{_HOME_FOLDER}\s*(?:[/+.]\s*['\"]/*|,\s*['\"](?!/))([^'\"\n]{{1,200}})['\"]")
+_ALL_HOME = re.compile(
+    rf"{_HOME_FOLDER}(?!\s*[/+.]\s*['\"]|\.joinpath\(\s*['\"]|\s*,\s*['\"](?![/~]))|['\"](?:/|~|~/|/home|/Users|/root)['\"]"
+)
+_JOINED_TO_HOME = re.compile(
+    rf"{_HOME_FOLDER}\s*(?:[/+.]\s*['\"]/*|\.joinpath\(\s*['\"]/*|,\s*['\"](?!/))([^'\"\n]{{1,200}})['\"]"
+)
 _WALKS_ALL = re.compile(
     r"\bwalk\w*\(|glob\(|readdir\w*\(|scandir\(|listdir\(|iterdir\(|\bfind\s*\(|File::Find|\bDir\b|RecursiveDirectory|\bls\s+-\w*R"
 )
