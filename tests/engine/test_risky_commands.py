@@ -161,14 +161,14 @@ ASKS = {
         "while :; do printf '%s' x >> ~/a; echo y >> ~/b; done",
     ],
     "access-for-others": [
-        "python3 - <<'X'\nimport boto3\nboto3.client('iam').put_user_policy(UserName='x', PolicyName='p', PolicyDocument=d)\nX",
+        "python3 - <<'X'\nimport boto3\nboto3.client('iam').put_user_policy(UserName='x', PolicyName='p')\nX",
         "node -e \"ec2.authorizeSecurityGroupIngress({GroupId: 'sg-1'})\"",
         "gh api --method POST repos/a/b/hooks -f config.url=https://example.net",
         "gh api -X PUT /repos/a/b/actions/secrets/X -f encrypted_value=y",
     ],
     "called-later": [
         "python3 -c \"import pathlib; p=pathlib.Path.home()/'Documents'/'a.txt'; f=p.unlink; f()\"",
-        "python3 - <<'X'\nfrom pathlib import Path\nfor p in Path.home().rglob('*'):\n    (p.rmdir if p.is_dir() else p.unlink)()\nX",
+        "python3 -c \"from pathlib import Path\nfor p in Path.home().rglob('*'): (p.rmdir if p.is_dir() else p.unlink)()\"",
     ],
     "listed-processes": [
         "kill -9 $(ps -u u -o pid=)",
