@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import islice
 
 from toolguard_engine.effects import program_catalogue
@@ -51,7 +50,7 @@ def _done_by(body: list[Script]) -> ProgramRun | None:
     simple = [command for command in commands if isinstance(command, Simple)]
     if len(simple) != len(commands):
         return None
-    names = {command.words[0] for command in simple if command.words and isinstance(command.words[0], str)}
+    names = {_name(command) for command in simple}
     asking = [command for command in simple if _asks_another(command)]
     if asking and names <= _REQUESTERS | _FILTERS | _INSTANT:
         return REQUESTS
@@ -62,22 +61,30 @@ def _done_by(body: list[Script]) -> ProgramRun | None:
 def _asks_another(command: Simple) -> bool:
     """Whether this is a request that does not name this machine."""
     words = [word for word in command.words if isinstance(word, str)]
-    return bool(words) and words[0] in _REQUESTERS and not any(here in word for word in words for here in _HERE)
+    return _name(command) in _REQUESTERS and not any(here in word for word in words for here in _HERE)
+
+
+def _name(command: Simple) -> str:
+    """The program, if the command names one."""
+    first = command.words[0] if command.words else ""
+    return first if isinstance(first, str) else ""
 
 
 def listed(pipeline: Pipeline) -> bool:
     """Whether `xargs` or `parallel` makes a request for each line of a list that does not end, or not soon."""
-    commands = [command for command in pipeline.commands if isinstance(command, Simple) and command.words]
-    if not any(_is_long(command.words) for command in commands[:1]):
+    first, *others = pipeline.commands
+    if not isinstance(first, Simple) or not _is_long(first):
         return False
     return any(
-        command.words[0] in _LISTS_FOR and any(isinstance(word, str) and word in _REQUESTERS for word in command.words[1:])
-        for command in commands[1:]
+        isinstance(command, Simple)
+        and _name(command) in _LISTS_FOR
+        and any(isinstance(word, str) and word in _REQUESTERS for word in command.words[1:])
+        for command in others
     )
 
 
-def _is_long(words: Sequence[object]) -> bool:
-    return words[0] == "yes" or (words[0] in _COUNTERS and _counts_to(words[-1], MANY_REQUESTS))
+def _is_long(command: Simple) -> bool:
+    return _name(command) == "yes" or (_name(command) in _COUNTERS and _counts_to(command.words[-1], MANY_REQUESTS))
 
 
 _COUNTERS = frozenset(["seq", "jot"])
@@ -106,6 +113,4 @@ def _starts(pipeline: Pipeline) -> bool:
 
 
 def _is_instant(pipeline: Pipeline) -> bool:
-    return all(
-        isinstance(command, Simple) and bool(command.words) and command.words[0] in _INSTANT for command in pipeline.commands
-    )
+    return all(isinstance(command, Simple) and _name(command) in _INSTANT for command in pipeline.commands)
