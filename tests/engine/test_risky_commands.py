@@ -371,7 +371,7 @@ PASSES = {
         "while true; do curl -s http://127.0.0.1:8000/ > /dev/null; done",
         "while true; do npm test >> log.txt; done",
         "while read -r u; do curl -sO $u; done < urls.txt",
-        "cat urls.txt | xargs -P 8 -n 1 curl -sO",
+        "seq 1 50 | xargs -P 8 -I{} curl -sO https://example.org/{}.png",
     ],
     "root-looks": [
         "sudo ls -la /etc/cron.d /var/spool/cron",
