@@ -19,7 +19,10 @@ from toolguard_engine.metrics.row_writer import CallRecord, VerdictRecord
 from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
 
 SHOWN = 50
-GONE = ("ERR_CONNECTION_REFUSED", "WebSocket connection", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE")
+GONE = (
+    "ERR_CONNECTION_REFUSED", "WebSocket connection", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE",
+    "ERR_CONTENT_LENGTH_MISMATCH",
+)  # fmt: skip
 """What a browser says of a server that is not there."""
 
 

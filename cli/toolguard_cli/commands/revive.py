@@ -18,6 +18,7 @@ from toolguard_cli.terminal import confirm as asking
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.wording import printable
 
 LOCAL_NONCE = 8
@@ -78,7 +79,12 @@ def _agreed(caller: require_human.Caller, shown: HeldCall, *, yes: bool, as_json
 
 
 def _woken(places: Places) -> Line:
-    if stores.engines(places.state_dir).running():
+    try:
+        running = stores.engines(places.state_dir).running()
+    except (StoreError, OSError) as error:  # the call is revived all the same
+        text = f"whether the agent is woken is unknown ({error}); if it does not continue, tell it to make the call again"
+        return Line("warn", printable.plain(text))
+    if running:
         return Line("next", "the agent is woken; if it does not continue on its own, tell it to make the call again")
     return Line(
         "warn", "no gateway runs here, so the agent is not woken; start the gateway, then tell it to make the call again"

@@ -59,19 +59,38 @@ def links_to(home: str, state: str) -> tuple[tuple[str, str], ...]:
         if real != path:
             found[real] = path
     ends = [f"{os.path.realpath(path)}/" for path in targets]
+    wanted = {identity for end in ends for folder in _upwards(end) if (identity := _identity(folder))}
     folders = [each for path in targets for each in (path, f"{path}/workspace", *map(str, Path(path).parents))]
     for folder in dict.fromkeys(folders):
-        for link in _links_in(folder):
+        for link in _links_in(folder, wanted):
             real = os.path.realpath(link)
             if link not in targets and real != "/" and any(end.startswith(f"{real}/") for end in ends):
                 found.setdefault(link, real)
     return tuple(found.items())[:MAX_LINKS]
 
 
-def _links_in(folder: str) -> Iterator[str]:
+def _upwards(path: str) -> Iterator[Path]:
+    yield Path(path)
+    yield from Path(path).parents
+
+
+def _identity(path: str | Path) -> tuple[int, int] | None:
+    """Device and inode of what lies there, after all links; None if it cannot be examined."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - for each link of a folder
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _links_in(folder: str, wanted: set[tuple[int, int]]) -> Iterator[str]:
+    """The links that lead to one of `wanted`, or to where nothing lies yet. One look at each: to resolve it takes a look at
+    each folder on the way."""
     try:
         with os.scandir(folder) as entries:
-            yield from (entry.path for entry in islice(entries, MAX_ENTRIES) if entry.is_symlink())
+            for entry in islice(entries, MAX_ENTRIES):
+                if entry.is_symlink() and ((identity := _identity(entry.path)) is None or identity in wanted):
+                    yield entry.path
     except OSError:
         return
 
