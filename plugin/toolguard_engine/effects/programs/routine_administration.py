@@ -87,6 +87,7 @@ _READS = {
     "cat|head|tail|zcat|wc": rf"(?: -[a-zA-Z0-9]{{1,8}}(?: \d{{1,9}})?| --follow| --lines=\d+)*{_LOG_OR_SETTING}",
     "grep|zgrep|egrep": rf"(?: -[a-eg-zA-Z0-9]{{1,8}})* (?!-)[^ \0]{{1,200}}{_LOG_OR_SETTING}",
     "nginx|apache2ctl|apachectl|httpd|sshd|named-checkconf|visudo|postfix": r" (?:-t|-T|-v|-V|-c|-S|configtest|check)",
+    "unattended-upgrade|unattended-upgrades": r"(?: -(?:d|v))* --dry-run(?: -(?:d|v)| --debug)*",
     "fwupdmgr": r" (?:refresh|get-[a-z]{4,12})",
     "certbot": r" (?:certificates|--version)",
     "zpool|zfs": r" (?:status|list|history|iostat|get|version)(?: [\w./@:=,-]{1,80})*",

@@ -3,7 +3,8 @@
 - `job-flood`: it starts programs in the background and waits for none of them: `while :; do job & done`.
 - `request-flood`: it does nothing but ask another machine: `while :; do curl -s https://host/; done`. So do `xargs` and
   `parallel` that are given an endless list.
-- `file-flood`: it does nothing but add to a file: `while :; do date >> log; done`.
+- `file-flood`: it does nothing but add to a file or make files: `while :; do date >> log; done`.
+- `memory-flood`: it does nothing but assign: `while :; do a=$a$a; done`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from toolguard_engine.effects.shell.syntax_tree import Group, Pipeline, Script, 
 JOBS = ProgramRun(("job-flood",), "job-flood")
 REQUESTS = ProgramRun(("request-flood",), "request-flood")
 ADDITIONS = ProgramRun(("file-flood",), "file-flood")
+ASSIGNMENTS = ProgramRun(("memory-flood",), "memory-flood")
 
 MANY = 1_000
 """As many programs at once as no machine is meant to run."""
@@ -27,7 +29,9 @@ _DIGITS = 12
 _REQUESTERS = program_catalogue.programs("fetcher")
 _HERE = ("localhost", "127.0.0.1", "[::1]", "0.0.0.0")  # noqa: S104 - named in a request
 _FILTERS = frozenset(["jq", "grep", "head", "tail", "tr", "cut", "wc", "sort", "uniq", "cat", "tee", "date", "printf"])
-_INSTANT = frozenset(["disown", ":", "true", "echo", "let", "(("])
+_INSTANT = frozenset(["", "disown", ":", "true", "echo", "let", "(("])
+"""`""`: only assignments."""
+_MAKERS = frozenset(["cp", "mkdir", "touch", "truncate", "fallocate", "ln", "mktemp"])
 _LISTS_FOR = frozenset(["xargs", "gxargs", "parallel"])
 
 
@@ -55,7 +59,9 @@ def _done_by(body: list[Script]) -> ProgramRun | None:
     if asking and names <= _REQUESTERS | _FILTERS | _INSTANT:
         return REQUESTS
     adds = any(redirect.operator == ">>" for command in simple for redirect in command.redirects)
-    return ADDITIONS if adds and names <= _FILTERS | _INSTANT else None
+    if names <= _FILTERS | _INSTANT | _MAKERS and (adds or not names.isdisjoint(_MAKERS)):
+        return ADDITIONS
+    return ASSIGNMENTS if names == {""} else None
 
 
 def _asks_another(command: Simple) -> bool:

@@ -58,6 +58,9 @@ _COVERT = re.compile(
     r"|\b(?:do not|don't|never)\s{1,4}(?:tell|mention|inform|reveal|disclose|show)\b[^.\n]{0,40}"
     r"\b(?:(?:this|these)\s{1,4}(?:step|steps|instruction|instructions|rule|rules|line|section)|the\s{1,4}(?:user|owner|human))\b"
     r"|\bignore\b[^.\n]{0,30}\b(?:security|safety)\b[^.\n]{0,20}\b(?:warnings?|rules?|prompts?|checks?|policies)\b"
+    r"|\b(?:skip|bypass|disable)\s{1,4}(?:the\s{1,4}|all\s{1,4}|any\s{1,4})?(?:confirmations?|approvals?|permissions?|safety)\b"
+    r"|\b(?:post|send|upload|report)\b[^.\n]{0,60}\b(?:env|environment|secrets?|tokens?|credentials|passwords?|keys)\b[^\n]{0,60}"
+    r"https?://"
     r"|\b(?:approve|trust|allow|accept)\s{1,4}(?:all|any|every)\s{1,4}(?:commands?|requests?|instructions?|calls?)\b",
     re.IGNORECASE,
 )
