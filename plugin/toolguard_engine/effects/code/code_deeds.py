@@ -34,7 +34,8 @@ _PRINTERS = program_catalogue.programs("file_printer") | program_catalogue.progr
 class Deed(msgspec.Struct, frozen=True):
     """One act: `argv`, a program (or what does the same), or `text`, a shell command, or `kind`, an effect on `target`.
 
-    `feed`: the input of the program, or what is sent; `cwd`: the folder that it is given, if any.
+    `feed`: the input of the program, or what is sent; `within`: what its words contain where they are not known; `cwd`: the
+    folder that it is given, if any.
     """
 
     argv: tuple[str, ...] = ()
@@ -44,6 +45,7 @@ class Deed(msgspec.Struct, frozen=True):
     flags: frozenset[str] = _NONE
     redirects: tuple[Redirect, ...] = ()
     feed: StdinSource | None = None
+    within: StdinSource | None = None
     cwd: str = ""
 
 
@@ -63,14 +65,18 @@ class CodeReading(msgspec.Struct, frozen=True):
 # --- programs -------------------------------------------------------------------------------------------------------------
 
 
-def run(argv: Iterable[str], feed: StdinSource | None = None, cwd: str = "") -> Deed:
+def run(argv: Iterable[str], feed: StdinSource | None = None, cwd: str = "", *, within: StdinSource | None = None) -> Deed:
     """A program that is started with these words, without a shell."""
-    return Deed(argv=tuple(argv), feed=feed, cwd=cwd)
+    return Deed(argv=tuple(argv), feed=feed, within=_if_secret(within), cwd=cwd)
 
 
-def shell(text: str, feed: StdinSource | None = None, cwd: str = "") -> Deed:
+def shell(text: str, feed: StdinSource | None = None, cwd: str = "", *, within: StdinSource | None = None) -> Deed:
     """A command that a shell runs."""
-    return Deed(text=text, feed=feed, cwd=cwd)
+    return Deed(text=text, feed=feed, within=_if_secret(within), cwd=cwd)
+
+
+def _if_secret(within: StdinSource | None) -> StdinSource | None:
+    return within if within is not None and SECRET in within.programs else None
 
 
 def change_folder(path: str) -> Deed:

@@ -230,7 +230,7 @@ def _ruby_fetch(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def _ruby_member(run: ScriptRun, name: str) -> Value:
-    if re.match(r"ENV\.[a-z]", name):  # `ENV.to_a.inspect`: methods without parentheses
+    if re.match(r"ENV\.(?!fetch\b)[a-z]", name):  # `ENV.to_a.inspect`: methods without parentheses
         return ENVIRONMENT
     return calls.variable(name[4:]) if re.match(r"ENV\.[A-Z_]+\Z", name) else None
 

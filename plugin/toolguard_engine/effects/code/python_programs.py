@@ -48,14 +48,15 @@ def started(code: PythonReader, value: Value, given: Arguments, *, by_shell: boo
         code.add(deeds.other("load", _ENDLESS))
     hidden(code, value, named.get("stdin"), named.get("stdout"))
     found: list[Value] = []
+    within = feed(Unknown(sources=sources(value, *(items(value) if isinstance(value, list | tuple) else ()))))
     for each in choices(value):
         words = [text(word) for word in items(each)] if isinstance(each, list | tuple) else []
         if words and not by_shell:
             if words[0].strip(UNKNOWN):
-                code.add(deeds.run(words, fed, folder))
+                code.add(deeds.run(words, fed, folder, within=within))
                 found.append(_output(code, named, shlex.join(words)))
         elif (line := words[0] if words else text(each)).strip(UNKNOWN + " "):
-            code.add(deeds.shell(line, fed, folder))
+            code.add(deeds.shell(line, fed, folder, within=within))
             found.append(_output(code, named, line))
     return either(found) if found else Unknown("process", sources(value))
 

@@ -61,6 +61,14 @@ _MAX_PREFIXES = 12
 _AWK_WORDS = frozenset({"getline", "in", "if", "else", "while", "for", "do", "next", "exit", "BEGIN", "END", "function"})
 
 
+def _or_else(value: Value, other: Value) -> Value:
+    """`value || other`. A value that is not known is the other one, unless it may hold what must not leave: a variable of
+    the environment, a file's content."""
+    if isinstance(value, str) and value.strip(UNKNOWN):
+        return value
+    return one_of([*choices(value), *choices(other)]) if sources(value) else other
+
+
 class ScriptReader(CommandReader):
     """Reads statements and expressions.
 
@@ -116,7 +124,7 @@ class ScriptReader(CommandReader):
                     if token.text in ASSIGNING:
                         value, at = self._assigned(value, target, at, end)
                     elif token.text == "?" and (run.syntax is not RUBY or token.spaced):
-                        value, at = self._chosen(at, end)
+                        value, at = self._chosen(value, at, end)
                     elif token.text in run.syntax.concat or token.text in _BINARY:
                         value, at = self._combined(value, target, at, end)
                     else:
@@ -149,7 +157,7 @@ class ScriptReader(CommandReader):
         if sign[:-1] in self.run.syntax.concat:
             right = concatenated(value if isinstance(value, str | Unknown | Either | list) else "", right)
         elif sign in ("||=", "??=", "//="):
-            right = value if isinstance(value, str) else right
+            right = _or_else(value, right)
         if target is not None:
             self.assign(target, right)
         return right, at
@@ -179,8 +187,11 @@ class ScriptReader(CommandReader):
             else:
                 self.run.names[f"{token.text}.{self.tokens[last - 1].text}"] = value
 
-    def _chosen(self, at: int, end: int) -> tuple[Value, int]:
-        """`? one : other`."""
+    def _chosen(self, value: Value, at: int, end: int) -> tuple[Value, int]:
+        """`value ? one : other`, and PHP's `value ?: other`."""
+        if self.is_sign(at + 1, end, ":"):
+            other, at = self.expression(at + 2, end)
+            return _or_else(value, other), at
         one, at = self.expression(at + 1, end)
         if not self.is_sign(at, end, ":"):
             return one, at
@@ -191,7 +202,7 @@ class ScriptReader(CommandReader):
         sign = self.tokens[at].text
         if sign in ("||", "??", "//") and self.run.syntax.patterns | (sign != "//"):
             right, at = self.expression(at + 1, end)
-            return (value if isinstance(value, str) and value.strip(UNKNOWN) else right), at
+            return _or_else(value, right), at
         if sign == "|" and self.run.syntax in (AWK, POWERSHELL):
             return _PIPES[self.run.syntax is AWK](self, value, at, end)
         if sign == "&&":
@@ -264,7 +275,7 @@ class ScriptReader(CommandReader):
         if token.kind == "command":
             command = self.filled(token)
             for each in choices(command):
-                self.run.add(shell(text(each)))
+                self.run.add(shell(text(each), within=feed(command)))
             return printed(text(command)), at + 1
         if token.kind == "words":
             return token.text.split()[:200], at + 1

@@ -15,6 +15,8 @@ Kind = Literal["name", "number", "string", "command", "pattern", "words", "sign"
 """`command`: a text that a shell runs (`qx`, backticks); `pattern`: a regular expression; `words`: `qw(a b)`."""
 
 MAX_TOKENS = 24_000
+_MAX_WITH_VALUES = 1_000
+"""Characters of a Ruby string that is filled with values."""
 _MAX_PATTERN = 400
 MAX_FILLED = 6
 """How deep texts are filled into texts."""
@@ -267,6 +269,8 @@ class Tokens:
 
     def _closing(self, at: int, quote: str) -> int:
         """The position of the quote that ends a string; -1 if there is none."""
+        if self.syntax is RUBY and quote == '"' and (filled := self._past_values(at)) > at:
+            return filled
         escape, text = self.syntax.escape, self.text
         end = text.find(quote, at)
         doubled = self.syntax is POWERSHELL
@@ -279,6 +283,17 @@ class Tokens:
             elif (end - before) % 2 == 0 and not (doubled and quote == '"' and text[end - 1] == escape):
                 return end
             end = text.find(quote, end + 1)
+        return -1
+
+    def _past_values(self, at: int) -> int:
+        """The end of a Ruby string past the quotes in what is filled into it: `"#{ENV["X"]}"`. -1 if nothing is filled
+        in, or too much."""
+        text, end = self.text, at
+        while 0 <= (end := text.find('"', end)) <= at + _MAX_WITH_VALUES:
+            part = text[at:end]
+            if part.count("#{") <= part.count("}") and not part.endswith("\\"):
+                return end if "#{" in part else -1
+            end += 1
         return -1
 
     def _template(self, at: int) -> int:  # noqa: PLR0912 - a case for each sign

@@ -850,17 +850,26 @@ class Walk:
             inner.cwd = _located(deed.cwd, state.cwd) if deed.cwd else inner.cwd
             self.pipelines += 1
             feed = stdin if deed.feed == INPUT else deed.feed
+            first = len(self.runs)
             if deed.text:
                 self.text(deed.text, inner, feed, piped=False, pipeline=self.pipelines)
-                continue
-            name = _called(deed.argv[0])
-            run = ProgramRun(deed.argv, name, inner.via, redirects=deed.redirects, stdin=feed, cwd=inner.cwd)
-            self.run(replace(run, pipeline=self.pipelines), inner)
+            else:
+                name = _called(deed.argv[0])
+                run = ProgramRun(deed.argv, name, inner.via, redirects=deed.redirects, stdin=feed, cwd=inner.cwd)
+                self.run(replace(run, pipeline=self.pipelines), inner)
+            if deed.within is not None:
+                self.runs[first:] = [_filled(run, deed.within) for run in self.runs[first:]]
 
     def _client(self, run: ProgramRun, state: ShellState) -> None:
         for word in (*run.argv[1:], known(run.stdin) or ""):
             for text in sql_meta_commands.started(word):
                 self.inner_text(text, replace(run, piped=False), state.fork(run.name))
+
+
+def _filled(run: ProgramRun, within: StdinSource) -> ProgramRun:
+    """The same program; its words that are not known contain `within`."""
+    unknown = tuple((at, within) for at, word in enumerate(run.argv) if UNKNOWN in word)
+    return replace(run, given=(*run.given, *unknown)) if unknown else run
 
 
 def is_away(run: ProgramRun) -> bool:
