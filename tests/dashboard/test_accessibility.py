@@ -240,7 +240,7 @@ def test_a_call_is_approved_with_the_keyboard_alone(machine: Machine, visits: Vi
         press(page, "Tab")
         assert focus_is_seen(page), page.evaluate("document.activeElement.outerHTML.slice(0, 300)")
     press(page, "Enter")
-    yes = page.locator(f"article[data-nonce='{held.nonce}']").get_by_role("button", name="Confirm: run once")
+    yes = page.locator(f"article[data-nonce='{held.nonce}']").get_by_role("button", name="Confirm: approve once")
     expect(yes).to_be_focused()
     expect(yes).to_be_enabled()
     press(page, "Enter")

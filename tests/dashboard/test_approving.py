@@ -277,7 +277,7 @@ def test_one_press_approves_nothing(quiet: Machine, visits: Visits, back: Callab
     stand_still(page)  # on a busy machine a double click takes longer than two presses may be apart
     press_at_once(page, yes, times=2)
     page.clock.resume()
-    expect(yes).to_have_text("Confirm: run once")
+    expect(yes).to_have_text("Confirm: approve once")
     expect(yes).to_be_focused()
     expect(shown).to_contain_text("Press again within")
     back(page)
@@ -414,7 +414,7 @@ def test_the_focus_stays_at_the_call_that_was_decided(machine: Machine, visits: 
     card(page, held.nonce).get_by_role("button", name=name).focus()
     page.keyboard.press("Enter")
     if name == "Approve":
-        expect(card(page, held.nonce).get_by_role("button", name="Confirm: run once")).to_be_enabled()
+        expect(card(page, held.nonce).get_by_role("button", name="Confirm: approve once")).to_be_enabled()
         page.keyboard.press("Enter")
     expect(card(page, held.nonce)).to_contain_text("approved" if name == "Approve" else "denied")
     expect(card(page, held.nonce)).to_be_focused()

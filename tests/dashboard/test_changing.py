@@ -165,7 +165,7 @@ def test_weaker_settings_are_accepted(machine: Machine, visits: Visits, width: i
     expect(banner).to_have_count(0)
     hostile = "<img src=x onerror=alert(1)>"
     store.ran(config, settings_of(parse({"mode": "soft", "neverBlock": [hostile]})), time.time(), log)
-    expect(banner).to_contain_text("guards less than the settings that were last accepted")
+    expect(banner).to_contain_text("is running with weaker settings than those last accepted")
     expect(banner).to_contain_text("mode changed from enforce to soft")
     expect(banner).to_contain_text(f"neverBlock also names {hostile}")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -111,7 +111,7 @@ def test_a_held_call_is_answered_by_its_link(machine: Machine, visits: Visits, w
     tap(page, word)
     if word == "Approve":
         assert status_of(machine.places, held.nonce) == "pending", "one press may be an accident"
-        tap(page, "Confirm: run once")
+        tap(page, "Confirm: approve once")
         expect(page.get_by_role("alert")).to_contain_text("Approved")
     expect(page.get_by_role("alert")).to_contain_text(held.nonce)
     expect(page.get_by_role("button")).to_have_count(0)

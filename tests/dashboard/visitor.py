@@ -48,7 +48,7 @@ def approve(card: Locator) -> None:
     for _ in range(PRESSES):
         press(card, "Approve")
         with suppress(Late):
-            return press(card, "Confirm: run once", patience=PATIENCE_MS / PRESSES)
+            return press(card, "Confirm: approve once", patience=PATIENCE_MS / PRESSES)
     raise AssertionError("the second press is never waited for")
 
 

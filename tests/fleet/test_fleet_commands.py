@@ -145,7 +145,7 @@ def test_errors_are_one_line(database: FleetDatabase, state: Path, monkeypatch: 
     assert "toolguard fleet init" in error(state, "gateways", "--dsn", database.empty())
     assert "sslmode=verify-full" in error(state, "gateways", "--dsn", "host=db.example sslmode=prefer")
     assert "not a connection string" in error(state, "gateways", "--dsn", "what is this")
-    assert "database is not given" in error(state, "gateways")
+    assert "no fleet database was specified" in error(state, "gateways")
     assert "no such gateway" in error(state, "admit", "gw-0123456789abcdef", "--dsn", owner)
     assert "there is no login" in error(state, "approvers", "add", "x", "--team", "ops", "--dsn", owner)
     assert "a team is" in error(state, "approvers", "add", OWNER, "--team", "Ops!", "--dsn", owner)

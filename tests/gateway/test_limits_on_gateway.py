@@ -48,7 +48,7 @@ def test_a_run_is_warned_once_then_ended_and_the_person_learns_how_to_go_on(shar
     assert len(played.requests) == 22
     assert played.requests[-1].tools == []
     assert stage.codes(played) == ["limit.reached", "limit.reached"]
-    assert [event["reason"][:14] for event in audit(stage.home) if event["code"] == "limit.near"] == ["More than 80%"]
+    assert [event["reason"][:13] for event in audit(stage.home) if event["code"] == "limit.near"] == ["More than 80%"]
 
     stage.server.play(burning(), "(by chat)")
     with Operator(stage.home) as operator:

@@ -42,7 +42,7 @@ function show(link, { now, expires, page, call }) {
   const note = el("p", { class: "quiet", role: "status" });
   const yes = el("button", { type: "button", class: "primary", on: { click: () => still && asking.press() && void decide("approve") } }, "Approve");
   const no = button("Deny", () => still && void decide("deny"), { class: "danger" });
-  const asking = twice(yes, "Approve", "Confirm: run once", (asks) => {
+  const asking = twice(yes, "Approve", "Confirm: approve once", (asks) => {
     fill(note, asks ? AGAIN : null);
     allow();
   });

@@ -51,7 +51,7 @@ export function waitingCard(app, first) {
     { type: "button", "data-focus": `always ${nonce}`, on: { click: press("allow") } },
     "Allow temporarily…",
   );
-  const asking = twice(yes, "Approve", "Confirm: run once", (asks) => {
+  const asking = twice(yes, "Approve", "Confirm: approve once", (asks) => {
     fill(moved, asks ? AGAIN : null);
     allow();
   });
