@@ -65,18 +65,20 @@ class CodeReading(msgspec.Struct, frozen=True):
 # --- programs -------------------------------------------------------------------------------------------------------------
 
 
-def run(argv: Iterable[str], feed: StdinSource | None = None, cwd: str = "", *, within: StdinSource | None = None) -> Deed:
-    """A program that is started with these words, without a shell."""
-    return Deed(argv=tuple(argv), feed=feed, within=_if_secret(within), cwd=cwd)
+def run(argv: Iterable[str], feed: StdinSource | None = None, cwd: str = "", *, within: Iterable[str] = ()) -> Deed:
+    """A program that is started with these words, without a shell. `within`: the sources of its words."""
+    return Deed(argv=tuple(argv), feed=feed, within=_secrets(within), cwd=cwd)
 
 
-def shell(text: str, feed: StdinSource | None = None, cwd: str = "", *, within: StdinSource | None = None) -> Deed:
-    """A command that a shell runs."""
-    return Deed(text=text, feed=feed, within=_if_secret(within), cwd=cwd)
+def shell(text: str, feed: StdinSource | None = None, cwd: str = "", *, within: Iterable[str] = ()) -> Deed:
+    """A command that a shell runs. `within`: the sources of the text."""
+    return Deed(text=text, feed=feed, within=_secrets(within), cwd=cwd)
 
 
-def _if_secret(within: StdinSource | None) -> StdinSource | None:
-    return within if within is not None and SECRET in within.programs else None
+def _secrets(found: Iterable[str]) -> StdinSource | None:
+    """The secret variables among these sources, as a word of a shell command has them."""
+    names = [each.partition(":")[2] for each in found if each.startswith("secret:")]
+    return StdinSource(None, (SECRET, *(f"${name}" for name in names))) if names else None
 
 
 def change_folder(path: str) -> Deed:

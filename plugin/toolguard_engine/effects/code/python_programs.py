@@ -48,7 +48,7 @@ def started(code: PythonReader, value: Value, given: Arguments, *, by_shell: boo
         code.add(deeds.other("load", _ENDLESS))
     hidden(code, value, named.get("stdin"), named.get("stdout"))
     found: list[Value] = []
-    within = feed(Unknown(sources=sources(value, *(items(value) if isinstance(value, list | tuple) else ()))))
+    within = sources(value, *(items(value) if isinstance(value, list | tuple) else ()))
     for each in choices(value):
         words = [text(word) for word in items(each)] if isinstance(each, list | tuple) else []
         if words and not by_shell:

@@ -283,7 +283,7 @@ class PythonReader:
             if alias.name == "*":
                 self._stars.append(node.module or "")
             else:
-                self._scopes[-1][alias.asname or alias.name] = Library(f"{node.module or ''}.{alias.name}")
+                self._scopes[-1][alias.asname or alias.name] = self.member(Library(node.module or ""), alias.name)
 
     def assign(self, node: ast.Assign) -> None:
         value = self.value(node.value)

@@ -8,6 +8,7 @@ from toolguard_engine.effects.code.python_values import (
     Unknown,
     Value,
     choices,
+    sourced,
     sources,
     text,
 )
@@ -44,6 +45,10 @@ _OWN_NAME = frozenset({"name", "fullname", "path"})
 
 def is_path(word: str) -> bool:
     return "/" in word or "\\" in word
+
+
+_ADDING = frozenset(["append", "set", "add", "put", "update"])
+"""Methods by which an object takes a value in: of forms, queries, headers, maps."""
 
 
 class CallReader(TokenReader):
@@ -137,6 +142,7 @@ class CallReader(TokenReader):
         run, tokens = self.run, self.tokens
         base: Value = None
         named = True
+        root, last = (tokens[at - 1].text if at and tokens[at - 1].kind == "name" else ""), ""
         while at < end:
             token = tokens[at]
             if token.kind == "sign":
@@ -149,11 +155,12 @@ class CallReader(TokenReader):
                         break
                     if isinstance(value, Library) and run.syntax is RUBY:
                         value = self._without_arguments(value, base)
-                    base, value = value, self._joined(value, tokens[at + 1].text)
+                    last = tokens[at + 1].text
+                    base, value = value, self._joined(value, last)
                     at, named = at + 2, True
                     continue
                 if token.text == "(" and not (token.spaced and run.syntax in (AWK, POWERSHELL)):
-                    value, at = self._call(value, base, at, end)
+                    value, at = self._call(value, base, at, end, root if last in _ADDING else "")
                     base, named = None, False
                     continue
                 if self._is_index(token, at):
@@ -204,12 +211,23 @@ class CallReader(TokenReader):
             return value
         return Library(f".{key}")
 
-    def _call(self, value: Value, base: Value, at: int, end: int) -> tuple[Value, int]:
+    def _call(self, value: Value, base: Value, at: int, end: int, changed: str = "") -> tuple[Value, int]:
+        """`changed`: the variable that the call adds its arguments to."""
         close = min(self.tokens[at].match, end)
         args = self.items(at + 1, close)
         at = close + 1
+        if changed:
+            self.add_to(changed, args)
         block, at = self.given_block(at, end)
         return self.run.call(value, [*args, *block], base), at
+
+    def add_to(self, name: str, values: list[Value]) -> None:
+        """`form.append("t", value)`, `url.search = value`: what the variable holds is also from where the value is from."""
+        held, added = self.run.names.get(name), sources(*values)
+        if not added or isinstance(held, list | dict | Routine) or held is None:
+            return
+        both = (*sources(held), *added)
+        self.run.names[name] = sourced(held, both) if isinstance(held, str) else Unknown(sources=both)
 
     def given_block(self, at: int, end: int) -> tuple[list[Value], int]:
         """Ruby: `{ |x| ... }` and `do |x| ... end` behind a call."""

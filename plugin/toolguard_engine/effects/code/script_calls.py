@@ -302,7 +302,7 @@ def shell(run: ScriptRun, args: list[Value], base: Value) -> Value:
         run.add(deeds.run(["sh"], deeds.INPUT))
     for command in texts(at(args, 0)):
         if command.strip(UNKNOWN + " "):
-            run.add(deeds.shell(command, cwd=text(folder) if isinstance(folder, str) else "", within=feed(at(args, 0))))
+            run.add(deeds.shell(command, cwd=text(folder) if isinstance(folder, str) else "", within=sources(at(args, 0))))
     shown = printed("".join(texts(at(args, 0))[:1]))
     _back(run, args, shown)
     return shown
@@ -322,8 +322,7 @@ def program(run: ScriptRun, args: list[Value], base: Value) -> Value:
     folder = option(args[1:], "cwd")
     for argv in _variants(words):
         if argv and argv[0].strip(UNKNOWN):
-            within = feed(Unknown(sources=sources(*words)))
-            run.add(deeds.run(argv, cwd=text(folder) if isinstance(folder, str) else "", within=within))
+            run.add(deeds.run(argv, cwd=text(folder) if isinstance(folder, str) else "", within=sources(*words)))
     shown = printed(shlex.join("".join(texts(word)[:1]) for word in words)) if words else NOTHING
     _back(run, args, shown)
     return shown

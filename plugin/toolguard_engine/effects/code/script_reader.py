@@ -186,6 +186,8 @@ class ScriptReader(CommandReader):
                 held[self.tokens[last - 1].text] = value
             else:
                 self.run.names[f"{token.text}.{self.tokens[last - 1].text}"] = value
+                if isinstance(held, str | Unknown):
+                    self.add_to(token.text, [value])
 
     def _chosen(self, value: Value, at: int, end: int) -> tuple[Value, int]:
         """`value ? one : other`, and PHP's `value ?: other`."""
@@ -275,7 +277,7 @@ class ScriptReader(CommandReader):
         if token.kind == "command":
             command = self.filled(token)
             for each in choices(command):
-                self.run.add(shell(text(each), within=feed(command)))
+                self.run.add(shell(text(each), within=sources(command)))
             return printed(text(command)), at + 1
         if token.kind == "words":
             return token.text.split()[:200], at + 1
