@@ -142,7 +142,7 @@ class CallReader(TokenReader):
         run, tokens = self.run, self.tokens
         base: Value = None
         named = True
-        root, last = (tokens[at - 1].text if at and tokens[at - 1].kind == "name" else ""), ""
+        root, last = (tokens[at - 1].text if 0 < at <= end and tokens[at - 1].kind == "name" else ""), ""
         while at < end:
             token = tokens[at]
             if token.kind == "sign":
