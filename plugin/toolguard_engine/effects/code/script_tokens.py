@@ -17,6 +17,7 @@ Kind = Literal["name", "number", "string", "command", "pattern", "words", "sign"
 MAX_TOKENS = 24_000
 _MAX_WITH_VALUES = 1_000
 """Characters of a Ruby string that is filled with values."""
+_MAX_QUOTES = 20
 _MAX_PATTERN = 400
 MAX_FILLED = 6
 """How deep texts are filled into texts."""
@@ -288,12 +289,15 @@ class Tokens:
     def _past_values(self, at: int) -> int:
         """The end of a Ruby string past the quotes in what is filled into it: `"#{ENV["X"]}"`. -1 if nothing is filled
         in, or too much."""
-        text, end = self.text, at
-        while 0 <= (end := text.find('"', end)) <= at + _MAX_WITH_VALUES:
-            part = text[at:end]
-            if part.count("#{") <= part.count("}") and not part.endswith("\\"):
-                return end if "#{" in part else -1
-            end += 1
+        text, start, end, open_values = self.text, at, at, 0
+        for _ in range(_MAX_QUOTES):
+            end = text.find('"', end, at + _MAX_WITH_VALUES)
+            if end < 0:
+                return -1
+            open_values += text.count("#{", start, end) - text.count("}", start, end)
+            if open_values <= 0 and text[end - 1] != "\\":
+                return end if text.find("#{", at, end) >= 0 else -1
+            start = end = end + 1
         return -1
 
     def _template(self, at: int) -> int:  # noqa: PLR0912 - a case for each sign
