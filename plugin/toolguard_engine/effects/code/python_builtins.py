@@ -149,7 +149,7 @@ CALLS: dict[str, Act] = table(
     ("pathlib.Path pathlib.PurePath pathlib.PosixPath", _path), ("pathlib.Path.home", constant("~")),
     ("os.getcwd pathlib.Path.cwd", constant(".")), ("tempfile.gettempdir", constant("/tmp")),  # noqa: S108 - a name
     ("tempfile.mkdtemp tempfile.TemporaryDirectory tempfile.mktemp", constant(TEMP)),
-    ("tempfile.mkstemp", constant((NOTHING, TEMP))),
+    ("tempfile.mkstemp", constant((Unknown("handle", (), TEMP), TEMP))),
     ("tempfile.NamedTemporaryFile tempfile.TemporaryFile", constant(Unknown("file", (), TEMP, "r+"))),
     ("str repr", _text_of), ("chr", _chr), ("bytes bytearray", _bytes), ("range", _range), ("zip", _zipped),
     ("dict", _dict),

@@ -83,6 +83,12 @@ def _open(code: PythonReader, given: Arguments) -> Value:
     return NOTHING if path is None or isinstance(path, int) else open_file(code, path, mode)
 
 
+def _opened_handle(code: PythonReader, given: Arguments) -> Value:
+    handle = given.at(0, "fd")
+    is_known = isinstance(handle, Unknown) and handle.kind == "handle"
+    return open_file(code, handle.text, given.text(1, "mode") or "r") if is_known else NOTHING
+
+
 def _os_open(code: PythonReader, given: Arguments) -> Value:
     flags = given.at(1, "flags")
     bits = flags if isinstance(flags, int) else 0
@@ -169,7 +175,8 @@ CALLS: dict[str, Act] = table(
     ("shutil.copy shutil.copy2 shutil.copyfile", _on_two(deeds.copy)),
     ("shutil.copytree distutils.dir_util.copy_tree", _on_two(lambda a, b: deeds.copy(a, b, recursive=True))),
     ("os.symlink", _on_two(deeds.link)), ("os.link", _on_two(lambda a, b: deeds.link(a, b, symbolic=False))),
-    ("open io.open codecs.open aiofiles.open gzip.open bz2.open lzma.open", _open), ("os.open", _os_open),
+    ("open io.open codecs.open aiofiles.open gzip.open bz2.open lzma.open", _open),
+    ("os.open", _os_open), ("os.fdopen", _opened_handle),
     ("os.truncate", _truncate), ("os.chmod os.lchmod", _chmod), ("os.chown os.lchown shutil.chown", _chown),
     ("shutil.make_archive", _archive), ("shutil.unpack_archive", _unpack), ("zipfile.ZipFile tarfile.open", _packed),
     ("os.listdir", constant(["*"])), ("os.scandir", _scanned), ("os.walk", _walk), ("glob.glob glob.iglob", _glob),

@@ -28,6 +28,7 @@ from toolguard_engine.effects.code.python_values import (
     items,
     sources,
     text,
+    texts,
 )
 from toolguard_engine.effects.programs.code_text import grants_access, methods
 from toolguard_engine.effects.shell.command import UNKNOWN
@@ -287,6 +288,11 @@ class PythonLibraries:
             self._handles(code, given)
             self._by_name(code, name.rpartition(".")[2], given)
 
+    def reads(self, name: str, given: Arguments) -> list[str]:
+        """The files that a call reads which no table has, by its name."""
+        last = name.rpartition(".")[2]
+        return _paths(given) if _READS.search(last) and not _SENDS.fullmatch(last) else []
+
     def _repeated(self, code: PythonReader, given: Arguments) -> None:
         if any(isinstance(each, int) and each >= _HUGE for each in given.args) and not all(
             isinstance(each, int) for each in given.args
@@ -306,14 +312,22 @@ class PythonLibraries:
         elif _SAVES.fullmatch(last) and isinstance(given.at(0, "path", "fname", "path_or_buf"), str):
             for path in given.texts(0, "path", "fname", "path_or_buf"):
                 code.add(deeds.write(path, feed(Unknown(sources=sources(*given.all)))))
+        elif _SENDS.fullmatch(last):
+            files = [f"file:{path}" for value in given.all for path in texts(value) if path[:1] in ("~", "/", ".")]
+            if sent := (*sources(*given.all), *files):
+                code.add(deeds.send("", "POST", feed(Unknown(sources=sent))))
         elif _READS.search(last):
-            code.add(*(deeds.read(path) for path in given.texts(0, "path", "filename") if path[:1] in ("~", "/", ".")))
+            code.add(*(deeds.read(path) for path in _paths(given)))
         if isinstance(node, ast.Attribute) and (last.lower().startswith(_VERBS) or grants_access(f"iam.{last}")):
             first = given.args[0] if given.args else None
             if _OF_LISTS.fullmatch(last) and not isinstance(first, str | dict) and (last == "remove" or _is_own(node)):
                 return
             hint = "'" if isinstance(first, str) else "x" if given.all else ")"
             code.add(*(deeds.method(each) for each in methods(f"{ast.unparse(node)}({hint}")))
+
+
+def _paths(given: Arguments) -> list[str]:
+    return [path for path in given.texts(0, "path", "filename") if path[:1] in ("~", "/", ".")]
 
 
 def _is_own(node: ast.Attribute) -> bool:
@@ -332,6 +346,10 @@ _SAVES = re.compile(
     r"to_(?:csv|json|excel|parquet|pickle|html|feather|markdown)|save|savefig|savetxt|imwrite|save_pretrained"
 )
 _READS = re.compile(r"read|load|open|parse|dump")
+_SENDS = re.compile(
+    r"send_(?:document|photo|video|audio|voice|file|media_group)|files_upload(?:_v2)?|upload_(?:from_filename|from_file|blob|document)"
+)
+"""Methods of clients of chats and storage that take a file."""
 _VERBS = (
     "delete", "drop", "destroy", "remove", "clear", "purge", "truncate", "terminate", "wipe", "flush", "empty", "revoke",
     "cancel", "deactivate", "unpublish", "void", "refund", "del", "erase", "create",

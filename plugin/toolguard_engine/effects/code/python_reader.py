@@ -82,6 +82,7 @@ class Libraries(Protocol):
     def named(self, name: str) -> Value: ...
     def inherited(self, name: str) -> dict[str, Value]: ...
     def other(self, code: PythonReader, name: str, given: Arguments) -> None: ...
+    def reads(self, name: str, given: Arguments) -> list[str]: ...
 
 
 _BOUND = "bound."
@@ -531,7 +532,8 @@ class PythonReader:
         if node is not None:
             self.state["node"] = node
             self.libraries.other(self, name, given)
-        return Unknown(name, (*own, *(each for each in sources(*given.all) if each not in own)))
+        read = [f"file:{path}" for path in self.libraries.reads(name, given)]
+        return Unknown(name, (*own, *read, *(each for each in sources(*given.all) if each not in own)))
 
     def invoke(self, function: Function, given: Arguments, *, whole: bool = True) -> Value:
         """Calls a function of the code. `whole`: its arguments are known to be all."""
@@ -545,6 +547,8 @@ class PythonReader:
             start = function.names.get("__init__")
             if isinstance(start, Function):
                 self.invoke(start, Arguments([made, *given.args], given.named))
+            elif node.decorator_list or node.bases:
+                made.names.update(_fields(node, given))
             return made
         self._calling.append(id(node))
         self._returned.append([])
@@ -583,6 +587,13 @@ class PythonReader:
         if node.kwarg:
             found[node.kwarg.arg] = {name: value for name, value in given.named.items() if name not in found}
         return found
+
+
+def _fields(node: ast.ClassDef, given: Arguments) -> dict[str, Value]:
+    """The fields of a data class, a named tuple or a model, by the arguments that it is created with."""
+    names = [each.target.id for each in node.body if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)]
+    by_name = {name: value for name, value in given.named.items() if name in names}
+    return {**dict(zip(names, given.args, strict=False)), **by_name}
 
 
 _FIXTURES: dict[str, Value] = {"tmp_path": "/tmp/pytest", "tmpdir": "/tmp/pytest"}  # noqa: S108 - a name

@@ -201,7 +201,7 @@ def _put(code: PythonReader, given: Arguments) -> Value:
 
 def _remote_command(code: PythonReader, given: Arguments) -> Value:
     code.add(deeds.run(("ssh", str(code.state.get("host") or "host"), given.text(0, "command"))))
-    return (NOTHING, NOTHING, NOTHING)
+    return (NOTHING, Unknown(sources=(FROM_NETWORK,)), NOTHING)
 
 
 def uploaded(code: PythonReader, given: Arguments) -> Value:

@@ -224,7 +224,7 @@ _VERBS = (
 _SINGLE = frozenset(_VERBS) - {"clear", "flush", "empty"}
 _OBJECTS = (
     "many", "all", "bucket", "database", "table", "cluster", "queue", "topic", "index", "indices", "collection",
-    "instance", "user",
+    "instance", "user", "batch", "trash",
     "project", "stack", "repo", "key", "secret", "object", "item", "document", "by", "service", "namespace", "role",
     "policy", "group",
     "schema", "rule", "synonym", "db", "volume", "snapshot", "image", "domain", "record", "zone", "account",
@@ -242,7 +242,7 @@ _OBJECTS = (
 )  # fmt: skip
 _HARMLESS = re.compile(
     r"listener|prefix|suffix|child|attribute|timeout|interval|immediate|rect|screen|mocks?$|animation|duplicates|dropna|level|property"
-    r"|class|element|handler|headers|cache|whitespace|space|punct|stopword|accents|console|selection|filter|line|color|row_?factory"
+    r"|class|element|handler|headers|cache|whitespace|(?<!name)space|punct|stopword|accents|console|selection|filter|line|color|row_?factory"
     r"|columns?$|key_?press|(?:drop|remove)?_?while|marker|observer|nan|null|outliers|tags?_?from_?html|html|delete_(?:rows|cols)"
 )
 _LOCAL_NAMES = frozenset({
@@ -289,6 +289,8 @@ def _on_service(receiver: str, verb: str, first: str, called: bool) -> bool:  # 
     last = names[-1].lower()
     if not called or verb not in _SINGLE or last in _LOCAL_NAMES:
         return False
+    if receiver.endswith(").") and verb in _ON_ALL - {"truncate"}:
+        return True
     if first == ")" and (verb in ("drop", "truncate") or (verb in _ON_ALL and receiver.endswith(")."))):
         return True
     return (

@@ -207,6 +207,8 @@ def _awk(run: ProgramRun) -> list[str]:
 
 def _deno(run: ProgramRun) -> list[str]:
     words = [word for word in run.argv[1:] if not word.startswith("-")]
+    if words[:1] in ([], ["run"]) and not words[1:] and (text := _stdin_text(run)):
+        return [text]
     return words[1:2] if words[:1] == ["eval"] else []
 
 
