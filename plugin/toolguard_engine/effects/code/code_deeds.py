@@ -76,9 +76,11 @@ def shell(text: str, feed: StdinSource | None = None, cwd: str = "", *, within: 
 
 
 def _secrets(found: Iterable[str]) -> StdinSource | None:
-    """The secret variables among these sources, as a word of a shell command has them."""
-    names = [each.partition(":")[2] for each in found if each.startswith("secret:")]
-    return StdinSource(None, (SECRET, *(f"${name}" for name in names))) if names else None
+    """The secret variables and the files among these sources, as a word of a shell command has them."""
+    parts = [(each.partition(":")[0], each.partition(":")[2]) for each in found]
+    names = tuple(f"${name}" for kind, name in parts if kind == "secret")
+    files = tuple(name for kind, name in parts if kind == "file")
+    return StdinSource(None, (SECRET, *names) if names else (), files) if names or files else None
 
 
 def change_folder(path: str) -> Deed:

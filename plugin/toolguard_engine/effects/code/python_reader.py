@@ -317,6 +317,8 @@ class PythonReader:
             base, key = self.value(target.value), self.value(target.slice)
             if isinstance(base, dict) and isinstance(key, str | int) and len(base) < MAX_ITEMS:
                 base[key] = value
+            elif isinstance(base, dict) and isinstance(key, Unknown):
+                base[UNKNOWN] = Unknown(sources=sources(base.get(UNKNOWN, NOTHING), value, key))
             elif isinstance(base, Unknown):
                 self.libraries.method(self, base, "__setitem__", Arguments([key, value]))
 
@@ -401,6 +403,8 @@ class PythonReader:
             key = self.value(node.slice)
         if isinstance(base, Unknown | Library):
             return self.libraries.method(self, base, "__getitem__", Arguments([key])) or Unknown(sources=sources(base))
+        if isinstance(base, dict) and UNKNOWN in base and isinstance(key, str | Unknown) and key not in base:
+            return base[UNKNOWN]
         return folding.each_choice(folding.item, base, key)
 
     def attribute(self, node: ast.Attribute) -> Value:

@@ -178,6 +178,8 @@ class ScriptReader(CommandReader):
             )
             if isinstance(held, dict) and isinstance(key, str):
                 held[key] = value
+            elif isinstance(held, dict):
+                held[UNKNOWN] = Unknown(sources=sources(held.get(UNKNOWN, NOTHING), value))
             elif isinstance(held, list) and len(held) < MAX_CHOICES:
                 held.append(value)
         elif token.kind == "name" and last - first == 3 and self.is_sign(first + 1, last, ".", "->"):  # noqa: PLR2004 - a.b

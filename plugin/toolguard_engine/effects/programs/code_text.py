@@ -303,7 +303,7 @@ def _on_service(receiver: str, verb: str, first: str, called: bool) -> bool:  # 
 _ACCESS = re.compile(
     r"\biam\w{0,20}\.(?:create_user|createUser|create_access_key|createAccessKey|create_login_profile|createLoginProfile)\b"
     r"|(?:\b[\w.]{1,60})?\.(?:attach_(?:user|role|group)_policy|put_(?:user|role|group|bucket)_policy|put_bucket_acl"
-    r"|add_user_to_group|authorize_security_group_(?:ingress|egress)|set_iam_policy|update_assume_role_policy)\b"
+    r"|add_user_to_group|authorize_(?:security_group_)?(?:ingress|egress)|set_iam_policy|update_assume_role_policy)\b"
     r"|\b(?:[\w.]{1,60}\.)?(?:attach(?:User|Role|Group)Policy|put(?:User|Role|Group|Bucket)Policy|putBucketAcl|addUserToGroup"
     r"|authorizeSecurityGroup(?:Ingress|Egress)|setIamPolicy|updateAssumeRolePolicy)\b"
     r"|\b(?:Attach(?:User|Role|Group)|Put(?:User|Role|Group|Bucket))PolicyCommand\b"

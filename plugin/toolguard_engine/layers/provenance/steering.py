@@ -48,7 +48,7 @@ def judge(reading: CallReading, effects: Sequence[Effect], context: RunContext |
         if origin := _origin(reading, effect, name, context):
             shown = f"{effect.target[-_MAX_SHOWN:]}, from {origin[:_MAX_SHOWN]}"
             return Effect("provenance", shown, "", frozenset(["steer"]), effect.run)
-        if name in _FILES and (order := _covert(_written(reading, effect))):
+        if name in _FILES and (order := _covert([*_written(reading, effect), *reading.commands])):
             return Effect("provenance", f"{effect.target[-_MAX_SHOWN:]}: {order}", "", frozenset(["covert"]), effect.run)
     return None
 
