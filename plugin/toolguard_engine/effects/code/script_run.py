@@ -241,7 +241,9 @@ FROM_INPUT = Unknown(sources=("input",))
 def item_at(value: Value, at: int) -> Value:
     value = choices(value)[0]
     if isinstance(value, list | tuple):
-        return value[at] if -len(value) <= at < len(value) else NOTHING
+        if -len(value) <= at < len(value):
+            return value[at]
+        return Unknown(sources=found) if (found := sources(value)) else NOTHING  # a text that is split has more parts
     return Unknown(sources=sources(value)) if value is not None else NOTHING
 
 
