@@ -179,6 +179,14 @@ def test_what_was_closed_is_forgotten_after_a_while(status: Status) -> None:
         assert (ledger.entries, ledger.dropped, ledger.changed) == ([known] if kept else [], not kept, [])
 
 
+def test_an_unanswered_call_that_was_made_again_does_not_come_back() -> None:
+    missed = entry("0000000a", "expired", binding="call", decided=1_300.0)
+    again = entry("0000000b", "used", binding="call", created=1_400.0, decided=1_410.0)
+    ledger = Ledger([missed, again])
+    ledger.sweep(1_410 + book.REMEMBERED)
+    assert ledger.entries == []
+
+
 def test_closed_entries_are_bounded_and_the_newest_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(book, "MAX_CLOSED", 10)
     closed = [entry(f"{number:08x}", "used", decided=1_000.0 + number) for number in range(25)]

@@ -142,7 +142,7 @@ def _answered(ledger: HeldCallStore, held: HeldCall, places: Places, *, yes: boo
     decision = gateway_stores.decision("toolguard demo", "demo")
     config = gateway_stores.settings(places)
     while (entry := _entry(ledger, held)).status == "pending" and time.time() < entry.expires:
-        typed = "y" if yes else _typed(POLL_SECONDS) if asks else ""
+        typed = "y" if yes else _typed(POLL_SECONDS) if asks else None
         try:
             if typed in YES:
                 approve_call.approve(ledger, held.nonce, decision, config)
@@ -150,6 +150,8 @@ def _answered(ledger: HeldCallStore, held: HeldCall, places: Places, *, yes: boo
                 deny_call.deny(ledger, held.nonce, decision, config)
             elif typed == ENDED:
                 asks = False
+            elif typed is not None:
+                typer.echo("  Please answer y or n: ", nl=False, err=True)
         except RefusedError:
             continue  # it was answered elsewhere in the same moment
         if not asks and not yes:
@@ -162,10 +164,10 @@ def _entry(ledger: HeldCallStore, held: HeldCall) -> HeldCall:
     return next(entry for entry in ledger.entries() if entry.nonce == held.nonce)
 
 
-def _typed(seconds: float) -> str:
-    """The line that was typed within this time, empty if there is none, `ENDED` if there will be none."""
+def _typed(seconds: float) -> str | None:
+    """The line that was typed within this time, None if there is none, `ENDED` if there will be none."""
     if not select.select([sys.stdin], [], [], seconds)[0]:
-        return ""
+        return None
     line = sys.stdin.readline()
     return line.strip().lower() if line else ENDED
 
@@ -187,7 +189,7 @@ def _result(seen: HeldDemo) -> Result:
     }[approved, seen.ran]
     lines = (
         Line("ok" if good else "error", f"OpenClaw {seen.openclaw}: {text}"),
-        Line("info", f"the agent's last answer: {printable.plain(seen.answer)}"),
+        *([Line("info", f"the agent's last answer: {printable.plain(seen.answer)}")] if approved else []),
         Line("next", "toolguard install, then toolguard watch shows the calls of your own agents that wait"),
     )
     return Result("demo", asdict(seen), lines, 0 if good else 1)

@@ -301,7 +301,9 @@ def is_missed(entry: HeldCall) -> bool:
 
 
 def _remembered(closed: list[HeldCall], now: float) -> list[HeldCall]:
-    missed = sorted(filter(is_missed, closed), key=lambda entry: entry.decided)[-MAX_MISSED:]
+    latest = {entry.binding: entry.nonce for entry in sorted(closed, key=lambda entry: (entry.created, entry.nonce))}
+    unanswered = [entry for entry in closed if is_missed(entry) and latest[entry.binding] == entry.nonce]
+    missed = sorted(unanswered, key=lambda entry: entry.decided)[-MAX_MISSED:]
     longer = {entry.nonce for entry in missed if now < entry.decided + MISSED_REMEMBERED}
     known = [entry for entry in closed if now < entry.decided + REMEMBERED or entry.nonce in longer]
     if len(known) <= MAX_CLOSED:
