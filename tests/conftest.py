@@ -31,6 +31,8 @@ KEPT = "TOOLGUARD_TEST_"
 GATEWAY = "tests/gateway"
 SHARED, LINKED = f"{GATEWAY}/shared", f"{GATEWAY}/linked"
 """The tests of each of the two gateways that are shared."""
+LONG = (GATEWAY, "tests/fleet", "tests/dashboard")
+"""Their files take the longest: begun last, they would run alone."""
 
 ON_SHARED = {
     "test_agent_tool.py",
@@ -106,7 +108,7 @@ def _rank(work: str) -> int:
     """The longest work is begun first."""
     if work in (SHARED, LINKED):
         return 0
-    return 1 if work.startswith(GATEWAY) else 2
+    return 1 if work.startswith(LONG) else 2
 
 
 @pytest.fixture(scope="session", autouse=True)
