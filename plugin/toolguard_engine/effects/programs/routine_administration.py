@@ -73,7 +73,7 @@ _READS = {
     "ls": r"(?: -[a-zA-Z1]{1,12}| --[a-z-]{1,30}(?:=[\w+-]{1,30})?| /[\w./@:+*-]{0,200})* /[\w./@:+*-]{0,200}",
     "find": r"(?: (?!-(?:exec|ok|delete|fprint|fls|files0))[^ \0]{1,200})+",
     "nmap": rf"(?: -(?:sn|sP|sL|n|T[0-4]|v))*(?: {_PRIVATE})+",
-    "lynis": r"(?: (?:audit|system|show|version|--quick|-Q|--quiet|-q|--no-colors|--cronjob|[a-z-]{2,20}))*",
+    "lynis": r" audit system(?: (?:--quick|-Q|--quiet|-q|--no-colors|--cronjob))*",
     "hdparm": r" -[iI] [\w/.-]{1,60}",
     "nmcli|ip|iw|ethtool|resolvectl|timedatectl|hostnamectl|localectl|loginctl|networkctl": (
         r"(?!(?: \S+)* (?!-)\S+ (?:[acdlr]|con)(?: |\Z))(?: (?:device|dev|d|connection|con|c|general|g|addr|address|a|route|r|link|l|neigh|status|show|list|ls|wifi|"  # noqa: E501
@@ -85,7 +85,7 @@ _READS = {
         rf"compose logs|system df){_WORDS}"
     ),
     "cat|head|tail|zcat|wc": rf"(?: -[a-zA-Z0-9]{{1,8}}(?: \d{{1,9}})?| --follow| --lines=\d+)*{_LOG_OR_SETTING}",
-    "grep|zgrep|egrep": rf"(?: -[a-eg-zA-Z0-9]{{1,8}})* (?!-)[^ \0]{{1,200}}{_LOG_OR_SETTING}",
+    "grep|zgrep|egrep": rf"(?: -[a-dg-zA-Z0-9]{{1,8}})* (?!-)[^ \0]{{1,200}}{_LOG_OR_SETTING}",
     "nginx|apache2ctl|apachectl|httpd|sshd|named-checkconf|visudo|postfix": r" (?:-t|-T|-v|-V|-c|-S|configtest|check)",
     "unattended-upgrade|unattended-upgrades": r"(?: -(?:d|v))* --dry-run(?: -(?:d|v)| --debug)*",
     "fwupdmgr": r" (?:refresh|get-[a-z]{4,12})",

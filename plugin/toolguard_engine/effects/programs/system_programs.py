@@ -6,7 +6,15 @@ import re
 from collections.abc import Iterator
 
 from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.programs import Act, effect_on, has_option, operands, secrets_read, worth_checking
+from toolguard_engine.effects.programs import (
+    Act,
+    effect_on,
+    has_option,
+    operands,
+    secrets_read,
+    web_programs,
+    worth_checking,
+)
 from toolguard_engine.effects.programs.getopt import OptionTable, options
 from toolguard_engine.effects.programs.routine_administration import routine
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
@@ -175,7 +183,6 @@ _INDEX_VARIABLES = names(
     "GOPROXY"
 )
 """Variables that name where packages come from."""
-_ON_THIS_MACHINE = ("http://localhost", "http://127.0.0.1", "http://[::1]")
 _PERMITS = frozenset(["permits"])
 
 
@@ -186,7 +193,7 @@ def assigned(name: str, value: str, run: ProgramRun) -> Iterator[Effect]:
         yield Effect("variable", f"PATH={value}", "", _INJECTS, run)
     if name in _LOADING_VARIABLES and any(folder in value for folder in _FOREIGN):
         yield Effect("variable", f"{name}={value}", "", _INJECTS, run)
-    if name in _INDEX_VARIABLES and value.startswith("http://") and not value.startswith(_ON_THIS_MACHINE):
+    if name in _INDEX_VARIABLES and value.startswith("http://") and "local" not in web_programs.target(value).flags:
         yield Effect("variable", f"{name}={value}", "", _UNENCRYPTED, run)
     if name in AGENT_VARIABLES and value:
         yield Effect("variable", f"{name}={value}", "", _PERMITS, run)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from itertools import islice
 
 from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.programs import web_programs
 from toolguard_engine.effects.shell.command import ProgramRun
 from toolguard_engine.effects.shell.syntax_tree import Group, Pipeline, Script, Simple
 
@@ -27,7 +28,6 @@ _LAST = 8
 _DIGITS = 12
 
 _REQUESTERS = program_catalogue.programs("fetcher")
-_HERE = ("localhost", "127.0.0.1", "[::1]", "0.0.0.0")  # noqa: S104 - named in a request
 _FILTERS = frozenset(["jq", "grep", "head", "tail", "tr", "cut", "wc", "sort", "uniq", "cat", "tee", "date", "printf"])
 _INSTANT = frozenset(["", "disown", ":", "true", "echo", "let", "(("])
 """`""`: only assignments."""
@@ -66,8 +66,8 @@ def _done_by(body: list[Script]) -> ProgramRun | None:
 
 def _asks_another(command: Simple) -> bool:
     """Whether this is a request that does not name this machine."""
-    words = [word for word in command.words if isinstance(word, str)]
-    return _name(command) in _REQUESTERS and not any(here in word for word in words for here in _HERE)
+    words = [word for word in command.words[1:] if isinstance(word, str) and word[:1] not in ("-", "/", ".", "~")]
+    return _name(command) in _REQUESTERS and not any("local" in web_programs.target(word).flags for word in words)
 
 
 def _name(command: Simple) -> str:

@@ -117,7 +117,7 @@ class RunContext:
 
     @property
     def is_tainted(self) -> bool:
-        """Whether any external text was heard."""
+        """Whether any external text was read."""
         return bool(self.outside or self.others)
 
     def stated_by_person(self, needle: bytes) -> bool:
