@@ -223,10 +223,10 @@ class CallReader(TokenReader):
 
     def add_to(self, name: str, values: list[Value]) -> None:
         """`form.append("t", value)`, `url.search = value`: what the variable holds is also from where the value is from."""
-        held, added = self.run.names.get(name), sources(*values)
-        if not added or isinstance(held, list | dict | Routine) or held is None:
+        held = self.run.names.get(name)
+        if not sources(*values) or isinstance(held, list | dict | Routine) or held is None:
             return
-        both = (*sources(held), *added)
+        both = sources(held, *values)
         self.run.names[name] = sourced(held, both) if isinstance(held, str) else Unknown(sources=both)
 
     def given_block(self, at: int, end: int) -> tuple[list[Value], int]:
