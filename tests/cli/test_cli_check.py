@@ -53,7 +53,7 @@ class TestForAPerson:
         result = ask(places, "ls -la")
         assert (result.lines[0].kind, result.exit_code) == ("allow", 0)
         assert texts(result) == [
-            "clarity 4 x stakes 5 = 20, held at 36",
+            "it would run at once (clarity 4 x stakes 5 = 20; calls are held at 36)",
             "risk      SAFE: no budget and no trust is needed",
             f"toolguard is not installed in {places.state_dir}, so nothing is guarded there (toolguard install)",
             "(default settings; no policy.toml)",
@@ -64,15 +64,15 @@ class TestForAPerson:
         result = ask(places, "deploy site", agent="main")
         assert (result.lines[0].kind, result.exit_code) == ("hold", 4)
         assert texts(result) == [
-            "clarity 6 x stakes 8 = 48, held at 36",
+            "it would wait for your approval (clarity 6 x stakes 8 = 48; calls are held at 36)",
             "It publishes the site. (deploy site)",
             "because   demo.deploy (clarity +2, stakes +3): It publishes the site.",
             (
-                "risk      HIGH: costs 0.40 of 1.00, needs trust 0.60; "
-                "with budget.mode shadow it is only logged if less than that is left"
+                "risk      HIGH: costs 0.40 of a budget of 1.00, needs trust 0.60; "
+                "if the agent has less, that is only logged (budget.mode is shadow)"
             ),
             f"toolguard is not installed in {places.state_dir}, so nothing is guarded there (toolguard install)",
-            "it would wait for approval; toolguard approve would let it run once",
+            "toolguard approve would let it run once, when it is held",
             (
                 "toolguard grant 'deploy site' --tool exec --for 24h --agent main   "
                 "(for a day: just this command, in every folder, by agent main)"
@@ -92,7 +92,7 @@ class TestForAPerson:
 
     def test_a_grave_call_gets_no_advice_on_the_threshold(self, places: Places) -> None:
         found = texts(ask(places, "deploy prod"))
-        assert found[0] == "clarity 7 x stakes 10 = 70, held at 36"
+        assert found[0] == "it would wait for your approval (clarity 7 x stakes 10 = 70; calls are held at 36)"
         assert not any("escalationThreshold" in text for text in found)
         assert '"rulesOff": ["demo.grave", "demo.deploy"] disables these rules' in " ".join(found)
 
@@ -102,14 +102,14 @@ class TestForAPerson:
     def test_blocked(self, places: Places) -> None:
         result = ask(places, "wipe")
         assert (result.lines[0].kind, result.exit_code) == ("block", 5)
-        assert texts(result)[0].startswith("rule.demo.wipe, whatever its score")
+        assert texts(result)[0].startswith("it would never run (rule.demo.wipe, whatever its score;")
         assert "no approval and no grant allows this; if it has to be done, do it yourself" in texts(result)
         assert result.data["allow"] == []
 
     def test_self_protection(self, places: Places) -> None:
         result = ask(places, "toolguard approve 1234abcd")
         assert (result.exit_code, result.data["code"]) == (5, "rule.self-protection")
-        assert texts(result)[0] == "rule.self-protection, whatever it would score"
+        assert texts(result)[0] == "it would never run (rule.self-protection, whatever it would score)"
 
     def test_a_broken_command(self, places: Places) -> None:
         assert "because   its syntax is broken (clarity +2)" in texts(ask(places, "echo 'a"))
@@ -348,10 +348,16 @@ class TestRisk:
     @pytest.mark.parametrize(
         ("budget", "does"),
         [
-            ({"mode": "enforce"}, "of 1.00, needs trust 0.40; with budget.mode enforce it is held if"),
-            ({"mode": "soft", "size": 2}, "of 2.00, needs trust 0.40; with budget.mode soft it is held if"),
-            ({}, "of 1.00, needs trust 0.40; with budget.mode shadow it is only logged if"),
-            ({"mode": "disabled"}, "of 1.00, needs trust 0.40; with budget.mode disabled nothing is counted"),
+            (
+                {"mode": "enforce"},
+                "of a budget of 1.00, needs trust 0.40; it is held if the agent has less (budget.mode is enforce)",
+            ),
+            (
+                {"mode": "soft", "size": 2},
+                "of a budget of 2.00, needs trust 0.40; it is held if the agent has less and the level",
+            ),
+            ({}, "of a budget of 1.00, needs trust 0.40; if the agent has less, that is only logged"),
+            ({"mode": "disabled"}, "of a budget of 1.00, needs trust 0.40; neither is counted (budget.mode is disabled)"),
         ],
         ids=lambda value: str(value.get("mode")) if isinstance(value, dict) else "",
     )
@@ -364,8 +370,8 @@ class TestRisk:
 
     def test_an_agent_has_its_own(self, places: Places) -> None:
         settings(places, budget={"mode": "enforce"}, agents={"main": {"budget": {"mode": "disabled"}}})
-        assert any("budget.mode disabled" in text for text in texts(ask(places, "fax it", agent="main")))
-        assert any("budget.mode enforce" in text for text in texts(ask(places, "fax it", agent="other")))
+        assert any("budget.mode is disabled" in text for text in texts(ask(places, "fax it", agent="main")))
+        assert any("budget.mode is enforce" in text for text in texts(ask(places, "fax it", agent="other")))
 
     def test_what_looks_needs_nothing(self, places: Places) -> None:
         result = ask(places, "ls")

@@ -216,7 +216,7 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
         pytest.param("2026.8.2", "24.14.9", "warn", id="2026.8: too old"),
         pytest.param("2026.6.11", "22.19.0", "ok", id="2026.6: just new enough"),
         pytest.param("2026.6.11", "22.18.9", "warn", id="2026.6: too old"),
-        pytest.param("", "22.19.0", "ok", id="unknown release"),
+        pytest.param("", "22.19.0", "ok", id="an unknown release is taken for an old one"),
         pytest.param("2026.9.6", "what", "warn", id="no number"),
     ],
 )
@@ -225,6 +225,12 @@ def test_node_of_each_release(subject: DoctorSubject, there: Host, release: str,
     (there.package / "package.json").write_text(f'{{"name": "openclaw", "version": "{release}"}}')
     there.has_node(f"v{version}")
     assert node_check.recent(replace(subject, openclaw=there.openclaw)).status == status
+
+
+def test_without_openclaw_node_has_to_fit_the_newest(subject: DoctorSubject, there: Host) -> None:
+    there.has_node("v22.19.0")
+    found = node_check.recent(replace(subject, openclaw=()))
+    assert (found.status, "requires >=24.16.0" in found.detail) == ("warn", True)
 
 
 def test_the_package_knows_better(subject: DoctorSubject, there: Host) -> None:

@@ -379,6 +379,7 @@ def test_without_openclaw(places: Places, scratch: Path) -> None:
             "error",
             "there is no openclaw on PATH to test",
             "put the openclaw that runs your gateway on PATH, then try again",
+            {"guards": "unknown"},
         )
     ]
 
@@ -511,8 +512,9 @@ def test_doctor_lists_the_proof(places: Places, capsys: pytest.CaptureFixture[st
     proved = doctor.run(places, openclaw=(), live=True)
     added = {"group": "live", "id": "live-gateway", "status": "error", "detail": canary.NO_OPENCLAW, "fix": canary.INSTALL}
     assert [check["id"] for check in proved.data["checks"][:-1]] == [check["id"] for check in without.data["checks"]]
-    assert proved.data["checks"][-1] == {**added, "data": {}, "fixable": False}
+    assert proved.data["checks"][-1] == {**added, "data": {"guards": "unknown"}, "fixable": False}
     assert proved.exit_code == 1
+    assert proved.data["verdict"] == without.data["verdict"] | {"why": [*without.data["verdict"]["why"], "live-gateway"]}
     assert f"live      live-gateway  {canary.NO_OPENCLAW}" in [line.text for line in proved.lines]
 
 

@@ -151,7 +151,7 @@ def test_told_to_people_and_scripts(places: Places, monkeypatch: pytest.MonkeyPa
     places.config.write_text("{}\n")
     put_in(places)
     before = picture(places.state_dir)
-    kept = f"kept: logs and state in {places.own} and the log of malformed calls"
+    kept = f"kept: logs, state and your own rules in {places.own}, and the log of malformed calls"
     assert texts(take_out(places, dry_run=True)) == [
         f"would remove the plugin: {places.extension}",
         f"would remove toolguard's lines from the config (as it was before the installation): {places.config}",
@@ -235,7 +235,7 @@ def test_config_that_is_gone(places: Places) -> None:
     places.config.unlink()
     assert texts(take_out(places))[:2] == [
         f"removed the plugin: {places.extension}",
-        f"kept: logs and state in {places.own} and the log of malformed calls",
+        f"kept: logs, state and your own rules in {places.own}, and the log of malformed calls",
     ]
     assert not places.config.exists()
     assert not places.extension.exists()

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 EXIT = {"allow": 0, "hold": 4, "block": 5}
 """Distinct from the exit codes of a failed command: 1 an error to fix, 2 a usage error, 3 a bug."""
 
+OUTCOMES = {"allow": "it would run at once", "hold": "it would wait for your approval", "block": "it would never run"}
+
 SEVERE = 64
 """From this score on, raising the threshold is not suggested."""
 SHOWN = 12
@@ -247,12 +249,13 @@ def public(found: Judgement) -> dict[str, Any]:
 def _score(found: Judgement, threshold: int) -> str:
     if found.code in UNJUDGED:
         return f"it is not judged: {UNJUDGED[found.code]}"
+    outcome = OUTCOMES[found.decision]
     if found.decision == "block" and not found.matches:
-        return f"{found.code}, whatever it would score"
+        return f"{outcome} ({found.code}, whatever it would score)"
     text = f"clarity {found.clarity} x stakes {found.stakes} = {found.score}"
     if found.decision != "allow" and (found.decision == "block" or found.score < threshold):
-        return f"{found.code}, whatever its score ({text})"
-    return f"{text}, held at {threshold}"
+        return f"{outcome} ({found.code}, whatever its score; {text})"
+    return f"{outcome} ({text}; calls are held at {threshold})"
 
 
 def _section(head: str, texts: list[str]) -> Iterator[Line]:
@@ -292,7 +295,7 @@ def _ways(judged: Judging, call: Call, found: Judgement, places: Places) -> Iter
         yield from (Line("info", text) for text in _by_severity(found))
     if found.decision != "hold":
         return
-    yield Line("info", "it would wait for approval; toolguard approve would let it run once")
+    yield Line("info", "toolguard approve would let it run once, when it is held")
     if grant := exact_grant.for_local(call):
         yield Line("next", f"{narrow_grant.command(grant, LASTS, places.given)}   ({narrow_grant.scope(grant, 'a day')})")
     else:

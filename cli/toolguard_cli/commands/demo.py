@@ -106,7 +106,8 @@ def _result(version: str, rows: list[DemoRow], bound: int) -> Result:
         else Line("error", f"OpenClaw {version}: the guard did not shorten the loop")
     )
     data = {"openclaw": version, "bound": bound, "rows": [asdict(row) for row in rows]}
-    return Result("demo", data, (*table, verdict, Line("next", "toolguard install")), 0 if broken else 1)
+    further = Line("next", f"{held_call_demo.next_step()}toolguard doctor shows whether your own gateway is guarded")
+    return Result("demo", data, (*table, verdict, further), 0 if broken else 1)
 
 
 def _row(row: DemoRow, bound: int) -> str:

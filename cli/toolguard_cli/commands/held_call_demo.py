@@ -26,7 +26,7 @@ from toolguard_cli.rig.private_home import Home
 from toolguard_cli.rig.real_gateway import Gateway
 from toolguard_cli.system import subprocesses
 from toolguard_cli.system.errors import UserError
-from toolguard_cli.system.paths import PLUGIN_ID, Places
+from toolguard_cli.system.paths import PLUGIN_ID, Places, find
 from toolguard_cli.terminal.confirm import YES
 from toolguard_cli.terminal.result import Line, Result, wrapped
 from toolguard_engine.approvals.ledger import OPEN, HeldCall, RefusedError
@@ -42,7 +42,8 @@ ASKED, DONE = "I asked for your approval and wait for it.", "I deleted the folde
 ESCALATED = "TOOLGUARD_ESCALATE|"
 NO, ENDED = frozenset({"n", "no"}), "\0"
 RUN_SECONDS, POLL_SECONDS = 120.0, 0.2
-SETTINGS = {"pendingTimeoutMs": 600_000, "approvalWindowMs": 120_000}
+WINDOW_MS = 120_000
+SETTINGS = {"pendingTimeoutMs": 600_000, "approvalWindowMs": WINDOW_MS}
 """Time to read, and time for a slow machine to resume the agent."""
 
 NOT_HELD = "run toolguard doctor --live, which shows what does not work with this OpenClaw"
@@ -129,6 +130,7 @@ def _show(held: HeldCall, places: Places) -> None:
         f"  toolguard approve {held.nonce[:4]} --state-dir {where}",
         f"  toolguard deny {held.nonce[:4]} --state-dir {where}",
         "Then come back to this terminal: it shows whether the agent made the call again, and whether it ran.",
+        f"In this demo, an approval lasts {WINDOW_MS // 60_000} minutes; on your gateway, 30 seconds by default.",
     ]
     for line in text:
         typer.echo(f"{' ' * MARGIN}{line}".rstrip(), err=True)
@@ -178,6 +180,11 @@ def _until(condition: Callable[[], bool], seconds: float) -> None:
         time.sleep(POLL_SECONDS)
 
 
+def next_step() -> str:
+    """The command that installs the guard, as the beginning of a sentence; empty if it is installed."""
+    return "" if find(None, None).record.exists() else "toolguard install, then "
+
+
 def _result(seen: HeldDemo) -> Result:
     approved = seen.decision in ("approved", "used")
     good = seen.ran if approved else not seen.ran and seen.decision == "denied"
@@ -190,6 +197,6 @@ def _result(seen: HeldDemo) -> Result:
     lines = (
         Line("ok" if good else "error", f"OpenClaw {seen.openclaw}: {text}"),
         *([Line("info", f"the agent's last answer: {printable.plain(seen.answer)}")] if approved else []),
-        Line("next", "toolguard install, then toolguard watch shows the calls of your own agents that wait"),
+        Line("next", f"{next_step()}toolguard watch shows the calls of your own agents that wait"),
     )
     return Result("demo", asdict(seen), lines, 0 if good else 1)

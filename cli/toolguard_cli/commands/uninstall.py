@@ -181,7 +181,7 @@ def _result(plan: _Plan, *, done: bool) -> Result:
         text = "were removed with its entry; that file still has them" if done else "would be removed with its entry"
         lines.append(Line("warn", f"toolguard's settings {text}"))
     lines += [*plan.notes, *plan.about_old]
-    lines.append(Line("info", f"kept: logs and state in {plan.places.own} and the log of malformed calls"))
+    lines.append(Line("info", f"kept: logs, state and your own rules in {plan.places.own}, and the log of malformed calls"))
     lines += [*_measured(config), *_completing()]
     lines.append(
         Line("next", reload_note.after_removal(config)) if done else Line("info", "nothing was written (--dry-run)")

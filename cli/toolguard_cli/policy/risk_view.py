@@ -18,10 +18,10 @@ from toolguard_engine.wording import printable
 WHO = ("agent", "channel", "requester")
 _OTHERWISE = {"allow": "it may run", "hold": "it would be held", "block": "it would be blocked"}
 _MODES = {
-    "enforce": "with budget.mode enforce it is held if less than that is left",
-    "soft": "with budget.mode soft it is held if less than that is left and the level is HIGH or CRITICAL",
-    "shadow": "with budget.mode shadow it is only logged if less than that is left",
-    "disabled": "with budget.mode disabled nothing is counted",
+    "enforce": "it is held if the agent has less (budget.mode is enforce)",
+    "soft": "it is held if the agent has less and the level is HIGH or CRITICAL (budget.mode is soft)",
+    "shadow": "if the agent has less, that is only logged (budget.mode is shadow)",
+    "disabled": "neither is counted (budget.mode is disabled)",
 }
 
 
@@ -36,7 +36,7 @@ def words(measured: dict[str, Any], found: Judgement, config: Config) -> str:
         return f"{measured['level']}: it never runs, so it costs nothing; trying it takes {-TRUST.violation:.2f} of trust"
     if measured["level"] == risk_levels.LEVELS[risk_levels.SAFE]:
         return f"{measured['level']}: no budget and no trust is needed"
-    costs = f"costs {measured['cost']:.2f} of {config.budget.size:.2f}, needs trust {measured['trust']:.2f}"
+    costs = f"costs {measured['cost']:.2f} of a budget of {config.budget.size:.2f}, needs trust {measured['trust']:.2f}"
     return f"{measured['level']}: {costs}; {_MODES[config.active_budget_mode]}"
 
 

@@ -23,6 +23,8 @@ RANGES = (
     ((0,), ">=22.19.0"),
 )
 """The range since each release of OpenClaw, as published in its packages; the newest first."""
+NEXT = RANGES[0][0]
+"""Where no OpenClaw is installed, the newest is what will be."""
 
 _COMPARATOR = re.compile(r"(>=|<=|>|<|=|)\s*v?(\d+)(?:\.(\d+))?(?:\.(\d+))?")
 _HOLDS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt, "=": operator.eq, "": operator.eq}
@@ -43,7 +45,7 @@ def recent(subject: DoctorSubject) -> Check:
         text = f"Node {plain(version)} is on PATH; {subject.openclaw[0]} may use a different one"
         return Check("node", "ok", text, data={"version": version})
     if not fits(version, wanted):
-        program_name = f"OpenClaw {installed_version(subject)}".strip()
+        program_name = f"OpenClaw {installed_version(subject)}".strip() if subject.openclaw else "the newest OpenClaw"
         text = f"Node {plain(version)} is not supported by {program_name}, which requires {wanted}"
         return Check("node", "warn", text, "install Node 24: https://nodejs.org")
     return Check("node", "ok", f"Node {version} ({os.path.realpath(program)})", data={"version": version})
@@ -59,7 +61,7 @@ def needed(subject: DoctorSubject) -> str:
     named = engines.get("node") if isinstance(engines, dict) else None
     if isinstance(named, str) and re.fullmatch(r"[0-9.<>=| v]{1,200}", named):
         return named
-    release = numbers(installed_version(subject))
+    release = numbers(installed_version(subject)) if subject.openclaw else NEXT
     return next(wanted for since, wanted in RANGES if release >= since or since == (0,))
 
 

@@ -54,7 +54,7 @@ def prove(openclaw: Sequence[str], places: Places, settings: Config, progress: P
     `openclaw`: the command that runs it; empty if there is none. Of the user's `settings`, only `python` is used.
     """
     if not openclaw:
-        return [Check(proofs.GATEWAY, "error", NO_OPENCLAW, INSTALL)]
+        return [Check(proofs.GATEWAY, "error", NO_OPENCLAW, INSTALL, {"guards": "unknown"})]
     program, own = Program(tuple(openclaw)), installed_guard.find(places, settings)
     with subprocesses.interruptible():
         try:
