@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from typing import TypeVar
 
 from hypothesis import settings
 
 ALL = os.environ.get("TOOLGUARD_TEST_ALL") == "1"
 GATE_EXAMPLES = 25
 
+T = TypeVar("T")
+
 
 def examples(full: int) -> int:
     """How many examples a test tries that tries `full` of them where everything is run."""
     return full if ALL else min(full, max(GATE_EXAMPLES, full // 8))
+
+
+def some(cases: Sequence[T]) -> Sequence[T]:
+    """Every fourth of them, or all where everything is run."""
+    return cases if ALL else cases[::4]
 
 
 def load_profile() -> None:

@@ -56,7 +56,9 @@ def patience() -> Iterator[None]:
 
 @pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[] if kind in ("a pipe", "no UTF-8") else [pytest.mark.thorough]) for kind in KINDS]
+)
 def test_odd_things(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, name: str) -> None:
     made = host(tmp_path / "host")
     monkeypatch.setenv("PATH", f"{made.root / 'bin'}{os.pathsep}{os.environ['PATH']}")

@@ -518,6 +518,7 @@ def test_doctor_lists_the_proof(places: Places, capsys: pytest.CaptureFixture[st
     assert f"live      live-gateway  {canary.NO_OPENCLAW}" in [line.text for line in proved.lines]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("as_json", [True, False])
 def test_steps_are_told_to_persons(
     places: Places, capsys: pytest.CaptureFixture[str], scratch: Path, noted: Path, *, as_json: bool

@@ -318,6 +318,7 @@ def test_every_value_of_a_seed_arrives(places: Places, example: str, old: str, n
     assert entries[old] == {"enabled": False}
 
 
+@pytest.mark.thorough
 def test_a_long_file_is_touched_only_where_it_must(places: Places) -> None:
     filler = "".join(f"    k{at}: {{ a: {at} }}, // {at}\n" for at in range(200))
     text = OLD.replace("{\n  plugins", f"{{\n  filler: {{\n{filler}  }},\n  plugins", 1)

@@ -76,6 +76,7 @@ def test_what_is_in_it(wheel: Path) -> None:
     assert {"toolguard_cli/py.typed", "toolguard_manifests/plugin.toml"} <= set(held)
 
 
+@pytest.mark.thorough
 def test_used_from_a_fresh_environment(home: Path, tmp_path: Path) -> None:
     state = tmp_path / "state"
     script = home / "bin" / "toolguard"

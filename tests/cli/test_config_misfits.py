@@ -129,6 +129,7 @@ def _like(node: dict[str, Any]) -> st.SearchStrategy[Any]:
     return st.sampled_from([*node.get("enum", ["A", "a", 1, 50, 65_000, 0.5]), "~/x"]) | ODD
 
 
+@pytest.mark.thorough
 @settings(max_examples=150, deadline=None)
 @given(_like(SCHEMA))
 def test_the_same_paths_as_another_reading(value: Any) -> None:

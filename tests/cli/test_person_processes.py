@@ -164,6 +164,7 @@ OWN_DASHBOARD = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", [["sh", "-c"], ["setsid", "-f", "sh", "-c"]], ids=["a child", "an orphan"])
 def test_a_dashboard_that_is_held_as_the_gateways_is(made: Machine, how: list[str]) -> None:
     """With a metrics file, and so a token, of its own."""

@@ -122,6 +122,7 @@ def decide_elsewhere(machine: Machine, nonce: str, how: str) -> None:
         assert book.present(entry, time.time()).outcome == "used"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("how", "button", "words"),
     [
@@ -264,6 +265,7 @@ def waits(page: Page) -> None:
     page.clock.run_for(10_000)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("back", [escapes, *thoroughly(presses_elsewhere, leaves, waits)])
 def test_one_press_approves_nothing(quiet: Machine, visits: Visits, back: Callable[[Page], None]) -> None:
     held = hold(quiet.places)
@@ -329,6 +331,7 @@ class FakeServer:
         self._sides[-1].send(json.dumps({**self._event, "now": time.time_ns() // 1_000_000}))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("unread", "words"),
     [
@@ -382,6 +385,7 @@ def test_more_than_can_be_shown(quiet: Machine, visits: Visits) -> None:
     expect(page.get_by_text("and 3 more")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_a_yes_is_taken_back(machine: Machine, visits: Visits) -> None:
     held = hold(machine.places)
     shown = card(visits(machine).go("approvals"), held.nonce)

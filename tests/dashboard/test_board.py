@@ -75,6 +75,7 @@ def feed(page: Page) -> list[str]:
     return [str(entry.get_attribute("data-decision")) for entry in page.locator("[data-decision]").all()]
 
 
+@pytest.mark.thorough
 def test_decisions_are_looked_for_and_a_hold_leads_to_its_answer(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go("guard")
     rows = [row for row in machine.verdicts() if row["kind"] != "allow"]

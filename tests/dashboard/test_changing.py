@@ -53,7 +53,7 @@ def test_kill_switch(machine: Machine, visits: Visits) -> None:
     assert thrown.why == "it sends mail"
     assert KillSwitchFile(machine.gateways[LAB].state_dir).thrown() is None
     banner.get_by_role("button", name="Turn off kill switch").click()
-    answer(page, "Release", "")
+    answer(page, "Turn off", "")
     expect(page.locator("#toasts")).to_contain_text("kill switch of home is off")
     expect(banner).to_have_count(0)
     assert KillSwitchFile(machine.places.state_dir).thrown() is None
@@ -89,6 +89,7 @@ def test_a_kill_switch_thrown_elsewhere_is_seen(machine: Machine, visits: Visits
     expect(page.get_by_role("alert").filter(has_text="Kill switch on")).to_contain_text("from a terminal")
 
 
+@pytest.mark.thorough
 def test_mode(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go("guard")
     modes = page.get_by_role("combobox", name=f"Mode of {HOME}")
@@ -111,17 +112,17 @@ def test_while_a_mode_is_being_set(machine: Machine, visits: Visits) -> None:
     modes = page.get_by_role("combobox", name=f"Mode of {HOME}")
     modes.select_option("soft")
     answer(page, "Set to soft")
-    expect(page.get_by_text("changing …")).to_be_visible()
+    expect(page.get_by_text("changing…")).to_be_visible()
     KillSwitchFile(machine.gateways[LAB].state_dir).set(on=True, by="ben", why="all is drawn anew")
     expect(page.get_by_role("alert").filter(has_text="all is drawn anew")).to_be_visible()
-    expect(page.get_by_text("changing …")).to_be_visible()
+    expect(page.get_by_text("changing…")).to_be_visible()
     expect(modes).to_be_disabled()
     expect(modes).to_have_value("soft")
     until(page, lambda: bool(held))
     held[0].continue_()
     expect(page.locator("#toasts")).to_contain_text("is soft")
     expect(modes).to_be_enabled()
-    expect(page.get_by_text("changing …")).to_have_count(0)
+    expect(page.get_by_text("changing…")).to_have_count(0)
 
 
 @pytest.mark.thorough
@@ -135,6 +136,7 @@ def test_a_mode_that_is_not_confirmed_stays(machine: Machine, visits: Visits) ->
     assert machine.places.config.read_text() == CONFIG
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("session", sampled(["agent:main:inbox", "all"], {"agent:main:inbox"}))
 def test_checkpoint(machine: Machine, visits: Visits, session: str) -> None:
     """Of this agent in this session alone."""

@@ -159,6 +159,7 @@ def test_a_tab_that_cannot_be_asked_says_so_and_can_be_tried_again(machine: Mach
     expect(alert).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_a_stranger_on_the_port_is_sent_no_token(machine: Machine, visits: Visits) -> None:
     """By no connection, no button and no tab; and when the server is back all is as before."""
     visitor = visits(machine, expected=(*GONE, "Failed to load resource"))

@@ -248,7 +248,7 @@ def test_guard(machine: Machine, visits: Visits, reach: str) -> None:
     totals(page, held=found["hold"], approved=found["approve"], blocked=found["block"])
     totals(page, loops=found["stop"], saved=found["stop"] * SAVED_PER_LOOP)
     assert column(page, "Decisions over time", "Loops ended") == found["stop"]
-    assert column(page, "Decisions over time", "Other stops") == 0
+    assert column(page, "Decisions over time", "Other runs ended") == 0
     assert column(page, "Decisions over time", "Malformed") == found["malformed"] + found["loop"]
     assert column(page, "Requests saved", "Requests saved") == found["stop"] * SAVED_PER_LOOP
     page.get_by_role("combobox", name="Gateway", exact=True).select_option(LAB)

@@ -39,6 +39,7 @@ def empty() -> Iterator[Machine]:
         yield running
 
 
+@pytest.mark.thorough
 def test_no_data(empty: Machine, visits: Visits) -> None:
     visitor = visits(empty)
     visitor.go()

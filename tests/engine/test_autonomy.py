@@ -371,6 +371,7 @@ def calls(*told_as: tuple[str, dict[str, Any]], every: float) -> Iterator[Call]:
         yield Call(tool, params, agent="main", session="s", run="r", cwd=WORKSPACE, at=NOON + n * every)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("general", ["enforce", "soft", "shadow"])
 @pytest.mark.parametrize("mode", MODES)
 def test_the_guard_never_holds_three_thousand_harmless_calls(mode: Mode, general: Mode) -> None:

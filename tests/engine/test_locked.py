@@ -280,6 +280,7 @@ def write_for_ever(path: Path, seat: int) -> None:
             box.write(Box(value.count + 1, f"{value.count + 1}" * 20_000, [seat]))
 
 
+@pytest.mark.thorough
 def test_writers_that_are_killed_leave_whole_files(box: LockedFile[Box], path: Path) -> None:
     last = 0
     for turn in range(25):

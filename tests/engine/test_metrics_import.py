@@ -814,6 +814,7 @@ importing.run(Path(sys.argv[1]), Path(sys.argv[2]), lambda done, wanted: print(d
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("chunks", [1, 2, 7, 20])
 def test_a_killed_import_leaves_a_consistent_file_and_is_finished(old: OldFile, new: Path, chunks: int) -> None:
     old.add(*[Old(NOON + number * HOUR / 10, model=f"model-{number % 3}") for number in range(-300, MANY)])

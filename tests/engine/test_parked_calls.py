@@ -319,7 +319,7 @@ def test_the_lines_that_wait_for_a_store_that_hangs_are_bounded_and_what_is_drop
 
 
 def test_parked_calls_in_any_order() -> None:
-    run_state_machine_as_test(Parked, settings=settings(max_examples=25, stateful_step_count=30, deadline=None))
+    run_state_machine_as_test(Parked, settings=settings(max_examples=12, stateful_step_count=30, deadline=None))
 
 
 @pytest.mark.thorough

@@ -251,6 +251,7 @@ def test_how_a_text_is_written_makes_no_difference(one: str, other: str) -> None
     assert normal(one) == normal(other)
 
 
+@pytest.mark.thorough
 def test_memory_is_bounded() -> None:
     ledger = RunContexts()
     for number in range(400):

@@ -175,6 +175,7 @@ def test_engines_of_two_gateways_lose_no_row(engines: Any, db: Path) -> None:
         assert rows(db, what) == [("one", 100), ("two", 200)]
 
 
+@pytest.mark.thorough
 def test_model_calls_of_two_gateways_are_all_there(engines: Any, db: Path) -> None:
     pair = [engines(name).begin() for name in ("one", "two")]
     for number in range(1, 1_001):
@@ -221,6 +222,7 @@ def test_a_loop_that_was_broken_is_counted_once(engines: Any, db: Path) -> None:
     assert (totals.loops, totals.stopped, totals.requests_saved) == (1, 1, SAVED_PER_LOOP)
 
 
+@pytest.mark.thorough
 def test_half_of_what_there_is_to_say_is_written_in_the_end(engines: Any, db: Path) -> None:
     engine = engines().begin()
     engine.model_call(7, answer=False)
@@ -228,6 +230,7 @@ def test_half_of_what_there_is_to_say_is_written_in_the_end(engines: Any, db: Pa
     assert rows(db, "SELECT duration_ms, total, outcome FROM toolguard_calls") == [(5, 0, "completed")]
 
 
+@pytest.mark.thorough
 def test_and_when_nothing_more_is_said(engines: Any, db: Path) -> None:
     engine = engines().begin()
     engine.model_call(7, answer=False)
@@ -264,6 +267,7 @@ def test_when_the_gateway_is_killed_the_engine_writes_what_it_was_told(engines: 
     assert counted > [(0,)]
 
 
+@pytest.mark.thorough
 def test_what_others_decide_comes_too(engines: Any, db: Path) -> None:
     engine = engines().begin()
     engine.held("one")
@@ -302,6 +306,7 @@ def test_an_engine_ends_although_the_file_is_held(engines: Any, db: Path) -> Non
     assert rows(db, "SELECT count(*) FROM toolguard_verdicts WHERE kind = 'hold'") == [(1,)]
 
 
+@pytest.mark.thorough
 def test_what_could_not_be_written_in_the_end_is_told(engines: Any, db: Path) -> None:
     engine = engines().begin()
     wait_for(db, "SELECT count(*) FROM toolguard_gateways", 1)
@@ -332,6 +337,7 @@ def newer(db: Path) -> None:
         connection.execute("INSERT INTO toolguard_schema VALUES (99, 0)")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("make", "reason"),
     [

@@ -81,6 +81,7 @@ def test_an_approval_by_another_process_wakes_unasked(start: Callable[[], Proces
     assert talk.end() == (0, [], "")
 
 
+@pytest.mark.thorough
 def test_killed_as_soon_as_the_answer_is_read(start: Callable[[], ProcessTalk], tmp_path: Path) -> None:
     """Six calls at 0.15 use up the budget, whichever engine answered them: what was spent is written before the answer."""
     decisions = []

@@ -46,6 +46,7 @@ def test_synchronous_no_acknowledged_use_is_lost(
         assert assert_nothing_lost(run) >= used
 
 
+@pytest.mark.thorough
 def test_asynchronous_a_use_that_was_lost_is_not_repeated(
     server: TemporaryPostgres, database: FleetDatabase, tmp_path: Path
 ) -> None:

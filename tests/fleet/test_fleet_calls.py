@@ -227,6 +227,7 @@ def test_a_killed_courier_is_started_again(desk: FleetDesk, anna: Approver) -> N
     assert wait_until(lambda: asked(desk)) == "used"
 
 
+@pytest.mark.thorough
 def test_a_courier_that_stands_still_is_replaced(desk: FleetDesk, monkeypatch: pytest.MonkeyPatch) -> None:
     held = desk.present().outcome
     pid = desk.client.link.pid
@@ -310,6 +311,7 @@ def test_a_server_whose_clock_is_wrong_lengthens_no_approval(desk: FleetDesk, an
     assert desk.present().outcome == "expired"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("skew", [-600.0, 600.0])
 def test_a_clock_that_is_ten_minutes_wrong_changes_nothing(
     desk: FleetDesk, anna: Approver, monkeypatch: pytest.MonkeyPatch, skew: float

@@ -110,15 +110,15 @@ def test_a_revoked_gateway_joins_with_a_new_identity_only(database: FleetDatabas
     words = ("join", "--dsn", without_password(database.dsn("toolguard_gateway")), "--team", "ops")
     first = fleet(state, *words)["data"]["gateway"]
     database.owner().execute("SELECT fleet.revoke_gateway(%s)", (first,))
-    assert "--anew" in str(fleet(state, *words, code=1))
-    assert fleet(state, *words, "--anew")["data"]["gateway"] != first
+    assert "--new-identity" in str(fleet(state, *words, code=1))
+    assert fleet(state, *words, "--new-identity")["data"]["gateway"] != first
 
 
 def test_a_join_that_fails_keeps_the_identity(database: FleetDatabase, state: Path) -> None:
     dsn = without_password(database.dsn("toolguard_gateway"))
     fleet(state, "join", "--dsn", dsn, "--team", "ops")
     before = fleet_identity.load(state)
-    fleet(state, "join", "--anew", "--dsn", dsn, "--team", "Ops Team!", code=1)
+    fleet(state, "join", "--new-identity", "--dsn", dsn, "--team", "Ops Team!", code=1)
     assert fleet_identity.load(state) == before
 
 

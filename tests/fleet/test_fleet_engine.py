@@ -146,6 +146,7 @@ def test_an_approval_elsewhere_wakes_the_agent_and_the_call_runs_once(
     assert [kind for kind, is_it in events if is_it and kind != "hold-again"] == ["hold", "approve", "consume"]
 
 
+@pytest.mark.thorough
 def test_a_gateway_has_three_connections_at_most(engine: EngineInFleet, database: FleetDatabase) -> None:
     """However much it asks and ships: each counts as often as a fleet has gateways."""
     until_held(engine)
@@ -176,6 +177,7 @@ def test_a_frozen_server_blocks_what_asks_and_nothing_else(engine: EngineInFleet
     assert until_held(engine)["nonce"] == nonce
 
 
+@pytest.mark.thorough
 def test_a_server_that_is_killed_and_started_again(
     engine: EngineInFleet, server: TemporaryPostgres, database: FleetDatabase, room: SshRoom
 ) -> None:
@@ -219,6 +221,7 @@ def test_without_contact_a_gateway_stops_where_its_settings_say_so(
         stopped.talk.kill()
 
 
+@pytest.mark.thorough
 def test_while_the_database_is_away_calls_can_be_approved_here(
     database: FleetDatabase, room: SshRoom, tmp_path: Path, state: Path
 ) -> None:

@@ -111,13 +111,13 @@ def test_two_teams_and_the_kill_switch(scene: FleetScene, visit: Callable[..., V
     expect(anna.locator("[data-team]")).to_have_count(2)
     anna.locator('[data-team="ops"]').get_by_role("button", name="Stop everything").click()
     anna.get_by_role("dialog").get_by_role("button", name="Stop everything").click()
-    expect(anna.get_by_role("alert")).to_contain_text("The team ops is stopped")
+    expect(anna.get_by_role("alert")).to_contain_text("Team ops is stopped")
     assert scene.caller("ops").sync()["kill"] is True
     expect(anna.locator('[data-team="ops"]')).to_contain_text("Only an admin")
     expect(carla.get_by_role("alert")).to_have_count(0)
     root.get_by_role("tab", name="Teams").click()
-    root.locator('[data-team="ops"]').get_by_role("button", name="Release").click()
-    root.get_by_role("dialog").get_by_role("button", name="Release").click()
+    root.locator('[data-team="ops"]').get_by_role("button", name="Turn off").click()
+    root.get_by_role("dialog").get_by_role("button", name="Turn off").click()
     expect(anna.get_by_role("alert")).to_have_count(0)
     assert scene.caller("ops").sync()["kill"] is False
 

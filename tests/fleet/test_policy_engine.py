@@ -77,6 +77,7 @@ def status(state: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.thorough
 def test_a_pushed_rule_blocks_and_stays_over_a_restart(
     engine: EngineInFleet, admin: PolicyAdmin, database: FleetDatabase, room: SshRoom, tmp_path: Path, state: Path
 ) -> None:

@@ -81,6 +81,7 @@ def wait_until(is_met: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.thorough
 def test_a_shipper_that_is_killed_at_any_moment_loses_and_doubles_nothing(
     database: FleetDatabase, owner: Connection, gateway: Gateway, shippers: Shippers, tmp_path: Path
 ) -> None:
@@ -109,6 +110,7 @@ def test_a_shipper_that_is_killed_at_any_moment_loses_and_doubles_nothing(
     assert (events(owner), gaps(owner), state(owner, gateway)) == ([], [], "admitted")
 
 
+@pytest.mark.thorough
 def test_rows_of_killed_shippers_are_summed_once(
     database: FleetDatabase, owner: Connection, gateway: Gateway, shippers: Shippers, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -189,7 +190,7 @@ class Shared:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._gateway.stop()
+        self._gateway.stop(signal.SIGKILL)  # it would wait for runs that tests have left
         self._home.__exit__(None, None, None)
 
 

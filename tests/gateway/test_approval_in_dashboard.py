@@ -79,6 +79,7 @@ def cost(requests: list[scripted_model.Request]) -> float:
     return sum(request.tokens * read + scripted_model.TOKENS_PER_ANSWER * written for request in requests)
 
 
+@pytest.mark.thorough
 def test_a_held_call_is_approved_with_a_click_and_runs_once(stage: Stage, visitor: Visitor) -> None:
     folder = stage.home.root / "precious"
     folder.mkdir()

@@ -117,6 +117,7 @@ def test_a_yes_lets_the_waiting_call_through_once(stage, owner) -> None:
     }
 
 
+@pytest.mark.thorough
 def test_a_no_is_told_to_the_model_with_its_reason(stage, owner) -> None:
     entry = held(stage, "no.txt")
     why = "not in \x1b[31mthis\u202e folder"
@@ -250,6 +251,7 @@ def test_a_hostile_call_cannot_disguise_itself(stage, owner) -> None:
     assert lines[0].startswith(f"{entry.nonce}  write  ")
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not NEW_HOST, reason="older hosts show the stop text in another way")
 @pytest.mark.parametrize(
     "closing",

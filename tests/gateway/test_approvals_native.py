@@ -111,6 +111,7 @@ def test_the_prompt_names_the_call_and_a_yes_lets_it_run(stage, person) -> None:
     assert ("consume", "native") in events(stage, session)
 
 
+@pytest.mark.thorough
 def test_a_no_is_final_and_nobody_is_asked_again(stage, person) -> None:
     session = "agent:main:no"
     with person.deciding("deny") as asked:
@@ -174,6 +175,7 @@ def test_the_other_plugin_does_change_calls_that_need_no_person(stage, rewrites)
     assert played.results[-1].strip() == "rewritten"
 
 
+@pytest.mark.thorough
 def test_where_nobody_can_be_asked_the_call_waits_under_its_nonce(stage) -> None:
     session = "agent:main:alone"
     played = play(stage, session, writing("alone.txt"))
@@ -209,6 +211,7 @@ def test_a_run_without_anybody_to_ask_ends(stage) -> None:
     assert content(stage, "endless.txt") is None
 
 
+@pytest.mark.thorough
 @inside_tool_search
 def test_a_call_inside_tool_search_is_asked_about(stage, person) -> None:
     session = "agent:main:inner-yes"

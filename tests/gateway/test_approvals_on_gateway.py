@@ -135,6 +135,7 @@ def test_a_restart_loses_nothing_and_no_engine_outlives_its_gateway(held: Stage,
     assert lines(held.home.workspace_dir / "restart.txt") == ["ran"]
 
 
+@pytest.mark.thorough
 def test_the_engine_killed_between_approval_and_retry(held: Stage, wait) -> None:
     call = command("echo ran >> killed.txt")
     nonce = hold(held, call, "agent:main:killed")
@@ -145,6 +146,7 @@ def test_the_engine_killed_between_approval_and_retry(held: Stage, wait) -> None
     assert lines(held.home.workspace_dir / "killed.txt") == ["ran"]
 
 
+@pytest.mark.thorough
 def test_a_damaged_store_approves_nothing(held: Stage) -> None:
     call = command("echo ran >> damaged.txt")
     approve(held, hold(held, call, "agent:main:damaged"))
@@ -171,6 +173,7 @@ def test_the_audit_log_is_whole(held: Stage) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.thorough
 def test_a_revived_call_is_made_again_and_held_anew(shared: Shared, wait) -> None:
     stage = shared.under(alwaysBlock=["exec"], approval={"wake": True})
     session, call = "agent:main:revived", command("echo ran >> revived.txt")

@@ -99,6 +99,7 @@ def test_three_thousand_calls_that_only_look(stage) -> None:
     assert [entry.code for entry in held(stage, session)] == ["drift.speed"]
 
 
+@pytest.mark.thorough
 def test_who_creeps_is_asked_and_a_yes_refills_the_budget(stage, sink: Sink, wait) -> None:
     session, workspace = "agent:paid:creeps", stage.home.workspace_dir
     (workspace / "a.txt").write_text("a secret plan")

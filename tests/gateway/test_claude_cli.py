@@ -79,6 +79,7 @@ def test_the_guards_own_files_are_out_of_reach(stage: Stage, tool: str, given: d
     assert ask(stage, tool, **placed).answer.startswith("DENIED TOOLGUARD_BLOCK|")
 
 
+@pytest.mark.thorough
 def test_a_tool_of_an_mcp_server_is_judged_where_the_cli_asks(stage: Stage) -> None:
     assert ask(stage, "mcp__files__delete_file", path="/etc/passwd").answer.startswith("DENIED TOOLGUARD_ESCALATE|")
     assert ask(stage, "mcp__files__list_files", path="/tmp").answer.startswith("ALLOWED ")

@@ -65,11 +65,13 @@ def run(stage: Stage, command: str, session: str = "") -> str:
     return turn.answer
 
 
+@pytest.mark.thorough
 def test_an_ordinary_command_runs(stage: Stage) -> None:
     assert run(stage, "touch ~/made && ls ~/made").startswith("RAN")
     assert (stage.home.root / "made").exists()
 
 
+@pytest.mark.thorough
 def test_the_guards_own_files_are_out_of_reach(stage: Stage) -> None:
     assert run(stage, f"cat {stage.home.state_dir}/toolguard/key").startswith("DENIED TOOLGUARD_BLOCK|")
 

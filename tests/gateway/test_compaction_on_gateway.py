@@ -59,6 +59,7 @@ def reading(_: int) -> scripted_model.Reply:
     return call("read", {"path": "a.txt"})
 
 
+@pytest.mark.thorough
 def test_the_same_loop_after_a_compaction(stage) -> None:
     armed = stage.gateway.log_text().count(ARMED)
     played = shortened(stage, "alone", reading)

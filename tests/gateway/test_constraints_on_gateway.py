@@ -45,6 +45,7 @@ def in_chat(stage: Stage, script: scripted_model.Script, session: str, scopes: t
     return stage.server.requests[-1].texts("tool")
 
 
+@pytest.mark.thorough
 def test_mandatory_blocks_required_asks_and_advisory_tells(stage) -> None:
     session, workspace = "agent:main:three", stage.home.workspace_dir
     (workspace / "prod").mkdir()

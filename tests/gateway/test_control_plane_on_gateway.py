@@ -191,9 +191,7 @@ def stopped(stage: Stage, since: int) -> list[str]:
 
 GATE = {
     "the system agent, the guard's settings",
-    "commands without a model",
     "the command line",
-    "an include file, an environment file, profiles",
     "Tool Search",
 }
 

@@ -72,6 +72,7 @@ def everything(root: Path) -> dict[str, tuple[int, int, bytes]]:
     }
 
 
+@pytest.mark.thorough
 def test_a_guard_that_works(real: downloads.Runtime, places: Places, scratch: Path) -> None:
     before = everything(places.state_dir)
     assert_proved(real, places, OK)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import hostile_texts
-from gate import sampled
+from gate import sampled, thoroughly
 from gateway_stage import NEW_HOST, Played, Stage, audit
 from toolguard_cli.rig import scripted_model
 from toolguard_engine.host import metrics_path
@@ -123,6 +123,7 @@ def assert_none_ran(stage: Stage, played: Played) -> None:
 TOOLS = [*READERS, *(f"tool_call {name}" for name in SEARCHED)]
 
 
+@pytest.mark.thorough
 @under("open")
 @pytest.mark.parametrize("tool", sampled(TOOLS, {"read", "tool_call exec"}))
 def test_arguments_at_each_depth_never_run_unjudged(secured: Stage, wait, tool: str) -> None:
@@ -221,9 +222,7 @@ def readers(stage: Stage) -> list[scripted_model.ToolCall]:
 
 
 @under("open")
-@pytest.mark.parametrize(
-    "state", [stopped, killed, pytest.param(slow, marks=pytest.mark.thorough)], ids=["stopped", "killed", "slow"]
-)
+@pytest.mark.parametrize("state", [stopped, *thoroughly(killed, slow)], ids=["stopped", "killed", "slow"])
 def test_no_secret_is_read_while_the_engine_is_silent(secured: Stage, wait, state) -> None:
     calls = readers(secured)[:5] if state is stopped else readers(secured)  # each of them is waited for
     with state(secured):
@@ -245,6 +244,7 @@ def test_no_secret_is_read_while_the_engine_is_busy(secured: Stage, wait) -> Non
     wait(lambda: len(secured.engines()) == 1)
 
 
+@pytest.mark.thorough
 @under("closed", "open")
 def test_an_honest_read_goes_on_while_the_engine_is_silent(secured: Stage, wait) -> None:
     with stopped(secured):

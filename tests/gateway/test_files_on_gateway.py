@@ -72,6 +72,7 @@ def test_the_same_files_doing_ordinary_work_run(stage: Stage) -> None:
     assert [text for text in played.results if text.startswith("TOOLGUARD_")] == []
 
 
+@pytest.mark.thorough
 def test_in_one_message_in_pieces_and_in_one_command(stage: Stage, important: Path) -> None:
     at_once = batch(write("m.sh", filled(SHELL, important)), run("sh m.sh"))
     pieces = (run("printf 'rm -rf ' > n.sh"), run(f"printf '{important}' >> n.sh"), run("sh n.sh"))

@@ -43,6 +43,7 @@ def test_one_approval_lets_one_call_run_once_and_nothing_is_left(folder: Path, r
     assert left_in(folder) == []
 
 
+@pytest.mark.thorough
 def test_an_interrupted_demo_ends_all_that_it_started(folder: Path, real: downloads.Runtime) -> None:
     process = start(folder, real)
     assert process.stderr is not None

@@ -36,6 +36,7 @@ def test_the_gateway_loads_it_without_errors(real, home: Home, *, link: bool) ->
     assert home.config_path.read_bytes() == before
 
 
+@pytest.mark.thorough
 def test_a_linked_plugin_guards(real, stage, wait) -> None:
     home = stage.home
     played = stage.play(endless(scripted_model.call("read", {})))

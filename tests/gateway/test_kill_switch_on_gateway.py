@@ -95,6 +95,7 @@ def test_it_is_switched_on_in_chat_and_stays_on_for_the_next_engine(stage, wait)
     assert reported.startswith(f"{BLOCK}The kill switch is on: it mails everybody (by webchat:gateway-client)")
 
 
+@pytest.mark.thorough
 def test_no_agent_switches_it(stage) -> None:
     """While it is on nothing runs; while it is off no agent can use it against the others."""
     played = stage.play(once(command("toolguard kill-switch off"), command("toolguard kill-switch on --why revenge")))

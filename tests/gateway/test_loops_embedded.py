@@ -31,6 +31,7 @@ STARTING = 3
 """The engine starts beside the run. The gateway part counts on its own until it is ready, and ends a run after as many."""
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sampled(ENDS, {"read({})"}))
 def test_an_endless_loop_ends(real, server, home: Home, wait, name: str) -> None:
     script, most = ENDS[name]

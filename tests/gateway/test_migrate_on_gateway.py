@@ -92,6 +92,7 @@ def test_a_fault_of_somebody_else_is_no_hindrance(real, home: Home) -> None:
     assert config_tree.read(places.config).get("tools", "loopDetection") == {"enabled": False}
 
 
+@pytest.mark.thorough
 def test_settings_in_the_entry_itself_keep_the_gateway_from_starting_no_more(real, home: Home) -> None:
     entry = {"enabled": True, "mode": "shadow", "initialTrust": 0.5, "colour": "red"}
     config = json.loads(home.config_path.read_text()) | {"plugins": {"entries": {"equilibrium-guard": entry}}}

@@ -87,6 +87,7 @@ def rewritten(rewriters: Rewriters) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.thorough
 def test_an_earlier_plugin_cannot_change_an_approved_call(both: Rewriters) -> None:
     call = exec_("echo judged >> early.txt")
     approved(both, call, "agent:main:early")
@@ -116,6 +117,7 @@ def test_a_later_plugin_that_changes_an_approved_call_is_seen_and_ends_the_run(b
     assert "SECURITY" in both.stage.gateway.log_text()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("who", sampled(["early", "late"], {"late"}))
 def test_a_rewrite_into_a_risky_call_ends_the_run(both: Rewriters, who: str) -> None:
     """The judged call was free; what another plugin made of it would have been blocked."""

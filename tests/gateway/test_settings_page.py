@@ -88,6 +88,7 @@ def expected_rows() -> list[dict[str, str]]:
     ]
 
 
+@pytest.mark.thorough
 def test_every_setting_is_shown_with_its_words_in_its_group(page: Page) -> None:
     if PICTURE:
         Path(PICTURE).write_bytes(page.seen.picture())

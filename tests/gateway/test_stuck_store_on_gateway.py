@@ -77,11 +77,12 @@ def hanging_disk(stage: Stage, disk: Path) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("fault", "verdict", "code"),
     [
-        (stopped_holder, "BLOCK", "approval.away"),
-        (slow_fsync, "ESCALATE", "rule.filesystem.delete-recursive"),
-        (hanging_disk, "BLOCK", "approval.away"),
+        pytest.param(stopped_holder, "BLOCK", "approval.away", id="a stopped process holds the lock"),
+        pytest.param(
+            slow_fsync, "ESCALATE", "rule.filesystem.delete-recursive", id="fsync takes 0.3 s", marks=pytest.mark.thorough
+        ),
+        pytest.param(hanging_disk, "BLOCK", "approval.away", id="the disk hangs", marks=pytest.mark.thorough),
     ],
-    ids=["a stopped process holds the lock", "fsync takes 0.3 s", "the disk hangs"],
 )
 def test_only_the_held_call_waits(slow_stage: Stage, disk: Path, fault, verdict: str, code: str, wait) -> None:
     stage = slow_stage

@@ -28,6 +28,7 @@ def test_the_inner_call_counts(stage, wait) -> None:
     assert [line["tool"] for line in stage.log()[before:]] == ["message"] * 3
 
 
+@pytest.mark.thorough
 def test_our_examples_are_calls_that_the_gateway_takes(stage) -> None:
     """What we tell a model to write must pass the schema of the real tool; whether it succeeds is another matter."""
     examples = {tool: dict(hint.example) for tool, hint in sorted(tool_hints.load().items()) if tool != "tool_call"}

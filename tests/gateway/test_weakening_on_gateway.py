@@ -125,6 +125,7 @@ def _page(home: Home, db: Path, port: int) -> Iterator[None]:
         page.communicate()
 
 
+@pytest.mark.thorough
 def test_what_a_hand_makes_weaker(seen: Seen, wait: Callable[[Callable[[], bool]], None]) -> None:
     wait(lambda: seen.runs_with("mode", "enforce"))
     assert seen.everywhere([])
@@ -148,6 +149,7 @@ def test_what_a_hand_makes_weaker(seen: Seen, wait: Callable[[Callable[[], bool]
     assert seen.lines("accepted") == weaker
 
 
+@pytest.mark.thorough
 def test_a_person_accepts_in_chat_and_on_the_dashboard(seen: Seen, wait: Callable[[Callable[[], bool]], None]) -> None:
     seen.set(failMode="open")
     reported = "failMode changed from closed to open"

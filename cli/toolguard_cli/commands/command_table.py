@@ -41,18 +41,18 @@ class RootGroup(LazyGroup):
         "tune": _listed("tune", "Find calls you always approve, and how to avoid the prompts."),
         "demo": _listed("demo", "Watch the guard end a loop on a real gateway, or hold a call for your answer."),
         "rules": _listed("own_rules", "List, add and test your own rules."),
-        "constraints": _listed("own_rules", "Deprecated alias of rules; will be removed in the next release.", "rules"),
+        "constraints": _listed("own_rules", "Deprecated alias for rules; will be removed in the next release.", "rules"),
         "audit": _listed("audit", "Read, verify and export the audit log."),
         "config": _listed("config_commands", "Read, check and change the gateway's config."),
         "fleet": _listed("fleet_commands", "Set up and manage a fleet of gateways that share one database."),
-        "help": _listed("show_help", "Show the help of a command."),
+        "help": _listed("show_help", "Show the help for a command."),
         "version": _listed("show_version", "Show the versions of toolguard and Python."),
     }
 
 
 class ConfigGroup(LazyGroup):
     table = {  # noqa: RUF012 - as above
-        "validate": _listed("config_validate", "Find everything that is wrong in the config."),
+        "validate": _listed("config_validate", "Find everything that is wrong with the config."),
         "get": _listed("config_get", "Print one value as JSON, as the gateway sees it."),
         "set": _listed("config_set", "Change one value, or several."),
         "unset": _listed("config_unset", "Remove a value, so that its default applies."),
@@ -69,8 +69,8 @@ class FleetGroup(LazyGroup):
         "join": _listed("fleet_join", "Register this gateway with the fleet."),
         "leave": _listed("fleet_leave", "Take this gateway out of the fleet."),
         "pending": _listed("fleet_pending", "List the calls waiting on all gateways of your teams."),
-        "approve": _listed("fleet_approve", "Let a held call of any gateway run once."),
-        "deny": _listed("fleet_deny", "Refuse a held call of any gateway, or withdraw an unused approval."),
+        "approve": _listed("fleet_approve", "Let a held call on any gateway run once."),
+        "deny": _listed("fleet_deny", "Deny a held call on any gateway, or withdraw an unused approval."),
         "revive": _listed("fleet_revive", "Ask an agent to retry a call that expired unanswered."),
         "gateways": _listed("fleet_gateways", "List the gateways of the fleet."),
         "admit": _listed("fleet_admit", "Admit a gateway that joined."),

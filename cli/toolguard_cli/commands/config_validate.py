@@ -18,7 +18,7 @@ app = command_app()
 
 @command(app, "toolguard config validate", "toolguard config validate --offline --json")
 def validate(places: Places, *, offline: Offline = False, as_json: bool = False) -> Result:
-    """Find everything that is wrong in the config.
+    """Find everything that is wrong with the config.
 
     Checks its JSON5 and includes, toolguard's settings, the plugins it names, files and ports. If OpenClaw is on PATH, it
     validates the config too. Errors are shown with file, line and column. Nothing is changed; the exit code is 1 on any

@@ -36,7 +36,7 @@ def run(
 ) -> Result:
     """Deny a held call, or withdraw an unused approval.
 
-    If no nonce is given, it shows the call and asks.
+    If no nonce is given, it shows the call and asks for confirmation.
     """
     require_human.refuse(places, "deny", loosens=False)
     with gateway_stores.user_errors(), held_calls.looked_up(places):

@@ -34,7 +34,7 @@ def group(
 
 @command(app, "toolguard fleet approvers list --json", name="list")
 def list_persons(places: Places, *, dsn: Dsn = "") -> Result:
-    """List the people of your teams, including those who were revoked."""
+    """List the people in your teams, including those who were revoked."""
     with fleet_session.opened(places, dsn) as session:
         found = session.approvers()
     data = {"approvers": [registry_view.person_data(each) for each in found]}

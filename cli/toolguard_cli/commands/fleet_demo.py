@@ -41,7 +41,7 @@ def run(
     approve it with --yes. When the demo ends, or on Ctrl-C, all its processes are stopped and all its files are deleted.
     Your own gateway, fleet and keys are not touched.
 
-    Needs PostgreSQL 15 or later, OpenSSH's client, and the extra [fleet]. Downloads Node and OpenClaw
+    Needs PostgreSQL 15 or later, the OpenSSH client, and the [fleet] extra. Downloads Node and OpenClaw
     into the cache folder if they are missing.
     """
     if as_json and not yes:

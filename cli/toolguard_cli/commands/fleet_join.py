@@ -22,7 +22,7 @@ def run(
     dsn: Annotated[str, typer.Option("--dsn", help="The database, with the login of the gateways and without a password.")],
     team: Annotated[str, typer.Option("--team", help="The team that is responsible for this gateway.")],
     anew: Annotated[
-        bool, typer.Option("--anew", help="Create a new identity, for a gateway that was revoked or copied.")
+        bool, typer.Option("--new-identity", help="Create a new identity, for a gateway that was revoked or copied.")
     ] = False,
 ) -> Result:
     """Register this gateway with the fleet, and set fleet.dsn, fleet.team and fleet.enabled.

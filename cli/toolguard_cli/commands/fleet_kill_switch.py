@@ -27,7 +27,7 @@ app = command_app()
 
 @command(
     app,
-    "toolguard fleet kill-switch on --why 'it mails everybody'",
+    "toolguard fleet kill-switch on --why 'it is emailing everyone'",
     "toolguard fleet kill-switch status",
     "toolguard fleet kill-switch off --team ops",
 )
@@ -49,7 +49,7 @@ def run(
     """Stop every tool call on all gateways of a team, or allow them again.
 
     Approvers can switch it on for their teams; only admins can switch it off. It reaches the gateways within seconds.
-    Without contact to the database, a gateway keeps the last known state.
+    Without contact with the database, a gateway keeps the last known state.
     """
     try:
         request = set_kill_switch.parse_request(action)

@@ -33,7 +33,7 @@ app = command_app()
 def group(
     context: typer.Context, state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False, dsn: Dsn = ""
 ) -> None:
-    """List, add and revoke the tokens for logging in to the fleet dashboard. Without a command: list."""
+    """List, add and revoke the tokens for logging in to the fleet dashboard. Without a command, lists them."""
     if context.invoked_subcommand is None:
         finish(list_tokens(paths.find(state_dir, config), dsn=dsn), as_json=as_json)
     elif state_dir or config or as_json or dsn:

@@ -69,11 +69,11 @@ def grant(  # noqa: PLR0913 - the options of a command line
 
     The pattern is matched against the command of exec, the path of read, write and edit, the URL of web_fetch and browser,
     "channel target action" of message, and the arguments as JSON of any other tool. In a command, * matches plain words
-    only: never an option, a quote or a shell character. In paths, ** also matches /.
+    only: never an option, a quote or a shell metacharacter. In paths, ** also matches /.
 
-    A grant that was written or changed by hand in policy.toml does not apply until it is signed: --accept ID shows what it
-    covers, asks, and signs it. toolguard grants lists unsigned grants. If approval.signers is set, a grant is also signed
-    with your SSH key, like an approval.
+    A grant that was written or changed by hand in policy.toml does not apply until it is signed: --accept ID shows what
+    it covers, asks for confirmation, and signs it. toolguard grants lists unsigned grants. If approval.signers is set, a
+    grant is also signed with your SSH key, like an approval.
     """
     if accept_id:
         if any(given not in (None, "", []) for given in (pattern, tool, lasts, agent, cwd, param)):

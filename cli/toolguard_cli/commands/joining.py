@@ -44,7 +44,8 @@ def join(places: Places, dsn: str, team: str, *, anew: bool) -> Result:
         shown = registration.fingerprint(identity.token)
     if state in ("revoked", "left"):
         raise UserError(
-            f"{identity.id} is no longer in the fleet ({state})", "toolguard fleet join --anew creates a new identity"
+            f"{identity.id} is no longer in the fleet ({state})",
+            "toolguard fleet join --new-identity creates a new identity",
         )
     settings = [("fleet.dsn", dsn), ("fleet.team", team), ("fleet.enabled", "true")]
     change = set_setting.run_all(places, settings, ChangeOptions(offline=True))

@@ -21,7 +21,7 @@ def _actions(_options: object) -> list[tuple[str, str]]:
 
 @command(
     app,
-    "toolguard kill-switch on --why 'it mails everybody'",
+    "toolguard kill-switch on --why 'it is emailing everyone'",
     "toolguard kill-switch status",
     "toolguard kill-switch off",
 )

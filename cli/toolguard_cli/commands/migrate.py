@@ -54,15 +54,18 @@ def migrate(
         bool, typer.Option("--undo", help="Restore everything to what it was before the last migration.")
     ] = False,
     yes: Annotated[
-        bool, typer.Option("-y", "--yes", help="Do not ask; with --undo: even if files were changed since.")
+        bool,
+        typer.Option(
+            "-y", "--yes", help="Do not ask for confirmation; with --undo, proceed even if files have changed since."
+        ),
     ] = False,
     as_json: bool = False,
 ) -> Result:
     """Migrate from the plugins that toolguard replaces.
 
     Finds tool-guard, guardian-angel, equilibrium-guard, and loop-detection settings that the gateway no longer accepts.
-    Shows the plan and asks; then moves their settings with the comments, disables the old entries, moves old held calls
-    aside and imports old metrics. Running it again changes nothing.
+    Shows the plan and asks for confirmation, then moves their settings along with their comments, disables the old
+    entries, moves old held calls aside and imports old metrics. Running it again changes nothing.
     """
     if undo:
         if source != "auto":

@@ -55,7 +55,7 @@ app = command_app()
     epilog=examples("toolguard rules", "toolguard rules packs", "toolguard rules add production-writes --dry-run"),
 )
 def rules_root(context: typer.Context, state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False) -> None:
-    """List, add and test your own rules. Without a command: list them.
+    """List, add and test your own rules. Without a command, lists them.
 
     A rule is a [[rule]] table in policy.toml, in toolguard's folder. It can only make the guard stricter, so it takes effect
     as soon as the file is saved.

@@ -71,8 +71,8 @@ def doctor(
     GUARDED means that the running gateway has loaded this version with these settings. If no gateway is running, the last
     line says INSTALLED, and if something could not be checked, unproven.
 
-    --fix shows what it would repair and asks, then checks again. --live starts your OpenClaw in a temporary folder, without
-    your settings and with a scripted model only; it takes up to a minute.
+    --fix shows what it would repair, asks for confirmation, and then checks again. --live starts your version of
+    OpenClaw in a temporary folder, without your settings and with a scripted model only; it takes up to a minute.
     """
     if (yes or dry_run) and not fix:
         raise typer.BadParameter("only has an effect with --fix", param_hint="--yes" if yes else "--dry-run")

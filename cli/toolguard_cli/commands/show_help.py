@@ -21,7 +21,7 @@ def run(
         list[str] | None, typer.Argument(metavar="COMMAND", help="The command, for example config set.", show_default=False)
     ] = None,
 ) -> Result:
-    """Show the help of a command.
+    """Show the help for a command.
 
     Without a command, lists all commands. Same as COMMAND --help.
     """

@@ -41,7 +41,7 @@ _AMOUNTS = {
 FIRST = f"{COMMAND} set day --usd 5"
 
 Per = Annotated[str, typer.Argument(metavar="PERIOD", help="session, day or month.", show_default=False)]
-Agent = Annotated[str, typer.Option("--agent", help="Only the usage of this agent.", show_default=False)]
+Agent = Annotated[str, typer.Option("--agent", help="The agent that the limit covers.", show_default=False)]
 Model = Annotated[
     str, typer.Option("--model", help="Only this model, as provider/model; * matches anything.", show_default=False)
 ]
@@ -56,10 +56,10 @@ app = command_app()
 def limits_root(
     context: typer.Context, state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False
 ) -> None:
-    """Show and set limits on cost and tokens. Without a command, shows the usage.
+    """Show and set limits on cost and tokens. Without a command, shows each limit and its usage.
 
-    Usage is counted for all gateways on this machine that write to the same metrics file. At 80% there is a warning; at 100
-    % runs end, until the period is over (UTC) or the limit is raised.
+    Usage is counted for all gateways on this machine that write to the same metrics file. At 80%, there is a warning; at
+    100%, runs end until the period is over (UTC) or the limit is raised.
     """
     if context.invoked_subcommand is None:
         finish(listing(paths.find(state_dir, config)), as_json=as_json)

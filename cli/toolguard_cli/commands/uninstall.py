@@ -62,7 +62,7 @@ def run(places: Places, *, yes: Yes = False, dry_run: DryRun = False, as_json: b
     """Remove the plugin from the gateway.
 
     openclaw.json is restored to what it was before the installation; later changes by others are kept. In a terminal, it
-    shows what it would do and asks.
+    shows what it would do and asks for confirmation.
     """
     caller = require_human.caller(places, "uninstall", loosens=not dry_run)
     caller.require()

@@ -327,6 +327,7 @@ def test_a_damaged_store_is_said_in_words(server: Served) -> None:
     assert "damaged" in " ".join(state_of(server)["problems"])
 
 
+@pytest.mark.thorough
 def test_many_ask_at_once(shared: Served) -> None:
     with ThreadPoolExecutor(16) as pool:
         answers: list[Answer] = list(pool.map(shared.ask, GETS * 12))

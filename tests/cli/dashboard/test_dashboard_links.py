@@ -173,6 +173,7 @@ def test_of_two_clicks_one_wins(public: Served) -> None:
     assert sorted(answer.status for answer in found) == [200, 409, 409, 409]
 
 
+@pytest.mark.thorough
 def test_after_a_restart(tmp_path: Path) -> None:
     made = machine(tmp_path)
     enable(made.places(OWN))

@@ -16,7 +16,7 @@ from effort import ALL
 from toolguard_cli.dashboard.openapi import document
 from toolguard_cli.dashboard.routes import ENDPOINTS
 
-EXAMPLES = 20 if ALL else 5
+EXAMPLES = 20 if ALL else 2
 OPERATIONS = [(each.method, each.path) for each in ENDPOINTS]
 GOOD, BAD = GenerationMode.POSITIVE, GenerationMode.NEGATIVE
 SENT = [

@@ -108,7 +108,7 @@ function card(call, left, choices) {
 /** @param {unknown} error */
 function refused(error) {
   if (error instanceof ApiError) end(sentence(error.message), sentence(error.fix));
-  else end("This page failed.", "Open the link again.");
+  else end("Something went wrong on this page.", "Open the link again.");
 }
 
 /** @param {string} text */

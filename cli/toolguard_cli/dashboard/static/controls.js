@@ -28,8 +28,8 @@ const asking = new Map();
 
 /** @param {App} app @param {string} gateway */
 async function stop(app, gateway) {
-  const effect = " are blocked, in every mode, until the kill switch is released.";
-  const body = [el("p", null, "All tool calls of all agents of ", quoted(gateway), effect)];
+  const effect = " are blocked, in every mode, until the kill switch is turned off.";
+  const body = [el("p", null, "All tool calls by all agents on ", quoted(gateway), effect)];
   const why = await ask({
     title: "Stop everything?",
     body,
@@ -39,14 +39,14 @@ async function stop(app, gateway) {
   });
   if (why !== null)
     await app.change("state", { gateway, killSwitch: true, why }, ({ notes }) =>
-      notes.length ? `The kill switch of ${gateway} is on, with warnings.` : `All tool calls of ${gateway} are blocked.`,
+      notes.length ? `The kill switch of ${gateway} is on, with warnings.` : `All tool calls on ${gateway} are blocked.`,
     );
 }
 
 /** @param {App} app @param {string} gateway */
 async function release(app, gateway) {
-  const body = [el("p", null, "Tool calls of ", quoted(gateway), " are judged by its settings again.")];
-  const why = await ask({ title: "Turn off the kill switch?", body, action: "Release", field: "Reason (optional)" });
+  const body = [el("p", null, "Tool calls on ", quoted(gateway), " are judged by its settings again.")];
+  const why = await ask({ title: "Turn off the kill switch?", body, action: "Turn off", field: "Reason (optional)" });
   if (why !== null)
     await app.change("state", { gateway, killSwitch: false, why }, () => `The kill switch of ${gateway} is off.`);
 }
@@ -68,7 +68,7 @@ export function modeChoice(app, gateway) {
   return el("label", { class: "choice" }, el("span", { "aria-hidden": "true" }, "Mode"), select, asked ? waits() : null);
 }
 
-const waits = () => el("span", { class: "quiet", role: "status" }, "changing …");
+const waits = () => el("span", { class: "quiet", role: "status" }, "changing…");
 
 /** @param {App} app @param {GatewayState} gateway @param {HTMLSelectElement} select */
 async function changeMode(app, gateway, select) {

@@ -25,7 +25,7 @@ export function guardTotals(guard, each = guard.loops ? guard.requestsSaved / gu
       value: guard.requestsSaved,
       text: `${guard.requestsSaved ? "≈ " : ""}${compact(guard.requestsSaved)}`,
       detail: `estimate: ${how}`,
-      more: savings?.usd && savings.usdPerRequest ? `worth ${money(savings.usd)}, each at the mean cost of ${money(savings.usdPerRequest)}` : null,
+      more: savings?.usd && savings.usdPerRequest ? `worth ${money(savings.usd)}, at a mean cost of ${money(savings.usdPerRequest)} each` : null,
     }),
     card("held", "Held", guard.held, `of ${counted(guard.judged, "call")} that were judged (malformed calls are not)`),
     card("approved", "Approved", guard.approved, `${count(guard.denied)} denied, ${count(guard.expired)} expired`),

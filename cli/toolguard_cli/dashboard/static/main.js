@@ -251,7 +251,7 @@ function banners() {
       el(
         "div",
         { class: "banner", role: "alert" },
-        el("p", null, el("strong", null, "Kill switch on: "), "all tool calls of ", quoted(id), " are blocked."),
+        el("p", null, el("strong", null, "Kill switch on: "), "all tool calls on ", quoted(id), " are blocked."),
         el("p", { class: "quiet" }, ...since(killSwitch)),
         switchButton(app, id, true, "banner"),
       ),

@@ -59,13 +59,13 @@ export function total({ name, label, value, text, detail, more, tone = "", title
  */
 export function trend(now, before, span) {
   if (before === undefined) return "";
-  if (!before) return now ? `none in the ${span} before` : "";
+  if (!before) return now ? `none in the previous ${span}` : "";
   const change = now / before - 1;
   if (change > 2)
-    return [el("span", { "aria-hidden": "true" }, "▲ "), `${format.decimal(now / before)} times the ${span} before`];
-  if (Math.abs(change) < 0.005) return `same as in the ${span} before`;
+    return [el("span", { "aria-hidden": "true" }, "▲ "), `${format.decimal(now / before)} times the total of the previous ${span}`];
+  if (Math.abs(change) < 0.005) return `same as in the previous ${span}`;
   const arrow = el("span", { "aria-hidden": "true" }, change > 0 ? "▲ " : "▼ ");
-  return [arrow, `${format.percent(Math.abs(change))} ${change > 0 ? "more" : "less"} than in the ${span} before`];
+  return [arrow, `${format.percent(Math.abs(change))} ${change > 0 ? "more" : "less"} than in the previous ${span}`];
 }
 
 /** How exact a cost is. @param {Totals} totals */

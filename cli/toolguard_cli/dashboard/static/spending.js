@@ -46,7 +46,7 @@ function limit(cap) {
       "span",
       { class: "quiet" },
       `${amount(cap.used)} used (${format.percent(cap.share)})`,
-      cap.session && " by the session that used most, ",
+      cap.session && " by the session that used the most, ",
       cap.session && quoted(cap.session),
       cap.forecast === null ? null : `; ≈ ${amount(cap.forecast)} by the end of the period`,
       cap.due === null ? null : `; reached ${format.moment(cap.due)} at this pace`,

@@ -23,7 +23,7 @@ const MEANINGS = [
   ["Budget", "the risk that a session may take before somebody reviews it; each risky call uses up some of it."],
   ["Trust", "rises with normal calls and approvals, falls with warnings and violations; riskier calls need more of it."],
   ["Checkpoint", "confirms that you have reviewed what the agent did, and refills its budget."],
-  ["Only noted (shadow)", "spending is recorded, but no call is held for it, whatever the mode of the gateway."],
+  ["Only noted (shadow)", "spending is recorded, but no call is held because of it, whatever the mode of the gateway."],
 ];
 
 /** @param {App} app @param {string} only the one gateway to show; empty for all */

@@ -75,7 +75,7 @@ export class View {
  * @param {() => void} retry
  */
 function problem(app, error, old, retry) {
-  const known = error instanceof ApiError ? error : new ApiError(0, "bug", `This page failed: ${String(error)}`, "");
+  const known = error instanceof ApiError ? error : new ApiError(0, "bug", `Something went wrong on this page: ${String(error)}`, "");
   const unlock = known.status === 401;
   return el(
     "div",

@@ -133,7 +133,7 @@ export function waitingCard(app, first) {
     const urgent = !over && pending && remains < URGENT;
     root.classList.toggle("urgent", urgent);
     if (!over && remains <= 0) allow();
-    const more = `${urgent ? "Expires soon: " : ""}${format.left(remains)} left${pending ? "" : " to run"}`;
+    const more = `${urgent ? "Expires soon: " : ""}${format.left(remains)} left${pending ? "" : " for it to run"}`;
     const text = over ? "" : remains > 0 ? more : "Time is up";
     if (left.textContent !== text) left.textContent = text;
     fill(

@@ -11,7 +11,7 @@ from toolguard_engine.wording import printable
 
 HERE, DATABASE = "fleet", "fleet-server"
 UNKNOWN = "unknown gateway"
-REJOIN = "toolguard fleet join --anew, if this is the right database"
+REJOIN = "toolguard fleet join --new-identity, if this is the right database"
 NO_FLEET = "this gateway is not in a fleet (fleet.enabled is not set)"
 MAX_SKEW = 2.0
 MAX_WAITING = 10_000

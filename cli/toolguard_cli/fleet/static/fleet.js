@@ -182,7 +182,7 @@ async function stopped() {
       el(
         "div",
         { class: "banner", role: "alert" },
-        el("b", null, team === "*" ? "The whole fleet is stopped" : `The team ${team} is stopped`),
+        el("b", null, team === "*" ? "The whole fleet is stopped" : `Team ${team} is stopped`),
         el("span", null, "by ", quoted(killBy), killWhy ? [": ", quoted(killWhy)] : "", ". All tool calls on its gateways are blocked."),
       ),
     ),

@@ -85,7 +85,7 @@ function entry({ number, gateway, team, seq, stored, line }, now) {
       when(stored, now),
     ),
     reason ? el("p", { class: "reason" }, quoted(reason)) : null,
-    el("details", { class: "shown" }, el("summary", null, "the line"), el("pre", { class: "line", tabindex: "0", role: "region", "aria-label": `Line ${seq}` }, el("bdi", null, visible(line)))),
+    el("details", { class: "shown" }, el("summary", null, "The line"), el("pre", { class: "line", tabindex: "0", role: "region", "aria-label": `Line ${seq}` }, el("bdi", null, visible(line)))),
   );
 }
 

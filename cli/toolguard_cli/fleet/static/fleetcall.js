@@ -167,7 +167,7 @@ function progress(held, now) {
       : yes.length >= held.need
         ? null
         : el("li", null, badge("nobody else may approve this", "red")),
-    held.needTeams.length ? el("li", { class: "quiet" }, "needs the team ", quoted(held.needTeams.join(" or "))) : null,
+    held.needTeams.length ? el("li", { class: "quiet" }, "needs approval from team ", quoted(held.needTeams.join(" or "))) : null,
   );
 }
 

@@ -105,7 +105,7 @@ export function callsView(app) {
       call.decisions.length > 1
         ? el("p", { class: "quiet" }, counted(call.decisions.length, "decision"), ": ", quoted(call.decisions.map(({ approver, verdict }) => `${approver} ${verdict}`).join(", ")))
         : null,
-      el("details", { class: "shown" }, el("summary", null, "the call"), callText(call)),
+      el("details", { class: "shown" }, el("summary", null, "The call"), callText(call)),
     );
   };
   return { root, load, beat: () => cards.forEach((card) => card.beat()) };

@@ -52,7 +52,7 @@ function card(app, team) {
 /** @param {FleetApp} app @param {TeamState} team */
 function controls(app, team) {
   const may = app.covers(team.team) && (app.role === "admin" || (app.role === "approver" && team.team !== "*" && !team.kill));
-  if (!may) return team.kill && team.yours ? el("p", { class: "quiet" }, "Only an admin can release the kill switch.") : null;
+  if (!may) return team.kill && team.yours ? el("p", { class: "quiet" }, "Only an admin can turn off the kill switch.") : null;
   const label = team.kill ? "Turn off kill switch" : "Stop everything";
   const props = { class: team.kill ? "" : "danger", "data-focus": `kill ${team.team}` };
   return el("div", { class: "actions" }, button(label, () => change(app, team), props));
@@ -61,12 +61,12 @@ function controls(app, team) {
 /** @param {FleetApp} app @param {TeamState} team */
 async function change(app, { team, kill }) {
   const body = kill
-    ? [el("p", null, "Tool calls of ", quoted(named(team)), " are judged by the gateways' settings again.")]
-    : [el("p", null, "All tool calls of all agents of ", quoted(named(team)), " are blocked, in every mode, until an admin releases the kill switch.")];
+    ? [el("p", null, "Tool calls in ", quoted(team === "*" ? "the whole fleet" : `team ${team}`), " are judged by the gateways' settings again.")]
+    : [el("p", null, "All tool calls by all agents in ", quoted(team === "*" ? "the whole fleet" : `team ${team}`), " are blocked, in every mode, until an admin turns off the kill switch.")];
   const why = await ask({
     title: kill ? "Turn off the kill switch?" : "Stop everything?",
     body,
-    action: kill ? "Release" : "Stop everything",
+    action: kill ? "Turn off" : "Stop everything",
     tone: kill ? "primary" : "danger",
     field: "Reason (optional)",
   });

@@ -192,7 +192,7 @@ class CourierLink:
 
 
 UNKNOWN = "unknown gateway or wrong token"
-JOIN_AGAIN = "on the gateway, run toolguard fleet join --anew"
+JOIN_AGAIN = "on the gateway, run toolguard fleet join --new-identity"
 
 
 def error_of(answer: messages.AwayAnswer) -> FleetAwayError | FleetRefusedError:

@@ -24,7 +24,7 @@ export function guard(app) {
   const layers = [
     ...GROUPS,
     { label: "Loops ended", color: "violet" },
-    { label: "Other stops", color: "pink" },
+    { label: "Other runs ended", color: "pink" },
     { label: "Other", color: "teal" },
   ];
   const chart = new Stack("Decisions over time", layers, format.compact);
@@ -110,5 +110,5 @@ function why(codes, words, follow) {
       el("td", { class: "num" }, format.count(times)),
     );
   });
-  return table("Reasons", ["Reason", num("Times")], rows, "Nothing was held, stopped or blocked in this period.");
+  return table("Reasons", ["Reason", num("Count")], rows, "Nothing was held, stopped or blocked in this period.");
 }
