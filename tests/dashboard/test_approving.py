@@ -391,7 +391,7 @@ def test_a_yes_is_taken_back(machine: Machine, visits: Visits) -> None:
     shown = card(visits(machine).go("approvals"), held.nonce)
     expect(shown.get_by_role("button", name="Withdraw approval")).to_have_count(0)
     approve(shown)
-    expect(shown).to_contain_text("left to run")
+    expect(shown).to_contain_text("left for it to run")
     press(shown, "Withdraw approval")
     expect(shown).to_contain_text("the call did not run")
     assert status_of(machine.places, held.nonce) == "denied"
