@@ -75,7 +75,7 @@ def split(word: str) -> str:
     return word if len(word) < 2 or not word.isalnum() else f"{word[0]}'{word[1:]}'"
 
 
-_NO_PROGRAM = re.compile(r"if |for |\w+=|.*\(\) \{", re.DOTALL)
+_NO_PROGRAM = re.compile(r"if |for |coproc |\w+=|.*\(\) \{", re.DOTALL)
 WRAPS = {
     "sudo": lambda c: f"sudo sh -c {shlex.quote(c)}",
     "env": lambda c: f"env A=1 sh -c {shlex.quote(c)}",
@@ -85,7 +85,7 @@ WRAPS = {
     "sh twice": lambda c: f"bash -lc {shlex.quote('sh -c ' + shlex.quote(c))}",
     "sh with options": lambda c: f"bash -euo pipefail -c {shlex.quote(c)}",
     "sh -s": lambda c: f"bash -s x <<< {shlex.quote(c)}",
-    # A program's name only: before `C=1`, `if` or a function an empty variable changes what the shell reads.
+    # A program's name only: before `C=1`, `if`, `coproc` or a function an empty variable changes what the shell reads.
     "unset variable": lambda c: f"$X {c}" if c[0].isalpha() and not _NO_PROGRAM.match(c) else c,
     "eval": lambda c: f"eval {shlex.quote(c)}",
     "xargs": lambda c: f"echo a | xargs -I_ sh -c {shlex.quote(c)}",
