@@ -43,8 +43,12 @@ ON_SHARED = {
     "test_claude_cli.py",
     "test_control_plane_on_gateway.py",
     "test_fail_mode.py",
+    "test_guard_proof_on_gateway.py",
+    "test_limits_on_gateway.py",
+    "test_notify_on_gateway.py",
     "test_self_protection.py",
     "test_settings_page.py",
+    "test_signed_approvals_on_gateway.py",
     "test_stuck_store_on_gateway.py",
     "test_usage_on_gateway.py",
     "test_weakening_on_gateway.py",
@@ -82,7 +86,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Spread:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):
+        for item in items:
+            _assert_in_its_piece(item)
         items.sort(key=lambda item: _rank(piece(item.nodeid)))
+
+
+def _assert_in_its_piece(item: pytest.Item) -> None:
+    """Otherwise a worker would start both gateways."""
+    used = set(getattr(item, "fixturenames", ())) & {"shared", "linked"}
+    if used and {f"{GATEWAY}/{name}" for name in used} != {piece(item.nodeid)}:
+        raise pytest.UsageError(f"{item.nodeid} uses {' and '.join(sorted(used))}; see ON_SHARED in tests/conftest.py")
 
 
 def pytest_collection_finish() -> None:

@@ -97,6 +97,7 @@ def test_every_setting_is_shown_with_its_words_in_its_group(page: Page) -> None:
     assert rows == expected_rows()
 
 
+@pytest.mark.thorough
 def test_what_is_changed_on_the_page_is_written_and_valid(page: Page) -> None:
     page.seen.ask(page.control("maxIdenticalFailures", "input") + ".select()")
     page.seen.type("3")
