@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -351,15 +351,15 @@ def test_what_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 SERVES = """
-import http.server, pathlib, sys
+import http.server, pathlib, socket, sys
 class Health(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200)
         self.end_headers()
         self.wfile.write(b'{"ok":true,"status":"live"}')
 database = [path.open() for path in map(pathlib.Path, sys.argv[1:])]
-with http.server.HTTPServer(("127.0.0.1", 0), Health) as server:
-    print(server.server_port, flush=True)
+with socket.create_server(("127.0.0.1", 0)) as other, http.server.HTTPServer(("127.0.0.1", 0), Health) as server:
+    print(server.server_port, other.getsockname()[1], flush=True)
     server.serve_forever()
 """
 
@@ -367,7 +367,7 @@ with http.server.HTTPServer(("127.0.0.1", 0), Health) as server:
 @pytest.mark.parametrize("title", ["openclaw-gateway", "openclaw"])
 @pytest.mark.parametrize("has_database", [True, False])
 def test_a_gateway_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, title: str, has_database: bool) -> None:  # noqa: FBT001
-    """By its title, address, and state directory: the one that it has open, else the one of its environment."""
+    """By its title, its addresses, and state directory: the one that it has open, else the one of its environment."""
     monkeypatch.setenv("OPENCLAW_STATE_DIR", str(tmp_path / "named"))
     database = tmp_path / "own" / "state" / "openclaw.sqlite"
     database.parent.mkdir(parents=True)
@@ -375,10 +375,24 @@ def test_a_gateway_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tit
     command = [title, "-I", "-S", "-c", SERVES, *([str(database)] if has_database else [])]
     with subprocess.Popen(command, executable=sys.executable, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        port = process.stdout.readline().strip()
+        port, other = map(int, process.stdout.readline().split())
+        # What else it serves is no HTTP; of a process with the short title only a port with a gateway is one.
         (found,) = [each for each in ThisMachine().gateways() if each.pid == process.pid]
         process.kill()
-    assert (found.address, found.state_dir) == (f"127.0.0.1:{port}", tmp_path / ("own" if has_database else "named"))
+    assert found.state_dir == tmp_path / ("own" if has_database else "named")
+    assert found.address == f"127.0.0.1:{min(port, other)}"
+    for each in (port, other):
+        assert found.on_port(each).address == f"127.0.0.1:{each}"
+    assert found.on_port(1) == found
+
+
+def test_the_port_of_the_config_counts(machine: Machine) -> None:
+    """A gateway also serves agents and browsers, on ports that may be lower than its own."""
+    machine.has_loaded()
+    port = guard_proof.wanted(machine.places).port
+    (running,) = machine.running
+    machine.running = [replace(running, address="127.0.0.1:7", others=(f"127.0.0.1:{port}",))]
+    assert f" on 127.0.0.1:{port} " in guard_proof.look(machine.places).text
 
 
 def test_a_process_that_is_no_engine(places: Places) -> None:

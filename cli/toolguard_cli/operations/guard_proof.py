@@ -178,7 +178,7 @@ def _copied(places: Places) -> float:
 
 
 def judge(given: Wanted, machine: MachineView) -> GuardProof:
-    running = machine.gateways()
+    running = [each.on_port(given.port) for each in machine.gateways()]
     ours = [each for each in running if _is_ours(each, given, machine)]
     if not ours:
         return _without_gateway(given, machine, running)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -27,6 +27,7 @@ DATABASE = Path("state", "openclaw.sqlite")
 HOST = "127.0.0.1"
 LIMIT_SECONDS = 2.0
 MAX_ANSWER = 4_096
+MAX_ASKED = 4
 LIVE = "/healthz"
 
 PortAnswer = Literal["gateway", "other", "nothing"]
@@ -35,12 +36,22 @@ PortAnswer = Literal["gateway", "other", "nothing"]
 @dataclass(frozen=True)
 class GatewayProcess:
     """`address`: where it listens, such as `127.0.0.1:18789`; empty if it does not, or if the system does not reveal it.
-    `state_dir`: None likewise. `started`: seconds since 1970."""
+    `state_dir`: None likewise. `started`: seconds since 1970. `others`: its further addresses, those of its servers for
+    agents and browsers."""
 
     pid: int
     started: float
     address: str = ""
     state_dir: Path | None = None
+    others: tuple[str, ...] = ()
+
+    def on_port(self, port: int) -> GatewayProcess:
+        """The same one with this port as its own, if it listens there."""
+        found = next((each for each in self.others if each.endswith(f":{port}")), "")
+        if not found or self.address.endswith(f":{port}"):
+            return self
+        rest = (self.address, *(each for each in self.others if each != found))
+        return replace(self, address=found, others=rest)
 
     def __str__(self) -> str:
         return f"on {self.address}" if self.address else f"of process {self.pid}"
@@ -72,12 +83,13 @@ class ThisMachine:
         for process in psutil.process_iter():
             with suppress(psutil.Error, OSError):  # it has ended
                 title = Path((process.cmdline() or [""])[0]).name
-                if title.startswith(TITLE) or (title == SHORT_TITLE and self._answers(_address(process))):
+                if title.startswith(TITLE) or (title == SHORT_TITLE and self._answers(process)):
                     found.append(_described(process))
         return found
 
-    def _answers(self, address: str) -> bool:
-        return bool(address) and self.answer(int(address.rpartition(":")[2]), tls=False) == "gateway"
+    def _answers(self, process: psutil.Process) -> bool:
+        ports = [int(each.rpartition(":")[2]) for each in _addresses(process)[:MAX_ASKED]]
+        return any(self.answer(port, tls=False) == "gateway" for port in ports)
 
     def engine(self, pid: int) -> EngineProcess | None:
         import psutil  # noqa: PLC0415 - as above
@@ -119,21 +131,23 @@ def _unchecked() -> ssl.SSLContext:
 
 
 def _described(process: psutil.Process) -> GatewayProcess:
-    return GatewayProcess(process.pid, process.create_time(), _address(process), _state_dir(process))
+    first, *others = _addresses(process) or [""]
+    return GatewayProcess(process.pid, process.create_time(), first, _state_dir(process), tuple(others))
 
 
-def _address(process: psutil.Process) -> str:
-    """The address of its lowest port, which is the gateway's own; preferably on loopback."""
+def _addresses(process: psutil.Process) -> list[str]:
+    """Where it listens, one address for each port. The lowest is usually the gateway's own; loopback is preferred."""
     import psutil  # noqa: PLC0415 - as above
 
     found: list[tuple[str, int]] = []
     with suppress(psutil.Error, OSError):  # another user's process
         opened = process.net_connections("tcp")
         found = [(each.laddr.ip, each.laddr.port) for each in opened if each.status == psutil.CONN_LISTEN]
-    for ip, port in sorted(found, key=lambda each: (each[1], each[0] != HOST))[:1]:
+    preferred: dict[int, str] = {}
+    for ip, port in sorted(found, key=lambda each: (each[1], each[0] != HOST)):
         host = {"0.0.0.0": HOST, "::": HOST, "::1": "[::1]"}.get(ip, ip)  # noqa: S104 - not bound here
-        return f"{host}:{port}"
-    return ""
+        preferred.setdefault(port, f"{host}:{port}")
+    return list(preferred.values())
 
 
 def _state_dir(process: psutil.Process) -> Path | None:
