@@ -30,7 +30,7 @@ KEPT = "TOOLGUARD_TEST_"
 
 GATEWAY = "tests/gateway"
 SHARED, LINKED = f"{GATEWAY}/shared", f"{GATEWAY}/linked"
-"""The tests of each of the two gateways that are shared."""
+"""The tests of each of the two gateways that are shared; in the gate there is the first one only."""
 LONG = (GATEWAY, "tests/fleet", "tests/dashboard")
 """Their files take the longest: begun last, they would run alone."""
 
@@ -70,7 +70,7 @@ def piece(test: str) -> str:
     folder, _, file = test.partition("::")[0].rpartition("/")
     if folder != GATEWAY or file in APART:
         return f"{folder}/{file}"
-    return SHARED if file in ON_SHARED else LINKED
+    return SHARED if file in ON_SHARED or not effort.ALL else LINKED
 
 
 class Spread(LoadScopeScheduling):  # type: ignore[misc]
@@ -93,8 +93,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _assert_in_its_piece(item: pytest.Item) -> None:
     """Otherwise a worker would start both gateways."""
-    used = set(getattr(item, "fixturenames", ())) & {"shared", "linked"}
-    if used and item.nodeid.startswith(GATEWAY) and {f"{GATEWAY}/{name}" for name in used} != {piece(item.nodeid)}:
+    used = set(getattr(item, "fixturenames", ())) & {"shared", "either"}
+    pieces = {LINKED if name == "either" and effort.ALL else SHARED for name in used}
+    if used and item.nodeid.startswith(GATEWAY) and pieces != {piece(item.nodeid)}:
         raise pytest.UsageError(f"{item.nodeid} uses {' and '.join(sorted(used))}; see ON_SHARED in tests/conftest.py")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from effort import ALL
 from gateway_stage import NEW_HOST, RELEASE, Stage
 from loop_agents import under
 from shared_gateway import Shared
@@ -45,10 +46,17 @@ def linked(real: downloads.Runtime, server: scripted_model.ScriptedModel) -> Ite
         yield running
 
 
+@pytest.fixture(scope="session")
+def either(request: pytest.FixtureRequest) -> Shared:
+    """The second gateway where everything is run, beside the first one; in the gate one start is enough."""
+    running: Shared = request.getfixturevalue("linked" if ALL else "shared")
+    return running
+
+
 @pytest.fixture
-def stage(linked: Shared) -> Stage:
+def stage(either: Shared) -> Stage:
     """A running gateway whose agent `main` is under the guard's default settings; the others have settings of their own."""
-    return under(linked) if NEW_HOST else linked.under()
+    return under(either) if NEW_HOST else either.under()
 
 
 @pytest.fixture

@@ -45,11 +45,11 @@ HOSTS: dict[str, Any] = {"both-fast": True, "both-slow": True, "alone": False}
 """Whose loops the gateway looks for as well, or not even behind a compaction."""
 
 
-def under(linked: Shared) -> Stage:
+def under(gateway: Shared) -> Stage:
     """The gateway with all these agents; they work in one folder."""
-    entries = {name: {"workspace": str(linked.home.workspace_dir)} for name in OURS}
+    entries = {name: {"workspace": str(gateway.home.workspace_dir)} for name in OURS}
     entries["main"] |= {"default": True}
     for name, enabled in HOSTS.items():
         entries[name] |= {"tools": {"loopDetection": {"enabled": enabled}}}
     own = {name: settings for name, settings in OURS.items() if settings}
-    return linked.under(host={"agents": {"entries": entries}}, agents=own)
+    return gateway.under(host={"agents": {"entries": entries}}, agents=own)

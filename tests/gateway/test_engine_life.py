@@ -93,9 +93,9 @@ LOOPS = {
 
 
 @pytest.fixture
-def engineless(linked: Shared) -> Stage:
+def engineless(either: Shared) -> Stage:
     """A gateway that finds no Python for the engine."""
-    return linked.under(python="/nowhere", engines=0)
+    return either.under(python="/nowhere", engines=0)
 
 
 @pytest.mark.parametrize("name", sampled(LOOPS, {"malformed call"}))

@@ -221,6 +221,7 @@ def readers(stage: Stage) -> list[scripted_model.ToolCall]:
     ]
 
 
+@pytest.mark.thorough
 @under("open")
 @pytest.mark.parametrize("state", [stopped, *thoroughly(killed, slow)], ids=["stopped", "killed", "slow"])
 def test_no_secret_is_read_while_the_engine_is_silent(secured: Stage, wait, state) -> None:

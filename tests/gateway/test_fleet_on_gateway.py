@@ -80,9 +80,9 @@ def assert_runs_once(stage: Stage, approver: Approver, nonce: str, wait: Wait) -
 
 
 def test_a_call_that_is_approved_elsewhere_runs_once(
-    linked: Shared, database: FleetDatabase, room: SshRoom, tmp_path: Path, wait: Wait
+    either: Shared, database: FleetDatabase, room: SshRoom, tmp_path: Path, wait: Wait
 ) -> None:
-    stage = linked.under(**settings(database, room, tmp_path))
+    stage = either.under(**settings(database, room, tmp_path))
     join(stage.home.state_dir, database.gateway(TEAM))
     before = stage.engines()
     for pid in before:  # the next one knows that it belongs to the fleet

@@ -69,8 +69,8 @@ def test_bad_settings_are_named_by_the_gateway_and_by_doctor(real, home: Home, s
     assert result.exit_code == 1
 
 
-def test_shadow_only_records(linked: Shared, wait) -> None:
-    stage = linked.under(mode="shadow")
+def test_shadow_only_records(either: Shared, wait) -> None:
+    stage = either.under(mode="shadow")
     before = len(stage.log())
     played = stage.play(scripted_model.endless(scripted_model.call("read", {}), "Stopped.", give_up_after=8))
     assert len(played.requests) == 9

@@ -104,6 +104,7 @@ def test_harmless_rewrites_of_other_calls_work(both: Rewriters) -> None:
     assert played.turn.answer == "Done."
 
 
+@pytest.mark.thorough
 def test_a_later_plugin_that_changes_an_approved_call_is_seen_and_ends_the_run(both: Rewriters) -> None:
     call = exec_("echo judged >> late.txt")
     approved(both, call, "agent:main:late")
@@ -131,6 +132,7 @@ def test_a_rewrite_into_a_risky_call_ends_the_run(both: Rewriters, who: str) -> 
     target.unlink(missing_ok=True)
 
 
+@pytest.mark.thorough
 def test_who_runs_after_the_guard_is_named(both: Rewriters) -> None:
     warning = "SECURITY: late (priority -9007199254740991) runs after the guard"
     assert warning in both.stage.gateway.log_text()

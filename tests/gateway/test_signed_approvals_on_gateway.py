@@ -29,6 +29,7 @@ def held(shared: Shared, room: SshRoom) -> Stage:
     return shared.under(alwaysBlock=["exec"], approvalWindowMs=120_000, pendingTimeoutMs=600_000, approval=approval)
 
 
+@pytest.mark.thorough
 def test_only_a_signed_approval_lets_the_call_run(held: Stage, room: SshRoom) -> None:
     trace = held.home.workspace_dir / "signed.txt"
     call = scripted_model.call("exec", {"command": "echo ran >> signed.txt"})

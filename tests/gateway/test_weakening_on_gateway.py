@@ -179,6 +179,7 @@ def test_a_person_accepts_in_chat_and_on_the_dashboard(seen: Seen, wait: Callabl
     assert places[-2:] == ["chat", "dashboard"]
 
 
+@pytest.mark.thorough
 def test_the_guard_is_switched_off_and_on_again(seen: Seen, wait: Callable[[Callable[[], bool]], None]) -> None:
     seen.edit(lambda entry: entry.update(enabled=False))
     why = f"{PATH}.enabled is false"
