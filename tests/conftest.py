@@ -88,7 +88,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         for item in items:
             _assert_in_its_piece(item)
-        items.sort(key=lambda item: _rank(piece(item.nodeid)))
+        items.sort(key=lambda item: (_rank(piece(item.nodeid)), "either" not in getattr(item, "fixturenames", ())))
 
 
 def _assert_in_its_piece(item: pytest.Item) -> None:

@@ -69,6 +69,7 @@ def test_bad_settings_are_named_by_the_gateway_and_by_doctor(real, home: Home, s
     assert result.exit_code == 1
 
 
+@pytest.mark.thorough
 def test_shadow_only_records(either: Shared, wait) -> None:
     stage = either.under(mode="shadow")
     before = len(stage.log())
