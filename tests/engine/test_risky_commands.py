@@ -296,6 +296,18 @@ ASKS = {
         "gsettings reset-recursively org.gnome.desktop",
         "rm -rf /run/media/u/USB",
     ],
+    "mail": [
+        "swaks --server localhost --to a@example.org",
+        "swaks --server mail.example.net:1025 --to a@example.org",
+        "python3 -c \"import smtplib; s = smtplib.SMTP('localhost', 25); s.sendmail('a', 'b@example.org', 'x')\"",
+        (
+            "python3 -c \"import smtplib; t = smtplib.SMTP('mx.example.net'); s = smtplib.SMTP('localhost', 1025);"
+            " t.sendmail('a', 'b@example.org', 'x')\""
+        ),
+    ],
+    "own-folders-moved": [
+        "find ~/Documents -name '*' -exec mv {} ~/.x/ \\;",
+    ],
 }
 
 PASSES = {
@@ -517,6 +529,18 @@ PASSES = {
         "snap install code --classic",
         "gsettings reset org.gnome.desktop.interface font-name",
         "rsync -a ~/Music/ /run/media/u/USB/Music/",
+        "sudo apt-get -s upgrade",
+        "sudo nvme smart-log /dev/nvme0",
+        "sudo caddy validate --config /etc/caddy/Caddyfile",
+    ],
+    "mail": [
+        "swaks --server 127.0.0.1:1025 --to a@example.org",
+        "swaks -s localhost -p 8025 --to a@example.org",
+        "echo x | msmtp --host=localhost --port=2525 a@example.org",
+        "python3 -c \"import smtplib; s = smtplib.SMTP('localhost', 1025); s.sendmail('a', 'b@example.org', 'x')\"",
+    ],
+    "own-folders-moved": [
+        "find ~/Downloads -iname '*.epub' -exec mv -n {} ~/Books/ \\;",
     ],
 }
 

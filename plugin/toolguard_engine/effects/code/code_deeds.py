@@ -168,8 +168,9 @@ def request(url: str, method: str = "GET", feed: StdinSource | None = None) -> D
     return Deed(kind="request", target=url, flags=frozenset({method}), feed=feed)
 
 
-def mail(recipients: str, feed: StdinSource | None = None) -> Deed:
-    return Deed(kind="mail", target=recipients, feed=feed)
+def mail(recipients: str, feed: StdinSource | None = None, *, server: Iterable[str] = ()) -> Deed:
+    """`server`: what is known of it (`mail_flags`)."""
+    return Deed(kind="mail", target=recipients, flags=frozenset(server), feed=feed)
 
 
 def listen(port: str) -> Deed:
@@ -261,7 +262,7 @@ _QUESTIONS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 def _mail(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:
     carried = web_programs.data_flags(deed.feed, where, run.cwd) - {"output"}
-    yield Effect("send", deed.target, "remote", carried | {"mail", "code"}, run)
+    yield Effect("send", deed.target, "remote", carried | deed.flags | {"mail", "code"}, run)
 
 
 _BY_KIND = {"read": _read, "encrypt": _encrypt, "sql": _sql, "send": _send, "request": _send, "mail": _mail}

@@ -20,6 +20,7 @@ from toolguard_engine.effects.code.python_values import (
     sources,
     text,
 )
+from toolguard_engine.effects.programs import web_programs
 from toolguard_engine.effects.shell.command import UNKNOWN, StdinSource
 
 _BODIES = ("data", "json", "files", "content", "body", "params", "fields")
@@ -166,10 +167,20 @@ def _looked_up(code: PythonReader, given: Arguments) -> Value:
 # --- mail, files to other machines, remote commands ------------------------------------------------------------------------
 
 
+def _mail_server(code: PythonReader, given: Arguments) -> Value:
+    """Mail stays on this machine only if all servers of the code are on it."""
+    if given.all:
+        found = [web_programs.mail_flags(each, given.text(1, "port")) for each in given.texts(0, "host", "hostname")]
+        before = code.state.get("mail server")
+        code.state["mail server"] = frozenset({"local"}) if all(found) and before != frozenset() else frozenset()
+    return Unknown("smtplib.SMTP")
+
+
 def _mailed(code: PythonReader, given: Arguments) -> Value:
     people = items(given.at(1, "to_addrs")) or [given.at(1, "to_addrs")]
     shown = ", ".join(text(each).replace(UNKNOWN, "?") for each in people if each is not None)
-    code.add(deeds.mail(shown or "an address in the code", feed(Unknown(sources=sources(*given.all)))))
+    server = code.state.get("mail server") or ()
+    code.add(deeds.mail(shown or "an address in the code", feed(Unknown(sources=sources(*given.all))), server=server))
     return NOTHING
 
 
@@ -235,7 +246,7 @@ REQUESTS: dict[str, Act] = table(
     ("os.dup2 os.dup", _duplicated),
     ("socket.gethostbyname socket.getaddrinfo dns.resolver.resolve dns.resolver.query", _looked_up),
     *((f"{kind}.{name}", _mailed) for kind in _MAILERS for name in ("sendmail", "send_message", "send")),
-    ("yagmail.SMTP.send", _mailed), ("smtplib.SMTP smtplib.SMTP_SSL", constant(Unknown("smtplib.SMTP"))),
+    ("yagmail.SMTP.send", _mailed), ("smtplib.SMTP smtplib.SMTP_SSL smtplib.SMTP.connect", _mail_server),
     ("ftplib.FTP ftplib.FTP_TLS", _named_host("ftplib.FTP")), ("ftplib.FTP.connect paramiko.SSHClient.connect", _host),
     ("ftplib.FTP.storbinary ftplib.FTP.storlines", _stored),
     ("paramiko.SSHClient.exec_command fabric.Connection.run", _remote_command),

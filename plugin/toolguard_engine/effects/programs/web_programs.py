@@ -170,6 +170,17 @@ def host_flags(host: str) -> frozenset[str]:
     return frozenset()
 
 
+_RELAYING = frozenset({"", "25", "465", "587"})
+"""Ports on which a mail server of this machine may pass mail on; on any other port it is one for tests."""
+
+
+def mail_flags(server: str, port: str = "") -> frozenset[str]:
+    """`local` if mail to this server, which may name its port itself, stays on this machine."""
+    host, _, own = server.rpartition("://")[2].rpartition("@")[2].rstrip("/").partition(":")
+    port = own or port
+    return host_flags(host) & {"local"} if port.isdigit() and port not in _RELAYING else frozenset()
+
+
 def data_flags(feed: StdinSource | None, where: Where, cwd: str) -> frozenset[str]:
     """Flags of data that is sent on: `file`, `output`, `personal`, `secret` (a variable), `credentials`."""
     if feed is None:
