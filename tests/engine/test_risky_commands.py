@@ -308,6 +308,16 @@ ASKS = {
     "own-folders-moved": [
         "find ~/Documents -name '*' -exec mv {} ~/.x/ \\;",
     ],
+    "own-passwords-and-keys": [
+        ": > ~/Documents/passwords.kdbx",
+        "truncate -s 0 ~/Documents/old.1pif",
+        "cp /dev/null ~/Desktop/keys.kdb",
+        "echo x > ~/Documents/passwords.kdbx",
+        "rm ~/Documents/server.pem",
+        ": > ~/Documents/vpn/client.key",
+        ": > ~/Pictures/wedding.cr3",
+        "truncate -s 0 ~/Videos/talk.webm",
+    ],
 }
 
 PASSES = {
@@ -541,6 +551,12 @@ PASSES = {
     ],
     "own-folders-moved": [
         "find ~/Downloads -iname '*.epub' -exec mv -n {} ~/Books/ \\;",
+    ],
+    "own-passwords-and-keys": [
+        "cp ~/Documents/passwords.kdbx ~/Documents/passwords-old.kdbx",
+        "rm tests/fixtures/vault.kdbx",
+        "rm certs/dev.pem",
+        "ls -l ~/Documents/passwords.kdbx",
     ],
 }
 
