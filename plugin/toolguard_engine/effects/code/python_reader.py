@@ -210,7 +210,10 @@ class PythonReader:
         found = [each for one in choices(value) for each in self._items(one)]
         if 0 < len(found) <= max(MAX_LOOP >> self._loops, 2):
             return found
-        return [either(found) if found else Unknown(sources=sources(value))]
+        if found:
+            return [either(found)]
+        kind = value.kind if isinstance(value, Unknown) else ""
+        return [Unknown(f"{kind}[]" if kind else "", sources(value))]
 
     def _items(self, value: Value) -> list[Value]:
         if isinstance(value, dict):
