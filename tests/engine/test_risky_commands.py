@@ -308,6 +308,22 @@ ASKS = {
     "own-folders-moved": [
         "find ~/Documents -name '*' -exec mv {} ~/.x/ \\;",
     ],
+    "methods-with-an-exclamation-mark": [
+        "ruby -e 'Aws::S3::Resource.new.bucket(\"b\").object_versions.batch_delete!'",
+        "ruby -e 'bucket.delete!'",
+        "rails runner 'Post.find(1).destroy!'",
+    ],
+    "messages-from-code": [
+        "node -e \"new (require('@slack/web-api').WebClient)(t).chat.postMessage({channel: '#x', text: 'hi'})\"",
+        "node -e \"const d = require('discord.js'); c.channels.cache.get('1').send('hi')\"",
+        "python3 -c \"import discord; c = discord.Client(); c.get_channel(1).send('hello')\"",
+        "python3 -c \"import slack_sdk; slack_sdk.WebClient(t).chat_postMessage(channel='#x', text='hi')\"",
+        "python3 -c \"import tweepy; tweepy.Client(t).create_tweet(text='hi')\"",
+    ],
+    "shared-folders": [
+        "node -e \"google.drive({version: 'v3'}).permissions.create({fileId: 'x', requestBody: {type: 'anyone'}})\"",
+        "python3 -c \"from googleapiclient.discovery import build; build('drive', 'v3').permissions().create(fileId='x')\"",
+    ],
     "own-passwords-and-keys": [
         ": > ~/Documents/passwords.kdbx",
         "truncate -s 0 ~/Documents/old.1pif",
@@ -551,6 +567,16 @@ PASSES = {
     ],
     "own-folders-moved": [
         "find ~/Downloads -iname '*.epub' -exec mv -n {} ~/Books/ \\;",
+    ],
+    "methods-with-an-exclamation-mark": [
+        'ruby -e \'x = "a-b"; x.delete!("-"); puts x\'',
+        "ruby -e 'x = [1, nil]; x.compact!; puts x.empty? != true'",
+    ],
+    "messages-from-code": [
+        "node -e \"const d = require('discord.js'); c.on('messageCreate', m => m.reply('pong'))\"",
+        'node -e "worker.postMessage({a: 1})"',
+        "python3 -c \"import tweepy; print(tweepy.Client(t).search_recent_tweets('q').data)\"",
+        "python3 -c \"import anthropic; print(anthropic.Anthropic().messages.create(model='m'))\"",
     ],
     "own-passwords-and-keys": [
         "cp ~/Documents/passwords.kdbx ~/Documents/passwords-old.kdbx",

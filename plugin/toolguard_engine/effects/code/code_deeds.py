@@ -190,9 +190,9 @@ def sql_text(text: str) -> Deed:
     return Deed(kind="sql", target=text)
 
 
-def method(text: str) -> Deed:
-    """A call that deletes or cancels something at a service."""
-    return Deed(kind="method", target=text[:MAX_SHOWN])
+def method(text: str, *flags: str) -> Deed:
+    """A call that deletes or cancels something at a service; `publish`: it sends a message to others."""
+    return Deed(kind="method", target=text[:MAX_SHOWN], flags=frozenset(flags))
 
 
 def other(kind: str, target: str, *flags: str) -> Deed:

@@ -20,6 +20,7 @@ from toolguard_engine.effects.code.python_values import (
     sources,
     text,
 )
+from toolguard_engine.effects.programs.posted_messages import messages
 from toolguard_engine.effects.shell.command import UNKNOWN
 
 MAX_DEPTH = 8
@@ -135,7 +136,7 @@ def _cloud(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - tab
 
 AWS = "boto3.client"
 _ENDING = re.compile(
-    r"(?:stop|disable|terminate|deregister|disassociate|detach|schedule_key|deactivate|suspend)_\w+|modify_(?:db_)?(?:cluster_)?(?:image|snapshot)_attribute"
+    r"(?:stop|disable|deregister|disassociate|detach|schedule_key|deactivate|suspend)_\w+|modify_(?:db_)?(?:cluster_)?(?:image|snapshot)_attribute"
     r"|delete_(?:trail|detector|flow_logs|log_\w+|alarms|(?:bucket_|account_)?public_access_block|bucket_encryption|web_acl"
     r"|config_rule|configuration_recorder|delivery_channel|account_password_policy|hub|db_\w+|resource_policy|analyzer)"
 )
@@ -168,6 +169,11 @@ def _opens(named: tuple[str, Value]) -> bool:
 _BLOCKS = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
 
 
+def _shared(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    code.add(deeds.method("permissions.create"))
+    return NOTHING
+
+
 def _from_keyring(code: PythonReader, given: Arguments) -> Value:
     """`item.get_secret()` of secretstorage; other clients name the secret."""
     if given.all:
@@ -188,9 +194,9 @@ _NAMED: tuple[tuple[re.Pattern[str], Act], ...] = tuple((re.compile(rf"(?:\A|\.)
     (rf"{_DOCKER}\.containers\.(?:run|create)", _container),
     (rf"{_DOCKER}\.containers\.prune", _pruned("container")), (rf"{_DOCKER}\.images\.prune", _pruned("image")),
     (rf"{_DOCKER}\.volumes\.prune", _pruned("volume")), (rf"{_DOCKER}\.volumes\.(?:get|list\[\])\.remove", _volume_gone),
-    (r"get_secret", _from_keyring),
+    (r"get_secret", _from_keyring), (r"permissions\.(?:create|insert)", _shared),
 ))  # fmt: skip
-_HINTS = ("secret", "_namespaced_", "V1", "role_binding", ".containers.", "prune", ".volumes.")
+_HINTS = ("secret", "_namespaced_", "V1", "role_binding", ".containers.", "prune", ".volumes.", "permissions.")
 
 
 def act_of(name: str) -> Act | None:
@@ -219,6 +225,13 @@ def shown(code: PythonReader, name: str, given: Arguments) -> None:
     """Prints a secret that a service keeps."""
     if (name in _SHOWS or name.rpartition(".")[2] in _SHOWS) and "file" not in given.named:
         code.add(*(deeds.run(_SHOWN[each]) for each in sources(*given.all) if each in _SHOWN))
+
+
+def posted(code: PythonReader, name: str, given: Arguments) -> None:
+    """A message to others. A reply goes to the chat that a message came from, which is an argument of a function."""
+    to = given.at(0, "chat_id", "chat")
+    to = (to.kind[-MAX_NAME:] or "chat") if isinstance(to, Unknown) else ""
+    code.add(*(deeds.method(each, "publish") for each in messages(f"{name[-MAX_NAME:]}({to}")))
 
 
 CALLS: dict[str, Act] = table(

@@ -295,6 +295,7 @@ class PythonLibraries:
         else:
             self._handles(code, given)
             python_clients.shown(code, name, given)
+            python_clients.posted(code, name, given)
             self._by_name(code, name.rpartition(".")[2], given)
 
     def reads(self, name: str, given: Arguments) -> list[str]:
