@@ -19,6 +19,7 @@ from toolguard_engine.effects.code.python_values import (
     items,
     sources,
     text,
+    texts,
 )
 from toolguard_engine.effects.programs import web_programs
 from toolguard_engine.effects.shell.command import UNKNOWN, StdinSource
@@ -176,11 +177,20 @@ def _mail_server(code: PythonReader, given: Arguments) -> Value:
     return Unknown("smtplib.SMTP")
 
 
+def _parts(value: Value) -> list[Value]:
+    return items(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+
+
 def _mailed(code: PythonReader, given: Arguments) -> Value:
     people = items(given.at(1, "to_addrs")) or [given.at(1, "to_addrs")]
     shown = ", ".join(text(each).replace(UNKNOWN, "?") for each in people if each is not None)
+    attached = [
+        path for name in ("attachments", "contents") for each in _parts(given.named.get(name)) for path in texts(each)
+    ]
+    files = (f"file:{path}" for path in attached if path[:1] in ("~", "/", "."))
     server = code.state.get("mail server") or ()
-    code.add(deeds.mail(shown or "an address in the code", feed(Unknown(sources=sources(*given.all))), server=server))
+    carried_ = feed(Unknown(sources=(*sources(*given.all), *files)))
+    code.add(deeds.mail(shown or "an address in the code", carried_, server=server))
     return NOTHING
 
 
