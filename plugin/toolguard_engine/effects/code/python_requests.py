@@ -184,10 +184,8 @@ def _parts(value: Value) -> list[Value]:
 def _mailed(code: PythonReader, given: Arguments) -> Value:
     people = items(given.at(1, "to_addrs")) or [given.at(1, "to_addrs")]
     shown = ", ".join(text(each).replace(UNKNOWN, "?") for each in people if each is not None)
-    attached = [
-        path for name in ("attachments", "contents") for each in _parts(given.named.get(name)) for path in texts(each)
-    ]
-    files = (f"file:{path}" for path in attached if path[:1] in ("~", "/", "."))
+    attached = [*_parts(given.named.get("attachments")), *_parts(given.named.get("contents"))]
+    files = (f"file:{path}" for each in attached for path in texts(each) if path[:1] in ("~", "/", "."))
     server = code.state.get("mail server") or ()
     carried_ = feed(Unknown(sources=(*sources(*given.all), *files)))
     code.add(deeds.mail(shown or "an address in the code", carried_, server=server))

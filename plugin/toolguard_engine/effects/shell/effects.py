@@ -57,7 +57,7 @@ from toolguard_engine.effects.programs import (
 from toolguard_engine.effects.shell import file_doubts
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading, Redirect
 from toolguard_engine.effects.shell.places import Where, place
-from toolguard_engine.effects.shell.startup_lines import adds_plain_lines
+from toolguard_engine.effects.shell.startup_lines import adds_plain_lines, starts_python
 from toolguard_engine.effects.shell.wrappers import WRAPPERS, started
 from toolguard_engine.model.work_limit import WorkLimit
 
@@ -196,11 +196,15 @@ def _redirected(run: ProgramRun, where: Where) -> Iterator[Effect]:
             yield from secrets_read([redirect.target], run, where)
         elif redirect.kind == "append":
             plain = ("plain-lines",) if adds_plain_lines(redirect.target, run) else ()
-            yield from write_effects(redirect.target, run, where, "append", *plain)
+            yield from write_effects(redirect.target, run, where, "append", *plain, *_code_of_python(redirect, run))
         elif _prints_nothing(run, redirect):
             yield effect_on("empty", redirect.target, run, where)
         else:
-            yield from write_effects(redirect.target, run, where, "truncates")
+            yield from write_effects(redirect.target, run, where, "truncates", *_code_of_python(redirect, run))
+
+
+def _code_of_python(redirect: Redirect, run: ProgramRun) -> tuple[str, ...]:
+    return ("imports",) if starts_python(redirect.target, run) else ()
 
 
 def _prints_nothing(run: ProgramRun, redirect: Redirect) -> bool:
