@@ -328,6 +328,18 @@ ASKS = {
         ),
         "tee $(python3 -m site --user-site)/usercustomize.py < x.py",
     ],
+    "rehearsals-that-are-applied": [
+        "kubectl create clusterrolebinding x --clusterrole=cluster-admin --user=a --dry-run=client -o yaml | kubectl apply -f -",
+        "kubectl create rolebinding x --clusterrole=admin --user=a --dry-run=client -o yaml > b.yml && kubectl apply -f b.yml",
+        "kubectl run x --image=a --privileged --dry-run=client -o yaml | sed s/a/b/ | kubectl apply -f-",
+    ],
+    "releases-and-listed-branches": [
+        "gh release create v2 dist/app.tgz --title v2 --notes x --latest",
+        "glab release create v2",
+        "gh release edit v2 --draft=false",
+        "git for-each-ref --format=':%(refname)' refs/heads | sed s/a/b/ | grep -v HEAD | xargs git push origin",
+        "cat refs.txt | xargs git push origin",
+    ],
     "shared-folders": [
         "node -e \"google.drive({version: 'v3'}).permissions.create({fileId: 'x', requestBody: {type: 'anyone'}})\"",
         "python3 -c \"from googleapiclient.discovery import build; build('drive', 'v3').permissions().create(fileId='x')\"",
@@ -584,6 +596,17 @@ PASSES = {
         "echo $PWD/src > $(python3 -c 'import site; print(site.getsitepackages()[0])')/app.pth",
         "python3 -c \"import torch, os; torch.save({}, os.path.join(os.environ['OUT'], 'model.pth'))\"",
         "echo 'import os' > app.py",
+    ],
+    "rehearsals-that-are-applied": [
+        "kubectl create clusterrolebinding x --clusterrole=view --user=a --dry-run=client -o yaml",
+        "kubectl create configmap x --from-file=a --dry-run=client -o yaml | kubectl apply -f -",
+        "kubectl create rolebinding x --clusterrole=view --user=a --dry-run=client -o yaml | kubectl apply --dry-run=server -f -",
+    ],
+    "releases-and-listed-branches": [
+        "gh release create v2 --draft --generate-notes",
+        "gh release download v2",
+        "git branch --show-current | xargs git push -u origin",
+        "git tag | grep '^v2' | xargs -n1 git push origin",
     ],
     "messages-from-code": [
         "node -e \"const d = require('discord.js'); c.on('messageCreate', m => m.reply('pong'))\"",

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.code.code_deeds import INPUT, CodeReading
 from toolguard_engine.effects.programs import interpreters, sql, sql_meta_commands
-from toolguard_engine.effects.shell import code_files, endless_loops, guesses
+from toolguard_engine.effects.shell import applied_rehearsals, code_files, endless_loops, guesses
 from toolguard_engine.effects.shell import expand as fields
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, Flaw, ProgramRun, Redirect, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState
@@ -409,6 +409,9 @@ class Walk:
         if not name.islower() and len(name) <= guesses.LONGEST and (real := guesses.spelled(name)) != name:
             run, name = replace(run, name=real), real
         run = self._noted(run)
+        if name in applied_rehearsals.CLIENTS:
+            for applied in applied_rehearsals.applied(self.runs):
+                self.add(applied, state)
         if (self.files or run.given) and (script := self._own(run, state)):
             ran = self.scripted(script, run, state.fork(name))
             if "/" in run.argv[0] and self.written(run.argv[0], run.cwd):
