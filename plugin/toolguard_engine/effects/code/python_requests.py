@@ -56,6 +56,11 @@ def data_headers(value: Value) -> list[Value]:
     return [part for name, part in value.items() if str(name).lower() not in _LOGIN_HEADERS]
 
 
+def logs_in(*values: Value) -> bool:
+    """Whether a request carries a secret, though it may be the host's own."""
+    return any(each.startswith("secret:") for each in sources(*values))
+
+
 def sent(code: PythonReader, method: str, given: Arguments, at: int = 0) -> Value:
     """One HTTP request."""
     bodies = [given.named[name] for name in _BODIES if given.named.get(name) is not None]
@@ -64,6 +69,8 @@ def sent(code: PythonReader, method: str, given: Arguments, at: int = 0) -> Valu
     for value in choices(given.at(at, "url", "fullurl")):
         url = address(value)
         headers = data_headers(given.named.get("headers"))
+        if url and logs_in(*given.all):
+            code.add(deeds.log_in(url))
         if method in _QUESTIONS and not {"data", "json", "files"} & given.named.keys():
             code.add(deeds.request(url, method, carried(url, value, *bodies, *headers)))
         else:
@@ -94,11 +101,13 @@ def _opened(code: PythonReader, given: Arguments) -> Value:
     return sent(code, "GET" if data is None else "POST", Arguments([request], {} if data is None else {"data": data}))
 
 
-def _request(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _request(code: PythonReader, given: Arguments) -> Value:
     value, data = given.at(0, "url"), given.at(1, "data")
     url = address(value)
     method = given.text(5, "method").upper() or ("GET" if data is None else "POST")
     own = carried(url, value, data, *data_headers(given.at(2, "headers")))
+    if url and logs_in(*given.all):
+        code.add(deeds.log_in(url))
     found = (*(f"program:{name}" for name in own.programs), *(f"file:{path}" for path in own.files))
     return Unknown("urllib.request.Request", found, url, method)
 

@@ -66,7 +66,7 @@ def _read(code: str, language: str) -> CodeReading:
     run = walked(code, language, LIBRARIES[language])
     found = dict.fromkeys([*run.deeds, *_searched(code, language)])
     paths = dict.fromkeys(deed.target for deed in run.deeds if deed.kind == "read" and deed.target not in code)
-    return CodeReading(tuple(found), run.steps, run.whole, tuple(paths)[:_MAX_PATHS])
+    return CodeReading(deeds.unverified(found, code), run.steps, run.whole, tuple(paths)[:_MAX_PATHS])
 
 
 def _searched(code: str, language: str) -> Iterator[Deed]:
