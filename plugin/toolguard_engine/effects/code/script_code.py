@@ -44,7 +44,7 @@ _DEED = (
 _HINTS = dict.fromkeys(("perl", "ruby", "php", "lua"), _DEED) | {
     "javascript": (
         r"require|import|process|global|Deno|Bun|fetch|eval|Function|constructor|\bfs\b|exec|spawn|\bvm\b|Sync|axios|Socket"
-        r"|setTimeout|setInterval|[mM]ail|\$\s?`|this\[|module|rimraf|doShell|http"
+        r"|while\s?\((?:true|1)\)|for\s?\(\s?;\s?;|setTimeout|setInterval|[mM]ail|\$\s?`|this\[|module|rimraf|doShell|http"
     ),
     "awk": r"system|\||>|getline",
     "applescript": r"(?i)do (?:shell )?script|run script",
