@@ -9,6 +9,7 @@ from itertools import islice
 
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code.code_deeds import CodeReading, Deed
+from toolguard_engine.effects.code.go_calls import GO_LIBRARY, as_script
 from toolguard_engine.effects.code.javascript_calls import JAVASCRIPT_LIBRARY
 from toolguard_engine.effects.code.other_calls import (
     APPLE_LIBRARY,
@@ -26,6 +27,7 @@ from toolguard_engine.effects.programs import code_text, posted_messages
 LIBRARIES: dict[str, LanguageLibrary] = {
     "javascript": JAVASCRIPT_LIBRARY, "perl": PERL_LIBRARY, "ruby": RUBY_LIBRARY, "php": PHP_LIBRARY, "awk": AWK_LIBRARY,
     "lua": LUA_LIBRARY, "applescript": APPLE_LIBRARY, "powershell": POWERSHELL_LIBRARY,
+    "go": GO_LIBRARY,
 }  # fmt: skip
 _APPLE_WORDS = tuple((rf"(?i)\b{words}\b", meaning) for words, meaning in (
     ("do shell script", "do_shell_script"), ("run script", "run_script"), (r"do script(?=\s+[\"'(])", "do_shell_script"),
@@ -63,7 +65,7 @@ def _read(code: str, language: str) -> CodeReading:
     if language == "applescript":
         for words, meaning in _APPLE_WORDS:
             code = re.sub(words, meaning, code)
-    run = walked(code, language, LIBRARIES[language])
+    run = walked(as_script(code) if language == "go" else code, language, LIBRARIES[language])
     found = dict.fromkeys([*run.deeds, *_searched(code, language)])
     paths = dict.fromkeys(deed.target for deed in run.deeds if deed.kind == "read" and deed.target not in code)
     return CodeReading(deeds.unverified(found, code), run.steps, run.whole, tuple(paths)[:_MAX_PATHS])
