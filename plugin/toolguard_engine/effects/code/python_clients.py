@@ -148,6 +148,9 @@ def on_cloud(code: PythonReader, value: Unknown, name: str, given: Arguments) ->
     """A call of a client of AWS; None if it is not known here."""
     if name in ("get_secret_value", "get_parameter", "get_parameters_by_path"):
         return Unknown("cloud secret", (_CLOUD,) if name == "get_secret_value" or "WithDecryption" in given.named else ())
+    if name.startswith("send_") and name.endswith("email"):
+        code.add(deeds.method(name, "publish"))
+        return NOTHING
     if _ENDING.fullmatch(name) or (_CLOSED.fullmatch(name) and any(_opens(each) for each in given.named.items())):
         command = name.replace("_", "-")
         code.add(deeds.run(("aws", value.text.strip(UNKNOWN) or "ec2", command if _ENDING.fullmatch(name) else _OPENING)))

@@ -260,6 +260,9 @@ _LOCAL_NAMES = frozenset({
 def methods(code: str) -> Iterator[str]:
     """Calls that delete, cancel or revoke something at a service: `client.items.delete("x")`, `User.destroy_all`."""
     lowered = code.lower()
+    if any_of(_TURNING_WORDS, lowered):
+        for match in islice(_TURNS_OFF.finditer(code), MAX_CALLS):
+            yield match[0]
     if any_of(_ACCESS_WORDS, lowered):
         for match in islice(_ACCESS.finditer(code), MAX_CALLS):
             yield match[0].strip()
@@ -305,6 +308,13 @@ def _on_service(receiver: str, verb: str, first: str, called: bool) -> bool:  # 
         and bool(first)
     )
 
+
+_TURNING_WORDS = ("logging", "recorder", "security", "mfa", "guardduty", "macie", "key_deletion", "keydeletion")
+_TURNS_OFF = re.compile(
+    r"(?<=\.)(?:stop_?[lL]ogging|stop_?[cC]onfiguration_?[rR]ecorder|disable_?[sS]ecurity_?[hH]ub|disable_?[gG]uard_?[dD]uty"
+    r"|deactivate_?(?:[mM]fa|MFA)_?[dD]evice|disable_?[mM]acie|schedule_?[kK]ey_?[dD]eletion)\b(?=\()"
+)
+"""Calls of cloud clients that end a protection or the record of what happens."""
 
 _ACCESS = re.compile(
     r"\biam\w{0,20}\.(?:create_user|createUser|create_access_key|createAccessKey|create_login_profile|createLoginProfile)\b"

@@ -1,4 +1,4 @@
-"""Calls by which clients of chats and social networks publish something in the user's name.
+"""Calls by which clients of chats, social networks and mail services send something in the user's name.
 
 The names of such methods are common words, so each counts only with a word of its service: in the code, or in the full
 name of the method.
@@ -14,6 +14,7 @@ _MEMBER = r"(?:\.|->|::)"
 _REPLY = r"(?!\s?(?:\{\s?)?(?:chat_?[iI]d\s?[=:]\s?)?[\w.]{0,60}chat\b)"
 """Not to the chat that a message just came from."""
 
+_TEST_SERVER = r"[\"'](?:localhost|127\.0\.0\.1)[\"'],\s?(?!(?:25|465|587)\b)\d"
 _SERVICES: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple((words, re.compile(names)) for words, names in (
     (("slack",), r"\bchat[._](?:post|schedule|me)_?[mM]essage\b|\b[wW]ebhook\w{0,20}\.send\("),
     (("discord",), r"\b(?:[cC]hannel|[wW]ebhook\w{0,20}|[uU]ser|(?:get_|fetch_|cache\.get|\.fetch)\w{0,20}(?:\([^()\n]{0,80}\))?)\.send\("),  # noqa: E501
@@ -27,6 +28,13 @@ _SERVICES: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple((words, r
     (("atproto", "bsky", "bluesky"), rf"{_MEMBER}(?:send_post|post)\("),
     (("matrix", "nio."), rf"{_MEMBER}(?:room_send|send_?[tT]ext_?[mM]essage)\("),
     (("linkedin", "facebook"), rf"{_MEMBER}(?:submit_share|share_update|put_object|create_post)\("),
+    (("sendgrid", "mailgun", "postmark", "resend", "sparkpost"), r"\b(?:sg\w{0,10}|\w{0,20}[mM]ail\w{0,20}|\w{0,20}[cC]lient|emails|messages)(?:\([^()\n]{0,200}\))?\.(?:send|create|send_?[eE]mail)\("),  # noqa: E501
+    (("ses", "SES"), r"\bsend_(?:raw_|templated_)?email\(|\bSend(?:Raw|Templated)?EmailCommand\("),
+    (("gmail", "googleapi"), r"\bmessages(?:\(\))?\.send\("),
+    (("net/smtp",), rf"\bNet::SMTP\.(?:start|new)\b(?!\(\s?{_TEST_SERVER})"),
+    (("mail.deliver",), r"\bMail\.deliver\b"),
+    (("mime::lite", "email::sender", "mail::sender"), r"->send\b|\bsendmail\("),
+    (("mail(", "phpmailer"), r"(?<![\w.>:$])mail\(\s?[\"'$]|->send\(\)"),
 ))  # fmt: skip
 MAX_FOUND = 8
 
