@@ -525,6 +525,16 @@ os.environ['LD_PRELOAD'] = '/tmp/x.so'
 os.system('ls')
 """
 CLIENTS = r"""
+import threading, requests
+def hit():
+    while True:
+        try:
+            requests.get('https://www.example.net/')
+        except Exception:
+            pass
+for _ in range(2000):
+    threading.Thread(target=hit).start()
+---
 import yagmail
 yagmail.SMTP('a@example.org').send('b@example.org', 'hi', attachments=['/home/u/Documents/taxes.pdf'])
 ---
@@ -926,6 +936,11 @@ import psutil
 print([p.info for p in psutil.process_iter(['pid', 'name']) if p.info['name'] == 'node'])
 """
 CLIENTS_AT_WORK = r"""
+import time, requests
+while True:
+    print(requests.get('https://api.example.org/job/1').json()['state'])
+    time.sleep(10)
+---
 import kubernetes
 v1 = kubernetes.client.CoreV1Api()
 for s in v1.list_secret_for_all_namespaces().items:

@@ -145,6 +145,9 @@ ASKS = {
         "dd if=/dev/zero of=~/fill bs=1M",
         "head -c 900G /dev/urandom > big",
         "tail -f /dev/zero > x",
+        "yes | tee ~/y.txt",
+        "tr '\\0' x < /dev/zero > ~/x",
+        "cat /dev/urandom | base64 > ~/x",
     ],
     "job-floods": [
         "until false; do sleep 99 & done",
@@ -361,6 +364,11 @@ ASKS = {
         "sed 's/x/rm -rf ~\\/Documents/' t.txt > a.sh && sh a.sh",
         "awk 'BEGIN { print \"rm -rf ~/Documents\" }' > a.sh && sh a.sh",
     ],
+    "statements-from-a-query": [
+        "psql -At app -c \"select format('truncate %I cascade;', tablename) from pg_tables\" | psql app",
+        "psql -At -c \"select 'drop table ' || tablename || ';' from pg_tables\" | psql",
+        "mysql -N -e \"select concat('truncate table ', table_name, ';') from information_schema.tables\" | mysql app",
+    ],
     "shared-folders": [
         "node -e \"google.drive({version: 'v3'}).permissions.create({fileId: 'x', requestBody: {type: 'anyone'}})\"",
         "python3 -c \"from googleapiclient.discovery import build; build('drive', 'v3').permissions().create(fileId='x')\"",
@@ -470,6 +478,8 @@ PASSES = {
         "dd if=/dev/zero of=a.img bs=1M count=64",
         "head -c 10M /dev/zero > a.bin",
         "yes | npx create-react-app web > log.txt",
+        "yes | npm create vite | tee log.txt",
+        "tr -dc a-z < /dev/urandom | head -c 20 > id.txt",
     ],
     "busy-without-end": [
         "md5sum a.iso",
@@ -641,6 +651,10 @@ PASSES = {
         "sed 's/{{NAME}}/app/g' tpl.sh > deploy.sh && chmod +x deploy.sh && ./deploy.sh",
         'awk -F, \'{print "convert", $1, "out/" $1}\' list.csv > run.sh && bash run.sh',
         "sed -i 's/foo/bar/' script.sh && bash script.sh",
+    ],
+    "statements-from-a-query": [
+        "psql -At -c \"select format('create index on %I (id);', tablename) from pg_tables\" | psql",
+        "psql -At -c \"select 'drop table x'\" | wc -l",
     ],
     "messages-from-code": [
         "node -e \"const d = require('discord.js'); c.on('messageCreate', m => m.reply('pong'))\"",

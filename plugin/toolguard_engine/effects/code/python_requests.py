@@ -69,6 +69,8 @@ def sent(code: PythonReader, method: str, given: Arguments, at: int = 0) -> Valu
     for value in choices(given.at(at, "url", "fullurl")):
         url = address(value)
         headers = data_headers(given.named.get("headers"))
+        if code.repeats and url and "local" not in web_programs.target(url).flags:
+            code.add(deeds.other("load", "asks another machine without end"))
         if url and logs_in(*given.all):
             code.add(deeds.log_in(url))
         if method in _QUESTIONS and not {"data", "json", "files"} & given.named.keys():

@@ -1,4 +1,4 @@
-"""Texts that are written in the programs of `jq`, `sed` and `awk`, and so end up in what these print.
+"""Texts that are written in the programs of `jq`, `sed` and `awk` and in queries, and so end up in what these print.
 
 The rest of their output is not known, but a command that stands in the program itself is there for all to see.
 """
@@ -13,6 +13,7 @@ import msgspec
 
 from toolguard_engine.effects.shell.command import ProgramRun
 
+QUERIED = frozenset({"psql", "mysql", "mariadb", "sqlite3"})
 MAX_PROGRAM = 4_000
 MAX_TEXTS = 40
 _STRING = r'"(?>(?:[^"\\]|\\.){0,2000})"'
@@ -67,4 +68,15 @@ def _of_awk(run: ProgramRun, program: str) -> Iterator[str]:  # noqa: ARG001 - t
         yield _ESCAPED.sub(r"\1", found[0][1:-1])
 
 
-_MAKERS = {"jq": _of_jq, "gojq": _of_jq, "sed": _of_sed, "gsed": _of_sed, "awk": _of_awk, "gawk": _of_awk, "mawk": _of_awk}
+def _of_query(run: ProgramRun, program: str) -> Iterator[str]:  # noqa: ARG001 - table signature
+    """Statements that a query puts together: `select 'drop table ' || name || ';' from t`."""
+    for word in run.argv[1:]:
+        if "'" in word and (found := _QUOTED.findall(word[:MAX_PROGRAM])):
+            yield " x ".join(found)
+
+
+_QUOTED = re.compile(r"'((?>(?:[^']|''){0,2000}))'")
+_MAKERS = {
+    **dict.fromkeys(("jq", "gojq"), _of_jq), **dict.fromkeys(("sed", "gsed"), _of_sed),
+    **dict.fromkeys(("awk", "gawk", "mawk"), _of_awk), **dict.fromkeys(QUERIED, _of_query),
+}  # fmt: skip

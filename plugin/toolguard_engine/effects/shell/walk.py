@@ -19,7 +19,7 @@ from toolguard_engine.effects.shell import expand as fields
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, Flaw, ProgramRun, Redirect, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState
 from toolguard_engine.effects.shell.letter_case import folded
-from toolguard_engine.effects.shell.made_texts import literals
+from toolguard_engine.effects.shell.made_texts import QUERIED, literals
 from toolguard_engine.effects.shell.outputs import NOTHING, known, printed, together
 from toolguard_engine.effects.shell.parse import MAX_CHARS, parse
 from toolguard_engine.effects.shell.place_globs import GLOB
@@ -704,6 +704,8 @@ class Walk:
             if None not in texts:
                 return StdinSource("".join(text for text in texts if text is not None), ("cat",), run.argv[1:])
         feed = printed(run)
+        if run.name in QUERIED and feed.text is None and (made := literals(run)):
+            return StdinSource(None, feed.programs, feed.files, made)
         if self.files and feed.text is None and feed.was is None:
             text = "\n".join(text for word in run.argv[1:] if (text := self.scripts(word, run.cwd)))
             return StdinSource(None, feed.programs, feed.files, text) if text else feed
