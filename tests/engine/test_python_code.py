@@ -525,6 +525,43 @@ os.environ['LD_PRELOAD'] = '/tmp/x.so'
 os.system('ls')
 """
 CLIENTS = r"""
+import boto3
+boto3.client('backup').delete_recovery_point(BackupVaultName='x', RecoveryPointArn='y')
+---
+from google.cloud import storage
+for b in storage.Client().bucket('acme-backups').list_blobs(): b.delete()
+---
+from github import Github
+Github('x').get_repo('a/b').add_to_collaborators('mallory', 'admin')
+---
+import gitlab
+p = gitlab.Gitlab('x').projects.get(1); p.members.create({'user_id': 5, 'access_level': 50})
+---
+import hvac
+print(hvac.Client().secrets.kv.v2.read_secret_version(path='db')['data'])
+---
+from azure.keyvault.secrets import SecretClient
+print(SecretClient('u', c).get_secret('db').value)
+---
+from google.cloud import secretmanager
+print(secretmanager.SecretManagerServiceClient().access_secret_version(name='x').payload.data)
+---
+import keyring
+print(keyring.get_credential('github', None).password)
+---
+import boto3
+boto3.client('autoscaling').update_auto_scaling_group(AutoScalingGroupName='x', MinSize=0, DesiredCapacity=0)
+boto3.client('ecs').update_service(cluster='c', service='s', desiredCount=0)
+---
+import dbus
+bus = dbus.SystemBus()
+bus.get_object('org.freedesktop.systemd1', '/org/freedesktop/systemd1').StopUnit('ssh.service', 'replace')
+---
+import boto3
+boto3.client('logs').delete_log_group(logGroupName='x')
+boto3.client('cloudwatch').delete_alarms(AlarmNames=['x'])
+boto3.client('config').stop_configuration_recorder(ConfigurationRecorderName='x')
+---
 import threading, requests
 def hit():
     while True:

@@ -136,11 +136,10 @@ def _cloud(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - tab
 
 AWS = "boto3.client"
 _ENDING = re.compile(
-    r"(?:stop|disable|deregister|disassociate|detach|schedule_key|deactivate|suspend)_\w+|modify_(?:db_)?(?:cluster_)?(?:image|snapshot)_attribute"
-    r"|delete_(?:trail|detector|flow_logs|log_\w+|alarms|(?:bucket_|account_)?public_access_block|bucket_encryption|web_acl"
-    r"|config_rule|configuration_recorder|delivery_channel|account_password_policy|hub|db_\w+|resource_policy|analyzer)"
+    r"(?:delete|stop|disable|deregister|disassociate|detach|schedule_key|deactivate|suspend)_\w+"
+    r"|modify_(?:db_)?(?:cluster_)?(?:image|snapshot)_attribute|put_object_acl"
 )
-_CLOSED = re.compile(r"(?:put|update|modify)_\w{1,60}")
+_CLOSED = re.compile(r"(?:put|update|modify|set)_\w{1,60}")
 """Methods that open something, or end a protection, only with some values."""
 
 
@@ -148,16 +147,21 @@ def on_cloud(code: PythonReader, value: Unknown, name: str, given: Arguments) ->
     """A call of a client of AWS; None if it is not known here."""
     if name in ("get_secret_value", "get_parameter", "get_parameters_by_path"):
         return Unknown("cloud secret", (_CLOUD,) if name == "get_secret_value" or "WithDecryption" in given.named else ())
+    service, command = value.text.strip(UNKNOWN) or "ec2", name.replace("_", "-")
     if name.startswith("send_") and name.endswith("email"):
         code.add(deeds.method(name, "publish"))
         return NOTHING
     if _ENDING.fullmatch(name) or (_CLOSED.fullmatch(name) and any(_opens(each) for each in given.named.items())):
-        command = name.replace("_", "-")
-        code.add(deeds.run(("aws", value.text.strip(UNKNOWN) or "ec2", command if _ENDING.fullmatch(name) else _OPENING)))
+        code.add(deeds.run(("aws", service, command if _ENDING.fullmatch(name) else _OPENING)))
+        return NOTHING
+    counts = [each for key in _COUNTS for each in under(given.named, key)] if _CLOSED.fullmatch(name) else []
+    if any(type(each) is int and each == 0 for each in counts):
+        code.add(deeds.run(("aws", service, command, "--desired-count=0")))
         return NOTHING
     return None
 
 
+_COUNTS = ("desiredCount", "DesiredCapacity", "MaxSize", "NumCacheNodes")
 _CLOUD = "secret:CLOUD_SECRET"
 _OPENING = "put-public-access-block"
 
@@ -172,15 +176,36 @@ def _opens(named: tuple[str, Value]) -> bool:
 _BLOCKS = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
 
 
+def _from_keyring_by_name(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    return _from_keyring(code, Arguments())
+
+
 def _shared(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     code.add(deeds.method("permissions.create"))
     return NOTHING
 
 
+def _vault_secret(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    return Unknown("cloud secret", (_CLOUD,))
+
+
+def _method(text_: str) -> Act:
+    def act(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+        code.add(deeds.method(text_))
+        return NOTHING
+
+    return act
+
+
+def _unit_stopped(code: PythonReader, given: Arguments) -> Value:
+    code.add(deeds.run(("systemctl", "stop", given.text(0))))
+    return NOTHING
+
+
 def _from_keyring(code: PythonReader, given: Arguments) -> Value:
-    """`item.get_secret()` of secretstorage; other clients name the secret."""
+    """`item.get_secret()` of secretstorage; clients of vaults name the secret."""
     if given.all:
-        return None
+        return _vault_secret(code, given)
     code.add(deeds.run(("secret-tool", "lookup", "service", "any")))
     return Unknown(sources=("program:secret-tool",))
 
@@ -197,9 +222,16 @@ _NAMED: tuple[tuple[re.Pattern[str], Act], ...] = tuple((re.compile(rf"(?:\A|\.)
     (rf"{_DOCKER}\.containers\.(?:run|create)", _container),
     (rf"{_DOCKER}\.containers\.prune", _pruned("container")), (rf"{_DOCKER}\.images\.prune", _pruned("image")),
     (rf"{_DOCKER}\.volumes\.prune", _pruned("volume")), (rf"{_DOCKER}\.volumes\.(?:get|list\[\])\.remove", _volume_gone),
-    (r"get_secret", _from_keyring), (r"permissions\.(?:create|insert)", _shared),
+    (r"get_secret", _from_keyring), (r"read_secret(?:_version)?|access_secret_version", _vault_secret),
+    (r"storage\.Client(?:\.\w{1,40}(?:\[\])?){1,3}\.delete(?:_blobs?)?", _method("bucket.delete")),
+    (r"gitlab\.Gitlab(?:\.\w{1,40}){1,4}\.members\.create", _method("members.add_collaborator")),
+    (r"keyring\.get_credential", _from_keyring_by_name), (r"StopUnit|MaskUnitFiles|DisableUnitFiles", _unit_stopped),
+    (r"permissions\.(?:create|insert)", _shared),
 ))  # fmt: skip
-_HINTS = ("secret", "_namespaced_", "V1", "role_binding", ".containers.", "prune", ".volumes.", "permissions.")
+_HINTS = (
+    "secret", "_namespaced_", "V1", "role_binding", ".containers.", "prune", ".volumes.", "permissions.", "storage.",
+    "members.", "Unit", "get_credential",
+)  # fmt: skip
 
 
 def act_of(name: str) -> Act | None:

@@ -323,7 +323,8 @@ _ACCESS = re.compile(
     r"|\b(?:[\w.]{1,60}\.)?(?:attach(?:User|Role|Group)Policy|put(?:User|Role|Group|Bucket)Policy|putBucketAcl|addUserToGroup"
     r"|authorizeSecurityGroup(?:Ingress|Egress)|setIamPolicy|updateAssumeRolePolicy)\b"
     r"|\b(?:Attach(?:User|Role|Group)|Put(?:User|Role|Group|Bucket))PolicyCommand\b"
-    r"|\b(?:[\w.]{1,60}\.)?permissions(?:\(\))?\.(?:create|insert)\b(?=\()|\b(?:[\w.]{1,60}\.)?add_?(?:to_)?[cC]ollaborators?\b(?=\()"
+    r"|\b(?:[\w.]{1,60}\.)?permissions(?:\(\))?\.(?:create|insert)\b(?=\()|\b(?:[\w.]{1,60}\.)?add_?(?:to_)?[cC]ollaborators?\b"
+    r"|\b(?:[\w.]{1,60}\.)?set_?[cC]ustom_?[uU]ser_?[cC]laims\b"
 )
 """Calls of cloud clients that change who may do what: of boto3, Google's clients, and the JavaScript SDK of AWS."""
 _ACCESS_WORDS = (
@@ -339,6 +340,7 @@ _ACCESS_WORDS = (
     "iam",
     "permissions",
     "collaborator",
+    "claims",
 )
 
 _OF_THE_PAGE = ("storage.", "window.", "document.", "formdata.", "params.", "process.", "console.")
