@@ -7,6 +7,7 @@ a call returns, an error, say nothing about what a program does.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code import python_folding as folding
@@ -15,7 +16,7 @@ from toolguard_engine.effects.code.python_values import NOTHING, Library, Value,
 from toolguard_engine.effects.code.script_calls import at, texts
 from toolguard_engine.effects.code.script_run import ENVIRONMENT, Act, LanguageLibrary, Routine, ScriptRun
 
-_FORMS = tuple((re.compile(form, re.MULTILINE), put) for form, put in (
+_FORMS = (
     (r"^\s{0,40}+package\s+\w+|^\s{0,40}+import\s+(?:\w+\s+)?\"[^\"\n]{0,200}\"", ""),
     (r"^\s{0,40}+import\s*\([^()]{0,4000}+\)", ""),
     (r"\bfunc\s*\(\s*\w{1,40}\s+\*?\w{1,40}\s*\)\s*(?=\w)", "function "),
@@ -29,13 +30,14 @@ _FORMS = tuple((re.compile(form, re.MULTILINE), put) for form, put in (
     (r"\bfor\s*\{", "for (;;) {"),
     (r"\b(\w{1,40})\s*(?>(?:,\s*\w{1,40}\s*){1,3}):?=(?!=)", r"\1 ="),
     (r":=", "="),
-))  # fmt: skip
+)  # fmt: skip
+_compiled = cache(re.compile)  # at first use
 
 
 def as_script(code: str) -> str:
     """The code in the forms that the reader of scripts knows."""
     for form, put in _FORMS:
-        code = form.sub(put, code)
+        code = _compiled(form, re.MULTILINE).sub(put, code)
     return code
 
 

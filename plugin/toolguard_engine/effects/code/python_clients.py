@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache, lru_cache
 
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code.python_reader import Arguments, PythonReader
@@ -213,7 +214,7 @@ def _from_keyring(code: PythonReader, given: Arguments) -> Value:
 # --- what calls belong to a client ----------------------------------------------------------------------------------------
 
 _DOCKER = r"(?:docker|podman)(?:\.\w{1,40}){1,2}"
-_NAMED: tuple[tuple[re.Pattern[str], Act], ...] = tuple((re.compile(rf"(?:\A|\.)(?:{names})\Z"), act) for names, act in (
+_NAMED: tuple[tuple[str, Act], ...] = (
     (r"(?:list|read)_(?:namespaced_)?secret(?:_for_all_namespaces)?", _cluster_secret),
     (r"(?:patch|replace)_namespaced_\w{1,40}", _stopped),
     (r"create_namespaced_(?:pod|deployment|job|cron_job|daemon_set|stateful_set|replica_set)", _created),
@@ -227,7 +228,8 @@ _NAMED: tuple[tuple[re.Pattern[str], Act], ...] = tuple((re.compile(rf"(?:\A|\.)
     (r"gitlab\.Gitlab(?:\.\w{1,40}){1,4}\.members\.create", _method("members.add_collaborator")),
     (r"keyring\.get_credential", _from_keyring_by_name), (r"StopUnit|MaskUnitFiles|DisableUnitFiles", _unit_stopped),
     (r"permissions\.(?:create|insert)", _shared),
-))  # fmt: skip
+)  # fmt: skip
+_compiled = cache(re.compile)  # at first use
 _HINTS = (
     "secret", "_namespaced_", "V1", "role_binding", ".containers.", "prune", ".volumes.", "permissions.", "storage.",
     "members.", "Unit", "get_credential",
@@ -237,9 +239,12 @@ _HINTS = (
 def act_of(name: str) -> Act | None:
     """What a method does, by its name and those of the objects that it was reached through."""
     name = name[-MAX_NAME:]
-    if not any(hint in name for hint in _HINTS):
-        return None
-    return next((act for pattern, act in _NAMED if pattern.search(name)), None)
+    return _act_of(name) if any(hint in name for hint in _HINTS) else None
+
+
+@lru_cache(maxsize=500)
+def _act_of(name: str) -> Act | None:
+    return next((act for names, act in _NAMED if _compiled(rf"(?:\A|\.)(?:{names})\Z").search(name)), None)
 
 
 def without_secret(value: Unknown, name: str) -> Unknown | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from itertools import islice
 
 _MEMBER = r"(?:\.|->|::)"
@@ -15,7 +16,7 @@ _REPLY = r"(?!\s?(?:\{\s?)?(?:chat_?[iI]d\s?[=:]\s?)?[\w.]{0,60}chat\b)"
 """Not to the chat that a message just came from."""
 
 _TEST_SERVER = r"[\"'](?:localhost|127\.0\.0\.1)[\"'],\s?(?!(?:25|465|587)\b)\d"
-_SERVICES: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple((words, re.compile(names)) for words, names in (
+_SERVICES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("slack",), r"\bchat[._](?:post|schedule|me)_?[mM]essage\b|\b[wW]ebhook\w{0,20}\.send\("),
     (("discord",), r"\b(?:[cC]hannel|[wW]ebhook\w{0,20}|[uU]ser|(?:get_|fetch_|cache\.get|\.fetch)\w{0,20}(?:\([^()\n]{0,80}\))?)\.send\("),  # noqa: E501
     (("telegr", "telethon", "telebot", "aiogram", "grammy", "pyrogram"), rf"{_MEMBER}send_?[mM]essage\({_REPLY}"),
@@ -35,7 +36,8 @@ _SERVICES: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = tuple((words, r
     (("mail.deliver",), r"\bMail\.deliver\b"),
     (("mime::lite", "email::sender", "mail::sender"), r"->send\b|\bsendmail\("),
     (("mail(", "phpmailer"), r"(?<![\w.>:$])mail\(\s?[\"'$]|->send\(\)"),
-))  # fmt: skip
+)  # fmt: skip
+_compiled = cache(re.compile)  # at first use
 MAX_FOUND = 8
 
 
@@ -44,4 +46,4 @@ def messages(code: str) -> Iterator[str]:
     lowered = code.lower()
     for words, names in _SERVICES:
         if any(word in lowered for word in words):
-            yield from (found[0].strip(" (") for found in islice(names.finditer(code), MAX_FOUND))
+            yield from (found[0].strip(" (") for found in islice(_compiled(names).finditer(code), MAX_FOUND))
