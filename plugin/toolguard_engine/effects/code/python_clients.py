@@ -268,7 +268,7 @@ def shown(code: PythonReader, name: str, given: Arguments) -> None:
 
 
 def posted(code: PythonReader, name: str, given: Arguments) -> None:
-    """A message to others. A reply goes to the chat that a message came from, which is an argument of a function."""
+    """A message to others. A reply goes to the chat of a message, which is an argument of a function."""
     to = given.at(0, "chat_id", "chat")
     to = (to.kind[-MAX_NAME:] or "chat") if isinstance(to, Unknown) else ""
     code.add(*(deeds.method(each, "publish") for each in messages(f"{name[-MAX_NAME:]}({to}")))

@@ -13,7 +13,7 @@ from itertools import islice
 
 _MEMBER = r"(?:\.|->|::)"
 _REPLY = r"(?!\s?(?:\{\s?)?(?:chat_?[iI]d\s?[=:]\s?)?[\w.]{0,60}chat\b)"
-"""Not to the chat that a message just came from."""
+"""Not to the chat of a message that it answers."""
 
 _TEST_SERVER = r"[\"'](?:localhost|127\.0\.0\.1)[\"'],\s?(?!(?:25|465|587)\b)\d"
 _SERVICES: tuple[tuple[tuple[str, ...], str], ...] = (
