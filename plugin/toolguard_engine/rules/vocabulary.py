@@ -34,9 +34,9 @@ FLAGS = frozenset(
     api service destroys settings redis memcached fetched decoded unknown variable later powershell applescript drop database
     shutdown logs truncate unfiltered delete alter grant user program deletes names attached search metadata data evaluate
     cookies typed addressed broadcast secret moderates small many statement command target runs unsafe webhook code odd
-    pairs invokes leftover unchanged plain-lines gateway-file personal-file to-temp through-link agent-made reads installs
-    restarts deployed own-service by-phone follows
-    host overwrites overrides permits unencrypted everyone forwards hides order asked key remembered steer covert
+    pairs invokes leftover unchanged plain-lines imports gateway-file personal-file to-temp through-link agent-made reads
+    installs restarts deployed own-service by-phone follows
+    host overwrites overrides permits unencrypted unverified everyone forwards hides order asked key remembered steer covert
     """.split()  # noqa: SIM905 - a table of names
 ) | frozenset(filter(None, get_args(ToolAction)))
 ACTIONS = frozenset("gateway plugin session secret-store skill device schedule spawn expose code".split())  # noqa: SIM905

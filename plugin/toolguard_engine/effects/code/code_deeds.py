@@ -8,6 +8,7 @@ what cannot be known, `*` and `**` for what a listing or a search finds.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -168,8 +169,28 @@ def request(url: str, method: str = "GET", feed: StdinSource | None = None) -> D
     return Deed(kind="request", target=url, flags=frozenset({method}), feed=feed)
 
 
-def mail(recipients: str, feed: StdinSource | None = None) -> Deed:
-    return Deed(kind="mail", target=recipients, feed=feed)
+def log_in(url: str, flags: Iterable[str] = ()) -> Deed:
+    """A request that carries a secret to log in with. `unverified`: to a server that need not prove who it is."""
+    return Deed(kind="log-in", target=url, flags=frozenset(flags))
+
+
+_UNVERIFIED = re.compile(
+    r"\bverify\s?=\s?False|_create_unverified_context|CERT_NONE|verify_ssl\s?=\s?False|\bssl\s?=\s?False"
+    r"|rejectUnauthorized['\"]?\s{0,3}:\s{0,3}false|NODE_TLS_REJECT_UNAUTHORIZED['\"]?\]?\s{0,3}=\s{0,3}['\"]?0|VERIFY_NONE"
+    r"|SSL_VERIFY(?:PEER|HOST)['\"]?\s{0,3}(?:,|=>)\s{0,3}(?:false|0)|verify_hostname\s{0,3}=>\s{0,3}0|verify_mode\s?=\s?0"
+)
+"""Code that accepts any certificate."""
+
+
+def unverified(found: Iterable[Deed], code: str) -> tuple[Deed, ...]:
+    """The deeds of a code, where requests that log in are marked if it accepts any certificate."""
+    any_server = _UNVERIFIED.search(code) is not None
+    return tuple(log_in(deed.target, ["unverified"]) if deed.kind == "log-in" and any_server else deed for deed in found)
+
+
+def mail(recipients: str, feed: StdinSource | None = None, *, server: Iterable[str] = ()) -> Deed:
+    """`server`: what is known of it (`mail_flags`)."""
+    return Deed(kind="mail", target=recipients, flags=frozenset(server), feed=feed)
 
 
 def listen(port: str) -> Deed:
@@ -189,9 +210,9 @@ def sql_text(text: str) -> Deed:
     return Deed(kind="sql", target=text)
 
 
-def method(text: str) -> Deed:
-    """A call that deletes or cancels something at a service."""
-    return Deed(kind="method", target=text[:MAX_SHOWN])
+def method(text: str, *flags: str) -> Deed:
+    """A call that deletes or cancels something at a service; `publish`: it sends a message to others."""
+    return Deed(kind="method", target=text[:MAX_SHOWN], flags=frozenset(flags))
 
 
 def other(kind: str, target: str, *flags: str) -> Deed:
@@ -261,7 +282,23 @@ _QUESTIONS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 def _mail(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:
     carried = web_programs.data_flags(deed.feed, where, run.cwd) - {"output"}
-    yield Effect("send", deed.target, "remote", carried | {"mail", "code"}, run)
+    yield Effect("send", deed.target, "remote", carried | deed.flags | {"mail", "code"}, run)
 
 
-_BY_KIND = {"read": _read, "encrypt": _encrypt, "sql": _sql, "send": _send, "request": _send, "mail": _mail}
+def _log_in(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
+    any_server = any(name in _ANY_SERVER and value.strip("'\"") == "0" for name, value in run.assigns)
+    if deed.target and (deed.flags or any_server):
+        to = web_programs.target(deed.target)
+        yield Effect("fetch", to.url, "remote", to.flags | {"unverified", "code"}, run)
+
+
+_ANY_SERVER = frozenset({"NODE_TLS_REJECT_UNAUTHORIZED", "PYTHONHTTPSVERIFY"})
+_BY_KIND = {
+    "log-in": _log_in,
+    "read": _read,
+    "encrypt": _encrypt,
+    "sql": _sql,
+    "send": _send,
+    "request": _send,
+    "mail": _mail,
+}

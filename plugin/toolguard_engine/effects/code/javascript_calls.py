@@ -28,6 +28,7 @@ from toolguard_engine.effects.code.script_run import (
     ScriptRun,
     element,
 )
+from toolguard_engine.effects.programs import web_programs
 from toolguard_engine.effects.shell.command import UNKNOWN
 
 _MODULES = {
@@ -255,6 +256,45 @@ def _timer(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return run.invoke(args[0], []) if isinstance(at(args, 0), Routine) else calls.evaluating(run, args[:1], base)
 
 
+def _repeated(run: ScriptRun, args: list[Value], base: Value) -> Value:
+    """A script that starts itself again and again."""
+    before = len(run.deeds)
+    found = _timer(run, args, base)
+    if any(not _OWN_NAMES.isdisjoint(deed.argv[:2]) for deed in run.deeds[before:]):
+        run.add(deeds.run(("fork-bomb",)))
+    return found
+
+
+_OWN_NAMES = frozenset({"./script.js"})
+
+
+def _mailer(run: ScriptRun, args: list[Value], base: Value) -> Value:
+    """`nodemailer.createTransport({host, port})`, also with an address; `text`: `local` for a server for tests."""
+    server, options = at(args, 0), args[:1]
+    named = [each for each in choices(server) if isinstance(each, str)]
+    if host := calls.option(options, "host"):
+        named = [f"{each}:{text(calls.option(options, 'port') or '')}" for each in texts(host)]
+    unsent = calls.is_set(options, "jsonTransport") or calls.is_set(options, "streamTransport")
+    is_local = unsent or (bool(named) and all(web_programs.mail_flags(each) for each in named))
+    return Unknown(kind="mailer", text="local" if is_local else "")
+
+
+def _mailed(run: ScriptRun, args: list[Value], base: Value) -> Value:
+    people = [text(value) for name in ("to", "cc", "bcc") if (value := calls.option(args, name)) is not None]
+    attached = calls.option(args, "attachments")
+    parts = attached if isinstance(attached, list) else [attached]
+    paths = [path for part in parts[:MAX_ATTACHED] for path in texts(calls.option([part], "path") or [])]
+    found = Unknown(sources=(*sources(*args), *(f"file:{path}" for path in paths)))
+    mailers = choices(base) if base is not None else ()
+    server = ("local",) if mailers and all(isinstance(each, Unknown) and each.text == "local" for each in mailers) else ()
+    shown = ", ".join(people).replace(UNKNOWN, "?")
+    run.add(deeds.mail(shown or "an address in the code", feed(found), server=server))
+    return NOTHING
+
+
+MAX_ATTACHED = 16
+
+
 def _in_place(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return calls.variable(text(at(args, 0)))
 
@@ -333,7 +373,8 @@ FUNCTIONS: dict[str, Act] = calls.rows(
         "eval Function vm.runInThisContext vm.runInNewContext vm.runInContext vm.Script vm.compileFunction",
         calls.evaluating,
     ),
-    ("setTimeout setImmediate setInterval process.nextTick queueMicrotask", _timer),
+    ("setInterval", _repeated),
+    ("setTimeout setImmediate process.nextTick queueMicrotask", _timer),
     ("require", _required),
     ("atob", calls.decoding("base64")),
     ("Buffer.from Buffer buffer.Buffer.from", _buffer),
@@ -380,6 +421,8 @@ METHODS: dict[str, Act] = calls.rows(
     ("push", _pushed),
     ("write end send", _sent),
     ("unlink delete", _file_gone),
+    ("createTransport", _mailer),
+    ("sendMail", _mailed),
     ("doShellScript", calls.shell),
 )
 CONSTANTS: dict[str, Value] = {

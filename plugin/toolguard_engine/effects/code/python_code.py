@@ -55,7 +55,7 @@ def read(code: str) -> CodeReading | None:
     steps = reader.steps + len(code) // _CHARACTERS
     read_ = [deed.target for deed in reader.deeds if deed.kind == "read" and "**" not in deed.target]
     paths = tuple(dict.fromkeys(path for path in read_ if path not in code))[:MAX_PATHS]
-    return CodeReading((*commands, *reader.deeds), steps, whole, paths)
+    return CodeReading((*commands, *deeds.unverified(reader.deeds, code)), steps, whole, paths)
 
 
 def _follow(reader: PythonReader, tree: ast.Module) -> bool:

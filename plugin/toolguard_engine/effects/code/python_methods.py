@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from toolguard_engine.effects.code import code_deeds as deeds
-from toolguard_engine.effects.code import python_builtins, python_files, python_programs
+from toolguard_engine.effects.code import python_builtins, python_clients, python_files, python_programs
 from toolguard_engine.effects.code import python_folding as folding
 from toolguard_engine.effects.code.python_builtins import ALIASES, CONSTANTS, environment
 from toolguard_engine.effects.code.python_files import mode_text, open_file, written
@@ -34,7 +34,7 @@ from toolguard_engine.effects.programs.code_text import grants_access, methods
 from toolguard_engine.effects.shell.command import UNKNOWN
 from toolguard_engine.effects.shell.place_names import words
 
-_TABLE = {**python_builtins.CALLS, **python_files.CALLS, **python_programs.CALLS, **REQUESTS}
+_TABLE = {**python_builtins.CALLS, **python_files.CALLS, **python_programs.CALLS, **REQUESTS, **python_clients.CALLS}
 _BY_NAME = {**python_programs.BY_NAME, "upload_file": uploaded, "upload_fileobj": uploaded}
 _REQUEST = Unknown("socket.socket", (FROM_SOCKET,))
 _BUILTINS = ("builtins.", "__builtins__.", "__builtin__.")
@@ -204,6 +204,11 @@ def _on_running(code: PythonReader, _: Unknown, name: str, given: Arguments) -> 
     return None
 
 
+def _on_cloud(code: PythonReader, value: Unknown, name: str, given: Arguments) -> Value:
+    act = _BY_NAME.get(name)
+    return act(code, given) if act is not None else python_clients.on_cloud(code, value, name, given)
+
+
 def _on_repository(code: PythonReader, _: Unknown, name: str, given: Arguments) -> Value:
     """`Repo.git.push("--force")` of GitPython."""
     if name[:1] != ".":
@@ -221,7 +226,7 @@ def _on_database(code: PythonReader, value: Unknown, name: str, given: Arguments
 _BY_KIND: dict[str, Callable[[PythonReader, Unknown, str, Arguments], Value]] = {
     "file": _on_file, "os.environ": _on_environment, "variables": _on_variables, "process": _on_process,
     "cipher": _on_cipher, "archive": _on_archive, "psutil.Process": _on_running, "database": _on_database,
-    "git.Repo.git": _on_repository,
+    "git.Repo.git": _on_repository, python_clients.AWS: _on_cloud,
 }  # fmt: skip
 
 
@@ -249,7 +254,7 @@ class PythonLibraries:
         return dict.fromkeys(("request", "rfile"), _REQUEST) if name.endswith("RequestHandler") else {}
 
     def call(self, code: PythonReader, name: str, given: Arguments) -> Value:
-        act = _TABLE.get(_plain(name))
+        act = _TABLE.get(_plain(name)) or python_clients.act_of(name)
         if act is None:
             return None
         found = act(code, given)
@@ -275,7 +280,10 @@ class PythonLibraries:
         handler = _BY_KIND.get(kind)
         if handler is not None:
             return handler(code, value, name, given)
-        act = _TABLE.get(f"{kind}.{name}") or _BY_NAME.get(name)
+        if value.sources and (part := python_clients.without_secret(value, name)) is not None:
+            return part
+        full = f"{kind}.{name}"
+        act = _TABLE.get(full) or _BY_NAME.get(name) or python_clients.act_of(full)
         return act(code, given) if act is not None else None
 
     def other(self, code: PythonReader, name: str, given: Arguments) -> None:
@@ -286,6 +294,8 @@ class PythonLibraries:
             self._repeated(code, given)
         else:
             self._handles(code, given)
+            python_clients.shown(code, name, given)
+            python_clients.posted(code, name, given)
             self._by_name(code, name.rpartition(".")[2], given)
 
     def reads(self, name: str, given: Arguments) -> list[str]:

@@ -210,7 +210,10 @@ class PythonReader:
         found = [each for one in choices(value) for each in self._items(one)]
         if 0 < len(found) <= max(MAX_LOOP >> self._loops, 2):
             return found
-        return [either(found) if found else Unknown(sources=sources(value))]
+        if found:
+            return [either(found)]
+        kind = value.kind if isinstance(value, Unknown) else ""
+        return [Unknown(f"{kind}[]" if kind else "", sources(value))]
 
     def _items(self, value: Value) -> list[Value]:
         if isinstance(value, dict):
@@ -631,6 +634,8 @@ def _variable(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+_ASKING = frozenset({"requests", "httpx"})
+"""Their `get` is no wait for a queue."""
 _WAITS = frozenset({"sleep", "input", "recv", "accept", "get", "wait", "read", "readline", "join", "poll", "select", "exit"})
 
 
@@ -641,7 +646,8 @@ def _ends(loop: ast.While) -> bool:
             return True
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in _WAITS:
+            asks = isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") in _ASKING
+            if name in _WAITS and not asks:
                 return True
     return False
 

@@ -19,7 +19,9 @@ from toolguard_engine.effects.code.python_values import (
     items,
     sources,
     text,
+    texts,
 )
+from toolguard_engine.effects.programs import web_programs
 from toolguard_engine.effects.shell.command import UNKNOWN, StdinSource
 
 _BODIES = ("data", "json", "files", "content", "body", "params", "fields")
@@ -54,6 +56,11 @@ def data_headers(value: Value) -> list[Value]:
     return [part for name, part in value.items() if str(name).lower() not in _LOGIN_HEADERS]
 
 
+def logs_in(*values: Value) -> bool:
+    """Whether a request carries a secret, though it may be the host's own."""
+    return any(each.startswith("secret:") for each in sources(*values))
+
+
 def sent(code: PythonReader, method: str, given: Arguments, at: int = 0) -> Value:
     """One HTTP request."""
     bodies = [given.named[name] for name in _BODIES if given.named.get(name) is not None]
@@ -62,6 +69,10 @@ def sent(code: PythonReader, method: str, given: Arguments, at: int = 0) -> Valu
     for value in choices(given.at(at, "url", "fullurl")):
         url = address(value)
         headers = data_headers(given.named.get("headers"))
+        if code.repeats and url and "local" not in web_programs.target(url).flags:
+            code.add(deeds.other("load", "asks another machine without end"))
+        if url and logs_in(*given.all):
+            code.add(deeds.log_in(url))
         if method in _QUESTIONS and not {"data", "json", "files"} & given.named.keys():
             code.add(deeds.request(url, method, carried(url, value, *bodies, *headers)))
         else:
@@ -92,11 +103,13 @@ def _opened(code: PythonReader, given: Arguments) -> Value:
     return sent(code, "GET" if data is None else "POST", Arguments([request], {} if data is None else {"data": data}))
 
 
-def _request(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _request(code: PythonReader, given: Arguments) -> Value:
     value, data = given.at(0, "url"), given.at(1, "data")
     url = address(value)
     method = given.text(5, "method").upper() or ("GET" if data is None else "POST")
     own = carried(url, value, data, *data_headers(given.at(2, "headers")))
+    if url and logs_in(*given.all):
+        code.add(deeds.log_in(url))
     found = (*(f"program:{name}" for name in own.programs), *(f"file:{path}" for path in own.files))
     return Unknown("urllib.request.Request", found, url, method)
 
@@ -166,10 +179,27 @@ def _looked_up(code: PythonReader, given: Arguments) -> Value:
 # --- mail, files to other machines, remote commands ------------------------------------------------------------------------
 
 
+def _mail_server(code: PythonReader, given: Arguments) -> Value:
+    """Mail stays on this machine only if all servers of the code are on it."""
+    if given.all:
+        found = [web_programs.mail_flags(each, given.text(1, "port")) for each in given.texts(0, "host", "hostname")]
+        before = code.state.get("mail server")
+        code.state["mail server"] = frozenset({"local"}) if all(found) and before != frozenset() else frozenset()
+    return Unknown("smtplib.SMTP")
+
+
+def _parts(value: Value) -> list[Value]:
+    return items(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+
+
 def _mailed(code: PythonReader, given: Arguments) -> Value:
     people = items(given.at(1, "to_addrs")) or [given.at(1, "to_addrs")]
     shown = ", ".join(text(each).replace(UNKNOWN, "?") for each in people if each is not None)
-    code.add(deeds.mail(shown or "an address in the code", feed(Unknown(sources=sources(*given.all)))))
+    attached = [*_parts(given.named.get("attachments")), *_parts(given.named.get("contents"))]
+    files = (f"file:{path}" for each in attached for path in texts(each) if path[:1] in ("~", "/", "."))
+    server = code.state.get("mail server") or ()
+    carried_ = feed(Unknown(sources=(*sources(*given.all), *files)))
+    code.add(deeds.mail(shown or "an address in the code", carried_, server=server))
     return NOTHING
 
 
@@ -235,7 +265,7 @@ REQUESTS: dict[str, Act] = table(
     ("os.dup2 os.dup", _duplicated),
     ("socket.gethostbyname socket.getaddrinfo dns.resolver.resolve dns.resolver.query", _looked_up),
     *((f"{kind}.{name}", _mailed) for kind in _MAILERS for name in ("sendmail", "send_message", "send")),
-    ("yagmail.SMTP.send", _mailed), ("smtplib.SMTP smtplib.SMTP_SSL", constant(Unknown("smtplib.SMTP"))),
+    ("yagmail.SMTP.send", _mailed), ("smtplib.SMTP smtplib.SMTP_SSL smtplib.SMTP.connect", _mail_server),
     ("ftplib.FTP ftplib.FTP_TLS", _named_host("ftplib.FTP")), ("ftplib.FTP.connect paramiko.SSHClient.connect", _host),
     ("ftplib.FTP.storbinary ftplib.FTP.storlines", _stored),
     ("paramiko.SSHClient.exec_command fabric.Connection.run", _remote_command),

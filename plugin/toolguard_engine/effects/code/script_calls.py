@@ -10,7 +10,7 @@ from toolguard_engine.effects.code import python_folding as folding
 from toolguard_engine.effects.code.code_deeds import Deed
 from toolguard_engine.effects.code.python_builtins import TEMP
 from toolguard_engine.effects.code.python_builtins import environment as variable
-from toolguard_engine.effects.code.python_requests import address, carried, data_headers
+from toolguard_engine.effects.code.python_requests import address, carried, data_headers, logs_in
 from toolguard_engine.effects.code.python_values import (
     DECODED,
     FROM_NETWORK,
@@ -387,6 +387,8 @@ def requested(run: ScriptRun, url: Value, method: str, body: Value, headers: Val
     make = deeds.request if body is None else deeds.send
     for one in choices(url):
         to = address(one)
+        if to and logs_in(one, body, headers):
+            run.add(deeds.log_in(to))
         run.add(make(to, method.upper() or "POST", carried(to, one, body, *data_headers(headers))))
     return Unknown("response", (FROM_NETWORK,))
 

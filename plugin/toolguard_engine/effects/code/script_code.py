@@ -9,6 +9,7 @@ from itertools import islice
 
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code.code_deeds import CodeReading, Deed
+from toolguard_engine.effects.code.go_calls import GO_LIBRARY, as_script
 from toolguard_engine.effects.code.javascript_calls import JAVASCRIPT_LIBRARY
 from toolguard_engine.effects.code.other_calls import (
     APPLE_LIBRARY,
@@ -21,11 +22,12 @@ from toolguard_engine.effects.code.other_calls import (
 from toolguard_engine.effects.code.powershell_calls import POWERSHELL_LIBRARY
 from toolguard_engine.effects.code.script_reader import walked
 from toolguard_engine.effects.code.script_run import LanguageLibrary
-from toolguard_engine.effects.programs import code_text
+from toolguard_engine.effects.programs import code_text, posted_messages
 
 LIBRARIES: dict[str, LanguageLibrary] = {
     "javascript": JAVASCRIPT_LIBRARY, "perl": PERL_LIBRARY, "ruby": RUBY_LIBRARY, "php": PHP_LIBRARY, "awk": AWK_LIBRARY,
     "lua": LUA_LIBRARY, "applescript": APPLE_LIBRARY, "powershell": POWERSHELL_LIBRARY,
+    "go": GO_LIBRARY,
 }  # fmt: skip
 _APPLE_WORDS = tuple((rf"(?i)\b{words}\b", meaning) for words, meaning in (
     ("do shell script", "do_shell_script"), ("run script", "run_script"), (r"do script(?=\s+[\"'(])", "do_shell_script"),
@@ -44,7 +46,7 @@ _DEED = (
 _HINTS = dict.fromkeys(("perl", "ruby", "php", "lua"), _DEED) | {
     "javascript": (
         r"require|import|process|global|Deno|Bun|fetch|eval|Function|constructor|\bfs\b|exec|spawn|\bvm\b|Sync|axios|Socket"
-        r"|setTimeout|setInterval|\$\s?`|this\[|module|rimraf|doShell|http"
+        r"|while\s?\((?:true|1)\)|for\s?\(\s?;\s?;|setTimeout|setInterval|[mM]ail|\$\s?`|this\[|module|rimraf|doShell|http"
     ),
     "awk": r"system|\||>|getline",
     "applescript": r"(?i)do (?:shell )?script|run script",
@@ -63,16 +65,18 @@ def _read(code: str, language: str) -> CodeReading:
     if language == "applescript":
         for words, meaning in _APPLE_WORDS:
             code = re.sub(words, meaning, code)
-    run = walked(code, language, LIBRARIES[language])
+    run = walked(as_script(code) if language == "go" else code, language, LIBRARIES[language])
     found = dict.fromkeys([*run.deeds, *_searched(code, language)])
     paths = dict.fromkeys(deed.target for deed in run.deeds if deed.kind == "read" and deed.target not in code)
-    return CodeReading(tuple(found), run.steps, run.whole, tuple(paths)[:_MAX_PATHS])
+    return CodeReading(deeds.unverified(found, code), run.steps, run.whole, tuple(paths)[:_MAX_PATHS])
 
 
 def _searched(code: str, language: str) -> Iterator[Deed]:
     """What is searched in the text, since it depends on no value."""
     for text in islice(dict.fromkeys(code_text.methods(code)), code_text.MAX_FOUND):
         yield deeds.method(text)
+    for text in posted_messages.messages(code):
+        yield deeds.method(text, "publish")
     yield from map(deeds.sql_text, code_text.statement_texts(code))
     if code_text.connects_shell(code) or (language == "awk" and "/inet/" in code and "getline" in code):
         yield deeds.remote_shell(code_text.clip(code))

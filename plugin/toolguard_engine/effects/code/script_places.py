@@ -20,6 +20,7 @@ from toolguard_engine.effects.code.script_run import (
 )
 from toolguard_engine.effects.code.script_tokens import (
     APPLESCRIPT,
+    GO,
     JAVASCRIPT,
     LUA,
     PERL,
@@ -125,7 +126,8 @@ class TokenReader:
                 inner, count = after + 1, count + 1
             return names
         shared = token.text in _MEMBERS
-        while at + 1 < end and token.kind == "name" and self.tokens[at + 1].kind == "name" and token.text != "$":
+        typed = self.run.syntax is not GO  # there the type stands behind the name
+        while typed and at + 1 < end and token.kind == "name" and self.tokens[at + 1].kind == "name" and token.text != "$":
             at += 1
             token = self.tokens[at]
         if token.kind != "name":

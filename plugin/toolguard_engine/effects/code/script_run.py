@@ -24,6 +24,7 @@ from toolguard_engine.effects.code.python_values import (
     sources,
     text,
 )
+from toolguard_engine.effects.code.script_loops import endless
 from toolguard_engine.effects.code.script_tokens import Syntax, Token, Tokens
 from toolguard_engine.effects.shell.command import UNKNOWN
 
@@ -106,6 +107,7 @@ class ScriptRun:
                 return NOTHING
             tokens = Tokens(code, self.syntax)
             self.whole = self.whole and tokens.whole
+            self.add(*endless(tokens.found, self.syntax))
             return self.walker(self, tokens.found).block(0, len(tokens.found))
         except RecursionError:
             self.whole = False

@@ -83,9 +83,10 @@ POWERSHELL = Syntax(
 )  # fmt: skip
 LUA = Syntax(r"--\[\[(?s:.)*?(?:\]\]|\Z)|--[^\n]*+", marks="\"'", concat=frozenset({".."}), ends=True, bare=True)
 APPLESCRIPT = Syntax(r"--[^\n]*+|#[^\n]*+", marks='"', lines=True, concat=frozenset({"&"}), bare=True)
+GO = Syntax(r"//[^\n]*+|/\*(?s:.)*?(?:\*/|\Z)", back="raw", lines=True)
 SYNTAXES: dict[str, Syntax] = {
     "javascript": JAVASCRIPT, "perl": PERL, "ruby": RUBY, "php": PHP, "awk": AWK, "powershell": POWERSHELL, "lua": LUA,
-    "applescript": APPLESCRIPT,
+    "applescript": APPLESCRIPT, "go": GO,
 }  # fmt: skip
 
 _SIGN = (
@@ -239,7 +240,8 @@ class Tokens:
             token.text = self.text[at : end.start()]
             at = end.end()
         self._here.clear()
-        if self.syntax.lines and self.found and self.found[-1].kind != "end":
+        inside = self.syntax is GO and self._open and self.found[self._open[-1]].text in ("(", "[")
+        if self.syntax.lines and self.found and self.found[-1].kind != "end" and not inside:
             self._add("end", "\n", True)  # noqa: FBT003
         return at
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import islice
 
-from toolguard_engine.effects.programs import effect_on, secrets_read, sql, web_programs, write_effects
+from toolguard_engine.effects.programs import effect_on, posted_messages, secrets_read, sql, web_programs, write_effects
 from toolguard_engine.effects.shell.command import Effect, ProgramRun
 from toolguard_engine.effects.shell.places import Where
 
@@ -215,7 +215,9 @@ def _writes(code: str, run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 # --- methods of clients ---------------------------------------------------------------------------------------------------
 
-_METHOD = re.compile(r"((?>(?:[\w)\]}]{1,40}(?:\?\.|\.|->|::)){1,6}))(\w{1,60}+)[!?]?(?=(\s{0,3}+\(\s{0,3}+.{0,2})?)")
+_METHOD = re.compile(
+    r"((?>(?:[\w)\]}]{1,40}(?:\?\.|\.|->|::)){1,6}))(\w{1,60}+)((?:!(?!=))?)\??(?=(\s{0,3}+\(\s{0,3}+.{0,2})?)"
+)
 _VERBS = (
     "delete", "drop", "destroy", "remove", "clear", "purge", "truncate", "terminate", "wipe", "flush", "empty",
     "revoke", "cancel",
@@ -238,7 +240,8 @@ _OBJECTS = (
     "node", "vector", "point", "entity", "entities", "row", "data", "store", "vault", "card", "merchant", "plan",
     "product", "price",
     "coupon", "source", "app", "site", "release", "branch", "tag", "hook", "config", "resource", "network", "gateway",
-    "route",
+    "route", "trail", "detector", "public_access", "publicaccess", "flow_log", "flowlog", "log_group", "loggroup",
+    "web_acl", "webacl", "alarm",
 )  # fmt: skip
 _HARMLESS = re.compile(
     r"listener|prefix|suffix|child|attribute|timeout|interval|immediate|rect|screen|mocks?$|animation|duplicates|dropna|level|property"
@@ -257,22 +260,28 @@ _LOCAL_NAMES = frozenset({
 def methods(code: str) -> Iterator[str]:
     """Calls that delete, cancel or revoke something at a service: `client.items.delete("x")`, `User.destroy_all`."""
     lowered = code.lower()
+    if any_of(_TURNING_WORDS, lowered):
+        for match in islice(_TURNS_OFF.finditer(code), MAX_CALLS):
+            yield match[0]
     if any_of(_ACCESS_WORDS, lowered):
         for match in islice(_ACCESS.finditer(code), MAX_CALLS):
             yield match[0].strip()
     if not any_of(_VERBS, lowered) and not any_of(_PAYS, lowered):
         return
     for match in islice(_METHOD.finditer(code), MAX_CALLS):
-        receiver, name, opened = match.groups()
-        verb = next((verb for verb in _VERBS if name.lower().startswith(verb)), "")
+        receiver, name, bang, opened = match.groups()
+        name_ = name.lower().removeprefix("batch").lstrip("_") if name[:5].lower() == "batch" else name.lower()
+        verb = next((verb for verb in _VERBS if name_.startswith(verb)), "")
         if name == "create" and receiver.lower().endswith(_PAYS):
             yield receiver + name
         if not verb or _HARMLESS.search(name.lower()) or receiver.lower().endswith(_OF_THE_PAGE) or receiver in _OF_FILES:
             continue
-        rest = name[len(verb) :].lower().strip("_")
+        rest = name_[len(verb) :].strip("_")
         if (
             rest.startswith(_OBJECTS)
             if rest
+            else True
+            if (bang and opened is None and verb in _SINGLE) or name_ != name.lower()
             else _on_service(receiver, verb, (opened or "").lstrip(" (\t\n")[:1], opened is not None)
         ):
             yield receiver + name
@@ -300,6 +309,13 @@ def _on_service(receiver: str, verb: str, first: str, called: bool) -> bool:  # 
     )
 
 
+_TURNING_WORDS = ("logging", "recorder", "security", "mfa", "guardduty", "macie", "key_deletion", "keydeletion")
+_TURNS_OFF = re.compile(
+    r"(?<=\.)(?:stop_?[lL]ogging|stop_?[cC]onfiguration_?[rR]ecorder|disable_?[sS]ecurity_?[hH]ub|disable_?[gG]uard_?[dD]uty"
+    r"|deactivate_?(?:[mM]fa|MFA)_?[dD]evice|disable_?[mM]acie|schedule_?[kK]ey_?[dD]eletion)\b(?=\()"
+)
+"""Calls of cloud clients that end a protection or the record of what happens."""
+
 _ACCESS = re.compile(
     r"\biam\w{0,20}\.(?:create_user|createUser|create_access_key|createAccessKey|create_login_profile|createLoginProfile)\b"
     r"|(?:\b[\w.]{1,60})?\.(?:attach_(?:user|role|group)_policy|put_(?:user|role|group|bucket)_policy|put_bucket_acl"
@@ -307,6 +323,8 @@ _ACCESS = re.compile(
     r"|\b(?:[\w.]{1,60}\.)?(?:attach(?:User|Role|Group)Policy|put(?:User|Role|Group|Bucket)Policy|putBucketAcl|addUserToGroup"
     r"|authorizeSecurityGroup(?:Ingress|Egress)|setIamPolicy|updateAssumeRolePolicy)\b"
     r"|\b(?:Attach(?:User|Role|Group)|Put(?:User|Role|Group|Bucket))PolicyCommand\b"
+    r"|\b(?:[\w.]{1,60}\.)?permissions(?:\(\))?\.(?:create|insert)\b(?=\()|\b(?:[\w.]{1,60}\.)?add_?(?:to_)?[cC]ollaborators?\b"
+    r"|\b(?:[\w.]{1,60}\.)?set_?[cC]ustom_?[uU]ser_?[cC]laims\b"
 )
 """Calls of cloud clients that change who may do what: of boto3, Google's clients, and the JavaScript SDK of AWS."""
 _ACCESS_WORDS = (
@@ -320,6 +338,9 @@ _ACCESS_WORDS = (
     "login",
     "group",
     "iam",
+    "permissions",
+    "collaborator",
+    "claims",
 )
 
 _OF_THE_PAGE = ("storage.", "window.", "document.", "formdata.", "params.", "process.", "console.")
@@ -342,6 +363,8 @@ def _method_effects(code: str, run: ProgramRun) -> Iterator[Effect]:
     seen = dict.fromkeys(methods(code))
     for text in islice(seen, MAX_FOUND):
         yield Effect("method", text, "remote", frozenset({"code"}), run)
+    for text in posted_messages.messages(code):
+        yield Effect("method", text, "remote", frozenset({"code", "publish"}), run)
     for text in statement_texts(code):
         for statement in sql.statements(text):
             found = sql.flags(statement)

@@ -97,6 +97,7 @@ def _of_programs(
             yield from _run_from_variable(reading, found)
         if "git" in names:
             yield from _pushed(reading)
+            yield from _pushed_from_list(reading)
     if not _PUBLISHERS.isdisjoint(names):
         yield from _published(reading, where)
     if not accepted_keys.PROGRAMS.isdisjoint(names):
@@ -613,6 +614,26 @@ def _pushed(reading: Reading) -> Iterator[Effect]:
                 yield Effect("send", address, "remote", frozenset({"file", "upload", *target(address).flags}), run)
 
 
+def _pushed_from_list(reading: Reading) -> Iterator[Effect]:
+    """`git for-each-ref --format=":%(refname)" | xargs git push origin`: a line may begin with what deletes a branch."""
+    for run in reading.runs:
+        if run.name != "git" or "push" not in run.argv[1:4] or not _line_wrapper(run):
+            continue
+        makers = [
+            each for each in reading.runs[-MAX_PARTNERS:] if each.pipeline == run.pipeline and each.name not in run.via
+        ]
+        makers = [each for each in makers if each is not run]
+        words = " ".join(word for each in makers for word in each.argv[1:])[:MAX_SPELLED]
+        if _REFERENCE.search(_FIELD.sub("", words)) or any(each.name not in _NAMING for each in makers):
+            yield Effect("discard", "branches that another program lists", "remote", frozenset({"variable"}), run)
+
+
+MAX_SPELLED = 2_000
+_FIELD = re.compile(r"%\([^()]{1,60}\)")
+_REFERENCE = re.compile(r"[:+]")
+_NAMING = frozenset(
+    {"git", "grep", "egrep", "head", "tail", "sort", "uniq", "sed", "cut", "tr", "awk", "echo", "printf", "tac", "rev"}
+)
 _WHOLE = frozenset({"--all", "--mirror", "--branches"})
 _TEXTS = frozenset({"commit", "tag", "notes", "issue", "pr", "mr", "gist", "release", "snippet", "comment", "api"})
 

@@ -260,7 +260,8 @@ def search_flags(run: ProgramRun, where: Where) -> set[str]:
         return {"filtered"}
     tests = found_in(run)[1]
     wanted = [tests[i + 1] for i, word in enumerate(tests[:-1]) if word in _NAMES and tests[i - 1] not in ("!", "-not")]
-    flags = {"filtered"} if not _FILTERS.isdisjoint(tests) else set()
+    all_names = {at for at, word in enumerate(tests[:-1]) if word in _NAMES and not tests[at + 1].strip("*/")}
+    flags = {"filtered"} if any(word in _FILTERS and at not in all_names for at, word in enumerate(tests)) else set()
     if wanted and all(place(each, where) == "artefact" for name in wanted for each in _spelled(basename(name) or name)):
         flags.add("rebuilt")
     return flags

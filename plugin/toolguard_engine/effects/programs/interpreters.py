@@ -81,6 +81,7 @@ LANGUAGES: dict[str, tuple[str, str]] = {
     "tclsh": ("tcl", ""),
     "expect": ("tcl", "c"),
     "swift": ("swift", "e"),
+    "yaegi": ("go", "e"),
     "ghc": ("haskell", "e"),
     "racket": ("lisp", "e"),
     "guile": ("lisp", "c"),

@@ -19,12 +19,13 @@ from itertools import pairwise
 
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.programs import Act, stays_set, web_programs, write_effects
-from toolguard_engine.effects.programs.getopt import ParsedWord, options
+from toolguard_engine.effects.programs.getopt import OptionTable, ParsedWord, options
 from toolguard_engine.effects.programs.web_programs import (
     data_flags,
     fed,
     file_flags,
     host_flags,
+    mail_flags,
     stdin_flags,
     table,
     target,
@@ -330,12 +331,24 @@ def _put(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 _MAIL_VALUED = frozenset({
     "-s", "-a", "-A", "-c", "-b", "-r", "-S", "-f", "-F", "-e", "-H", "-i", "-q", "--attach", "--subject", "--to",
-    "--from", "--server", "--body", "--header", "--data", "-t", "--attach-type",
+    "--from", "--server", "--body", "--header", "--data", "-t", "--attach-type", "--host", "--port",
 })  # fmt: skip
+_MAIL_SERVERS = {
+    "swaks": ("--server", "-s"), "msmtp": ("--host",), "sendemail": ("-s",),
+    **dict.fromkeys(("mail", "mailx", "s-nail"), ("-S",)),
+}  # fmt: skip
+_SERVER = re.compile(r"(?:(?:smtp|mta)=)?([^=]+)")
+
+
+def _mail_server(run: ProgramRun, read: OptionTable) -> frozenset[str]:
+    """`local` if every server that is named is one for tests on this machine."""
+    named = [_SERVER.fullmatch(word.text) for word in read.values(*_MAIL_SERVERS.get(run.name, ()))]
+    found = [mail_flags(each[1], read.last("--port", "-p")) for each in named if each]
+    return frozenset[str]().union(*found) if all(found) else frozenset()
 
 
 def _mail(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = options(run, _MAIL_VALUED)
+    read = options(run, _MAIL_VALUED | {"-p"} if run.name == "swaks" else _MAIL_VALUED)
     to = [word.text for word in read.operands if "@" in word.text or UNKNOWN in word.text]
     to += [word.text for word in read.values("--to", "-t") if word.text]
     if not to and not (fed(run) and run.name in _INPUT_MAILERS):
@@ -344,7 +357,7 @@ def _mail(run: ProgramRun, where: Where) -> Iterator[Effect]:
     for attached in read.values("-a", "-A", "--attach"):
         if attached.text and ":" not in attached.text:
             flags |= file_flags(attached.text.removeprefix("@"), run, where)
-    yield Effect("send", " ".join(to), "remote", flags | {"mail"}, run)
+    yield Effect("send", " ".join(to), "remote", flags | {"mail"} | _mail_server(run, read), run)
 
 
 # --- tunnels and servers ----------------------------------------------------------------------------------------------

@@ -23,15 +23,26 @@ _QUIET = (
     r"(?: (?:-y|-q|-qq|-yq|-qy|-yqq|-qqy|-f|-u|--yes|--assume-yes|--quiet|--no-install-recommends|--fix-missing|--upgrade"
     r"|--no-upgrade|--noconfirm|--needed|--refresh|--no-cache|--non-interactive|--best|--no-progress))*"
 )
+_REHEARSED = r"(?:-[qyuV]{0,4}s[qyuV]{0,4}|--simulate|--just-print|--dry-run|--recon|--no-act)"
+_OR_REHEARSED = rf"(?: (?:{_REHEARSED}|-y|-q|-qq|-V|-u|--yes|--quiet|--no-install-recommends))*"
+_REHEARSAL = (
+    rf"(?=(?: \S+)* {_REHEARSED}(?: |\Z)){_OR_REHEARSED}"
+    rf" (?:(?:dist-|full-|safe-)?upgrade|autoremove|(?:install|remove|purge){_OR_REHEARSED}{_NAMES}){_OR_REHEARSED}"
+)
 _WORD = r"(?!-[co]|--(?:opt|conf|set|plug|installr|root|host|mach))[\w@.:=%+,*-]{1,120}"
 _WORDS = rf"(?: {_WORD})*"
 _PRIVATE = r"(?:10(?:\.\d{1,3}){3}|192\.168(?:\.\d{1,3}){2}|172\.(?:1[6-9]|2\d|3[01])(?:\.\d{1,3}){2})(?:/\d{1,2})?"
 _LOG_OR_SETTING = r"(?: (?!/proc/(?:k|\S*/(?:root|cwd|fd|mem|environ|exe|task|map_files)(?:/|\s|\Z)))/(?:var/log|proc|sys)/[\w./@:*-]{1,200})+"  # noqa: E501
 
+_ETC = r"/etc/[\w./@-]{1,120}"
+"""A file of settings that only an administrator can change: others may name modules that a check loads."""
+
 _READS = {
     "apt|apt-get|apt-cache": (
         rf"{_SHORT} (?:list|show|search|policy|showpkg|depends|rdepends|madison|check|changelog){_WORDS}"
+        rf"|{_REHEARSAL}"
     ),
+    "aptitude": _REHEARSAL,
     "dpkg": r"(?: (?:-l|-L|-s|-S|--list|--status|--listfiles|--get-selections|--audit))(?: [\w./+*-]{1,120})*",
     "dnf|yum|zypper": (
         rf"{_SHORT} (?:list|info|search|repolist|provides|history|check-update|se|if|lr|lu|repoquery|deplist){_WORDS}"
@@ -86,7 +97,23 @@ _READS = {
     ),
     "cat|head|tail|zcat|wc": rf"(?: -[a-zA-Z0-9]{{1,8}}(?: \d{{1,9}})?| --follow| --lines=\d+)*{_LOG_OR_SETTING}",
     "grep|zgrep|egrep": rf"(?: -[a-dg-zA-Z0-9]{{1,8}})* (?!-)[^ \0]{{1,200}}{_LOG_OR_SETTING}",
-    "nginx|apache2ctl|apachectl|httpd|sshd|named-checkconf|visudo|postfix": r" (?:-t|-T|-v|-V|-c|-S|configtest|check)",
+    "nvme": (
+        r" (?:list|list-subsys|list-ns|smart-log|error-log|fw-log|id-ctrl|id-ns|version)"
+        r"(?: -[Hvb]| -n \d{1,4}| (?:-o |--output-format=)\w{1,8}| /dev/nvme\w{1,12})*"
+    ),
+    "nginx|apache2ctl|apachectl|httpd|apache2|sshd|named-checkconf|visudo|postfix": (
+        rf" (?:-q )?(?:-t|-T|-v|-V|-c|-S|configtest|check|status)(?: -[cf] {_ETC})?| {_ETC}"
+    ),
+    "haproxy": rf"(?: -c| -V| -q| -f {_ETC})* -c(?: -V| -q| -f {_ETC})*| -vv?",
+    "caddy": rf" (?:validate|version|list-modules|environ)(?: --config {_ETC}| --adapter \w{{1,20}})*",
+    "traefik": r" (?:version|healthcheck)",
+    "named-checkzone": rf" [\w.-]{{1,80}} {_ETC}",
+    "unbound-checkconf|promtool|slaptest|squid": rf"(?: check config| -k parse| -u)?(?: {_ETC})?",
+    "postconf|doveconf|dovecot": r" -[nd]",
+    "testparm|smbstatus|exportfs|chronyc|ntpq|rsyslogd|logrotate": (
+        rf" (?:-s|-v|-N1|-p|-d {_ETC}|tracking|sources|sourcestats)"
+    ),
+    "php-fpm|php-fpm7.4|php-fpm8.1|php-fpm8.2|php-fpm8.3|php-fpm8.4": r" -(?:t|tt|v|i)",
     "unattended-upgrade|unattended-upgrades": r"(?: -(?:d|v))* --dry-run(?: -(?:d|v)| --debug)*",
     "fwupdmgr": r" (?:refresh|get-[a-z]{4,12})",
     "certbot": r" (?:certificates|--version)",

@@ -165,7 +165,7 @@ def _stdin_text(run: ProgramRun) -> str:
     for redirect in run.redirects:
         if redirect.kind == "text" and redirect.fd in ("", "0"):
             return redirect.target
-    return (run.stdin.text or "") if run.stdin is not None else ""
+    return (run.stdin.text or run.stdin.was or "") if run.stdin is not None else ""
 
 
 # --- clients of SQL -------------------------------------------------------------------------------------------------------

@@ -170,6 +170,17 @@ def host_flags(host: str) -> frozenset[str]:
     return frozenset()
 
 
+_RELAYING = frozenset({"", "25", "465", "587"})
+"""Ports on which a mail server of this machine may pass mail on; on any other port it is one for tests."""
+
+
+def mail_flags(server: str, port: str = "") -> frozenset[str]:
+    """`local` if mail to this server, which may name its port itself, stays on this machine."""
+    host, _, own = server.rpartition("://")[2].rpartition("@")[2].rstrip("/").partition(":")
+    port = own or port
+    return host_flags(host) & {"local"} if port.isdigit() and port not in _RELAYING else frozenset()
+
+
 def data_flags(feed: StdinSource | None, where: Where, cwd: str) -> frozenset[str]:
     """Flags of data that is sent on: `file`, `output`, `personal`, `secret` (a variable), `credentials`."""
     if feed is None:
@@ -342,6 +353,8 @@ def _curl_asks(run: ProgramRun, read: OptionTable, where: Where) -> Iterator[Eff
     if urls:
         yield from _curl_headers(run, read, urls[0].text, where)
         yield from _curl_logs_in(run, read, urls[0].text, where)
+        if read.has("-k", "--insecure", "--proxy-insecure"):
+            yield from _unverified(run, urls, where)
     yield from _curl_saved(run, read, urls, where)
 
 
@@ -440,6 +453,14 @@ def _curl_logs_in(run: ProgramRun, read: OptionTable, url: str, where: Where) ->
                 yield Effect("send", to.url, "remote", to.flags | {"file", "credentials", "address"}, run)
 
 
+def _unverified(run: ProgramRun, urls: tuple[ParsedWord, ...], where: Where) -> Iterator[Effect]:
+    """A secret, even one that logs in, for a server that need not prove who it is."""
+    if any(data_flags(feed, where, run.cwd) & {"secret", "credentials"} for _, feed in run.given):
+        for url in urls:
+            to = target(url.text)
+            yield Effect("fetch", to.url, "remote", to.flags | {"unverified"}, run)
+
+
 def _curl_saved(run: ProgramRun, read: OptionTable, urls: tuple[ParsedWord, ...], where: Where) -> Iterator[Effect]:
     folder = read.last("--output-dir")
     for path in read.values("-o", "--output"):
@@ -476,6 +497,8 @@ def _wget(run: ProgramRun, where: Where) -> Iterator[Effect]:
     for url in read.operands:
         yield from _request(run, url.text, method, sent)
         yield from _data_in_address(run, url.at, url.text, where)
+    if read.has("--no-check-certificate"):
+        yield from _unverified(run, read.operands, where)
     named = read.last("-O", "--output-document")
     if named:
         yield from _saved(run, named, where)
@@ -516,6 +539,8 @@ def _httpie(run: ProgramRun, where: Where) -> Iterator[Effect]:
     sent = _httpie_sent(run, read, items, where)
     yield from _request(run, url.text, method or ("GET" if sent is None else "POST"), sent)
     yield from _data_in_address(run, url.at, url.text, where)
+    if read.last("--verify").lower() in ("no", "false"):
+        yield from _unverified(run, (url,), where)
     if read.has("-o", "--output"):
         yield from _saved(run, read.last("-o", "--output"), where)
     elif read.has("-d", "--download"):

@@ -53,7 +53,7 @@ _CONVENTIONS: dict[str, Convention] = {
     **{name: Convention("node", made=_SETTINGS) for name in program_catalogue.programs("configured_by_code")},
     **{name: Convention("node", made=(*_SETTINGS, *_TESTS)) for name in program_catalogue.programs("script_test_runner")},
     **{name: Convention(_COMPILED, named=_SOURCES) for name in program_catalogue.programs("source_compiler")},
-    "go": Convention(_COMPILED, named=(".go",), verbs=("run", "build", "test", "install", "generate"), made=("**.go",)),
+    "go": Convention("yaegi", named=(".go",), verbs=("run", "build", "test", "install", "generate"), made=("**.go",)),
     "cargo": Convention(
         _COMPILED,
         verbs=("build", "run", "test", "check", "bench", "install", "b", "r", "t"),
@@ -79,7 +79,7 @@ def _by_convention(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSourc
         for word in words[:MAX_NAMED]
         if known.named
         and word.partition("::")[0].endswith(known.named)
-        and (known.language != _COMPILED or _is_made(walk, word, run))
+        and (known.language not in (_COMPILED, "yaegi") or _is_made(walk, word, run))
     ]
     if known.made and walk.running is not None:
         files += [(path,) for pattern in known.made for path in walk.running.meant(pattern, run.cwd)[:MAX_NAMED]]

@@ -57,7 +57,7 @@ from toolguard_engine.effects.programs import (
 from toolguard_engine.effects.shell import file_doubts
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading, Redirect
 from toolguard_engine.effects.shell.places import Where, place
-from toolguard_engine.effects.shell.startup_lines import adds_plain_lines
+from toolguard_engine.effects.shell.startup_lines import adds_plain_lines, starts_python
 from toolguard_engine.effects.shell.wrappers import WRAPPERS, started
 from toolguard_engine.model.work_limit import WorkLimit
 
@@ -179,6 +179,8 @@ def _of(run: ProgramRun, acts: tuple[Act, ...], where: Where) -> Iterator[Effect
             yield from act(run, where)
     if run.redirects:
         yield from _redirected(run, where)
+    if run.name == "tee" and _passes_on_without_end(run):
+        yield from (effect_on("fills", word, run, where) for word in run.argv[1:] if word[:1] != "-" and word != "/dev/null")
     for name, value in run.assigns:
         yield from system_programs.assigned(name, value, run)
 
@@ -188,7 +190,9 @@ def _redirected(run: ProgramRun, where: Where) -> Iterator[Effect]:
     for redirect in run.redirects:
         if redirect.target == "/dev/null" and redirect.fd in ("", "1") and printing in _ENDLESS and _ENDLESS[printing](run):
             yield Effect("load", run.name, "", _NO_FLAGS, run)
-        elif redirect.kind in _INTO_FILES and printing in _BOUNDLESS and _BOUNDLESS[printing](run):
+        elif redirect.kind in _INTO_FILES and (
+            (printing in _BOUNDLESS and _BOUNDLESS[printing](run)) or _passes_on_without_end(run)
+        ):
             yield effect_on("fills", redirect.target, run, where)
         if redirect.kind == "text" or redirect.target in _NOTHING:
             continue
@@ -196,11 +200,28 @@ def _redirected(run: ProgramRun, where: Where) -> Iterator[Effect]:
             yield from secrets_read([redirect.target], run, where)
         elif redirect.kind == "append":
             plain = ("plain-lines",) if adds_plain_lines(redirect.target, run) else ()
-            yield from write_effects(redirect.target, run, where, "append", *plain)
+            yield from write_effects(redirect.target, run, where, "append", *plain, *_code_of_python(redirect, run))
         elif _prints_nothing(run, redirect):
             yield effect_on("empty", redirect.target, run, where)
         else:
-            yield from write_effects(redirect.target, run, where, "truncates")
+            yield from write_effects(redirect.target, run, where, "truncates", *_code_of_python(redirect, run))
+
+
+def _passes_on_without_end(run: ProgramRun) -> bool:
+    """Whether the output is an input that never ends, in whatever form: `yes | tee f`, `tr a b < /dev/zero > f`."""
+    feed = run.stdin
+    if feed is None or run.name not in _PASSING_ON or not _PASSING_ON.issuperset(feed.programs[1:]):
+        return False
+    first = feed.programs[:1]
+    return first == ("yes",) or (not _NEVER_EMPTY.isdisjoint(feed.files) and _PASSING_ON.issuperset(first))
+
+
+_NEVER_EMPTY = frozenset(["/dev/zero", "/dev/urandom", "/dev/random"])
+_PASSING_ON = frozenset(["cat", "tee", "tr", "base64", "base32", "nl", "rev", "gzip", "xz", "zstd"])
+
+
+def _code_of_python(redirect: Redirect, run: ProgramRun) -> tuple[str, ...]:
+    return ("imports",) if starts_python(redirect.target, run) else ()
 
 
 def _prints_nothing(run: ProgramRun, redirect: Redirect) -> bool:

@@ -315,6 +315,8 @@ def _secret_or_startup(full: str, inside: str | None, found: set[str]) -> Place:
         return ""
     if (inside is not None and "/" in inside) or full.startswith(f"/{UNKNOWN}"):
         found.add("project")
+        if inside is not None and names.is_personal(inside):
+            found.add("personal-file")
     return "credentials"
 
 

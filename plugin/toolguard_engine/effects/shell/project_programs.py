@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from posixpath import join
 
+import msgspec
 from msgspec.structs import replace
 
 from toolguard_engine.effects.shell import project_files
@@ -148,6 +149,11 @@ def _package(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | No
     if after_verb(run.argv, wrapper):
         return walk.run_wrapped(run, wrapper, state)
     folder = value_of(run.argv, ("--prefix", "-C", "--dir", "--cwd"))
+    if run.argv[1:3] == ("pkg", "set"):
+        for word in run.argv[3:]:
+            name, sign, text = word.removeprefix("scripts.").partition("=")
+            if sign and name != word.partition("=")[0]:
+                walk.adds(f'"{name}": {msgspec.json.encode(text).decode()}', join(folder, _PACKAGE), run.cwd)
     names = _scripts(run)
     if names and (file := found_file(walk, (_PACKAGE,), folder, run)):
         inner = state.fork(run.name)

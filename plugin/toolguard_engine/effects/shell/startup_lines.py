@@ -124,3 +124,11 @@ def adds_plain_lines(path: str, run: ProgramRun) -> bool:
         return False
     lines = text.split("\n")
     return len(lines) <= MAX_LINES and all(_LINE.fullmatch(each) and not _shadows(each) for each in lines)
+
+
+_IMPORT = re.compile(r"^import\b", re.MULTILINE)
+
+
+def starts_python(path: str, run: ProgramRun) -> bool:
+    """Whether a program writes a `.pth` file with code: Python runs its `import` lines each time that it starts."""
+    return path.endswith(".pth") and _IMPORT.search((printed(run).text or "")[:MAX_TEXT]) is not None

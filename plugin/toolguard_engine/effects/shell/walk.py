@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase as fnmatch
 from posixpath import normpath
 from shlex import quote
@@ -14,11 +14,12 @@ from msgspec.structs import replace
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.code.code_deeds import INPUT, CodeReading
 from toolguard_engine.effects.programs import interpreters, sql, sql_meta_commands
-from toolguard_engine.effects.shell import code_files, endless_loops, guesses
+from toolguard_engine.effects.shell import applied_rehearsals, code_files, endless_loops, guesses
 from toolguard_engine.effects.shell import expand as fields
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, Flaw, ProgramRun, Redirect, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState
 from toolguard_engine.effects.shell.letter_case import folded
+from toolguard_engine.effects.shell.made_texts import QUERIED, literals
 from toolguard_engine.effects.shell.outputs import NOTHING, known, printed, together
 from toolguard_engine.effects.shell.parse import MAX_CHARS, parse
 from toolguard_engine.effects.shell.place_globs import GLOB
@@ -74,6 +75,8 @@ _COMMANDS = spelled(
     " GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS GIT_PROXY_COMMAND BROWSER LESSOPEN RSYNC_RSH SYSTEMD_PAGER SYSTEMD_EDITOR"
 )
 """Variables whose value is a command that other programs run."""
+_EDITORS = frozenset({"sed", "gsed"})
+"""Change a file in its place."""
 _PASSING = program_catalogue.programs("file_printer")
 _SQL_FILE = ("-f", "--file", "-i", "--input-file", "-init")
 MAX_FED = 8
@@ -409,6 +412,11 @@ class Walk:
         if not name.islower() and len(name) <= guesses.LONGEST and (real := guesses.spelled(name)) != name:
             run, name = replace(run, name=real), real
         run = self._noted(run)
+        if name in applied_rehearsals.CLIENTS:
+            for applied in applied_rehearsals.applied(self.runs):
+                self.add(applied, state)
+        if name in _EDITORS and any(word.startswith(("-i", "--in-place")) for word in run.argv) and (own := literals(run)):
+            self.adds(own, run.argv[-1], run.cwd)
         if (self.files or run.given) and (script := self._own(run, state)):
             ran = self.scripted(script, run, state.fork(name))
             if "/" in run.argv[0] and self.written(run.argv[0], run.cwd):
@@ -435,6 +443,8 @@ class Walk:
         feed = special(self, run, state) if special else self.run_wrapped(run, wrapper, state) if wrapper else None
         self.wrapped -= 1
         if feed is None:
+            if name in _EDITORS and run.redirects and _writes(run):
+                self._keep(run, printed(run))
             return printed(run)
         if name in _REMOTE:  # whatever prints it there, it is from another machine
             return StdinSource(None, (*feed.programs[-MAX_FED:], name), (), feed.was or feed.text)
@@ -656,6 +666,7 @@ class Walk:
         text = feed.text
         if text is None:
             text = f"{feed.was}\n{UNKNOWN}\n" if feed.was else None
+            text = "\n".join(filter(None, (*self._put_in(run, feed), text))) or None
         if text is None:
             return
         paths = [each.target for each in run.redirects if each.kind in _OUTPUT and each.fd in ("", "1")]
@@ -693,10 +704,34 @@ class Walk:
             if None not in texts:
                 return StdinSource("".join(text for text in texts if text is not None), ("cat",), run.argv[1:])
         feed = printed(run)
+        if run.name in QUERIED and feed.text is None and (made := literals(run)):
+            return StdinSource(None, feed.programs, feed.files, made)
         if self.files and feed.text is None and feed.was is None:
             text = "\n".join(text for word in run.argv[1:] if (text := self.scripts(word, run.cwd)))
             return StdinSource(None, feed.programs, feed.files, text) if text else feed
         return feed
+
+    def _put_in(self, run: ProgramRun, feed: StdinSource) -> list[str]:
+        """What the programs of a pipeline put into a text, and the files that they change, as far as they are known."""
+        makers = [each for each in self.runs[-MAX_FED:] if each is run or (run.pipeline and each.pipeline == run.pipeline)]
+        own = [text for each in makers if (text := literals(each))]
+        return [*own, *(text for each in makers for text in self._named(each, feed))] if own else []
+
+    def _named(self, run: ProgramRun, feed: StdinSource) -> Iterator[str]:
+        """The texts of the files that a program names."""
+        for path in dict.fromkeys((*run.argv[2:], *feed.files)):
+            if (text := self.scripts(path, run.cwd)) is not None:
+                yield text
+            elif self.running is not None and path[:1] != "-" and (file := self.running.text(path, run.cwd, sure=False)):
+                yield file.text
+
+    def adds(self, text: str, path: str, cwd: str) -> None:
+        """Records that something is put into a file."""
+        place = _located(path, cwd)
+        if place not in self.files:
+            self.appended.add(place)
+        self.kept += len(text)
+        self._store(place, f"{self.files.get(place, '')}\n{text}"[:MAX_CHARS])
 
     def add(self, run: ProgramRun, state: ShellState) -> None:
         state.work.spend(PROGRAM + _steps(run))

@@ -1,0 +1,280 @@
+"""What clients of clusters, containers, clouds and keyrings do, by the names of their methods.
+
+Each call is the command of the service's own program that does the same, so that one set of rules judges both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache, lru_cache
+
+from toolguard_engine.effects.code import code_deeds as deeds
+from toolguard_engine.effects.code.python_reader import Arguments, PythonReader
+from toolguard_engine.effects.code.python_tables import Act, table
+from toolguard_engine.effects.code.python_values import (
+    NOTHING,
+    Unknown,
+    Value,
+    choices,
+    items,
+    sources,
+    text,
+)
+from toolguard_engine.effects.programs.posted_messages import messages
+from toolguard_engine.effects.shell.command import UNKNOWN
+
+MAX_DEPTH = 8
+MAX_NAME = 120
+
+# --- what is inside an object ---------------------------------------------------------------------------------------------
+
+
+def under(value: Value, name: str, depth: int = MAX_DEPTH) -> Iterator[Value]:
+    """What an object, or one inside it, has under this name: the 0 of `{"spec": {"replicas": 0}}`."""
+    for one in choices(value):
+        if isinstance(one, dict) and name in one:
+            yield from choices(one[name])
+        inner = one.values() if isinstance(one, dict) else one if isinstance(one, list | tuple) else ()
+        for each in inner if depth else ():
+            if isinstance(each, dict | list | tuple):
+                yield from under(each, name, depth - 1)
+
+
+# --- Kubernetes -----------------------------------------------------------------------------------------------------------
+
+_CLUSTER = "secret:CLUSTER_SECRET"
+_PLAIN = frozenset({".metadata", ".type", ".kind", "keys"})
+"""Parts of a secret that do not show it."""
+
+
+def _stopped(code: PythonReader, given: Arguments) -> Value:
+    if any(type(count) is int and count == 0 for value in given.all for count in under(value, "replicas")):
+        code.add(deeds.run(("kubectl", "scale", "deployment", given.text(0, "name"), "--replicas=0")))
+    return _created(code, given)
+
+
+def _created(code: PythonReader, given: Arguments) -> Value:
+    found = [part for value in given.all for name in _HOST for part in under(value, name)]
+    if any(part is True or (isinstance(part, dict) and _is_host(part.get("path"))) for part in found):
+        code.add(deeds.run(("kubectl", "run", "pod", "--image=image", "--privileged")))
+    return NOTHING
+
+
+def _is_host(path: Value) -> bool:
+    return isinstance(path, str) and (path in ("/", "/root", "/home", "/etc", "/proc") or path.endswith(".sock"))
+
+
+_HOST = ("privileged", "hostPID", "host_pid", "hostIPC", "host_ipc", "hostPath", "host_path")
+
+
+def _described(code: PythonReader, given: Arguments) -> Value:
+    """`V1SecurityContext(privileged=True)`."""
+    return _created(code, Arguments([dict(given.named)]))
+
+
+def _host_path(code: PythonReader, given: Arguments) -> Value:
+    return _created(code, Arguments([{"hostPath": {"path": given.at(0, "path")}}]))
+
+
+def _bound(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    code.add(deeds.run(("kubectl", "create", "clusterrolebinding", "binding", "--clusterrole=role")))
+    return NOTHING
+
+
+def _cluster_secret(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    return Unknown("cluster secret", (_CLUSTER,))
+
+
+# --- containers -----------------------------------------------------------------------------------------------------------
+
+
+def _container(code: PythonReader, given: Arguments) -> Value:
+    """`containers.run(image, command, privileged=True, volumes={"/": {"bind": "/host"}})` as `docker run` has it."""
+    named = given.named
+    argv = ["docker", "run"]
+    if named.get("privileged") is True:
+        argv.append("--privileged")
+    modes = ((name, named.get(f"{name}_mode")) for name in ("pid", "ipc", "userns", "network"))
+    argv += [f"--{name}={text(mode)}" for name, mode in modes if mode is not None]
+    volumes = named.get("volumes")
+    if isinstance(volumes, dict):
+        argv += [f"--volume={text(source)}:{_bind(where)}" for source, where in volumes.items()]
+    for name, option in (("volumes", "--volume"), ("cap_add", "--cap-add"), ("security_opt", "--security-opt")):
+        if isinstance(named.get(name), list | tuple):
+            argv += [f"{option}={text(each)}" for each in named[name]]
+    argv.append(given.text(0, "image") or "image")
+    command = given.at(1, "command")
+    argv += [text(each) for each in items(command)] if isinstance(command, list | tuple) else text(command or "").split()
+    code.add(deeds.run(argv))
+    return Unknown(sources=("program:docker",))
+
+
+def _bind(where: Value) -> str:
+    return text(where.get("bind", "")) if isinstance(where, dict) else text(where)
+
+
+def _pruned(kind: str) -> Act:
+    def act(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+        code.add(deeds.run(("docker", kind, "prune", "-f")))
+        return NOTHING
+
+    return act
+
+
+def _volume_gone(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    code.add(deeds.run(("docker", "volume", "rm", "volume")))
+    return NOTHING
+
+
+# --- clouds and keyrings --------------------------------------------------------------------------------------------------
+
+
+def _cloud(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    """`boto3.client("cloudtrail")`."""
+    return Unknown(AWS, text=given.text(0, "service_name"))
+
+
+AWS = "boto3.client"
+_ENDING = re.compile(
+    r"(?:delete|stop|disable|deregister|disassociate|detach|schedule_key|deactivate|suspend)_\w+"
+    r"|modify_(?:db_)?(?:cluster_)?(?:image|snapshot)_attribute|put_object_acl"
+)
+_CLOSED = re.compile(r"(?:put|update|modify|set)_\w{1,60}")
+"""Methods that open something, or end a protection, only with some values."""
+
+
+def on_cloud(code: PythonReader, value: Unknown, name: str, given: Arguments) -> Value:
+    """A call of a client of AWS; None if it is not known here."""
+    if name in ("get_secret_value", "get_parameter", "get_parameters_by_path"):
+        return Unknown("cloud secret", (_CLOUD,) if name == "get_secret_value" or "WithDecryption" in given.named else ())
+    service, command = value.text.strip(UNKNOWN) or "ec2", name.replace("_", "-")
+    if name.startswith("send_") and name.endswith("email"):
+        code.add(deeds.method(name, "publish"))
+        return NOTHING
+    if _ENDING.fullmatch(name) or (_CLOSED.fullmatch(name) and any(_opens(each) for each in given.named.items())):
+        code.add(deeds.run(("aws", service, command if _ENDING.fullmatch(name) else _OPENING)))
+        return NOTHING
+    counts = [each for key in _COUNTS for each in under(given.named, key)] if _CLOSED.fullmatch(name) else []
+    if any(type(each) is int and each == 0 for each in counts):
+        code.add(deeds.run(("aws", service, command, "--desired-count=0")))
+        return NOTHING
+    return None
+
+
+_COUNTS = ("desiredCount", "DesiredCapacity", "MaxSize", "NumCacheNodes")
+_CLOUD = "secret:CLOUD_SECRET"
+_OPENING = "put-public-access-block"
+
+
+def _opens(named: tuple[str, Value]) -> bool:
+    name, value = named
+    ends = (name, value) in (("Enable", False), ("IsMultiRegionTrail", False), ("DeletionProtection", False))
+    found = [part for block in _BLOCKS for part in under(value, block)]
+    return ends or (name, value) == ("PubliclyAccessible", True) or any(part is False for part in found)
+
+
+_BLOCKS = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
+
+
+def _from_keyring_by_name(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    return _from_keyring(code, Arguments())
+
+
+def _shared(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    code.add(deeds.method("permissions.create"))
+    return NOTHING
+
+
+def _vault_secret(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    return Unknown("cloud secret", (_CLOUD,))
+
+
+def _method(text_: str) -> Act:
+    def act(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+        code.add(deeds.method(text_))
+        return NOTHING
+
+    return act
+
+
+def _unit_stopped(code: PythonReader, given: Arguments) -> Value:
+    code.add(deeds.run(("systemctl", "stop", given.text(0))))
+    return NOTHING
+
+
+def _from_keyring(code: PythonReader, given: Arguments) -> Value:
+    """`item.get_secret()` of secretstorage; clients of vaults name the secret."""
+    if given.all:
+        return _vault_secret(code, given)
+    code.add(deeds.run(("secret-tool", "lookup", "service", "any")))
+    return Unknown(sources=("program:secret-tool",))
+
+
+# --- what calls belong to a client ----------------------------------------------------------------------------------------
+
+_DOCKER = r"(?:docker|podman)(?:\.\w{1,40}){1,2}"
+_NAMED: tuple[tuple[str, Act], ...] = (
+    (r"(?:list|read)_(?:namespaced_)?secret(?:_for_all_namespaces)?", _cluster_secret),
+    (r"(?:patch|replace)_namespaced_\w{1,40}", _stopped),
+    (r"create_namespaced_(?:pod|deployment|job|cron_job|daemon_set|stateful_set|replica_set)", _created),
+    (r"V1(?:SecurityContext|PodSpec)", _described), (r"V1HostPathVolumeSource", _host_path),
+    (r"create_(?:cluster|namespaced)_role_binding", _bound),
+    (rf"{_DOCKER}\.containers\.(?:run|create)", _container),
+    (rf"{_DOCKER}\.containers\.prune", _pruned("container")), (rf"{_DOCKER}\.images\.prune", _pruned("image")),
+    (rf"{_DOCKER}\.volumes\.prune", _pruned("volume")), (rf"{_DOCKER}\.volumes\.(?:get|list\[\])\.remove", _volume_gone),
+    (r"get_secret", _from_keyring), (r"read_secret(?:_version)?|access_secret_version", _vault_secret),
+    (r"storage\.Client(?:\.\w{1,40}(?:\[\])?){1,3}\.delete(?:_blobs?)?", _method("bucket.delete")),
+    (r"gitlab\.Gitlab(?:\.\w{1,40}){1,4}\.members\.create", _method("members.add_collaborator")),
+    (r"keyring\.get_credential", _from_keyring_by_name), (r"StopUnit|MaskUnitFiles|DisableUnitFiles", _unit_stopped),
+    (r"permissions\.(?:create|insert)", _shared),
+)  # fmt: skip
+_compiled = cache(re.compile)  # at first use
+_HINTS = (
+    "secret", "_namespaced_", "V1", "role_binding", ".containers.", "prune", ".volumes.", "permissions.", "storage.",
+    "members.", "Unit", "get_credential",
+)  # fmt: skip
+
+
+def act_of(name: str) -> Act | None:
+    """What a method does, by its name and those of the objects that it was reached through."""
+    name = name[-MAX_NAME:]
+    return _act_of(name) if any(hint in name for hint in _HINTS) else None
+
+
+@lru_cache(maxsize=500)
+def _act_of(name: str) -> Act | None:
+    return next((act for names, act in _NAMED if _compiled(rf"(?:\A|\.)(?:{names})\Z").search(name)), None)
+
+
+def without_secret(value: Unknown, name: str) -> Unknown | None:
+    """A part of a secret's description, which does not show it; None for any other part."""
+    if _CLUSTER not in value.sources or name not in _PLAIN:
+        return None
+    return Unknown(value.kind, tuple(each for each in value.sources if each != _CLUSTER))
+
+
+_SHOWS = frozenset({"print", "pprint", "pp", "echo", "sys.stdout.write"})
+_SHOWN = {
+    _CLUSTER: ("kubectl", "get", "secret", "-o", "yaml"),
+    _CLOUD: ("aws", "secretsmanager", "get-secret-value", "--secret-id", "any"),
+}
+
+
+def shown(code: PythonReader, name: str, given: Arguments) -> None:
+    """Prints a secret that a service keeps."""
+    if (name in _SHOWS or name.rpartition(".")[2] in _SHOWS) and "file" not in given.named:
+        code.add(*(deeds.run(_SHOWN[each]) for each in sources(*given.all) if each in _SHOWN))
+
+
+def posted(code: PythonReader, name: str, given: Arguments) -> None:
+    """A message to others. A reply goes to the chat of a message, which is an argument of a function."""
+    to = given.at(0, "chat_id", "chat")
+    to = (to.kind[-MAX_NAME:] or "chat") if isinstance(to, Unknown) else ""
+    code.add(*(deeds.method(each, "publish") for each in messages(f"{name[-MAX_NAME:]}({to}")))
+
+
+CALLS: dict[str, Act] = table(
+    ("boto3.client boto3.Session.client boto3.session.Session.client aioboto3.Session.client", _cloud),
+    ("len bool hash type", lambda _, __: NOTHING),
+)
