@@ -105,7 +105,7 @@ _READS = {
         rf" (?:-q )?(?:-t|-T|-v|-V|-c|-S|configtest|check|status)(?: -[cf] {_ETC})?| {_ETC}"
     ),
     "haproxy": rf"(?: -c| -V| -q| -f {_ETC})* -c(?: -V| -q| -f {_ETC})*| -vv?",
-    "caddy": rf" (?:validate|version|list-modules|environ)(?: --config {_ETC}| --adapter \w{{1,20}})*",
+    "caddy": rf" (?:validate|version|list-modules)(?: --config {_ETC}| --adapter \w{{1,20}})*",
     "traefik": r" (?:version|healthcheck)",
     "named-checkzone": rf" [\w.-]{{1,80}} {_ETC}",
     "unbound-checkconf|promtool|slaptest|squid": rf"(?: check config| -k parse| -u)?(?: {_ETC})?",
@@ -113,7 +113,7 @@ _READS = {
     "testparm|smbstatus|exportfs|chronyc|ntpq|rsyslogd|logrotate": (
         rf" (?:-s|-v|-N1|-p|-d {_ETC}|tracking|sources|sourcestats)"
     ),
-    "php-fpm|php-fpm7.4|php-fpm8.1|php-fpm8.2|php-fpm8.3|php-fpm8.4": r" -(?:t|tt|v|i)",
+    "php-fpm|php-fpm7.4|php-fpm8.1|php-fpm8.2|php-fpm8.3|php-fpm8.4": r" -(?:t|tt|v)",
     "unattended-upgrade|unattended-upgrades": r"(?: -(?:d|v))* --dry-run(?: -(?:d|v)| --debug)*",
     "fwupdmgr": r" (?:refresh|get-[a-z]{4,12})",
     "certbot": r" (?:certificates|--version)",
