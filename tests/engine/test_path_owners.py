@@ -110,6 +110,29 @@ def test_a_file_that_the_agent_made_is_marked() -> None:
         assert "agent-made" not in flags(path)
 
 
+@pytest.mark.parametrize(
+    ("command", "is_own"),
+    [
+        ("echo a > ~/Videos/list.txt; rm ~/Videos/list.txt", True),
+        ("cd ~/Videos && printf a > list.txt && ffmpeg -i list.txt x.mp4 && rm list.txt", True),
+        ("rm ~/Videos/list.txt; echo a > ~/Videos/list.txt", False),
+        ("echo a >> ~/Videos/list.txt; rm ~/Videos/list.txt", False),
+        ("echo a > ~/Videos/known.txt; rm ~/Videos/known.txt", False),
+        ("ln -s ~/Videos/known.txt ~/Videos/l; echo a > ~/Videos/l; rm ~/Videos/known.txt", False),
+        ("mv ~/Videos/known.txt ~/Videos/b.txt; echo a > ~/Videos/b.txt; rm ~/Videos/b.txt", False),
+        ("echo a > ~/Videos/list.txt; rm ~/Videos/*.txt", False),
+    ],
+)
+def test_a_file_that_the_same_command_makes(command: str, is_own: bool) -> None:  # noqa: FBT001 - a parameter
+    class Disk(NoFiles):
+        def read(self, path: str) -> FileText | Unread:
+            return Unread("binary" if path.endswith("known.txt") else "absent")
+
+    (found,) = CallReading(Call("exec", {"command": command}, cwd=WORK), HOST, files=Disk()).command_effects
+    (deleted,) = [effect for effect in found if effect.kind == "delete"]
+    assert ("agent-made" in deleted.flags) == is_own
+
+
 @pytest.mark.parametrize("command", ["sed -i '1,$d' F", "sed -i d F", "gsed -i -e '1,$ d' F"])
 def test_sed_that_deletes_every_line_empties(command: str) -> None:
     assert touched(command.replace("F", "~/Documents/plan.md")) == {("empty", "in-home")}

@@ -90,7 +90,13 @@ def test_ordinary_work_uses_little_of_it() -> None:
 
 
 def uncounted(command: str) -> str:
-    """What judging this takes, if that is more than its steps say. Function calls need no clock."""
+    """What judging this takes, if that is more than its steps say. The first text of its kind compiles patterns, which
+    costs once in a process: only what is too much for the next text as well is."""
+    return _uncounted(command) and _uncounted(f"{command}\n# again")
+
+
+def _uncounted(command: str) -> str:
+    """Function calls need no clock."""
     calls = 0
 
     def count(_frame: FrameType, event: str, _argument: object) -> None:

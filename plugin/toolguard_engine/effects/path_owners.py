@@ -85,6 +85,7 @@ class Owners:
     def __init__(self, where: Where, files: FileSource, made: FileMemory, work: WorkLimit) -> None:
         self._where, self._files, self._made, self._work = where, files, made, work
         self._names: dict[str, NewName] = {}
+        self._new: set[str] = set()
         self._disk_reads = 0
         self._looked_up_before = 0
         self._runs: tuple[ProgramRun, ...] = ()
@@ -127,6 +128,8 @@ class Owners:
             effect = replace(effect, kind="write")
         if effect.kind == "write" and self._overwrites(effect, true):
             effect = replace(effect, flags=effect.flags | OVERWRITES)
+        if self._creates(effect, true):
+            self._new.add(true)
         yield self._marked(effect if true == named else self._moved(effect, true), true)
         if "recursive" in effect.flags and self._names:
             self._work.spend(len(self._names) / 32)
@@ -149,6 +152,13 @@ class Owners:
             return False
         return not self._may_ask_disk() or self._files.read(path) != _ABSENT
 
+    def _creates(self, effect: Effect, path: str) -> bool:
+        """Whether this call makes the file, so that it may delete it again: `> list.txt`, use it, `rm list.txt`."""
+        if effect.kind != "write" or not {"personal-file", "truncates"} <= effect.flags or "append" in effect.flags:
+            return False
+        is_known = path.startswith("/") and UNKNOWN not in path and not GLOBS.intersection(path)
+        return is_known and self._may_ask_disk() and self._files.read(path) == _ABSENT
+
     def _moved(self, effect: Effect, true: str) -> Effect:
         kind, marks = classify(true, self._where)
         if _ORDER.get(kind, 0) <= _ORDER.get(effect.place, 0) and not marks - effect.flags:
@@ -158,7 +168,8 @@ class Owners:
 
     def _marked(self, effect: Effect, path: str) -> Effect:
         record = self._made.of(path)
-        is_own = record is not None and record.origin == "agent" and record.created and not record.was
+        was_made = record is not None and record.origin == "agent" and record.created and not record.was
+        is_own = was_made or path in self._new
         return replace(effect, flags=effect.flags | AGENT_MADE) if is_own else effect
 
     def _followed(self, path: str, *, itself: bool) -> str:

@@ -122,6 +122,12 @@ _READS = {
         r" (?:filesystem|fi|subvolume|scrub|device|balance|quota|qgroup) (?:df|usage|show|list|status|stats|get-default)"
         r"(?: [\w./@:-]{1,80})*"
     ),
+    "qm|pct": r" (?:list|status(?: \d{1,9})?)",
+    "pvesh": (
+        r" (?:get|ls) /(?:nodes|cluster)(?:/[\w-]{1,40}){0,2}(?:/(?:status|resources|qemu|lxc|storage))?"
+        r"(?: --output-format \w{1,12})?"
+    ),
+    "pveversion|pvecm|pvesm": r"(?: (?:-v|status|nodes))?",
     "fail2ban-client": r" status(?: [\w-]{1,40})?",
 }  # fmt: skip
 _INSTALLS = {

@@ -66,7 +66,7 @@ ARTEFACTS: Final = words(
     ".egg _site .sass-cache .jekyll-cache .astro .swc .esbuild .rollup.cache .wireit .stryker-tmp .expo .metro-cache "
     ".metals .bloop .zig-cache zig-cache zig-out elm-stuff .stack-work dist-newstyle autom4te.cache .pub-cache .kotlin .cxx "
     ".externalNativeBuild xcuserdata out-tsc jspm_packages .pnpm-store .rpt2_cache .eslintcache .stylelintcache "
-    "__snapshots__ coverage.xml coverage.json lcov.info junit.xml"
+    "blib cover_db packs-test __snapshots__ coverage.xml coverage.json lcov.info junit.xml"
 )
 ARTEFACT_ENDS: Final = (
     ".egg-info", ".pyc", ".pyo", ".pyd", ".o", ".obj", ".class", ".dist-info", ".tsbuildinfo", "__pycache__",
