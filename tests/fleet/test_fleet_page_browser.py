@@ -174,7 +174,7 @@ def test_what_an_admin_sees_first(scene: FleetScene, visit: Callable[..., Visito
         expect(page.get_by_role("tab", name=name)).to_be_in_viewport()
     for nonce in (first, other):
         expect(page.locator(f'[data-nonce="{nonce}"].card').get_by_role("button", name="Deny")).to_be_in_viewport()
-    expect(page.locator(f'[data-nonce="{used}"].entry')).to_contain_text("Approved, and given to its gateway")
+    expect(page.locator(f'[data-nonce="{used}"].entry')).to_contain_text("Approved, and passed to its gateway")
     expect(page.locator(f'[data-nonce="{denied}"].entry')).to_contain_text("use a branch")
     if PICTURE:
         page.screenshot(path=PICTURE)
