@@ -72,7 +72,7 @@ class TestForAPerson:
                 "if the agent has less, that is only logged (budget.mode is shadow)"
             ),
             f"toolguard is not installed in {places.state_dir}, so nothing is guarded there (toolguard install)",
-            "toolguard approve would let it run once, when it is held",
+            "once it is held, toolguard approve lets it run once",
             (
                 "toolguard grant 'deploy site' --tool exec --for 24h --agent main   "
                 "(for a day: just this command, in every folder, by agent main)"

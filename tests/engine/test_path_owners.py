@@ -121,6 +121,10 @@ def test_a_file_that_the_agent_made_is_marked() -> None:
         ("ln -s ~/Videos/known.txt ~/Videos/l; echo a > ~/Videos/l; rm ~/Videos/known.txt", False),
         ("mv ~/Videos/known.txt ~/Videos/b.txt; echo a > ~/Videos/b.txt; rm ~/Videos/b.txt", False),
         ("echo a > ~/Videos/list.txt; rm ~/Videos/*.txt", False),
+        ("mv ~/Videos/x.doc ~/Videos/list.txt; echo a > ~/Videos/list.txt; rm ~/Videos/list.txt", False),
+        ("echo a > ~/Videos/a.txt; mv --exchange ~/Videos/a.txt ~/Videos/x.doc; rm ~/Videos/a.txt", False),
+        ("echo a > ~/Videos/a.7z; 7z a -sdel ~/Videos/a.7z ~/Videos/x.doc; rm ~/Videos/a.7z", False),
+        ("ssh host 'echo a > ~/Videos/list.txt; rm ~/Videos/list.txt'", False),
     ],
 )
 def test_a_file_that_the_same_command_makes(command: str, is_own: bool) -> None:  # noqa: FBT001 - a parameter

@@ -295,7 +295,7 @@ def _ways(judged: Judging, call: Call, found: Judgement, places: Places) -> Iter
         yield from (Line("info", text) for text in _by_severity(found))
     if found.decision != "hold":
         return
-    yield Line("info", "toolguard approve would let it run once, when it is held")
+    yield Line("info", "once it is held, toolguard approve lets it run once")
     if grant := exact_grant.for_local(call):
         yield Line("next", f"{narrow_grant.command(grant, LASTS, places.given)}   ({narrow_grant.scope(grant, 'a day')})")
     else:

@@ -52,6 +52,7 @@ _DOCUMENTS = (
     ".pdf", ".doc", ".docx", ".odt", ".xls", ".xlsx", ".ods", ".ppt", ".pptx", ".odp", ".pages", ".numbers", ".key", ".jpg",
     ".jpeg", ".png", ".heic", ".raw", ".psd", ".mov", ".mp4", ".mp3", ".flac", ".kdbx", ".epub", ".zip",
 )  # fmt: skip
+_LISTS = (".txt", ".csv", ".tsv", ".json", ".lst", ".list", ".log", ".tmp", ".srt", ".m3u", ".cue")
 GLOBS = frozenset("*?[")
 _REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
 OVERWRITES = frozenset(["overwrites"])
@@ -112,6 +113,7 @@ class Owners:
     def _learn(self, run: ProgramRun) -> None:
         for source, path, is_link in file_programs.new_names(run, self._where):
             self._work.spend(1)
+            self._new -= {normal(source, self._where, run.cwd), normal(path, self._where, run.cwd)}
             self._names[normal(path, self._where, run.cwd)] = NewName(normal(source, self._where, run.cwd), is_link)
 
     def _true(self, effect: Effect) -> Iterator[Effect]:
@@ -128,7 +130,7 @@ class Owners:
             effect = replace(effect, kind="write")
         if effect.kind == "write" and self._overwrites(effect, true):
             effect = replace(effect, flags=effect.flags | OVERWRITES)
-        if self._creates(effect, true):
+        if true == named and self._creates(effect, true):
             self._new.add(true)
         yield self._marked(effect if true == named else self._moved(effect, true), true)
         if "recursive" in effect.flags and self._names:
@@ -153,8 +155,11 @@ class Owners:
         return not self._may_ask_disk() or self._files.read(path) != _ABSENT
 
     def _creates(self, effect: Effect, path: str) -> bool:
-        """Whether this call makes the file, so that it may delete it again: `> list.txt`, use it, `rm list.txt`."""
+        """Whether this call makes a list or a note on this machine, so that it may delete it again: `> list.txt`, use it,
+        `rm list.txt`. Not an archive, to which a user's file could have been moved in between."""
         if effect.kind != "write" or not {"personal-file", "truncates"} <= effect.flags or "append" in effect.flags:
+            return False
+        if effect.run is None or effect.run.via or not path.lower().endswith(_LISTS):
             return False
         is_known = path.startswith("/") and UNKNOWN not in path and not GLOBS.intersection(path)
         return is_known and self._may_ask_disk() and self._files.read(path) == _ABSENT

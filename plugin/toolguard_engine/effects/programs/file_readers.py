@@ -255,7 +255,8 @@ _KEY_ENDS = re.compile(r"\b(?:pem|ppk|p12|pfx|pgp|kdbx|id_rsa)\b")
 
 
 def search_flags(run: ProgramRun, where: Where) -> set[str]:
-    """`filtered` if a search leaves something out; `rebuilt` if everything it finds can be built again."""
+    """`filtered` if a search leaves something out; `rebuilt` if everything it finds can be built again; `named` if it finds
+    files of one kind only, and what it starts puts them into a folder."""
     if run.name not in _FINDS:
         return {"filtered"}
     tests = found_in(run)[1]
@@ -264,7 +265,19 @@ def search_flags(run: ProgramRun, where: Where) -> set[str]:
     flags = {"filtered"} if any(word in _FILTERS and at not in all_names for at, word in enumerate(tests)) else set()
     if wanted and all(place(each, where) == "artefact" for name in wanted for each in _spelled(basename(name) or name)):
         flags.add("rebuilt")
+    if (
+        wanted
+        and all(map(_OF_ONE_KIND.search, wanted))
+        and _JOINING.isdisjoint(tests)
+        and _INTO_FOLDER.search(" ".join(run.argv))
+    ):
+        flags.add("named")
     return flags
+
+
+_OF_ONE_KIND = re.compile(r"\.[A-Za-z0-9]{2,8}\Z")
+_JOINING = frozenset({"-o", "-or", "!", "-not", "-prune", ",", "-maxdepth=0", "0"})
+_INTO_FOLDER = re.compile(r"/ (?:[;+]|\\;)(?: |\Z)")
 
 
 _LEFT = re.compile(

@@ -101,18 +101,24 @@ _READS = {
         r" (?:list|list-subsys|list-ns|smart-log|error-log|fw-log|id-ctrl|id-ns|version)"
         r"(?: -[Hvb]| -n \d{1,4}| (?:-o |--output-format=)\w{1,8}| /dev/nvme\w{1,12})*"
     ),
-    "nginx|apache2ctl|apachectl|httpd|apache2|sshd|named-checkconf|visudo|postfix": (
-        rf" (?:-q )?(?:-t|-T|-v|-V|-c|-S|configtest|check|status)(?: -[cf] {_ETC})?| {_ETC}"
+    "nginx|apache2ctl|apachectl|httpd|apache2|sshd|visudo|postfix": (
+        rf" (?:-q )?(?:-t|-T|-v|-V|-c|-S|configtest|check|status)(?: -[cf] {_ETC})?"
     ),
+    "named-checkconf": rf"(?: -[chjlpvxz])*(?: {_ETC})?",
     "haproxy": rf"(?: -c| -V| -q| -f {_ETC})* -c(?: -V| -q| -f {_ETC})*| -vv?",
-    "caddy": rf" (?:validate|version|list-modules)(?: --config {_ETC}| --adapter \w{{1,20}})*",
+    "caddy": rf" (?:version|list-modules|validate --config {_ETC}(?: --adapter \w{{1,20}})?)",
     "traefik": r" (?:version|healthcheck)",
     "named-checkzone": rf" [\w.-]{{1,80}} {_ETC}",
-    "unbound-checkconf|promtool|slaptest|squid": rf"(?: check config| -k parse| -u)?(?: {_ETC})?",
+    "unbound-checkconf": rf"(?: {_ETC})?",
+    "promtool": rf" check config {_ETC}",
+    "squid": rf" -k parse(?: -f {_ETC})?",
     "postconf|doveconf|dovecot": r" -[nd]",
-    "testparm|smbstatus|exportfs|chronyc|ntpq|rsyslogd|logrotate": (
-        rf" (?:-s|-v|-N1|-p|-d {_ETC}|tracking|sources|sourcestats)"
-    ),
+    "testparm": r" -s",
+    "smbstatus|exportfs": r"(?: -[sv])?",
+    "chronyc": r" (?:tracking|sources|sourcestats)(?: -v)?",
+    "ntpq": r" -p",
+    "rsyslogd": r" -N1",
+    "logrotate": rf" -d {_ETC}",
     "php-fpm|php-fpm7.4|php-fpm8.1|php-fpm8.2|php-fpm8.3|php-fpm8.4": r" -(?:t|tt|v)",
     "unattended-upgrade|unattended-upgrades": r"(?: -(?:d|v))* --dry-run(?: -(?:d|v)| --debug)*",
     "fwupdmgr": r" (?:refresh|get-[a-z]{4,12})",
