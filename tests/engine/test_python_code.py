@@ -1072,6 +1072,7 @@ def test_paths_that_code_puts_together_are_protected(code: str) -> None:
 
 
 BOMB = base64.b64encode(zlib.compress(b"x = 1\n" * 2_000_000)).decode()
+SHARED = "x = {'replicas': 1}\ny0 = [x] * 10\n" + "".join(f"y{i} = [{', '.join([f'y{i - 1}'] * 10)}]\n" for i in range(1, 8))
 HOSTILE = {
     "brackets": "(" * 20_000,
     "calls": "f(" * 5_000 + ")" * 5_000,
@@ -1101,6 +1102,8 @@ HOSTILE = {
     "itself": "a = []\na.append(a)\nb = {}\nb['b'] = b\nopen(a)\nprint(a, b)\nimport os\nos.system(a)",
     "magic": "!" * 5_000 + "\n%%" * 5_000,
     "escapes": "'\\d\\N{nothing}'\n1is 2",
+    "shared": SHARED + "client.AppsV1Api().patch_namespaced_deployment('a', 'b', y7)",
+    "cyclic": "a = []\na.append(a)\na.append(a)\na.append(a)\nclient.AppsV1Api().patch_namespaced_deployment('a', 'b', a)",
 }  # fmt: skip
 
 
@@ -1109,6 +1112,14 @@ def test_hostile_python_is_read_to_an_end(text: str) -> None:
     found = python_code.read(text)
     assert found is None or (found.steps < MOST and len(found.deeds) <= 300)
     assert decision(text) in ("allow", "hold", "block")
+
+
+@pytest.mark.parametrize("kind", ["shared", "cyclic"])
+def test_an_object_is_searched_once(kind: str) -> None:
+    found = python_code.read(HOSTILE[kind])
+    assert found is not None
+    assert found.whole
+    assert found.steps < 400
 
 
 @pytest.mark.parametrize(

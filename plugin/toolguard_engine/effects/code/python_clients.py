@@ -6,7 +6,6 @@ Each call is the command of the service's own program that does the same, so tha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache, lru_cache
 
 from toolguard_engine.effects.code import code_deeds as deeds
@@ -24,21 +23,32 @@ from toolguard_engine.effects.code.python_values import (
 from toolguard_engine.effects.programs.posted_messages import messages
 from toolguard_engine.effects.shell.command import UNKNOWN
 
-MAX_DEPTH = 8
+MAX_PARTS = 500
 MAX_NAME = 120
 
 # --- what is inside an object ---------------------------------------------------------------------------------------------
 
 
-def under(value: Value, name: str, depth: int = MAX_DEPTH) -> Iterator[Value]:
-    """What an object, or one inside it, has under this name: the 0 of `{"spec": {"replicas": 0}}`."""
-    for one in choices(value):
-        if isinstance(one, dict) and name in one:
-            yield from choices(one[name])
-        inner = one.values() if isinstance(one, dict) else one if isinstance(one, list | tuple) else ()
-        for each in inner if depth else ():
-            if isinstance(each, dict | list | tuple):
-                yield from under(each, name, depth - 1)
+def inside(code: PythonReader, names: tuple[str, ...], *values: Value) -> list[tuple[str, Value]]:
+    """What objects, or those inside them, have under these names: the 0 of `{"spec": {"replicas": 0}}`.
+
+    Objects may share parts or contain themselves: each is looked at once, and at most `MAX_PARTS` are.
+    """
+    queue = [one for value in values for one in choices(value) if isinstance(one, dict | list | tuple)]
+    seen = {id(one) for one in queue}
+    found: list[tuple[str, Value]] = []
+    for done, one in enumerate(queue):  # grows meanwhile
+        if done >= MAX_PARTS:
+            break
+        code.spend(1)
+        if isinstance(one, dict):
+            found += [(name, part) for name in names if name in one for part in choices(one[name])]
+        for each in one.values() if isinstance(one, dict) else one:
+            for part in choices(each):
+                if isinstance(part, dict | list | tuple) and id(part) not in seen:
+                    seen.add(id(part))
+                    queue.append(part)
+    return found
 
 
 # --- Kubernetes -----------------------------------------------------------------------------------------------------------
@@ -49,14 +59,14 @@ _PLAIN = frozenset({".metadata", ".type", ".kind", "keys"})
 
 
 def _stopped(code: PythonReader, given: Arguments) -> Value:
-    if any(type(count) is int and count == 0 for value in given.all for count in under(value, "replicas")):
+    if any(type(count) is int and count == 0 for _, count in inside(code, ("replicas",), *given.all)):
         code.add(deeds.run(("kubectl", "scale", "deployment", given.text(0, "name"), "--replicas=0")))
     return _created(code, given)
 
 
 def _created(code: PythonReader, given: Arguments) -> Value:
-    found = [part for value in given.all for name in _HOST for part in under(value, name)]
-    if any(part is True or (isinstance(part, dict) and _is_host(part.get("path"))) for part in found):
+    found = inside(code, _HOST, *given.all)
+    if any(part is True or (isinstance(part, dict) and _is_host(part.get("path"))) for _, part in found):
         code.add(deeds.run(("kubectl", "run", "pod", "--image=image", "--privileged")))
     return NOTHING
 
@@ -152,11 +162,16 @@ def on_cloud(code: PythonReader, value: Unknown, name: str, given: Arguments) ->
     if name.startswith("send_") and name.endswith("email"):
         code.add(deeds.method(name, "publish"))
         return NOTHING
-    if _ENDING.fullmatch(name) or (_CLOSED.fullmatch(name) and any(_opens(each) for each in given.named.items())):
-        code.add(deeds.run(("aws", service, command if _ENDING.fullmatch(name) else _OPENING)))
+    if _ENDING.fullmatch(name):
+        code.add(deeds.run(("aws", service, command)))
         return NOTHING
-    counts = [each for key in _COUNTS for each in under(given.named, key)] if _CLOSED.fullmatch(name) else []
-    if any(type(each) is int and each == 0 for each in counts):
+    if not _CLOSED.fullmatch(name):
+        return None
+    found = inside(code, (*_COUNTS, *_BLOCKS), given.named)
+    if any(each in _OPEN for each in given.named.items()) or any(part is False and key in _BLOCKS for key, part in found):
+        code.add(deeds.run(("aws", service, _OPENING)))
+        return NOTHING
+    if any(type(part) is int and part == 0 and key in _COUNTS for key, part in found):
         code.add(deeds.run(("aws", service, command, "--desired-count=0")))
         return NOTHING
     return None
@@ -165,15 +180,7 @@ def on_cloud(code: PythonReader, value: Unknown, name: str, given: Arguments) ->
 _COUNTS = ("desiredCount", "DesiredCapacity", "MaxSize", "NumCacheNodes")
 _CLOUD = "secret:CLOUD_SECRET"
 _OPENING = "put-public-access-block"
-
-
-def _opens(named: tuple[str, Value]) -> bool:
-    name, value = named
-    ends = (name, value) in (("Enable", False), ("IsMultiRegionTrail", False), ("DeletionProtection", False))
-    found = [part for block in _BLOCKS for part in under(value, block)]
-    return ends or (name, value) == ("PubliclyAccessible", True) or any(part is False for part in found)
-
-
+_OPEN = (("Enable", False), ("IsMultiRegionTrail", False), ("DeletionProtection", False), ("PubliclyAccessible", True))
 _BLOCKS = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
 
 
