@@ -170,7 +170,7 @@ def request(url: str, method: str = "GET", feed: StdinSource | None = None) -> D
 
 
 def log_in(url: str, flags: Iterable[str] = ()) -> Deed:
-    """A request that carries a secret to log in with. `unverified`: to a server that need not prove who it is."""
+    """A request that carries a secret to log in with. `unverified`: to a server whose certificate is not verified."""
     return Deed(kind="log-in", target=url, flags=frozenset(flags))
 
 
