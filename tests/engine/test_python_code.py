@@ -625,6 +625,18 @@ client.CoreV1Api().create_namespaced_pod('default', pod)
 import boto3
 ct = boto3.client('cloudtrail')
 ct.stop_logging(Name='x')
+---
+import boto3
+boto3.client('s3', endpoint_url='https://s3.example.net').delete_bucket(Bucket='logs')
+---
+import boto3
+print(boto3.client('ssm').get_parameter(Name='x', WithDecryption=True)['Parameter']['Value'])
+---
+service.permissions().create(fileId='x', body={'type': 'anyone', 'role': 'writer'}).execute()
+---
+from googleapiclient.discovery import build
+grant = {'type': 'anyone', 'role': 'writer'}
+build('drive', 'v3').permissions().create(**grant)
 """
 ACTS = CLIENTS, SPELLINGS, DELETES, OVERWRITES, SECRETS, REMOTE, LASTING, DESTROYS, OTHERS
 
@@ -1005,6 +1017,24 @@ psycopg2.connect(password=p)
 ---
 import boto3
 print(boto3.client('ec2').describe_instances())
+---
+import boto3
+boto3.client('logs').stop_query(queryId='x')
+boto3.client('athena').stop_query_execution(QueryExecutionId='x')
+---
+import boto3
+s3 = boto3.client('s3', endpoint_url='http://localhost:4566')
+s3.delete_bucket(Bucket='logs')
+s3.upload_file('a.txt', 'logs', 'a.txt')
+---
+import boto3
+print(boto3.client('ssm').get_parameter(Name='x', WithDecryption=False)['Parameter']['Value'])
+---
+import app
+print(app.config.get_secret())
+---
+Role(1).permissions.create(name='x')
+role.permissions.insert(0, 'read')
 """
 HONEST = CLIENTS_AT_WORK, ANALYSIS, FILES, PROGRAMS, NETWORK, NEIGHBOURS
 

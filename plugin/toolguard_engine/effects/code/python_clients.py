@@ -20,6 +20,7 @@ from toolguard_engine.effects.code.python_values import (
     sources,
     text,
 )
+from toolguard_engine.effects.programs import web_programs
 from toolguard_engine.effects.programs.posted_messages import messages
 from toolguard_engine.effects.shell.command import UNKNOWN
 
@@ -141,13 +142,15 @@ def _volume_gone(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001
 
 
 def _cloud(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
-    """`boto3.client("cloudtrail")`."""
-    return Unknown(AWS, text=given.text(0, "service_name"))
+    """`boto3.client("cloudtrail")`; `mode`: `local` for an emulator on this machine."""
+    address = given.text(-1, "endpoint_url")
+    is_local = "://" in address and "local" in web_programs.target(address).flags
+    return Unknown(AWS, text=given.text(0, "service_name"), mode="local" if is_local else "")
 
 
 AWS = "boto3.client"
 _ENDING = re.compile(
-    r"(?:delete|stop|disable|deregister|disassociate|detach|schedule_key|deactivate|suspend)_\w+"
+    r"(?:delete|stop(?!_query)|disable|deregister|disassociate|detach|schedule_key|deactivate|suspend)_\w+"
     r"|modify_(?:db_)?(?:cluster_)?(?:image|snapshot)_attribute|put_object_acl"
 )
 _CLOSED = re.compile(r"(?:put|update|modify|set)_\w{1,60}")
@@ -157,7 +160,8 @@ _CLOSED = re.compile(r"(?:put|update|modify|set)_\w{1,60}")
 def on_cloud(code: PythonReader, value: Unknown, name: str, given: Arguments) -> Value:
     """A call of a client of AWS; None if it is not known here."""
     if name in ("get_secret_value", "get_parameter", "get_parameters_by_path"):
-        return Unknown("cloud secret", (_CLOUD,) if name == "get_secret_value" or "WithDecryption" in given.named else ())
+        is_secret = name == "get_secret_value" or given.named.get("WithDecryption", False) is not False
+        return Unknown("cloud secret", (_CLOUD,) if is_secret else ())
     service, command = value.text.strip(UNKNOWN) or "ec2", name.replace("_", "-")
     if name.startswith("send_") and name.endswith("email"):
         code.add(deeds.method(name, "publish"))
@@ -193,8 +197,18 @@ def _shared(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - ta
     return NOTHING
 
 
+def _file_shared(code: PythonReader, given: Arguments) -> Value:
+    """The permissions of anything, unless the arguments are those of Google Drive."""
+    return None if given.named.keys().isdisjoint(("fileId", "requestBody", "body")) else _shared(code, given)
+
+
 def _vault_secret(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     return Unknown("cloud secret", (_CLOUD,))
+
+
+def _named_secret(code: PythonReader, given: Arguments) -> Value:
+    """`client.get_secret("name")` of a vault; a call without a name may be of anything."""
+    return _vault_secret(code, given) if given.all else None
 
 
 def _method(text_: str) -> Act:
@@ -210,10 +224,8 @@ def _unit_stopped(code: PythonReader, given: Arguments) -> Value:
     return NOTHING
 
 
-def _from_keyring(code: PythonReader, given: Arguments) -> Value:
-    """`item.get_secret()` of secretstorage; clients of vaults name the secret."""
-    if given.all:
-        return _vault_secret(code, given)
+def _from_keyring(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    """`item.get_secret()` of secretstorage."""
     code.add(deeds.run(("secret-tool", "lookup", "service", "any")))
     return Unknown(sources=("program:secret-tool",))
 
@@ -230,11 +242,13 @@ _NAMED: tuple[tuple[str, Act], ...] = (
     (rf"{_DOCKER}\.containers\.(?:run|create)", _container),
     (rf"{_DOCKER}\.containers\.prune", _pruned("container")), (rf"{_DOCKER}\.images\.prune", _pruned("image")),
     (rf"{_DOCKER}\.volumes\.prune", _pruned("volume")), (rf"{_DOCKER}\.volumes\.(?:get|list\[\])\.remove", _volume_gone),
-    (r"get_secret", _from_keyring), (r"read_secret(?:_version)?|access_secret_version", _vault_secret),
+    (r"(?:secretstorage|keyring)\.(?:[\w.\[\]]{1,100}\.)?get_secret", _from_keyring), (r"get_secret", _named_secret),
+    (r"read_secret(?:_version)?|access_secret_version", _vault_secret),
     (r"storage\.Client(?:\.\w{1,40}(?:\[\])?){1,3}\.delete(?:_blobs?)?", _method("bucket.delete")),
     (r"gitlab\.Gitlab(?:\.\w{1,40}){1,4}\.members\.create", _method("members.add_collaborator")),
     (r"keyring\.get_credential", _from_keyring_by_name), (r"StopUnit|MaskUnitFiles|DisableUnitFiles", _unit_stopped),
-    (r"permissions\.(?:create|insert)", _shared),
+    (r"\w{0,40}(?:[dD]rive|google)\w{0,40}\.(?:[\w.\[\]]{1,100}\.)?permissions\.(?:create|insert)", _shared),
+    (r"permissions\.(?:create|insert)", _file_shared),
 )  # fmt: skip
 _compiled = cache(re.compile)  # at first use
 _HINTS = (
