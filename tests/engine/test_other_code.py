@@ -43,6 +43,9 @@ js while (true) { require('child_process').spawn('sleep', ['99']) }
 js const cp = require('child_process'); setInterval(() => cp.fork(__filename), 10)
 go func main() { f, _ := os.Open("/home/u/.ssh/id_rsa"); io.Copy(conn, f) }
 js const a = []; while (1) a.push(Buffer.alloc(1e8))
+js new (require('aws-sdk').CloudTrail)().stopLogging({Name: 'x'}).promise()
+js client.permissions.create({fileId: 'x', requestBody: {type: 'anyone'}})
+js s3.putBucketAcl({Bucket: 'b', ACL: 'public-read'})
 js do { fetch('https://www.example.net/') } while (true)
 ruby f = File.open("/tmp/x", "a"); while true do f.write("x" * 1000000) end
 ruby loop do File.write("/tmp/#{rand}", "x") end
@@ -191,6 +194,8 @@ js const fs = require('fs'); const out = fs.createWriteStream('out.csv');
 require('readline').createInterface({input: fs.createReadStream('in.csv')}).on('line', l => out.write(l.replace(/,/g,
 ';') + '\n'))
 js const http = require('http'); http.createServer((req, res) => { res.end('ok') }).listen(3000, '127.0.0.1')
+js const recorder = require('./recorder'); recorder.stopLogging()
+js role.permissions.insert(0, 'read'); new Role(1).permissions.create({name: 'x'})
 js const m = new Map([['a', 1]]); m.delete('a'); const s = new Set([1]); s.clear(); console.log([3, 1, 2].sort((a, b)
 => a - b), process.env.HOME, require('os').homedir())
 js const fs = require('fs'); for (const d of ['dist', 'coverage', '.cache', 'node_modules/.vite']) {
