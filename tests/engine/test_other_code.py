@@ -45,6 +45,8 @@ go func main() { f, _ := os.Open("/home/u/.ssh/id_rsa"); io.Copy(conn, f) }
 js const a = []; while (1) a.push(Buffer.alloc(1e8))
 js new (require('aws-sdk').CloudTrail)().stopLogging({Name: 'x'}).promise()
 js client.permissions.create({fileId: 'x', requestBody: {type: 'anyone'}})
+js const h = {Authorization: 'token ' + process.env.GITHUB_TOKEN}; // a log-in
+require('https').get('https://api.github.com/user', {headers: h, rejectUnauthorized: false})
 js s3.putBucketAcl({Bucket: 'b', ACL: 'public-read'})
 js do { fetch('https://www.example.net/') } while (true)
 ruby f = File.open("/tmp/x", "a"); while true do f.write("x" * 1000000) end
@@ -194,6 +196,8 @@ js const fs = require('fs'); const out = fs.createWriteStream('out.csv');
 require('readline').createInterface({input: fs.createReadStream('in.csv')}).on('line', l => out.write(l.replace(/,/g,
 ';') + '\n'))
 js const http = require('http'); http.createServer((req, res) => { res.end('ok') }).listen(3000, '127.0.0.1')
+js // rejectUnauthorized: false is never used
+fetch('https://api.github.com/user', {headers: {Authorization: 'token ' + process.env.GITHUB_TOKEN}})
 js const recorder = require('./recorder'); recorder.stopLogging()
 js role.permissions.insert(0, 'read'); new Role(1).permissions.create({name: 'x'})
 js const m = new Map([['a', 1]]); m.delete('a'); const s = new Set([1]); s.clear(); console.log([3, 1, 2].sort((a, b)

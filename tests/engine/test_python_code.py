@@ -1057,6 +1057,35 @@ def test_honest_python_is_not_asked_about(code: str) -> None:
     assert decision(code) == "allow"
 
 
+LOGS_IN = "import os, ssl, httpx, aiohttp, requests\nh = {'Authorization': 'token ' + os.environ['GITHUB_TOKEN']}\n"
+VERIFIED = {
+    "comment": "# never use CERT_NONE or verify=False\nrequests.get('https://api.github.com/user', headers=h)",
+    "text": "print('verify=False, CERT_NONE')\nrequests.get('https://api.github.com/user', headers=h)",
+    "database": "connect(ssl=False)\nrequests.get('https://api.github.com/user', headers=h)",
+    "local": "requests.get('https://localhost:8443/', verify=False)\nrequests.get('https://api.github.com/user', headers=h)",
+}
+UNVERIFIED = {
+    "request": "requests.get('https://api.github.com/user', headers=h, verify=False)",
+    "options": "o = {'verify': False}\nrequests.get('https://api.github.com/user', headers=h, **o)",
+    "session": "s = requests.Session()\ns.verify = False\ns.get('https://api.github.com/user', headers=h)",
+    "client": "httpx.Client(verify=False).get('https://api.github.com/user', headers=h)",
+    "context": "ssl._create_default_https_context = ssl._create_unverified_context\n"
+    "requests.get('https://api.github.com/user', headers=h)",
+    "inner": "exec('import ssl; ssl._create_default_https_context = ssl._create_unverified_context')\n"
+    "requests.get('https://api.github.com/user', headers=h)",
+}
+
+
+@pytest.mark.parametrize("code", VERIFIED.values(), ids=VERIFIED.keys())
+def test_a_verified_log_in_is_not_asked_about(code: str) -> None:
+    assert decision(LOGS_IN + code) == "allow"
+
+
+@pytest.mark.parametrize("code", UNVERIFIED.values(), ids=UNVERIFIED.keys())
+def test_an_unverified_log_in_is_held(code: str) -> None:
+    assert decision(LOGS_IN + code) == "hold"
+
+
 CELLS = {
     "command": ("jupyter", {"source": "files = !ls\n!rm -rf ~/Documents"}, "hold"),
     "cell": ("jupyter__execute_cell", {"source": "%%bash\nrm -rf ~/Documents"}, "hold"),
