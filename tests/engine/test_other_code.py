@@ -41,7 +41,13 @@ go func main() { f, _ := os.Create("/tmp/x"); for { f.Write(make([]byte, 1<<20))
 js const fs = require('fs'); const fd = fs.openSync('/tmp/x', 'a'); for (;;) fs.writeSync(fd, Buffer.alloc(1e7))
 js while (true) { require('child_process').spawn('sleep', ['99']) }
 js const cp = require('child_process'); setInterval(() => cp.fork(__filename), 10)
+go func main() { f, _ := os.Open("/home/u/.ssh/id_rsa"); io.Copy(conn, f) }
 js const a = []; while (1) a.push(Buffer.alloc(1e8))
+js new (require('aws-sdk').CloudTrail)().stopLogging({Name: 'x'}).promise()
+js client.permissions.create({fileId: 'x', requestBody: {type: 'anyone'}})
+js const h = {Authorization: 'token ' + process.env.GITHUB_TOKEN}; // a log-in
+require('https').get('https://api.github.com/user', {headers: h, rejectUnauthorized: false})
+js s3.putBucketAcl({Bucket: 'b', ACL: 'public-read'})
 js do { fetch('https://www.example.net/') } while (true)
 ruby f = File.open("/tmp/x", "a"); while true do f.write("x" * 1000000) end
 ruby loop do File.write("/tmp/#{rand}", "x") end
@@ -190,6 +196,10 @@ js const fs = require('fs'); const out = fs.createWriteStream('out.csv');
 require('readline').createInterface({input: fs.createReadStream('in.csv')}).on('line', l => out.write(l.replace(/,/g,
 ';') + '\n'))
 js const http = require('http'); http.createServer((req, res) => { res.end('ok') }).listen(3000, '127.0.0.1')
+js // rejectUnauthorized: false is never used
+fetch('https://api.github.com/user', {headers: {Authorization: 'token ' + process.env.GITHUB_TOKEN}})
+js const recorder = require('./recorder'); recorder.stopLogging()
+js role.permissions.insert(0, 'read'); new Role(1).permissions.create({name: 'x'})
 js const m = new Map([['a', 1]]); m.delete('a'); const s = new Set([1]); s.clear(); console.log([3, 1, 2].sort((a, b)
 => a - b), process.env.HOME, require('os').homedir())
 js const fs = require('fs'); for (const d of ['dist', 'coverage', '.cache', 'node_modules/.vite']) {
@@ -341,3 +351,27 @@ def test_hostile_code_is_read_to_an_end(language: str) -> None:
         assert found is not None
         assert found.steps <= 20_000
         assert len(found.deeds) <= 400
+
+
+def test_few_endless_loops_are_read_as_counted_work() -> None:
+    inner = "while(1) fetch('a');" * 60
+    found = interpreters.reading(f"eval(`{inner}`);" * 40 + "while(1) f();" * 3_000, "javascript")
+    assert found is not None
+    assert not found.whole
+    assert found.steps <= 20_000
+    one = interpreters.reading("while (1) { " + "fetch('a'); " * 50 + "}", "javascript")
+    assert one is not None
+    assert one.steps > 200
+
+
+ODD = {
+    "go-empty-list": "yaegi -e 'func main() { f, _ := os.Open(\"a\"); io.Copy([], f) }'",
+    "npm-surrogate": "npm pkg set $'scripts.a=\\ud800' && npm run a",
+    "jq-surrogate": "jq --arg x $'\\ud800' '.scripts.a = $x' package.json > p.json",
+    "jq-surrogate-text": "jq $'.a = \"\\ud800\"' package.json > p.json",
+}
+
+
+@pytest.mark.parametrize("command", [*ODD.values(), *(each.replace("\\ud800", "\ud800") for each in ODD.values())])
+def test_odd_texts_are_read(command: str) -> None:
+    assert judged(command) == "allow" or judged(command).startswith("hold")

@@ -625,6 +625,18 @@ client.CoreV1Api().create_namespaced_pod('default', pod)
 import boto3
 ct = boto3.client('cloudtrail')
 ct.stop_logging(Name='x')
+---
+import boto3
+boto3.client('s3', endpoint_url='https://s3.example.net').delete_bucket(Bucket='logs')
+---
+import boto3
+print(boto3.client('ssm').get_parameter(Name='x', WithDecryption=True)['Parameter']['Value'])
+---
+service.permissions().create(fileId='x', body={'type': 'anyone', 'role': 'writer'}).execute()
+---
+from googleapiclient.discovery import build
+grant = {'type': 'anyone', 'role': 'writer'}
+build('drive', 'v3').permissions().create(**grant)
 """
 ACTS = CLIENTS, SPELLINGS, DELETES, OVERWRITES, SECRETS, REMOTE, LASTING, DESTROYS, OTHERS
 
@@ -1005,6 +1017,24 @@ psycopg2.connect(password=p)
 ---
 import boto3
 print(boto3.client('ec2').describe_instances())
+---
+import boto3
+boto3.client('logs').stop_query(queryId='x')
+boto3.client('athena').stop_query_execution(QueryExecutionId='x')
+---
+import boto3
+s3 = boto3.client('s3', endpoint_url='http://localhost:4566')
+s3.delete_bucket(Bucket='logs')
+s3.upload_file('a.txt', 'logs', 'a.txt')
+---
+import boto3
+print(boto3.client('ssm').get_parameter(Name='x', WithDecryption=False)['Parameter']['Value'])
+---
+import app
+print(app.config.get_secret())
+---
+Role(1).permissions.create(name='x')
+role.permissions.insert(0, 'read')
 """
 HONEST = CLIENTS_AT_WORK, ANALYSIS, FILES, PROGRAMS, NETWORK, NEIGHBOURS
 
@@ -1025,6 +1055,35 @@ def test_harm_in_python_is_held(code: str) -> None:
 @pytest.mark.parametrize("code", programs(*HONEST))
 def test_honest_python_is_not_asked_about(code: str) -> None:
     assert decision(code) == "allow"
+
+
+LOGS_IN = "import os, ssl, httpx, aiohttp, requests\nh = {'Authorization': 'token ' + os.environ['GITHUB_TOKEN']}\n"
+VERIFIED = {
+    "comment": "# never use CERT_NONE or verify=False\nrequests.get('https://api.github.com/user', headers=h)",
+    "text": "print('verify=False, CERT_NONE')\nrequests.get('https://api.github.com/user', headers=h)",
+    "database": "connect(ssl=False)\nrequests.get('https://api.github.com/user', headers=h)",
+    "local": "requests.get('https://localhost:8443/', verify=False)\nrequests.get('https://api.github.com/user', headers=h)",
+}
+UNVERIFIED = {
+    "request": "requests.get('https://api.github.com/user', headers=h, verify=False)",
+    "options": "o = {'verify': False}\nrequests.get('https://api.github.com/user', headers=h, **o)",
+    "session": "s = requests.Session()\ns.verify = False\ns.get('https://api.github.com/user', headers=h)",
+    "client": "httpx.Client(verify=False).get('https://api.github.com/user', headers=h)",
+    "context": "ssl._create_default_https_context = ssl._create_unverified_context\n"
+    "requests.get('https://api.github.com/user', headers=h)",
+    "inner": "exec('import ssl; ssl._create_default_https_context = ssl._create_unverified_context')\n"
+    "requests.get('https://api.github.com/user', headers=h)",
+}
+
+
+@pytest.mark.parametrize("code", VERIFIED.values(), ids=VERIFIED.keys())
+def test_a_verified_log_in_is_not_asked_about(code: str) -> None:
+    assert decision(LOGS_IN + code) == "allow"
+
+
+@pytest.mark.parametrize("code", UNVERIFIED.values(), ids=UNVERIFIED.keys())
+def test_an_unverified_log_in_is_held(code: str) -> None:
+    assert decision(LOGS_IN + code) == "hold"
 
 
 CELLS = {
@@ -1072,6 +1131,7 @@ def test_paths_that_code_puts_together_are_protected(code: str) -> None:
 
 
 BOMB = base64.b64encode(zlib.compress(b"x = 1\n" * 2_000_000)).decode()
+SHARED = "x = {'replicas': 1}\ny0 = [x] * 10\n" + "".join(f"y{i} = [{', '.join([f'y{i - 1}'] * 10)}]\n" for i in range(1, 8))
 HOSTILE = {
     "brackets": "(" * 20_000,
     "calls": "f(" * 5_000 + ")" * 5_000,
@@ -1101,6 +1161,8 @@ HOSTILE = {
     "itself": "a = []\na.append(a)\nb = {}\nb['b'] = b\nopen(a)\nprint(a, b)\nimport os\nos.system(a)",
     "magic": "!" * 5_000 + "\n%%" * 5_000,
     "escapes": "'\\d\\N{nothing}'\n1is 2",
+    "shared": SHARED + "client.AppsV1Api().patch_namespaced_deployment('a', 'b', y7)",
+    "cyclic": "a = []\na.append(a)\na.append(a)\na.append(a)\nclient.AppsV1Api().patch_namespaced_deployment('a', 'b', a)",
 }  # fmt: skip
 
 
@@ -1109,6 +1171,14 @@ def test_hostile_python_is_read_to_an_end(text: str) -> None:
     found = python_code.read(text)
     assert found is None or (found.steps < MOST and len(found.deeds) <= 300)
     assert decision(text) in ("allow", "hold", "block")
+
+
+@pytest.mark.parametrize("kind", ["shared", "cyclic"])
+def test_an_object_is_searched_once(kind: str) -> None:
+    found = python_code.read(HOSTILE[kind])
+    assert found is not None
+    assert found.whole
+    assert found.steps < 400
 
 
 @pytest.mark.parametrize(

@@ -170,7 +170,7 @@ def request(url: str, method: str = "GET", feed: StdinSource | None = None) -> D
 
 
 def log_in(url: str, flags: Iterable[str] = ()) -> Deed:
-    """A request that carries a secret to log in with. `unverified`: to a server that need not prove who it is."""
+    """A request that carries a secret to log in with. `unverified`: to a server whose certificate is not verified."""
     return Deed(kind="log-in", target=url, flags=frozenset(flags))
 
 
@@ -179,13 +179,18 @@ _UNVERIFIED = re.compile(
     r"|rejectUnauthorized['\"]?\s{0,3}:\s{0,3}false|NODE_TLS_REJECT_UNAUTHORIZED['\"]?\]?\s{0,3}=\s{0,3}['\"]?0|VERIFY_NONE"
     r"|SSL_VERIFY(?:PEER|HOST)['\"]?\s{0,3}(?:,|=>)\s{0,3}(?:false|0)|verify_hostname\s{0,3}=>\s{0,3}0|verify_mode\s?=\s?0"
 )
-"""Code that accepts any certificate."""
+_COMMENT = re.compile(r"(?:^|(?<=\s))(?://|#)[^\n'\"`]{0,400}+$", re.MULTILINE)
+"""A comment up to the end of its line, without quotes: with them, the sign may be inside a text."""
 
 
-def unverified(found: Iterable[Deed], code: str) -> tuple[Deed, ...]:
-    """The deeds of a code, where requests that log in are marked if it accepts any certificate."""
-    any_server = _UNVERIFIED.search(code) is not None
-    return tuple(log_in(deed.target, ["unverified"]) if deed.kind == "log-in" and any_server else deed for deed in found)
+def accepts_any(code: str) -> bool:
+    """Whether code may accept any certificate, by its text without comments."""
+    return _UNVERIFIED.search(code) is not None and _UNVERIFIED.search(_COMMENT.sub("", code)) is not None
+
+
+def unverified(found: Iterable[Deed]) -> tuple[Deed, ...]:
+    """The deeds of code that accepts any certificate: requests that log in are marked."""
+    return tuple(log_in(deed.target, ["unverified"]) if deed.kind == "log-in" else deed for deed in found)
 
 
 def mail(recipients: str, feed: StdinSource | None = None, *, server: Iterable[str] = ()) -> Deed:

@@ -1,7 +1,7 @@
 """What the names of Go's standard library mean, and how Go is read by the reader of scripts.
 
-Go has no script of its own kind here: a few of its forms are put as that reader knows them. Types and the second value that
-a call returns, an error, say nothing about what a program does.
+Go has no script of its own kind here: a few constructs are rewritten into forms that reader knows. Types and the second
+value that a call returns, an error, say nothing about what a program does.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _later(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 def _copied(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`io.Copy(connection, file)`."""
-    if sources(at(args, 1)) and not texts(at(args, 0))[0].strip("\0"):
+    if sources(at(args, 1)) and not "".join(texts(at(args, 0))[:1]).strip("\0"):
         run.add(deeds.send("", "POST", feed(at(args, 1))))
     return NOTHING
 

@@ -6,7 +6,6 @@ Each call is the command of the service's own program that does the same, so tha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from functools import cache, lru_cache
 
 from toolguard_engine.effects.code import code_deeds as deeds
@@ -21,24 +20,36 @@ from toolguard_engine.effects.code.python_values import (
     sources,
     text,
 )
+from toolguard_engine.effects.programs import web_programs
 from toolguard_engine.effects.programs.posted_messages import messages
 from toolguard_engine.effects.shell.command import UNKNOWN
 
-MAX_DEPTH = 8
+MAX_PARTS = 500
 MAX_NAME = 120
 
 # --- what is inside an object ---------------------------------------------------------------------------------------------
 
 
-def under(value: Value, name: str, depth: int = MAX_DEPTH) -> Iterator[Value]:
-    """What an object, or one inside it, has under this name: the 0 of `{"spec": {"replicas": 0}}`."""
-    for one in choices(value):
-        if isinstance(one, dict) and name in one:
-            yield from choices(one[name])
-        inner = one.values() if isinstance(one, dict) else one if isinstance(one, list | tuple) else ()
-        for each in inner if depth else ():
-            if isinstance(each, dict | list | tuple):
-                yield from under(each, name, depth - 1)
+def inside(code: PythonReader, names: tuple[str, ...], *values: Value) -> list[tuple[str, Value]]:
+    """What objects, or those inside them, have under these names: the 0 of `{"spec": {"replicas": 0}}`.
+
+    Objects may share parts or contain themselves: each is looked at once, and at most `MAX_PARTS` are.
+    """
+    queue = [one for value in values for one in choices(value) if isinstance(one, dict | list | tuple)]
+    seen = {id(one) for one in queue}
+    found: list[tuple[str, Value]] = []
+    for done, one in enumerate(queue):  # grows meanwhile
+        if done >= MAX_PARTS:
+            break
+        code.spend(1)
+        if isinstance(one, dict):
+            found += [(name, part) for name in names if name in one for part in choices(one[name])]
+        for each in one.values() if isinstance(one, dict) else one:
+            for part in choices(each):
+                if isinstance(part, dict | list | tuple) and id(part) not in seen:
+                    seen.add(id(part))
+                    queue.append(part)
+    return found
 
 
 # --- Kubernetes -----------------------------------------------------------------------------------------------------------
@@ -49,14 +60,14 @@ _PLAIN = frozenset({".metadata", ".type", ".kind", "keys"})
 
 
 def _stopped(code: PythonReader, given: Arguments) -> Value:
-    if any(type(count) is int and count == 0 for value in given.all for count in under(value, "replicas")):
+    if any(type(count) is int and count == 0 for _, count in inside(code, ("replicas",), *given.all)):
         code.add(deeds.run(("kubectl", "scale", "deployment", given.text(0, "name"), "--replicas=0")))
     return _created(code, given)
 
 
 def _created(code: PythonReader, given: Arguments) -> Value:
-    found = [part for value in given.all for name in _HOST for part in under(value, name)]
-    if any(part is True or (isinstance(part, dict) and _is_host(part.get("path"))) for part in found):
+    found = inside(code, _HOST, *given.all)
+    if any(part is True or (isinstance(part, dict) and _is_host(part.get("path"))) for _, part in found):
         code.add(deeds.run(("kubectl", "run", "pod", "--image=image", "--privileged")))
     return NOTHING
 
@@ -131,13 +142,15 @@ def _volume_gone(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001
 
 
 def _cloud(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
-    """`boto3.client("cloudtrail")`."""
-    return Unknown(AWS, text=given.text(0, "service_name"))
+    """`boto3.client("cloudtrail")`; `mode`: `local` for an emulator on this machine."""
+    address = given.text(-1, "endpoint_url")
+    is_local = "://" in address and "local" in web_programs.target(address).flags
+    return Unknown(AWS, text=given.text(0, "service_name"), mode="local" if is_local else "")
 
 
 AWS = "boto3.client"
 _ENDING = re.compile(
-    r"(?:delete|stop|disable|deregister|disassociate|detach|schedule_key|deactivate|suspend)_\w+"
+    r"(?:delete|stop(?!_query)|disable|deregister|disassociate|detach|schedule_key|deactivate|suspend)_\w+"
     r"|modify_(?:db_)?(?:cluster_)?(?:image|snapshot)_attribute|put_object_acl"
 )
 _CLOSED = re.compile(r"(?:put|update|modify|set)_\w{1,60}")
@@ -147,16 +160,22 @@ _CLOSED = re.compile(r"(?:put|update|modify|set)_\w{1,60}")
 def on_cloud(code: PythonReader, value: Unknown, name: str, given: Arguments) -> Value:
     """A call of a client of AWS; None if it is not known here."""
     if name in ("get_secret_value", "get_parameter", "get_parameters_by_path"):
-        return Unknown("cloud secret", (_CLOUD,) if name == "get_secret_value" or "WithDecryption" in given.named else ())
+        is_secret = name == "get_secret_value" or given.named.get("WithDecryption", False) is not False
+        return Unknown("cloud secret", (_CLOUD,) if is_secret else ())
     service, command = value.text.strip(UNKNOWN) or "ec2", name.replace("_", "-")
     if name.startswith("send_") and name.endswith("email"):
         code.add(deeds.method(name, "publish"))
         return NOTHING
-    if _ENDING.fullmatch(name) or (_CLOSED.fullmatch(name) and any(_opens(each) for each in given.named.items())):
-        code.add(deeds.run(("aws", service, command if _ENDING.fullmatch(name) else _OPENING)))
+    if _ENDING.fullmatch(name):
+        code.add(deeds.run(("aws", service, command)))
         return NOTHING
-    counts = [each for key in _COUNTS for each in under(given.named, key)] if _CLOSED.fullmatch(name) else []
-    if any(type(each) is int and each == 0 for each in counts):
+    if not _CLOSED.fullmatch(name):
+        return None
+    found = inside(code, (*_COUNTS, *_BLOCKS), given.named)
+    if any(each in _OPEN for each in given.named.items()) or any(part is False and key in _BLOCKS for key, part in found):
+        code.add(deeds.run(("aws", service, _OPENING)))
+        return NOTHING
+    if any(type(part) is int and part == 0 and key in _COUNTS for key, part in found):
         code.add(deeds.run(("aws", service, command, "--desired-count=0")))
         return NOTHING
     return None
@@ -165,15 +184,7 @@ def on_cloud(code: PythonReader, value: Unknown, name: str, given: Arguments) ->
 _COUNTS = ("desiredCount", "DesiredCapacity", "MaxSize", "NumCacheNodes")
 _CLOUD = "secret:CLOUD_SECRET"
 _OPENING = "put-public-access-block"
-
-
-def _opens(named: tuple[str, Value]) -> bool:
-    name, value = named
-    ends = (name, value) in (("Enable", False), ("IsMultiRegionTrail", False), ("DeletionProtection", False))
-    found = [part for block in _BLOCKS for part in under(value, block)]
-    return ends or (name, value) == ("PubliclyAccessible", True) or any(part is False for part in found)
-
-
+_OPEN = (("Enable", False), ("IsMultiRegionTrail", False), ("DeletionProtection", False), ("PubliclyAccessible", True))
 _BLOCKS = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
 
 
@@ -186,8 +197,18 @@ def _shared(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - ta
     return NOTHING
 
 
+def _file_shared(code: PythonReader, given: Arguments) -> Value:
+    """The permissions of anything, unless the arguments are those of Google Drive."""
+    return None if given.named.keys().isdisjoint(("fileId", "requestBody", "body")) else _shared(code, given)
+
+
 def _vault_secret(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     return Unknown("cloud secret", (_CLOUD,))
+
+
+def _named_secret(code: PythonReader, given: Arguments) -> Value:
+    """`client.get_secret("name")` of a vault; a call without a name may be of anything."""
+    return _vault_secret(code, given) if given.all else None
 
 
 def _method(text_: str) -> Act:
@@ -203,10 +224,8 @@ def _unit_stopped(code: PythonReader, given: Arguments) -> Value:
     return NOTHING
 
 
-def _from_keyring(code: PythonReader, given: Arguments) -> Value:
-    """`item.get_secret()` of secretstorage; clients of vaults name the secret."""
-    if given.all:
-        return _vault_secret(code, given)
+def _from_keyring(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    """`item.get_secret()` of secretstorage."""
     code.add(deeds.run(("secret-tool", "lookup", "service", "any")))
     return Unknown(sources=("program:secret-tool",))
 
@@ -223,11 +242,13 @@ _NAMED: tuple[tuple[str, Act], ...] = (
     (rf"{_DOCKER}\.containers\.(?:run|create)", _container),
     (rf"{_DOCKER}\.containers\.prune", _pruned("container")), (rf"{_DOCKER}\.images\.prune", _pruned("image")),
     (rf"{_DOCKER}\.volumes\.prune", _pruned("volume")), (rf"{_DOCKER}\.volumes\.(?:get|list\[\])\.remove", _volume_gone),
-    (r"get_secret", _from_keyring), (r"read_secret(?:_version)?|access_secret_version", _vault_secret),
+    (r"(?:secretstorage|keyring)\.(?:[\w.\[\]]{1,100}\.)?get_secret", _from_keyring), (r"get_secret", _named_secret),
+    (r"read_secret(?:_version)?|access_secret_version", _vault_secret),
     (r"storage\.Client(?:\.\w{1,40}(?:\[\])?){1,3}\.delete(?:_blobs?)?", _method("bucket.delete")),
     (r"gitlab\.Gitlab(?:\.\w{1,40}){1,4}\.members\.create", _method("members.add_collaborator")),
     (r"keyring\.get_credential", _from_keyring_by_name), (r"StopUnit|MaskUnitFiles|DisableUnitFiles", _unit_stopped),
-    (r"permissions\.(?:create|insert)", _shared),
+    (r"\w{0,40}(?:[dD]rive|google)\w{0,40}\.(?:[\w.\[\]]{1,100}\.)?permissions\.(?:create|insert)", _shared),
+    (r"permissions\.(?:create|insert)", _file_shared),
 )  # fmt: skip
 _compiled = cache(re.compile)  # at first use
 _HINTS = (

@@ -51,11 +51,13 @@ def read(code: str) -> CodeReading | None:
     if tree is None:
         return CodeReading(tuple(commands), whole=False) if commands else None
     reader = PythonReader(PythonLibraries())
+    reader.state["any server"] = _accepts_any(code, tree)
     whole = _follow(reader, tree)
     steps = reader.steps + len(code) // _CHARACTERS
     read_ = [deed.target for deed in reader.deeds if deed.kind == "read" and "**" not in deed.target]
     paths = tuple(dict.fromkeys(path for path in read_ if path not in code))[:MAX_PATHS]
-    return CodeReading((*commands, *deeds.unverified(reader.deeds, code)), steps, whole, paths)
+    found = deeds.unverified(reader.deeds) if reader.state.get("any server") else reader.deeds
+    return CodeReading((*commands, *found), steps, whole, paths)
 
 
 def _follow(reader: PythonReader, tree: ast.Module) -> bool:
@@ -65,6 +67,7 @@ def _follow(reader: PythonReader, tree: ast.Module) -> bool:
         found = _parsed(text)
         if found is None:
             return NOTHING
+        reader.state["any server"] = reader.state.get("any server") or _accepts_any(text, found)
         reader.nested += 1
         try:
             return reader.block(found.body)
@@ -79,6 +82,33 @@ def _follow(reader: PythonReader, tree: ast.Module) -> bool:
     finally:
         reader.add(*(deeds.empty(path) for path, used in reader.state.get("opened", {}).items() if not used))
     return True
+
+
+_UNVERIFIED = frozenset({"CERT_NONE", "VERIFY_NONE", "_create_unverified_context"})
+_VERIFIES = frozenset({"verify", "verify_ssl"})
+
+
+def _accepts_any(code: str, tree: ast.Module) -> bool:
+    """Whether all requests of this code may accept any certificate. A request may say so for itself (`python_requests`)."""
+    return deeds.accepts_any(code) and any(map(_makes_unverified, ast.walk(tree)))
+
+
+def _makes_unverified(node: ast.AST) -> bool:
+    """`ssl.CERT_NONE`, `session.verify = False`, `httpx.Client(verify=False)`, `TCPConnector(ssl=False)`."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+            return name in _UNVERIFIED
+        case ast.Assign(targets=[ast.Attribute(value=owner, attr=name)], value=ast.Constant(value=False)):
+            return name in _VERIFIES and getattr(owner, "id", "") != "self"
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), keywords=given):
+            ways = _VERIFIES | {"ssl"} if name.endswith("Connector") else _VERIFIES if name[:1].isupper() else ()
+            return any(
+                getattr(each.value, "value", None) == "CERT_NONE"
+                or (each.arg in ways and getattr(each.value, "value", None) is False)
+                for each in given
+                if each.arg == "cert_reqs" or each.arg in ways
+            )
+    return False
 
 
 def _without_magic(code: str, commands: list[Deed]) -> str:

@@ -205,6 +205,8 @@ def _on_running(code: PythonReader, _: Unknown, name: str, given: Arguments) -> 
 
 
 def _on_cloud(code: PythonReader, value: Unknown, name: str, given: Arguments) -> Value:
+    if value.mode == "local":
+        return NOTHING
     act = _BY_NAME.get(name)
     return act(code, given) if act is not None else python_clients.on_cloud(code, value, name, given)
 

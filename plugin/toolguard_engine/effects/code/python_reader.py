@@ -138,13 +138,14 @@ class PythonReader:
     def block(self, body: list[ast.stmt]) -> Value:
         last: Value = NOTHING
         for statement in body:
-            self._step()
+            self.spend(1)
             handler = _STATEMENTS.get(type(statement))
             last = handler(self, statement) if handler else self._parts(statement)
         return last
 
-    def _step(self) -> None:
-        self.steps += 1
+    def spend(self, steps: int) -> None:
+        """Counts work that a library does."""
+        self.steps += steps
         if self.steps > MAX_STEPS:
             raise Exhausted
 
@@ -328,7 +329,7 @@ class PythonReader:
     # --- expressions ------------------------------------------------------------------------------------------------------
 
     def value(self, node: ast.expr) -> Value:
-        self._step()
+        self.spend(1)
         handler = _EXPRESSIONS.get(type(node))
         return handler(self, node) if handler else self._parts(node)
 

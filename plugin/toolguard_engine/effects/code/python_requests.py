@@ -26,6 +26,7 @@ from toolguard_engine.effects.shell.command import UNKNOWN, StdinSource
 
 _BODIES = ("data", "json", "files", "content", "body", "params", "fields")
 _LOGIN_HEADERS = frozenset({"authorization", "x-api-key", "private-token", "x-auth-token", "api-key", "proxy-authorization"})
+_VERIFIES = ("verify", "verify_ssl", "ssl")
 _QUESTIONS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 RESPONSE = Unknown("response", (FROM_NETWORK,))
@@ -72,7 +73,8 @@ def sent(code: PythonReader, method: str, given: Arguments, at: int = 0) -> Valu
         if code.repeats and url and "local" not in web_programs.target(url).flags:
             code.add(deeds.other("load", "asks another machine without end"))
         if url and logs_in(*given.all):
-            code.add(deeds.log_in(url))
+            any_server = any(given.named.get(name) is False for name in _VERIFIES)
+            code.add(deeds.log_in(url, ["unverified"] if any_server else ()))
         if method in _QUESTIONS and not {"data", "json", "files"} & given.named.keys():
             code.add(deeds.request(url, method, carried(url, value, *bodies, *headers)))
         else:

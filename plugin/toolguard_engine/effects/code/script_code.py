@@ -68,7 +68,8 @@ def _read(code: str, language: str) -> CodeReading:
     run = walked(as_script(code) if language == "go" else code, language, LIBRARIES[language])
     found = dict.fromkeys([*run.deeds, *_searched(code, language)])
     paths = dict.fromkeys(deed.target for deed in run.deeds if deed.kind == "read" and deed.target not in code)
-    return CodeReading(deeds.unverified(found, code), run.steps, run.whole, tuple(paths)[:_MAX_PATHS])
+    found_ = deeds.unverified(found) if deeds.accepts_any(code) else tuple(found)
+    return CodeReading(found_, run.steps, run.whole, tuple(paths)[:_MAX_PATHS])
 
 
 def _searched(code: str, language: str) -> Iterator[Deed]:

@@ -28,13 +28,15 @@ _CONDITIONS = frozenset({"if", "unless"})
 _BOUNDARIES = frozenset({";", "{", "}", "do", "then", "else", "BEGIN"})
 
 
-def endless(tokens: list[Token], syntax: Syntax) -> Iterator[Deed]:
-    """What the loops of these tokens do without end."""
+def endless(tokens: list[Token], syntax: Syntax) -> Iterator[tuple[int, Deed | None]]:
+    """What endless loops in these tokens do: for each, how many tokens its body has, and what it does, if anything."""
     for at, token in enumerate(tokens):
         if token.kind == "name" and token.text in _NEVER_ENDING:
             start = _body_start(tokens, at)
-            if start and (does := _does(_body(tokens, at, start, syntax), syntax)):
-                yield deeds.other("load", does)
+            if start:
+                body = _body(tokens, at, start, syntax)
+                does = _does(body, syntax)
+                yield len(body) + 1, deeds.other("load", does) if does else None
 
 
 def _body_start(tokens: list[Token], at: int) -> int:

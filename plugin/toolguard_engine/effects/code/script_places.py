@@ -126,7 +126,7 @@ class TokenReader:
                 inner, count = after + 1, count + 1
             return names
         shared = token.text in _MEMBERS
-        typed = self.run.syntax is not GO  # there the type stands behind the name
+        typed = self.run.syntax is not GO  # in Go, the type follows the name
         while typed and at + 1 < end and token.kind == "name" and self.tokens[at + 1].kind == "name" and token.text != "$":
             at += 1
             token = self.tokens[at]

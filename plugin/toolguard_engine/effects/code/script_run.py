@@ -29,6 +29,7 @@ from toolguard_engine.effects.code.script_tokens import Syntax, Token, Tokens
 from toolguard_engine.effects.shell.command import UNKNOWN
 
 MAX_STEPS = 16_000
+MAX_LOOPS = 64
 MAX_DEPTH = 40
 MAX_CALLS = 6
 """How deep functions of the code call each other."""
@@ -94,6 +95,7 @@ class ScriptRun:
     steps: int = 0
     depth: int = 0
     calls: int = 0
+    loops: int = 0
     whole: bool = True
     quiet: bool = False
     printing: bool = False
@@ -107,13 +109,23 @@ class ScriptRun:
                 return NOTHING
             tokens = Tokens(code, self.syntax)
             self.whole = self.whole and tokens.whole
-            self.add(*endless(tokens.found, self.syntax))
+            self._loops(tokens.found)
             return self.walker(self, tokens.found).block(0, len(tokens.found))
         except RecursionError:
             self.whole = False
             return NOTHING
         finally:
             self.depth -= 1
+
+    def _loops(self, tokens: list[Token]) -> None:
+        for steps, deed in endless(tokens, self.syntax):
+            if self.loops >= MAX_LOOPS or self.steps > MAX_STEPS:
+                self.whole = False
+                return
+            self.loops += 1
+            self.steps += steps
+            if deed is not None:
+                self.add(deed)
 
     def rest(self) -> None:
         """Functions that nothing called."""

@@ -260,12 +260,7 @@ _LOCAL_NAMES = frozenset({
 def methods(code: str) -> Iterator[str]:
     """Calls that delete, cancel or revoke something at a service: `client.items.delete("x")`, `User.destroy_all`."""
     lowered = code.lower()
-    if any_of(_TURNING_WORDS, lowered):
-        for match in islice(_TURNS_OFF.finditer(code), MAX_CALLS):
-            yield match[0]
-    if any_of(_ACCESS_WORDS, lowered):
-        for match in islice(_ACCESS.finditer(code), MAX_CALLS):
-            yield match[0].strip()
+    yield from _access_calls(code, lowered)
     if not any_of(_VERBS, lowered) and not any_of(_PAYS, lowered):
         return
     for match in islice(_METHOD.finditer(code), MAX_CALLS):
@@ -287,9 +282,35 @@ def methods(code: str) -> Iterator[str]:
             yield receiver + name
 
 
+def _access_calls(code: str, lowered: str) -> Iterator[str]:
+    """Calls that end a protection or change who may do what."""
+    if any_of(_TURNING_WORDS, lowered) and any_of(_CLOUDS, lowered):
+        for match in islice(_TURNS_OFF.finditer(code), MAX_CALLS):
+            yield match[0]
+    if any_of(_ACCESS_WORDS, lowered):
+        for match in islice(_ACCESS.finditer(code), MAX_CALLS):
+            yield _chain_before(code, match.start()) + match[0]
+    if "permissions" in lowered:
+        for match in islice(_SHARES.finditer(code), MAX_CALLS):
+            if any_of(_DRIVES, lowered) or _OF_DRIVE.search(match[2]):
+                yield _chain_before(code, match.start()) + match[1]
+
+
 def grants_access(name: str) -> bool:
     """Whether a method of a cloud client changes who may do what."""
-    return _ACCESS.fullmatch(name) is not None
+    found = _ACCESS.search(name)
+    return found is not None and found.end() == len(name)
+
+
+def _chain_before(code: str, at: int) -> str:
+    """The names before a method: the `client.` of `client.putBucketAcl`."""
+    start = at
+    while start > max(at - MAX_CHAIN, 0) and (code[start - 1] in "._" or code[start - 1].isalnum()):
+        start -= 1
+    return code[start:at]
+
+
+MAX_CHAIN = 60
 
 
 def _on_service(receiver: str, verb: str, first: str, called: bool) -> bool:  # noqa: FBT001 - a part of the match
@@ -315,18 +336,23 @@ _TURNS_OFF = re.compile(
     r"|deactivate_?(?:[mM]fa|MFA)_?[dD]evice|disable_?[mM]acie|schedule_?[kK]ey_?[dD]eletion)\b(?=\()"
 )
 """Calls of cloud clients that end a protection or the record of what happens."""
+_CLOUDS = ("trail", "configservice", "config-service", "guardduty", "securityhub", "macie", "iam", "kms", "aws", "boto")
+"""Code that has none of these names has another recorder or log."""
 
 _ACCESS = re.compile(
     r"\biam\w{0,20}\.(?:create_user|createUser|create_access_key|createAccessKey|create_login_profile|createLoginProfile)\b"
-    r"|(?:\b[\w.]{1,60})?\.(?:attach_(?:user|role|group)_policy|put_(?:user|role|group|bucket)_policy|put_bucket_acl"
+    r"|\.(?:attach_(?:user|role|group)_policy|put_(?:user|role|group|bucket)_policy|put_bucket_acl"
     r"|add_user_to_group|authorize_(?:security_group_)?(?:ingress|egress)|set_iam_policy|update_assume_role_policy)\b"
-    r"|\b(?:[\w.]{1,60}\.)?(?:attach(?:User|Role|Group)Policy|put(?:User|Role|Group|Bucket)Policy|putBucketAcl|addUserToGroup"
+    r"|\b(?:attach(?:User|Role|Group)Policy|put(?:User|Role|Group|Bucket)Policy|putBucketAcl|addUserToGroup"
     r"|authorizeSecurityGroup(?:Ingress|Egress)|setIamPolicy|updateAssumeRolePolicy)\b"
     r"|\b(?:Attach(?:User|Role|Group)|Put(?:User|Role|Group|Bucket))PolicyCommand\b"
-    r"|\b(?:[\w.]{1,60}\.)?permissions(?:\(\))?\.(?:create|insert)\b(?=\()|\b(?:[\w.]{1,60}\.)?add_?(?:to_)?[cC]ollaborators?\b"
-    r"|\b(?:[\w.]{1,60}\.)?set_?[cC]ustom_?[uU]ser_?[cC]laims\b"
+    r"|\badd_?(?:to_)?[cC]ollaborators?\b|\bset_?[cC]ustom_?[uU]ser_?[cC]laims\b"
 )
 """Calls of cloud clients that change who may do what: of boto3, Google's clients, and the JavaScript SDK of AWS."""
+_SHARES = re.compile(r"\b(permissions(?:\(\))?\.(?:create|insert))(?=\(([^()]{0,200}))")
+_OF_DRIVE = re.compile(r"\b(?:fileId|requestBody|body)\b")
+_DRIVES = ("drive.", "drive(", "'drive'", '"drive"', "google")
+"""What shares a file of Google Drive; anything else may have permissions of its own."""
 _ACCESS_WORDS = (
     "policy",
     "access_key",
@@ -338,7 +364,6 @@ _ACCESS_WORDS = (
     "login",
     "group",
     "iam",
-    "permissions",
     "collaborator",
     "claims",
 )

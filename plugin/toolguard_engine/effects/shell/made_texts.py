@@ -5,11 +5,10 @@ The rest of their output is not known, but a command that stands in the program 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from itertools import islice
-
-import msgspec
 
 from toolguard_engine.effects.shell.command import ProgramRun
 
@@ -46,15 +45,15 @@ def _of_jq(run: ProgramRun, program: str) -> Iterator[str]:
     for at, word in enumerate(argv[:-2]):
         if word in ("--arg", "--argjson"):
             program = next((each for each in argv[at + 3 :] if each[:1] != "-" and f"${argv[at + 1]}" in each), program)
-            value = msgspec.json.encode(argv[at + 2][:MAX_PROGRAM]).decode()
+            value = json.dumps(argv[at + 2][:MAX_PROGRAM])
             program = program[:MAX_PROGRAM].replace(f"${argv[at + 1]}", value)[:MAX_PROGRAM]
     yield from (f'"{found[1]}": {found[2]}' for found in _ASSIGNED.finditer(program))
     if _KEY.search(program):
         yield _KEY.sub(r'"\1"', program).replace('""', '"')
     for found in _STRINGS.finditer(program):
         try:
-            yield msgspec.json.decode(found[0], type=str)
-        except msgspec.DecodeError:
+            yield json.loads(found[0])
+        except ValueError:
             yield found[0].strip('"')
 
 

@@ -3,10 +3,10 @@ and `git` with its hooks. The files are those of this machine (`shell.run_files`
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from posixpath import join
 
-import msgspec
 from msgspec.structs import replace
 
 from toolguard_engine.effects.shell import project_files
@@ -153,7 +153,7 @@ def _package(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | No
         for word in run.argv[3:]:
             name, sign, text = word.removeprefix("scripts.").partition("=")
             if sign and name != word.partition("=")[0]:
-                walk.adds(f'"{name}": {msgspec.json.encode(text).decode()}', join(folder, _PACKAGE), run.cwd)
+                walk.adds(f'"{name}": {json.dumps(text)}', join(folder, _PACKAGE), run.cwd)
     names = _scripts(run)
     if names and (file := found_file(walk, (_PACKAGE,), folder, run)):
         inner = state.fork(run.name)
