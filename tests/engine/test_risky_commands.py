@@ -307,6 +307,18 @@ ASKS = {
             "python3 -c \"import smtplib; t = smtplib.SMTP('mx.example.net'); s = smtplib.SMTP('localhost', 1025);"
             " t.sendmail('a', 'b@example.org', 'x')\""
         ),
+        "swaks --server localhost:2525 -p 25 --to a@example.org",
+        "swaks --server localhost --port 00025 --to a@example.org",
+        "swaks --server localhost:025 --to a@example.org",
+        "swaks --server localhost:\u00b2 --to a@example.org",
+        "swaks --server localhost:65561 --to a@example.org",
+        "swaks --server localhost:1025 --pipe 'sendmail -t' --to a@example.org",
+        "swaks --server localhost:1025 --socket /run/mail --to a@example.org",
+        "swaks --server localhost:1025 --config x.conf --to a@example.org",
+        "swaks --server localhost:1025 --copy-routing example.org --to a@example.org",
+        "echo x | mailx -S smtp=localhost:1025 -S sendmail=/usr/sbin/sendmail a@example.org",
+        "ssh -fNL 2525:smtp.example.net:25 h; swaks --server localhost:2525 --to a@example.org",
+        "socat TCP-LISTEN:2525,fork TCP:smtp.example.net:25 & swaks --server localhost:2525 --to a@example.org",
     ],
     "own-folders-moved": [
         "find ~/Documents -name '*' -exec mv {} ~/.x/ \\;",
@@ -614,6 +626,7 @@ PASSES = {
         "swaks --server 127.0.0.1:1025 --to a@example.org",
         "swaks -s localhost -p 8025 --to a@example.org",
         "echo x | msmtp --host=localhost --port=2525 a@example.org",
+        "echo x | mailx -S smtp=localhost:1025 -S from=me@example.org a@example.org",
         "python3 -c \"import smtplib; s = smtplib.SMTP('localhost', 1025); s.sendmail('a', 'b@example.org', 'x')\"",
     ],
     "own-folders-moved": [

@@ -56,6 +56,7 @@ def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterab
             sockets = sockets or each.target.startswith(_SOCKET)
     if found or sockets:
         yield from _exfiltrates(reading, found, where)
+        yield from _mail_passed_on(reading, found)
     if sockets or not _TAKING_PART.isdisjoint(names):
         yield from _of_programs(reading, names, found, where, sockets=sockets)
     if given:
@@ -591,6 +592,34 @@ def _run_by_xargs(reading: Reading) -> Iterator[Effect]:
                     kind = "fetched" if FETCHERS.intersection(other.stdin.programs) else "unknown"
                     yield Effect("run-text", " | ".join(other.stdin.programs[:6]), "", frozenset({kind}), run)
                     break
+
+
+# --- mail to this machine that goes on ----------------------------------------------------------------------------------
+
+
+def _mail_passed_on(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
+    """Mail to a server for tests on this machine, whose port the same call forwards or which is only the default."""
+    local = [effect for effect in found if {"mail", "local"} <= effect.flags and effect.run is not None]
+    if not local:
+        return
+    runs = [*reading.runs, *(effect.run for effect in found if effect.run is not None)]
+    forwarded = any(map(_forwards, runs))
+    for effect in local:
+        code = (*effect.run.argv[1:], (effect.run.stdin and effect.run.stdin.text) or "") if effect.run else ()
+        if forwarded or ("code" in effect.flags and any(_DEFAULT_SERVER.search(text[:MAX_CODE]) for text in code)):
+            yield Effect("send", effect.target, "remote", effect.flags - {"local"}, effect.run)
+            return
+
+
+MAX_CODE = 20_000
+_FORWARDERS = frozenset({"socat", "stunnel", "stunnel4", "rinetd", "redir", "simpleproxy"})
+_FORWARD = re.compile(r"-[A-Za-z0-9]{0,12}L|(?:-o)?[lL]ocal[fF]orward")
+_DEFAULT_SERVER = re.compile(r"(?:\|\||\?\?)\s{0,3}[\"'`]?(?:localhost\b|127\.\d|\d{4,5}\b)")
+"""The server or the port is another one if a variable says so."""
+
+
+def _forwards(run: ProgramRun) -> bool:
+    return run.name in _FORWARDERS or (run.name in ("ssh", "autossh") and any(map(_FORWARD.match, run.argv[1:24])))
 
 
 # --- code pushed to a new address -----------------------------------------------------------------------------------------
