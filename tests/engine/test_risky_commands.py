@@ -334,6 +334,22 @@ ASKS = {
         "python3 -c \"import discord; c = discord.Client(); c.get_channel(1).send('hello')\"",
         "python3 -c \"import slack_sdk; slack_sdk.WebClient(t).chat_postMessage(channel='#x', text='hi')\"",
         "python3 -c \"import tweepy; tweepy.Client(t).create_tweet(text='hi')\"",
+        "python3 -c \"import discord; ch = client.get_channel(1); ch.send('hi')\"",
+        (
+            "python3 - <<'X'\nimport discord\nasync def go():\n    ch = await client.fetch_channel(1)\n"
+            "    await ch.send('hi')\nX"
+        ),
+        "python3 -c \"from discord import SyncWebhook; w = SyncWebhook.from_url(u); w.send('hi')\"",
+        "node -e \"const {WebhookClient} = require('discord.js'); const w = new WebhookClient({url}); w.send('hi')\"",
+        "node -e \"const {WebhookClient} = require('discord.js'); new WebhookClient({url: u}).send('hi')\"",
+        "node -e \"require('discord.js'); const ch = await c.channels.fetch('1'); ch.send('hi')\"",
+        "python3 -c \"import slack_sdk; slack_sdk.WebClient(t).api_call('chat.postMessage', json={})\"",
+        "python3 -c \"import twitter; twitter.Api().PostUpdate('hi')\"",
+        "python3 -c \"import praw; praw.Reddit().subreddit('x').submit('t', selftext='hi')\"",
+        "python3 -c \"import praw; praw.Reddit().submission('x').reply('hi')\"",
+        "php -r '$m = new PHPMailer(true); $m->addAddress(\"a@example.org\"); $m->send();'",
+        'ruby -e \'require "net/smtp"; Net::SMTP.start("mailhog", 25) { |s| s.send_message("hi", "a@b.c", "x@y.z") }\'',
+        'ruby -e \'require "net/smtp"; Net::SMTP.start("mx.example.org", 1025) { |s| s.send_message("hi", "a", "b") }\'',
     ],
     "python-at-its-start": [
         "D=$(python3 -m site --user-site); echo 'import os' > $D/x.pth",
@@ -670,6 +686,15 @@ PASSES = {
         "psql -At -c \"select 'drop table x'\" | wc -l",
     ],
     "messages-from-code": [
+        "php -r 'send_mail(\"a\"); $response->send();'",
+        "php -r 'echo \"call mail(\"; $response->send();'",
+        "node -e \"require('discord.js'); c.on('messageCreate', m => m.channel.send('pong'))\"",
+        "node -e \"require('playwright'); page.goto('https://old.reddit.com/'); page.locator('form').submit()\"",
+        "node -e \"require('twilio'); prisma.messages.create({data: {}})\"",
+        "node -e \"require('resend'); prisma.emails.create({data: {}})\"",
+        'ruby -e \'require "twitter"; hash.update("x")\'',
+        "node <<'X'\n// post it to discord later\nuser.send(1)\nX",
+        'ruby -e \'require "net/smtp"; Net::SMTP.start("mailhog", 1025) { |s| s.send_message("hi", "a@b.c", "x@y.z") }\'',
         "node -e \"const d = require('discord.js'); c.on('messageCreate', m => m.reply('pong'))\"",
         'node -e "worker.postMessage({a: 1})"',
         "python3 -c \"import tweepy; print(tweepy.Client(t).search_recent_tweets('q').data)\"",

@@ -220,6 +220,20 @@ def _mail(code: PythonReader, given: Arguments, *server: str) -> Value:
     return NOTHING
 
 
+def _posted(code: PythonReader, given: Arguments) -> Value:
+    """`WebClient.api_call("chat.postMessage")`: the method of the service is an argument."""
+    code.add(*(deeds.method(each, "publish") for each in given.texts(0, "api_method") if each.startswith(_POSTS)))
+    return RESPONSE
+
+
+def _submitted(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    code.add(deeds.method("subreddit.submit", "publish"))
+    return RESPONSE
+
+
+_POSTS = ("chat.postMessage", "chat.scheduleMessage", "chat.meMessage")
+
+
 def _host(code: PythonReader, given: Arguments) -> Value:
     code.state["host"] = given.text(0, "hostname", "host").replace(UNKNOWN, "host")
     return NOTHING
@@ -284,6 +298,8 @@ REQUESTS: dict[str, Act] = table(
     *((f"{kind}.{name}", _mailed) for kind in _MAILERS for name in ("sendmail", "send_message", "send")),
     ("yagmail.SMTP.send", _mailed), ("smtplib.SMTP smtplib.SMTP_SSL", _mail_server),
     ("smtplib.SMTP.connect smtplib.SMTP_SSL.connect", _reconnected),
+    ("slack_sdk.WebClient.api_call slack_sdk.web.WebClient.api_call slack.WebClient.api_call", _posted),
+    ("praw.Reddit.subreddit.submit asyncpraw.Reddit.subreddit.submit", _submitted),
     ("ftplib.FTP ftplib.FTP_TLS", _named_host("ftplib.FTP")), ("ftplib.FTP.connect paramiko.SSHClient.connect", _host),
     ("ftplib.FTP.storbinary ftplib.FTP.storlines", _stored),
     ("paramiko.SSHClient.exec_command fabric.Connection.run", _remote_command),
