@@ -363,6 +363,14 @@ ASKS = {
         "kubectl create clusterrolebinding x --clusterrole=x --user=a --dry-run=client -o yaml | kubectl apply -f -",
         "kubectl create rolebinding x --role=y --user=a --dry-run=client -o yaml > b.yml && kubectl apply -f b.yml",
         "kubectl run x --image=a --privileged --dry-run=client -o yaml | sed s/a/b/ | kubectl apply -f-",
+        "kubectl create rolebinding x --role=y --user=a --dry-run=client -o yaml | tee x.yaml; kubectl apply -f x.yaml",
+        "kubectl create rolebinding x --role=y --user=a --dry-run=client -o yaml > x.yaml; kubectl apply -f ./x.yaml",
+        "kubectl create rolebinding x --role=y --user=a --dry-run=client -o yaml > k/x.yaml; kubectl apply -f k/",
+        "kubectl create rolebinding x --role=y --user=a --dry-run=client -o yaml > x.yaml; cat x.yaml | kubectl apply -f -",
+        "kubectl create rolebinding x --role=y --user=a --dry-run=client -o yaml > x; " + "ls; " * 13 + "kubectl apply -f x",
+        'X=$(kubectl create rolebinding x --role=y --user=a --dry-run=client -o yaml); echo "$X" | kubectl apply -f -',
+        "kubectl apply -f <(kubectl create rolebinding x --role=y --user=a --dry-run=client -o yaml)",
+        "kubectl create rolebinding x --role=y --user=a --dry-run=client -o yaml | kubectl apply --dry-run=none -f -",
     ],
     "releases-and-listed-branches": [
         "gh release create v2 dist/app.tgz --title v2 --notes x --latest",
@@ -668,6 +676,8 @@ PASSES = {
         "kubectl create clusterrolebinding x --clusterrole=view --user=a --dry-run=client -o yaml",
         "kubectl create configmap x --from-file=a --dry-run=client -o yaml | kubectl apply -f -",
         "kubectl create rolebinding x --role=y --user=a --dry-run=client -o yaml | kubectl apply --dry-run=server -f -",
+        "kubectl create rolebinding x --role=y --user=a --dry-run=client -o yaml > x.yaml; kubectl apply -f y.yaml",
+        "kubectl create rolebinding x --role=y --user=a --dry-run=client -o yaml | tee x.yaml; kubectl get -f x.yaml",
     ],
     "releases-and-listed-branches": [
         "gh release create v2 --draft --generate-notes",
