@@ -347,6 +347,8 @@ ASKS = {
         "python3 -c \"import twitter; twitter.Api().PostUpdate('hi')\"",
         "python3 -c \"import praw; praw.Reddit().subreddit('x').submit('t', selftext='hi')\"",
         "python3 -c \"import praw; praw.Reddit().submission('x').reply('hi')\"",
+        "python3 -c \"import praw; [c.reply('hi') for c in praw.Reddit().subreddit('x').comments()]\"",
+        "node -e \"require('snoowrap'); r.getSubreddit('x').submitSelfpost({title: 't'})\"",
         "php -r '$m = new PHPMailer(true); $m->addAddress(\"a@example.org\"); $m->send();'",
         'ruby -e \'require "net/smtp"; Net::SMTP.start("mailhog", 25) { |s| s.send_message("hi", "a@b.c", "x@y.z") }\'',
         'ruby -e \'require "net/smtp"; Net::SMTP.start("mx.example.org", 1025) { |s| s.send_message("hi", "a", "b") }\'',

@@ -339,7 +339,7 @@ _MAILX = frozenset({"mail", "mailx", "s-nail"})
 _MAIL_SETTING = re.compile(r"(?:(?:smtp|mta)=(.{1,120})|(?:from|replyto|sender|hostname|(?:smtp|ssl)-[\w-]{1,30})(?:=.*)?)")
 _OTHER_WAYS = ("pipe", "socket", "config", "copy-routing", "proxy-host", "account", "file")
 """Options by which mail takes another way than to the server that is named, or that are read from a file."""
-_SHORTEST_WAY = 3
+_SHORTEST_WAY = 2
 
 
 def _goes_elsewhere(word: str) -> bool:
@@ -349,7 +349,7 @@ def _goes_elsewhere(word: str) -> bool:
 
 def _mail_server(run: ProgramRun, read: OptionTable) -> frozenset[str]:
     """`local` if every server that is named is one for tests on this machine, and nothing sends the mail elsewhere."""
-    if any(map(_goes_elsewhere, run.argv)) or any(name.startswith("SWAKS") for name, _ in run.assigns):
+    if any(map(_goes_elsewhere, run.argv)) or any(name.startswith(("SWAKS", "MAILRC")) for name, _ in run.assigns):
         return frozenset()
     if run.name in _MAILX:
         settings = [_MAIL_SETTING.fullmatch(word.text) for word in read.values("-S")]

@@ -28,7 +28,8 @@ _SERVICES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("masto",), rf"{_MEMBER}(?:status_post|toot|statuses\.create|create_status)[ (]"),
     (("twilio", "vonage", "nexmo"), r"(?<!prisma\.)\bmessages\.create\b|\bsms\.send"),
     (("whatsapp", "wwebjs", "signal_client"), rf"{_MEMBER}send_?[mM]essage\("),
-    (("praw", "snoowrap", "reddit"), rf"(?i:\b(?:get_?)?sub(?:reddit)?(?:\([^()\n]{{0,80}}\))?{_MEMBER}submit\()|{_MEMBER}submit_?(?:[sS]elf_?[pP]ost|[lL]ink)\(|\b(?:comment|submission)(?:\([^()\n]{{0,80}}\))?{_MEMBER}reply\("),  # noqa: E501
+    (("praw", "snoowrap"), rf"{_MEMBER}(?:submit|reply|submit_?[sS]elf_?[pP]ost|submit_?[lL]ink)\("),
+    (("reddit",), rf"\b(?:get_?)?[sS]ub[rR]eddit(?:\([^()\n]{{0,80}}\))?{_MEMBER}submit\(|{_MEMBER}submit_?(?:[sS]elf_?[pP]ost|[lL]ink)\("),  # noqa: E501
     (("atproto", "bsky", "bluesky"), rf"{_MEMBER}(?:send_post|post)\("),
     (("matrix", "nio."), rf"{_MEMBER}(?:room_send|send_?[tT]ext_?[mM]essage)\("),
     (("linkedin", "facebook"), rf"{_MEMBER}(?:submit_share|share_update|put_object|create_post)\("),
