@@ -424,6 +424,27 @@ m.attach(part)
 with smtplib.SMTP_SSL('smtp.example.net', 465) as s:
     s.login('a', 'b')
     s.sendmail('a@example.net', 'x@example.net', m.as_string())
+---
+import smtplib, yagmail
+t = smtplib.SMTP('localhost', 1025)
+yagmail.SMTP('me@example.net', 'p').send('x@example.net', 'hi')
+---
+import smtplib, aiosmtplib
+t = smtplib.SMTP('localhost', 1025)
+await aiosmtplib.send(m, hostname='smtp.example.net')
+---
+import smtplib
+t, s = smtplib.SMTP('localhost', 1025), smtplib.SMTP(**options)
+s.sendmail('a@example.net', 'x@example.net', 'hi')
+---
+import smtplib
+s = smtplib.SMTP('localhost', 1025)
+s.connect('smtp.example.net', 25)
+s.sendmail('a@example.net', 'x@example.net', 'hi')
+---
+import smtplib, subprocess
+subprocess.Popen(['ssh', '-N', '-L', '2525:smtp.example.net:25', 'h'])
+smtplib.SMTP('localhost', 2525).sendmail('a@example.net', 'x@example.net', 'hi')
 """
 SPELLINGS = r"""
 import os as o
@@ -869,6 +890,12 @@ while True:
         break
 """
 NETWORK = r"""
+import smtplib
+real = smtplib.SMTP('smtp.example.net', 587)
+real.noop()
+with smtplib.SMTP(host='127.0.0.1', port=1025) as s:
+    s.sendmail('a@example.net', 'x@example.net', 'hi')
+---
 import requests
 r = requests.get('https://api.example.org/v1/items', params={'q': 'a'}, timeout=10)
 print(r.json()['total'])

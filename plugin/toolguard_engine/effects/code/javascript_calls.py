@@ -270,13 +270,29 @@ _OWN_NAMES = frozenset({"./script.js"})
 
 def _mailer(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`nodemailer.createTransport({host, port})`, also with an address; `text`: `local` for a server for tests."""
-    server, options = at(args, 0), args[:1]
-    named = [each for each in choices(server) if isinstance(each, str)]
-    if host := calls.option(options, "host"):
-        named = [f"{each}:{text(calls.option(options, 'port') or '')}" for each in texts(host)]
-    unsent = calls.is_set(options, "jsonTransport") or calls.is_set(options, "streamTransport")
-    is_local = unsent or (bool(named) and all(web_programs.mail_flags(each) for each in named))
-    return Unknown(kind="mailer", text="local" if is_local else "")
+    return Unknown(kind="mailer", text="local" if _stays(at(args, 0)) else "")
+
+
+def _stays(server: Value) -> bool:
+    """Whether mail to this server stays here; all that decides it must be literal."""
+    if isinstance(server, str):
+        return bool(web_programs.mail_flags(server))
+    if not isinstance(server, dict):
+        return False
+    if server.get("jsonTransport") is True or server.get("streamTransport") is True:
+        return server.keys() <= _KEPT_OPTIONS
+    host, port = server.get("host"), server.get("port")
+    if not (isinstance(host, str) and isinstance(port, str | int) and server.keys() <= _SERVER_OPTIONS):
+        return False
+    return bool(web_programs.mail_flags(host, str(port)))
+
+
+_KEPT_OPTIONS = frozenset({"jsonTransport", "streamTransport", "buffer", "newline", "skipEncoding"})
+_SERVER_OPTIONS = frozenset({
+    "host", "port", "secure", "ignoreTLS", "requireTLS", "auth", "authMethod", "tls", "name", "pool", "logger", "debug",
+    "maxConnections", "maxMessages", "connectionTimeout", "greetingTimeout", "socketTimeout", "rateLimit", "rateDelta",
+})  # fmt: skip
+"""Options beside which the host is where mail goes; `service` and others take it elsewhere."""
 
 
 def _mailed(run: ScriptRun, args: list[Value], base: Value) -> Value:

@@ -181,13 +181,23 @@ def _looked_up(code: PythonReader, given: Arguments) -> Value:
 # --- mail, files to other machines, remote commands ------------------------------------------------------------------------
 
 
-def _mail_server(code: PythonReader, given: Arguments) -> Value:
-    """Mail stays on this machine only if all servers of the code are on it."""
-    if given.all:
-        found = [web_programs.mail_flags(each, given.text(1, "port")) for each in given.texts(0, "host", "hostname")]
-        before = code.state.get("mail server")
-        code.state["mail server"] = frozenset({"local"}) if all(found) and before != frozenset() else frozenset()
-    return Unknown("smtplib.SMTP")
+_LOCAL_MAILER = "a mail server for tests"
+"""The kind of an object that is connected to one on this machine."""
+
+
+def _mail_server(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    """Mail stays on this machine only if the server of this very object is one for tests on it."""
+    host, port = given.at(0, "host", "hostname"), given.at(1, "port")
+    is_known = isinstance(host, str) and isinstance(port, str | int | None) and not isinstance(port, bool)
+    is_local = is_known and web_programs.mail_flags(host, "" if port is None else str(port))
+    return Unknown(_LOCAL_MAILER if is_local else "smtplib.SMTP")
+
+
+def _reconnected(code: PythonReader, given: Arguments) -> Value:
+    """A server that an object is connected to later counts for every server in the code."""
+    if _mail_server(code, given) != Unknown(_LOCAL_MAILER):
+        code.state["mail leaves"] = True
+    return NOTHING
 
 
 def _parts(value: Value) -> list[Value]:
@@ -195,14 +205,35 @@ def _parts(value: Value) -> list[Value]:
 
 
 def _mailed(code: PythonReader, given: Arguments) -> Value:
+    return _mail(code, given)
+
+
+def _mailed_here(code: PythonReader, given: Arguments) -> Value:
+    return _mail(code, given, *(() if code.state.get("mail leaves") else ("local",)))
+
+
+def _mail(code: PythonReader, given: Arguments, *server: str) -> Value:
     people = items(given.at(1, "to_addrs")) or [given.at(1, "to_addrs")]
     shown = ", ".join(text(each).replace(UNKNOWN, "?") for each in people if each is not None)
     attached = [*_parts(given.named.get("attachments")), *_parts(given.named.get("contents"))]
     files = (f"file:{path}" for each in attached for path in texts(each) if path[:1] in ("~", "/", "."))
-    server = code.state.get("mail server") or ()
     carried_ = feed(Unknown(sources=(*sources(*given.all), *files)))
     code.add(deeds.mail(shown or "an address in the code", carried_, server=server))
     return NOTHING
+
+
+def _posted(code: PythonReader, given: Arguments) -> Value:
+    """`WebClient.api_call("chat.postMessage")`: the method of the service is an argument."""
+    code.add(*(deeds.method(each, "publish") for each in given.texts(0, "api_method") if each.startswith(_POSTS)))
+    return RESPONSE
+
+
+def _submitted(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    code.add(deeds.method("subreddit.submit", "publish"))
+    return RESPONSE
+
+
+_POSTS = ("chat.postMessage", "chat.scheduleMessage", "chat.meMessage")
 
 
 def _host(code: PythonReader, given: Arguments) -> Value:
@@ -267,7 +298,10 @@ REQUESTS: dict[str, Act] = table(
     ("os.dup2 os.dup", _duplicated),
     ("socket.gethostbyname socket.getaddrinfo dns.resolver.resolve dns.resolver.query", _looked_up),
     *((f"{kind}.{name}", _mailed) for kind in _MAILERS for name in ("sendmail", "send_message", "send")),
-    ("yagmail.SMTP.send", _mailed), ("smtplib.SMTP smtplib.SMTP_SSL smtplib.SMTP.connect", _mail_server),
+    ("yagmail.SMTP.send", _mailed), ("smtplib.SMTP smtplib.SMTP_SSL", _mail_server),
+    ("smtplib.SMTP.connect smtplib.SMTP_SSL.connect", _reconnected),
+    ("slack_sdk.WebClient.api_call slack_sdk.web.WebClient.api_call slack.WebClient.api_call", _posted),
+    ("praw.Reddit.subreddit.submit asyncpraw.Reddit.subreddit.submit", _submitted),
     ("ftplib.FTP ftplib.FTP_TLS", _named_host("ftplib.FTP")), ("ftplib.FTP.connect paramiko.SSHClient.connect", _host),
     ("ftplib.FTP.storbinary ftplib.FTP.storlines", _stored),
     ("paramiko.SSHClient.exec_command fabric.Connection.run", _remote_command),
@@ -275,3 +309,5 @@ REQUESTS: dict[str, Act] = table(
     ("paramiko.Transport", _named_host("paramiko.Transport")), ("fabric.Connection", _named_host("fabric.Connection")),
     ("sftp.put fabric.Connection.put", _put),
 )  # fmt: skip
+REQUESTS |= {f"{_LOCAL_MAILER}.{name}": _mailed_here for name in ("sendmail", "send_message", "send")}
+REQUESTS[f"{_LOCAL_MAILER}.connect"] = _reconnected

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from posixpath import normpath
 
 from toolguard_engine.effects import key_owners, program_catalogue
 from toolguard_engine.effects.programs import accepted_keys, environment_dumps, instruction_files
@@ -56,6 +58,7 @@ def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterab
             sockets = sockets or each.target.startswith(_SOCKET)
     if found or sockets:
         yield from _exfiltrates(reading, found, where)
+        yield from _mail_passed_on(reading, found)
     if sockets or not _TAKING_PART.isdisjoint(names):
         yield from _of_programs(reading, names, found, where, sockets=sockets)
     if given:
@@ -593,6 +596,34 @@ def _run_by_xargs(reading: Reading) -> Iterator[Effect]:
                     break
 
 
+# --- mail to this machine that goes on ----------------------------------------------------------------------------------
+
+
+def _mail_passed_on(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
+    """Mail to a server for tests on this machine, whose port the same call forwards or which is only the default."""
+    local = [effect for effect in found if {"mail", "local"} <= effect.flags and effect.run is not None]
+    if not local:
+        return
+    runs = [*reading.runs, *(effect.run for effect in found if effect.run is not None)]
+    forwarded = any(map(_forwards, runs))
+    for effect in local:
+        code = (*effect.run.argv[1:], (effect.run.stdin and effect.run.stdin.text) or "") if effect.run else ()
+        if forwarded or ("code" in effect.flags and any(_DEFAULT_SERVER.search(text[:MAX_CODE]) for text in code)):
+            yield Effect("send", effect.target, "remote", effect.flags - {"local"}, effect.run)
+            return
+
+
+MAX_CODE = 20_000
+_FORWARDERS = frozenset({"socat", "stunnel", "stunnel4", "rinetd", "redir", "simpleproxy"})
+_FORWARD = re.compile(r"-[A-Za-z0-9]{0,12}L|(?:-o)?[lL]ocal[fF]orward")
+_DEFAULT_SERVER = re.compile(r"(?:\|\||\?\?)\s{0,3}[\"'`]?(?:localhost\b|127\.\d|\d{4,5}\b)")
+"""The server or the port is another one if a variable says so."""
+
+
+def _forwards(run: ProgramRun) -> bool:
+    return run.name in _FORWARDERS or (run.name in ("ssh", "autossh") and any(map(_FORWARD.match, run.argv[1:24])))
+
+
 # --- code pushed to a new address -----------------------------------------------------------------------------------------
 
 
@@ -616,23 +647,72 @@ def _pushed(reading: Reading) -> Iterator[Effect]:
 
 def _pushed_from_list(reading: Reading) -> Iterator[Effect]:
     """`git for-each-ref --format=":%(refname)" | xargs git push origin`: a line may begin with what deletes a branch."""
-    for run in reading.runs:
-        if run.name != "git" or "push" not in run.argv[1:4] or not _line_wrapper(run):
+    for at, run in enumerate(reading.runs):
+        push = _push_at(run.argv) if run.name == "git" and (run.via or run.given) else 0
+        if not push:
             continue
-        makers = [
-            each for each in reading.runs[-MAX_PARTNERS:] if each.pipeline == run.pipeline and each.name not in run.via
-        ]
-        makers = [each for each in makers if each is not run]
-        words = " ".join(word for each in makers for word in each.argv[1:])[:MAX_SPELLED]
-        if _REFERENCE.search(_FIELD.sub("", words)) or any(each.name not in _NAMING for each in makers):
+        before = reading.runs[max(at - MAX_PARTNERS, 0) : at]
+        listed = any(UNKNOWN in word for word in run.argv[push + 1 :]) and _line_wrapper(run)
+        makers = _list_makers(run, listed, before) if listed else []
+        given = [name for place_, feed in run.given if run.argv[place_].startswith(UNKNOWN) for name in feed.programs]
+        inner = [each for each in before if "$()" in each.via and each.name in given]
+        if any(each.name not in _NAMING or _may_delete(each) or _shows_content(each) for each in makers) or any(
+            map(_may_delete, inner)
+        ):
             yield Effect("discard", "branches that another program lists", "remote", frozenset({"variable"}), run)
 
 
+def _push_at(argv: tuple[str, ...]) -> int:
+    """Where `push` stands if it is the verb of git, else 0."""
+    at = 1
+    while at < len(argv) and argv[at][:1] == "-":
+        at += 2 if argv[at] in _GIT_VALUED else 1
+    return at if argv[at : at + 1] == ("push",) else 0
+
+
+def _list_makers(run: ProgramRun, lister: str, before: tuple[ProgramRun, ...]) -> list[ProgramRun]:
+    """The programs whose output the wrapper of a push reads, also through a file."""
+    wrapper = next((each for each in reversed(before) if each.name == lister), run)
+    files = {redirect.target for redirect in wrapper.redirects if redirect.kind == "read"}
+    files |= {word for option, word in pairwise(wrapper.argv) if option in ("-a", "--arg-file")}
+    files |= {word.partition("=")[2] for word in wrapper.argv if word.startswith("--arg-file=")}
+    files |= {word[2:] for word in wrapper.argv if word.startswith("-a") and len(word) > 2}  # noqa: PLR2004 - behind the option
+    files = {normpath(file) for file in files}
+    pipelines = {run.pipeline}
+    for each in before if files else ():
+        kept = {redirect.target for redirect in each.redirects if redirect.kind != "read"}
+        if each.name == "tee":
+            kept |= set(each.argv[1:4])
+        if not files.isdisjoint(map(normpath, kept)):
+            pipelines.add(each.pipeline)
+    return [each for each in before if each.pipeline in pipelines and each.name not in run.via and each.name != "tee"]
+
+
+def _may_delete(run: ProgramRun) -> bool:
+    """Whether what it writes may begin with `:` or `+`."""
+    if run.name == "git":
+        words = [word for word in run.argv if word.startswith(("--format=", "--pretty="))]
+        words += [word for option, word in pairwise(run.argv) if option in ("--format", "--pretty")]
+    elif run.name in _REWRITING:
+        words = [word for word in run.argv[1:] if not word.startswith("-F")]
+    else:
+        return False
+    return _REFERENCE.search(_FIELD.sub("", " ".join(words)[:MAX_SPELLED])) is not None
+
+
+def _shows_content(run: ProgramRun) -> bool:
+    return run.name == "git" and _NAMING_VERBS.isdisjoint(run.argv[1:MAX_VERB])
+
+
 MAX_SPELLED = 2_000
+MAX_VERB = 8
+_GIT_VALUED = frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix"})
 _FIELD = re.compile(r"%\([^()]{1,60}\)")
-_REFERENCE = re.compile(r"[:+]")
-_NAMING = frozenset(
-    {"git", "grep", "egrep", "head", "tail", "sort", "uniq", "sed", "cut", "tr", "awk", "echo", "printf", "tac", "rev"}
+_REFERENCE = re.compile(r"[:+]|\\0{0,2}(?:72|53)|\\x(?:3[aA]|2[bB])")
+_REWRITING = frozenset({"sed", "awk", "tr", "echo", "printf"})
+_NAMING = _REWRITING | {"git", "grep", "egrep", "head", "tail", "sort", "uniq", "cut", "tac", "rev"}
+_NAMING_VERBS = frozenset(
+    {"branch", "tag", "for-each-ref", "rev-parse", "symbolic-ref", "describe", "ls-remote", "show-ref"}
 )
 _WHOLE = frozenset({"--all", "--mirror", "--branches"})
 _TEXTS = frozenset({"commit", "tag", "notes", "issue", "pr", "mr", "gist", "release", "snippet", "comment", "api"})

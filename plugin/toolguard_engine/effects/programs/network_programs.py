@@ -333,18 +333,34 @@ _MAIL_VALUED = frozenset({
     "-s", "-a", "-A", "-c", "-b", "-r", "-S", "-f", "-F", "-e", "-H", "-i", "-q", "--attach", "--subject", "--to",
     "--from", "--server", "--body", "--header", "--data", "-t", "--attach-type", "--host", "--port",
 })  # fmt: skip
-_MAIL_SERVERS = {
-    "swaks": ("--server", "-s"), "msmtp": ("--host",), "sendemail": ("-s",),
-    **dict.fromkeys(("mail", "mailx", "s-nail"), ("-S",)),
-}  # fmt: skip
-_SERVER = re.compile(r"(?:(?:smtp|mta)=)?([^=]+)")
+_MAIL_SERVERS = {"swaks": ("--server", "-s"), "msmtp": ("--host",), "sendemail": ("-s",)}
+_MAIL_PORTS = {"swaks": ("--port", "-p"), "msmtp": ("--port",)}
+_MAILX = frozenset({"mail", "mailx", "s-nail"})
+_MAIL_SETTING = re.compile(r"(?:(?:smtp|mta)=(.{1,120})|(?:from|replyto|sender|hostname|(?:smtp|ssl)-[\w-]{1,30})(?:=.*)?)")
+_OTHER_WAYS = ("pipe", "socket", "config", "copy-routing", "proxy-host", "account", "file")
+"""Options by which mail takes another way than to the server that is named, or that are read from a file."""
+_SHORTEST_WAY = 2
+
+
+def _goes_elsewhere(word: str) -> bool:
+    name = word.lstrip("-").partition("=")[0]
+    return word[:1] == "-" and len(name) >= _SHORTEST_WAY and any(way.startswith(name) for way in _OTHER_WAYS)
 
 
 def _mail_server(run: ProgramRun, read: OptionTable) -> frozenset[str]:
-    """`local` if every server that is named is one for tests on this machine."""
-    named = [_SERVER.fullmatch(word.text) for word in read.values(*_MAIL_SERVERS.get(run.name, ()))]
-    found = [mail_flags(each[1], read.last("--port", "-p")) for each in named if each]
-    return frozenset[str]().union(*found) if all(found) else frozenset()
+    """`local` if every server that is named is one for tests on this machine, and nothing sends the mail elsewhere."""
+    if any(map(_goes_elsewhere, run.argv)) or any(name.startswith(("SWAKS", "MAILRC")) for name, _ in run.assigns):
+        return frozenset()
+    if run.name in _MAILX:
+        settings = [_MAIL_SETTING.fullmatch(word.text) for word in read.values("-S")]
+        if not all(settings) or read.has("-A"):
+            return frozenset()
+        servers = [each[1] for each in settings if each and each[1]]
+    else:
+        servers = [word.text for word in read.values(*_MAIL_SERVERS.get(run.name, ()))]
+    ports = {word.text for word in read.values(*_MAIL_PORTS.get(run.name, ()))} or {""}
+    found = [mail_flags(server, port) for server in servers for port in ports]
+    return frozenset({"local"}) if found and all(found) else frozenset()
 
 
 def _mail(run: ProgramRun, where: Where) -> Iterator[Effect]:

@@ -170,15 +170,21 @@ def host_flags(host: str) -> frozenset[str]:
     return frozenset()
 
 
-_RELAYING = frozenset({"", "25", "465", "587"})
+_RELAYING = frozenset({25, 465, 587})
 """Ports on which a mail server of this machine may pass mail on; on any other port it is one for tests."""
+_MAX_PORT = 65_535
+_MAIL_ADDRESS = re.compile(r"(?:smtps?://)?(?:[^@/?#\\\s]{0,80}@)?([A-Za-z0-9.-]{1,80})(?::([^:/@?#]{1,12}))?/?")
 
 
 def mail_flags(server: str, port: str = "") -> frozenset[str]:
     """`local` if mail to this server, which may name its port itself, stays on this machine."""
-    host, _, own = server.rpartition("://")[2].rpartition("@")[2].rstrip("/").partition(":")
-    port = own or port
-    return host_flags(host) & {"local"} if port.isdigit() and port not in _RELAYING else frozenset()
+    named = _MAIL_ADDRESS.fullmatch(server)
+    ports = {each for each in (port, (named and named[2]) or "") if each}
+    if named is None or len(ports) != 1:
+        return frozenset()
+    (port,) = ports
+    is_port = port.isascii() and port.isdecimal() and 0 < int(port) <= _MAX_PORT and int(port) not in _RELAYING
+    return host_flags(named[1]) & {"local"} if is_port else frozenset()
 
 
 def data_flags(feed: StdinSource | None, where: Where, cwd: str) -> frozenset[str]:
