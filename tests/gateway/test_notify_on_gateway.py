@@ -63,6 +63,12 @@ export default {{ id: "chatter", name: "chatter", register: (api) => api.registe
     return folder
 
 
+def sent(chat: Path) -> str:
+    """What the channel has sent, a line for each message."""
+    path = chat / "sent"
+    return path.read_text() if path.exists() else ""
+
+
 def settings(hook: Receiver) -> dict[str, object]:
     targets = {
         "hook": {"webhook": f"http://127.0.0.1:{hook.port}/", "secret": "s"},
@@ -103,11 +109,11 @@ def test_a_held_call_of_an_automation_reaches_a_webhook_and_a_channel(
     shared: Shared, hook: Receiver, chat: Path, wait: Wait
 ) -> None:
     nonce = at_night(shared.under({"chatter": chat}, **settings(hook)))
-    wait(lambda: len(hook.received) >= 1 and (chat / "sent").exists())
+    wait(lambda: len(hook.received) >= 1 and sent(chat).endswith("\n"))  # a file is there before its content
     assert [(body["event"], body["nonce"]) for body in hook.bodies] == [("held", nonce)]
     assert "notes.txt" in hook.bodies[0]["call"]
     assert hook.received[0][0]["X-Toolguard-Signature"].startswith("t=")
-    (message,) = map(json.loads, (chat / "sent").read_text().splitlines())
+    (message,) = map(json.loads, sent(chat).splitlines())
     assert message["to"] == "ann"
     assert f"toolguard approve {nonce}" in message["text"]
 
