@@ -188,10 +188,6 @@ _OPEN = (("Enable", False), ("IsMultiRegionTrail", False), ("DeletionProtection"
 _BLOCKS = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
 
 
-def _from_keyring_by_name(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
-    return _from_keyring(code, Arguments())
-
-
 def _shared(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     code.add(deeds.method("permissions.create"))
     return NOTHING
@@ -225,7 +221,7 @@ def _unit_stopped(code: PythonReader, given: Arguments) -> Value:
 
 
 def _from_keyring(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
-    """`item.get_secret()` of secretstorage."""
+    """`item.get_secret()` of secretstorage, `keyring.get_credential(...)`."""
     code.add(deeds.run(("secret-tool", "lookup", "service", "any")))
     return Unknown(sources=("program:secret-tool",))
 
@@ -246,7 +242,7 @@ _NAMED: tuple[tuple[str, Act], ...] = (
     (r"read_secret(?:_version)?|access_secret_version", _vault_secret),
     (r"storage\.Client(?:\.\w{1,40}(?:\[\])?){1,3}\.delete(?:_blobs?)?", _method("bucket.delete")),
     (r"gitlab\.Gitlab(?:\.\w{1,40}){1,4}\.members\.create", _method("members.add_collaborator")),
-    (r"keyring\.get_credential", _from_keyring_by_name), (r"StopUnit|MaskUnitFiles|DisableUnitFiles", _unit_stopped),
+    (r"keyring\.get_credential", _from_keyring), (r"StopUnit|MaskUnitFiles|DisableUnitFiles", _unit_stopped),
     (r"\w{0,40}(?:[dD]rive|google)\w{0,40}\.(?:[\w.\[\]]{1,100}\.)?permissions\.(?:create|insert)", _shared),
     (r"permissions\.(?:create|insert)", _file_shared),
 )  # fmt: skip
