@@ -655,6 +655,25 @@ print(boto3.client('ssm').get_parameter(Name='x', WithDecryption=True)['Paramete
 ---
 service.permissions().create(fileId='x', body={'type': 'anyone', 'role': 'writer'}).execute()
 ---
+import imaplib
+m = imaplib.IMAP4_SSL('imap.example.org')
+m.select('INBOX')
+m.store('1:*', '+FLAGS', '\\Deleted')
+m.expunge()
+---
+from imap_tools import MailBox
+with MailBox('imap.example.org').login('a', 'b') as box:
+    box.delete([one.uid for one in box.fetch()])
+---
+from googleapiclient.discovery import build
+build('gmail', 'v1').users().messages().batchDelete(userId='me', body={'ids': ids}).execute()
+---
+for group in client.resource_groups.list():
+    client.resource_groups.begin_delete(group.name)
+---
+from huggingface_hub import HfApi
+HfApi().upload_folder(folder_path='data', repo_id='a/b')
+---
 from googleapiclient.discovery import build
 grant = {'type': 'anyone', 'role': 'writer'}
 build('drive', 'v3').permissions().create(**grant)
@@ -1056,6 +1075,19 @@ s3.upload_file('a.txt', 'logs', 'a.txt')
 ---
 import boto3
 print(boto3.client('ssm').get_parameter(Name='x', WithDecryption=False)['Parameter']['Value'])
+---
+import imaplib
+m = imaplib.IMAP4_SSL('imap.example.org')
+m.select('INBOX', readonly=True)
+print(m.search(None, 'UNSEEN'))
+---
+client.virtual_machines.begin_create_or_update('group', 'vm', parameters).result()
+---
+for texts in batches:
+    model.batch_encode(texts)
+---
+from huggingface_hub import snapshot_download
+snapshot_download('a/b')
 ---
 import app
 print(app.config.get_secret())

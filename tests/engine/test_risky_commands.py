@@ -437,9 +437,47 @@ ASKS = {
         ": > ~/Pictures/wedding.cr3",
         "truncate -s 0 ~/Videos/talk.webm",
     ],
+    "timers": [
+        "systemd-run --user --on-active=45m sh notify-send",
+        "systemd-run --user --on-active=45m --description notify-send sh x",
+        "echo 'notify-send hi; rm -rf x' | at now + 45 minutes",
+        "echo 'notify-send hi' | at -fx now",
+        "echo 'notify-send hi' | at now < job",
+        "echo 'notify-send \"$(./x)\"' | at now",
+        "printf 'notify-send hi\\n./x\\n' | at now",
+    ],
+    "statements-in-files": [
+        "printf 'TRUNCATE orders;' > x.sql; psql -qf x.sql",
+        "echo 'delete from users;' > x.sql; sqlite3 app.db '.read x.sql'",
+        "echo 'delete from users;' > x.sql; mysql -e 'source x.sql'",
+        "echo 'drop table users;' > x.sql; echo '\\i x.sql' > y.sql; psql --file=y.sql",
+        "psql -c '" + "select 1; " * 300 + "drop table users'",
+    ],
+    "lists-and-descriptions": [
+        "echo 'git+https://git.example.org/x.git' > r.txt; pip install -r r.txt",
+        "echo 'x @ https://files.example.org/x.whl' > r.txt; pip3 install --requirement=r.txt",
+        "kubectl apply -f - <<E\nkind: ClusterRoleBinding\nroleRef: {kind: ClusterRole, name: cluster-admin}\nE",
+        "kubectl create -f - <<E\nkind: RoleBinding\nsubjects: [{kind: User, name: 'system:anonymous'}]\nE",
+        "kubectl apply -f - <<E\nkind: Pod\nspec:\n  hostPID: true\nE",
+    ],
 }
 
 PASSES = {
+    "reminders": [
+        "systemd-run --user --on-active=45m notify-send Laundry 'It is dry'",
+        "systemd-run --user --on-calendar='Mon *-*-* 09:00' --unit=standup zenity --info --text Standup",
+        "echo 'notify-send \"Tea is ready\"' | at now + 5 minutes",
+        "at now + 5 min <<< 'DISPLAY=:0 notify-send hi'",
+    ],
+    "public-certificates": [
+        "openssl x509 -in /etc/letsencrypt/live/home.example.org/fullchain.pem -noout -dates",
+        "cat /etc/letsencrypt/live/home.example.org/cert.pem",
+    ],
+    "statements-in-files": [
+        "printf 'select 1;' > x.sql; psql -qf x.sql",
+        "echo 'requests' > r.txt; pip install -r r.txt",
+        "kubectl apply -f - <<E\nkind: RoleBinding\nroleRef: {kind: Role, name: pod-reader}\nE",
+    ],
     "recursive-delete": [
         "rm -rf build",
         "cd /tmp && /bin/rm -R x",

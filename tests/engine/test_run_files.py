@@ -97,6 +97,10 @@ SLIPS = [
     ("python3 sub", {"sub/__main__.py": PYTHON}, "sub/__main__.py line 3"),
     ("python3 -c \"exec(open('x.txt').read())\"", {"x.txt": PYTHON}, "x.txt line 3"),
     ("psql -f x.sql", {"x.sql": "select 1;\nDROP DATABASE shop;\n"}, "x.sql line 2"),
+    ("psql -1qf x.sql", {"x.sql": "select 1;\nDROP DATABASE shop;\n"}, "x.sql line 2"),
+    ("mysql shop < x.sql", {"x.sql": "select 1;\nDROP DATABASE shop;\n"}, "x.sql line 2"),
+    ("sqlite3 shop.db '.read x.sql'", {"x.sql": "select 1;\nDROP DATABASE shop;\n"}, "x.sql line 2"),
+    ("psql -f y.sql", {"y.sql": "\\i x.sql\n", "x.sql": "select 1;\nDROP DATABASE shop;\n"}, "x.sql line 2"),
 ]  # fmt: skip
 
 
@@ -113,6 +117,16 @@ def _tamed(text: str) -> str:
     text = text.replace("os.homedir() + '/important'", "'dist'").replace("os.path.expanduser('~/important')", "'build'")
     text = text.replace("Deno.env.get('HOME') + '/important'", "'dist'")
     return text.replace("~/important", "build/tmp").replace("DROP DATABASE shop", "select 2")
+
+
+def test_a_schema_of_the_user_may_drop_what_it_creates() -> None:
+    schema = "DROP TABLE IF EXISTS app.users CASCADE;\nCREATE TABLE app.users (id int);\n"
+    assert weighed("psql -f x.sql", {"x.sql": schema}).decision == "allow"
+    assert weighed("psql -f x.sql", {"x.sql": schema}, {"x.sql": FileRecord("agent")}).decision == "hold"
+    assert (
+        weighed("psql -f x.sql", {"x.sql": schema.replace("CREATE TABLE app.users", "CREATE TABLE other")}).decision
+        == "hold"
+    )
 
 
 @pytest.mark.parametrize("command", ["make", "npm test", "task ok", "git commit -m x", "ssh host sh x.sh", "cat x.sh", "ls"])

@@ -7,7 +7,6 @@ value that a call returns, an error, say nothing about what a program does.
 from __future__ import annotations
 
 import re
-from functools import cache
 
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code import python_folding as folding
@@ -15,6 +14,7 @@ from toolguard_engine.effects.code import script_calls as calls
 from toolguard_engine.effects.code.python_values import NOTHING, Library, Value, feed, sources, text
 from toolguard_engine.effects.code.script_calls import at, texts
 from toolguard_engine.effects.code.script_run import ENVIRONMENT, Act, LanguageLibrary, Routine, ScriptRun
+from toolguard_engine.model.patterns import compiled
 
 _FORMS = (
     (r"^\s{0,40}+package\s+\w+|^\s{0,40}+import\s+(?:\w+\s+)?\"[^\"\n]{0,200}\"", ""),
@@ -31,13 +31,12 @@ _FORMS = (
     (r"\b(\w{1,40})\s*(?>(?:,\s*\w{1,40}\s*){1,3}):?=(?!=)", r"\1 ="),
     (r":=", "="),
 )  # fmt: skip
-_compiled = cache(re.compile)  # at first use
 
 
 def as_script(code: str) -> str:
     """The code in the forms that the reader of scripts knows."""
     for form, put in _FORMS:
-        code = _compiled(form, re.MULTILINE).sub(put, code)
+        code = compiled(form, re.MULTILINE).sub(put, code)
     return code
 
 

@@ -475,6 +475,7 @@ _PHP: dict[str, Act] = calls.rows(
     ("strrev", _reversed),
     ("eval assert create_function", calls.evaluating),
     ("curl_init", _curl_begun),
+    ("CURLFile curl_file_create", calls.reading),
     ("curl_setopt", _curl_set),
     ("curl_setopt_array", _curl_set_all),
     ("curl_exec", _curl_done),

@@ -6,7 +6,7 @@ Each call is the command of the service's own program that does the same, so tha
 from __future__ import annotations
 
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code.python_reader import Arguments, PythonReader
@@ -23,6 +23,7 @@ from toolguard_engine.effects.code.python_values import (
 from toolguard_engine.effects.programs import web_programs
 from toolguard_engine.effects.programs.posted_messages import messages
 from toolguard_engine.effects.shell.command import UNKNOWN
+from toolguard_engine.model.patterns import compiled
 
 MAX_PARTS = 500
 MAX_NAME = 120
@@ -245,11 +246,11 @@ _NAMED: tuple[tuple[str, Act], ...] = (
     (r"keyring\.get_credential", _from_keyring), (r"StopUnit|MaskUnitFiles|DisableUnitFiles", _unit_stopped),
     (r"\w{0,40}(?:[dD]rive|google)\w{0,40}\.(?:[\w.\[\]]{1,100}\.)?permissions\.(?:create|insert)", _shared),
     (r"permissions\.(?:create|insert)", _file_shared),
+    (r"(?:imaplib|imap_tools)(?:\.\w{1,40}(?:\[\])?){1,4}\.(?:expunge|delete)", _method("mailbox.delete")),
 )  # fmt: skip
-_compiled = cache(re.compile)  # at first use
 _HINTS = (
     "secret", "_namespaced_", "V1", "role_binding", ".containers.", "prune", ".volumes.", "permissions.", "storage.",
-    "members.", "Unit", "get_credential",
+    "members.", "Unit", "get_credential", "imap",
 )  # fmt: skip
 
 
@@ -261,7 +262,7 @@ def act_of(name: str) -> Act | None:
 
 @lru_cache(maxsize=500)
 def _act_of(name: str) -> Act | None:
-    return next((act for names, act in _NAMED if _compiled(rf"(?:\A|\.)(?:{names})\Z").search(name)), None)
+    return next((act for names, act in _NAMED if compiled(rf"(?:\A|\.)(?:{names})\Z").search(name)), None)
 
 
 def without_secret(value: Unknown, name: str) -> Unknown | None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from itertools import islice
 
 from toolguard_engine.effects.programs import effect_on, posted_messages, secrets_read, sql, web_programs, write_effects
 from toolguard_engine.effects.shell.command import Effect, ProgramRun
 from toolguard_engine.effects.shell.places import Where
+from toolguard_engine.model.patterns import compiled
 
 MAX_FOUND = 64
 MAX_CALLS = 2_000
@@ -23,11 +23,6 @@ MAX_SHOWN = 120
 def code_effects(code: str, run: ProgramRun, where: Where) -> Iterator[Effect]:
     yield from _files(code, run, where)
     yield from _method_effects(code, run)
-
-
-@cache
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text)
 
 
 STRING = (
@@ -139,7 +134,7 @@ def _strings(match: re.Match[str]) -> list[str | None]:
 
 
 def found_in(pattern: str, code: str) -> Iterator[re.Match[str]]:
-    for count, match in enumerate(_pattern(pattern).finditer(code)):
+    for count, match in enumerate(compiled(pattern).finditer(code)):
         if count >= MAX_FOUND:
             return
         yield match
@@ -257,6 +252,10 @@ _LOCAL_NAMES = frozenset({
 })  # fmt: skip
 
 
+_BEGINNINGS = ("batch", "begin")
+"""Of several at once, or without waiting for the end."""
+
+
 def methods(code: str) -> Iterator[str]:
     """Calls that delete, cancel or revoke something at a service: `client.items.delete("x")`, `User.destroy_all`."""
     lowered = code.lower()
@@ -265,13 +264,15 @@ def methods(code: str) -> Iterator[str]:
         return
     for match in islice(_METHOD.finditer(code), MAX_CALLS):
         receiver, name, bang, opened = match.groups()
-        name_ = name.lower().removeprefix("batch").lstrip("_") if name[:5].lower() == "batch" else name.lower()
+        name_ = name.lower()
+        if name_.startswith(_BEGINNINGS):
+            name_ = name_[5:].lstrip("_")
         verb = next((verb for verb in _VERBS if name_.startswith(verb)), "")
         if name == "create" and receiver.lower().endswith(_PAYS):
             yield receiver + name
         if not verb or _HARMLESS.search(name.lower()) or receiver.lower().endswith(_OF_THE_PAGE) or receiver in _OF_FILES:
             continue
-        rest = name_[len(verb) :].strip("_")
+        rest = name_[len(verb) :].strip("_").removesuffix("andwait").removesuffix("and_wait")
         if (
             rest.startswith(_OBJECTS)
             if rest
@@ -290,6 +291,9 @@ def _access_calls(code: str, lowered: str) -> Iterator[str]:
     if any_of(_ACCESS_WORDS, lowered):
         for match in islice(_ACCESS.finditer(code), MAX_CALLS):
             yield _chain_before(code, match.start()) + match[0]
+    if any_of(_MAILBOXES, lowered):
+        for match in islice(_MAIL_GONE.finditer(code), MAX_CALLS):
+            yield _chain_before(code, match.start()) + match[0].rstrip("(")
     if "permissions" in lowered:
         for match in islice(_SHARES.finditer(code), MAX_CALLS):
             if any_of(_DRIVES, lowered) or _OF_DRIVE.search(match[2]):
@@ -350,6 +354,11 @@ _ACCESS = re.compile(
 )
 """Calls of cloud clients that change who may do what: of boto3, Google's clients, and the JavaScript SDK of AWS."""
 _SHARES = re.compile(r"\b(permissions(?:\(\))?\.(?:create|insert))(?=\(([^()]{0,200}))")
+_MAILBOXES = ("imap", "gmail", "mailbox")
+_MAIL_GONE = re.compile(
+    r"\b(?:expunge|messageDelete|mailboxDelete|delete_messages|deleteMessages|delete_folder)(?=\b(?!\s{0,4}[=:]))"
+    r"|\badd_?[fF]lags\((?=[^()\n]{0,80}Deleted)"
+)
 _OF_DRIVE = re.compile(r"\b(?:fileId|requestBody|body)\b")
 _DRIVES = ("drive.", "drive(", "'drive'", '"drive"', "google")
 """What shares a file of Google Drive; anything else may have permissions of its own."""

@@ -136,7 +136,7 @@ def source(run: ProgramRun) -> tuple[str, str] | None:
     if texts:
         return language, "\n".join(texts)[:most]
     if reader is None and not is_script(run):
-        text = _stdin_text(run)
+        text = run.stdin_text
         if text:
             return language, text[:most]
     return None
@@ -208,7 +208,7 @@ def _awk(run: ProgramRun) -> list[str]:
 
 def _deno(run: ProgramRun) -> list[str]:
     words = [word for word in run.argv[1:] if not word.startswith("-")]
-    if words[:1] in ([], ["run"]) and not words[1:] and (text := _stdin_text(run)):
+    if words[:1] in ([], ["run"]) and not words[1:] and (text := run.stdin_text):
         return [text]
     return words[1:2] if words[:1] == ["eval"] else []
 
@@ -228,7 +228,7 @@ def _powershell(run: ProgramRun) -> list[str]:
     words = [word for word in argv[1:] if not word.startswith(("-", "/"))]
     if words and not words[0].endswith((".ps1", ".psm1")):
         return [" ".join(words)]
-    text = _stdin_text(run)
+    text = run.stdin_text
     return [text] if text else []
 
 
@@ -256,7 +256,7 @@ def _framework(run: ProgramRun) -> list[str]:
             return [run.argv[at + 1]]
         if word.startswith(("--execute=", "--command=")):
             return [word.partition("=")[2]]
-    text = _stdin_text(run)
+    text = run.stdin_text
     return [text] if text else []
 
 
@@ -266,14 +266,6 @@ _SPECIAL = {"awk": _awk, "deno": _deno, "powershell": _powershell, "rails": _rai
 def is_script(run: ProgramRun) -> bool:
     """Whether a script or module is named, so that standard input is data and not code."""
     return any(not word.startswith("-") or word.startswith("-m") for word in run.argv[1:]) and "-" not in run.argv[1:]
-
-
-def _stdin_text(run: ProgramRun) -> str:
-    """The text at standard input, if it is known."""
-    for redirect in run.redirects:
-        if redirect.kind == "text" and redirect.fd in ("", "0"):
-            return redirect.target
-    return (run.stdin.text or "") if run.stdin is not None else ""
 
 
 # --- hidden text that runs --------------------------------------------------------------------------------------------

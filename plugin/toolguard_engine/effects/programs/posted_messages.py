@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from itertools import islice
+
+from toolguard_engine.model.patterns import compiled
 
 _MEMBER = r"(?:\.|->|::)"
 _REPLY = r"(?!\s?(?:\{\s?)?(?:chat_?[iI]d\s?[=:]\s?)?[\w.]{0,60}chat\b)"
@@ -32,6 +33,7 @@ _SERVICES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("reddit",), rf"\b(?:get_?)?[sS]ub[rR]eddit(?:\([^()\n]{{0,80}}\))?{_MEMBER}submit\(|{_MEMBER}submit_?(?:[sS]elf_?[pP]ost|[lL]ink)\("),  # noqa: E501
     (("atproto", "bsky", "bluesky"), rf"{_MEMBER}(?:send_post|post)\("),
     (("matrix", "nio."), rf"{_MEMBER}(?:room_send|send_?[tT]ext_?[mM]essage)\("),
+    (("huggingface", "hf_hub", "push_to_hub"), rf"{_MEMBER}(?:upload_(?:folder|file|large_folder)|push_to_hub|create_commit)\("),  # noqa: E501
     (("linkedin", "facebook"), rf"{_MEMBER}(?:submit_share|share_update|put_object|create_post)\("),
     (("sendgrid", "mailgun", "postmark", "resend", "sparkpost"), r"(?<!prisma\.)\b(?:sg\w{0,10}|\w{0,20}[mM]ail\w{0,20}|\w{0,20}[cC]lient|emails|messages)(?:\([^()\n]{0,200}\))?\.(?:send|create|send_?[eE]mail)\("),  # noqa: E501
     (("ses", "SES"), r"\bsend_(?:raw_|templated_)?email\(|\bSend(?:Raw|Templated)?EmailCommand\("),
@@ -42,7 +44,7 @@ _SERVICES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("mail(",), r"(?<![\w.>:$])mail\(\s?(?:\$|[\"'](?!\s?[;,.)]))"),
     (("phpmailer",), r"->send\(\)"),
 )  # fmt: skip
-_compiled = cache(re.compile)  # at first use
+_BY_WORD = [(word, names) for words, names in _SERVICES for word in words]
 MAX_FOUND = 8
 _COMMENT = re.compile(r"(?m)(?:^|(?<=[\s;]))(?:#|//) [^\n\"'`]*$")
 _KEPT_CHANNEL = re.compile(
@@ -56,9 +58,8 @@ def messages(code: str) -> Iterator[str]:
     lowered = code.lower()
     if "#" in code or "//" in code:
         lowered = _COMMENT.sub("", lowered)
-    for words, names in _SERVICES:
-        if any(word in lowered for word in words):
-            yield from (found[0].strip(" (") for found in islice(_compiled(names).finditer(code), MAX_FOUND))
+    for names in dict.fromkeys([names for word, names in _BY_WORD if word in lowered]):
+        yield from (found[0].strip(" (") for found in islice(compiled(names).finditer(code), MAX_FOUND))
     if "discord" in lowered:
         for kept in islice(dict.fromkeys(_KEPT_CHANNEL.findall(code)), MAX_FOUND):
             if re.search(rf"\b{kept}\.send\(", code):

@@ -6,11 +6,10 @@ The words behind the program must match its pattern from end to end, so an optio
 
 from __future__ import annotations
 
-import re
-from functools import cache
 from typing import Literal
 
 from toolguard_engine.effects.shell.command import UNKNOWN
+from toolguard_engine.model.patterns import compiled
 
 Routine = Literal["", "reads", "installs", "restarts"]
 
@@ -185,7 +184,6 @@ _PATTERNS: tuple[tuple[Routine, dict[str, str]], ...] = (
     ("installs", _by_name(_INSTALLS)),
     ("restarts", _by_name(_RESTARTS)),
 )
-_compiled = cache(re.compile)  # at first use: compiling all of them would delay the start
 MAX_WORDS, MAX_TEXT = 80, 2_000
 _BLANK = "\x1f"
 """A blank inside a word. Only a pattern for any text, such as that of `grep`, matches it."""
@@ -201,4 +199,4 @@ def routine(argv: tuple[str, ...]) -> Routine:
     words = "".join(f" {word.replace(' ', _BLANK)}" for word in argv[1:])[: MAX_TEXT + 1]
     if len(words) > MAX_TEXT:
         return ""
-    return next((kind for kind, table in _PATTERNS if name in table and _compiled(table[name]).fullmatch(words)), "")
+    return next((kind for kind, table in _PATTERNS if name in table and compiled(table[name]).fullmatch(words)), "")

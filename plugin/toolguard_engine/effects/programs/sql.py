@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.programs import Act, sql_meta_commands
@@ -100,7 +101,8 @@ _ANALYSED = re.compile(
 
 
 def statements(text: str) -> Iterator[str]:
-    """The statements of a text: white space collapsed to single spaces, strings replaced by `''`, comments removed."""
+    """The statements of a text that may change something: white space collapsed to single spaces, strings replaced by `''`,
+    comments removed."""
     text = text[:MAX_TEXT]
     yield from _between(text)
     if "delimiter" in text.lower() or "\\d" in text:
@@ -118,10 +120,8 @@ def _undelimited(text: str) -> str:
 
 def _between(text: str) -> Iterator[str]:
     bare = _NOISE.sub(lambda match: "''" if match.group()[0] in "'$" else " ", text)
-    for statement in bare.split(";")[:MAX_STATEMENTS]:
-        spaced = _SPACE.sub(" ", statement).strip()
-        if spaced:
-            yield spaced
+    spaced = (_SPACE.sub(" ", statement).strip() for statement in bare.split(";"))
+    yield from islice((statement for statement in spaced if _CHANGES.search(statement.lower())), MAX_STATEMENTS)
 
 
 def flags(statement: str) -> frozenset[str]:
@@ -152,20 +152,27 @@ def flags(statement: str) -> frozenset[str]:
     return frozenset(found)
 
 
+_OBJECT = r"(?:table|view|index|function|type|sequence|trigger)"
+_NAME = r"[\"`\[]?(?:\w{1,60}[\"`\]]?\.[\"`\[]?)?(\w{1,60})[\"`\]]?"
+_CREATED = re.compile(
+    rf"\bcreate\s{{1,9}}(?:or\s{{1,9}}replace\s{{1,9}})?{_OBJECT}\s{{1,9}}(?:if\s{{1,9}}not\s{{1,9}}exists\s{{1,9}})?{_NAME}"
+)
+_DROPPED = re.compile(rf"drop {_OBJECT} (?:if exists )?{_NAME}(?: cascade)?")
+"""A file of the user, such as a schema or a dump, may drop what it creates."""
+
+
 def _effects(text: str, run: ProgramRun) -> Iterator[Effect]:
     if not _CHANGES.search(text.lower()):
         return
+    made_anew = frozenset[str]() if run.origin is None or run.origin.made else frozenset(_CREATED.findall(text.lower()))
     for statement in statements(text):
         found = flags(statement)
-        if found:
+        if found and not (made_anew and (dropped := _DROPPED.fullmatch(statement.lower())) and dropped[1] in made_anew):
             yield Effect("sql", statement[:400], "", found, run)
 
 
 def _stdin_text(run: ProgramRun) -> str:
-    for redirect in run.redirects:
-        if redirect.kind == "text" and redirect.fd in ("", "0"):
-            return redirect.target
-    return (run.stdin.text or run.stdin.was or "") if run.stdin is not None else ""
+    return run.stdin_text or ((run.stdin.was or "") if run.stdin is not None else "")
 
 
 # --- clients of SQL -------------------------------------------------------------------------------------------------------

@@ -86,6 +86,14 @@ class ProgramRun(msgspec.Struct, frozen=True):
     cwd: str = ""
     origin: FilePlace | None = None
 
+    @property
+    def stdin_text(self) -> str:
+        """The text at standard input; empty where it is not known."""
+        for redirect in self.redirects:
+            if redirect.kind == "text" and redirect.fd in ("", "0"):
+                return redirect.target
+        return (self.stdin.text or "") if self.stdin is not None else ""
+
 
 class UnreadFile(msgspec.Struct, frozen=True):
     """A file that the call runs and whose content is not known. `made`: see `FilePlace`."""

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell.code_files import COLLECTED
-from toolguard_engine.effects.shell.command import ProgramRun, StdinSource
+from toolguard_engine.effects.shell.command import FilePlace, ProgramRun, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState
 from toolguard_engine.effects.shell.project_programs import found_file, run_lines
 from toolguard_engine.effects.shell.walk import Special, Walk
@@ -85,11 +85,28 @@ def _by_convention(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSourc
         files += [(path,) for pattern in known.made for path in walk.running.meant(pattern, run.cwd)[:MAX_NAMED]]
     if run.name == "uv":
         walk.run_wrapped(run, WRAPPERS["uv"], state)
+    if run.name in _INSTALLERS:
+        _required(walk, run, state)
     other = replace(run, argv=(known.language,), name=known.language)
     for names in files:
         if (file := found_file(walk, names, "", run)) and not file.path.endswith(_NO_CODE):
             walk.run_code(file, other, state.fork(run.name))
     return None
+
+
+_INSTALLERS = frozenset({"pip", "pip3", "uv"})
+_ADDRESS = re.compile(
+    r"^[^\S\n]{0,40}(?:-e\s{1,9})?((?:[\w.\[\]-]{1,80}\s{0,9}@\s{0,9})?(?:git\+|https?://)[^\s;#]{1,400})", re.MULTILINE
+)
+
+
+def _required(walk: Walk, run: ProgramRun, state: ShellState) -> None:
+    """Addresses in lists of packages that an agent made: `pip install -r x`."""
+    for name in islice(_valued(run.argv[1:MAX_WORDS], "-r", "--requirement"), MAX_NAMED):
+        file = found_file(walk, (name,), "", run)
+        if file is not None and file.made:
+            lines = [(at, f"pip install {quote(address)}") for at, address in _lines(file.text, _ADDRESS)]
+            run_lines(walk, file, lines, state.fork(run.name))
 
 
 def _is_made(walk: Walk, word: str, run: ProgramRun) -> bool:
@@ -143,12 +160,32 @@ def _options_of(text: str) -> list[str]:
     return list(dict.fromkeys(found))[:MAX_NAMED]
 
 
+_BINDING = re.compile(r"\bkind['\"]?:\s{0,9}['\"]?(?:Cluster)?RoleBinding\b")
+_BOUND = re.compile(
+    r"\bname['\"]?:\s{0,9}['\"]?(?:cluster-admin|admin|system:(?:anonymous|unauthenticated|authenticated|masters))\b"
+)
+
+
+def _lines_of(text: str) -> list[tuple[int, str]]:
+    """The commands that would do what a description of containers or of a cluster's rights asks for."""
+    options = _options_of(text)
+    lines = [(1, f"docker run {' '.join(options)} image")] if options else []
+    if _BINDING.search(text) and (bound := _BOUND.search(text)):
+        line = text.count("\n", 0, bound.start()) + 1
+        lines.append((line, "kubectl create clusterrolebinding any --clusterrole=cluster-admin"))
+    return lines
+
+
 def _described(walk: Walk, run: ProgramRun, state: ShellState, files: Iterator[str]) -> None:
-    """Containers that a file describes, if an agent made it."""
+    """What a file describes, if an agent made it, or a text at standard input."""
     for name in islice(dict.fromkeys(files), MAX_NAMED):
+        if name == "-" and (text := walk.fed(run)):
+            run_lines(
+                walk, FilePlace("standard input", "/dev/stdin", text, made=True), _lines_of(text), state.fork(run.name)
+            )
         file = found_file(walk, (name,), "", run)
-        if file is not None and file.made and (options := _options_of(file.text)):
-            run_lines(walk, file, [(1, f"docker run {' '.join(options)} image")], state.fork(run.name))
+        if file is not None and file.made:
+            run_lines(walk, file, _lines_of(file.text), state.fork(run.name))
 
 
 def _container(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
@@ -171,13 +208,18 @@ _VERB_WITHIN = 10
 
 
 def _named(words: Sequence[str], long: str) -> Iterator[str]:
-    """The files that `-f` or `long` name, in each form: `-f FILE`, `-fFILE`, `-f=FILE`, `--file FILE`, `--file=FILE`."""
+    """The files that `-f` or `long` name."""
+    return _valued(words, "-f", long)
+
+
+def _valued(words: Sequence[str], short: str, long: str) -> Iterator[str]:
+    """The values of an option, in each form: `-f FILE`, `-fFILE`, `-f=FILE`, `--file FILE`, `--file=FILE`."""
     for word, following in pairwise((*words, "")):
-        if word in ("-f", long):
+        if word in (short, long):
             yield following
         elif word.startswith(f"{long}="):
             yield word.partition("=")[2]
-        elif word.startswith("-f"):
+        elif word.startswith(short):
             yield word[2:].removeprefix("=")
 
 

@@ -16,7 +16,7 @@ The kinds, with the flags they may have beside those of the path (`places.marks`
 - `permissions`: `recursive`, `world-writable`, `setuid`, `none` (for nobody), `attributes`; `owner`: `recursive`, `to-root`.
 - `elevate`: with administrator rights; the target is what runs. `reads`, `installs`: `routine_administration`.
 - `run-unread`: runs a file that an agent made and that cannot be read to its end; the target is the file.
-- `spawn`: starts another agent; the target is its folder.
+- `spawn`: starts another agent; the target is its folder. `timer`: runs commands later; the target is the scheduler.
 - `gateway`: an operation on the gateway itself; the flag is its effect, as `controlplane.toml` explains.
 - `flood`: too many effects to examine. `load`: endless work without a result (`yes > /dev/null`).
 - `fills`: endless data into a file; the target is the file.
@@ -51,6 +51,7 @@ from toolguard_engine.effects.programs import (
     secrets_read,
     sql,
     system_programs,
+    timers,
     unpacking,
     write_effects,
 )
@@ -64,7 +65,7 @@ from toolguard_engine.model.work_limit import WorkLimit
 _TABLES = (
     file_programs.PROGRAMS, file_readers.PROGRAMS, system_programs.PROGRAMS, network_programs.PROGRAMS,
     interpreters.PROGRAMS, sql.PROGRAMS, agent_programs.PROGRAMS,
-    gateway_programs.PROGRAMS, unpacking.PROGRAMS, lookalikes.PROGRAMS,
+    gateway_programs.PROGRAMS, unpacking.PROGRAMS, lookalikes.PROGRAMS, timers.PROGRAMS,
 )  # fmt: skip
 PROGRAMS: dict[str, tuple[Act, ...]] = {
     name: tuple(table[name] for table in _TABLES if name in table) for name in {name for table in _TABLES for name in table}

@@ -253,7 +253,7 @@ SECRET_PATTERN: Final = re.compile(
     r"/etc/ssh/ssh_host_\w+_key\Z|/proc/(?!self/|thread-self/)[^/]{1,20}/(?:environ|mem|maps)\Z"
     r"|/(?:[^/\n]{1,255}/){0,20}\.?(?:openclaw|clawdbot)/(?:credentials|identity|agents/[^/\n]{1,255}/agent/auth)"
 )
-NO_SECRETS: Final = frozenset(["README", "README.md"])
+NO_SECRETS: Final = frozenset(["README", "README.md", "cert.pem", "chain.pem", "fullchain.pem"])
 PUBLIC_FOLDERS: Final = ("/etc/", "/usr/", "/lib", "/var/lib/", "/System/", "/opt/", "/tmp/", "/var/tmp/", "/nix/")  # noqa: S108 - names
 
 _SECRET_NAMES: Final = words(

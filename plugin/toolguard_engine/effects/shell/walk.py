@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.code.code_deeds import INPUT, CodeReading
 from toolguard_engine.effects.programs import interpreters, sql, sql_meta_commands
-from toolguard_engine.effects.shell import applied_rehearsals, code_files, endless_loops, guesses
+from toolguard_engine.effects.shell import applied_rehearsals, code_files, endless_loops, guesses, statement_files
 from toolguard_engine.effects.shell import expand as fields
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, Flaw, ProgramRun, Redirect, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState
@@ -78,7 +78,6 @@ _COMMANDS = spelled(
 _EDITORS = frozenset({"sed", "gsed"})
 """Change a file in its place."""
 _PASSING = program_catalogue.programs("file_printer")
-_SQL_FILE = ("-f", "--file", "-i", "--input-file", "-init")
 MAX_FED = 8
 """Files that are read from one input."""
 
@@ -829,13 +828,11 @@ class Walk:
     def inner_text(self, text: str, run: ProgramRun, state: ShellState) -> StdinSource:
         return self.text(text, state, run.stdin, piped=run.piped, pipeline=run.pipeline)
 
-    def code(self, run: ProgramRun, state: ShellState) -> None:  # noqa: PLR0912 - a case for each kind
+    def code(self, run: ProgramRun, state: ShellState) -> None:
         """Shell commands in the code of an interpreter, or in the input of a database client; the files that it runs."""
         if run.name in sql.CLIENTS:
             self._client(run, state)
-            for file in (*map(self.file_at, filter(None, [value_of(run.argv, _SQL_FILE)]), [run]), *self.fed_files(run)):
-                if file:
-                    self._noted(replace(run, argv=run.argv[:1], stdin=StdinSource(file.text), redirects=(), origin=file))
+            self._statement_files(run)
             return
         if found := interpreters.source(run):
             self._commands_in(found, run, state)
@@ -854,6 +851,29 @@ class Walk:
         if not interpreters.is_script(run):
             for file in self.fed_files(run):
                 self.run_code(file, run, state)
+
+    def _statement_files(self, run: ProgramRun) -> None:
+        """What a database client reads from files."""
+        for file in self.fed_files(run):
+            self._fed_with(run, file.text, file)
+        names = [*statement_files.named(run), *statement_files.taken_in((*run.argv[1:], self.fed(run) or ""))]
+        seen = set[str]()
+        while names and len(seen) < statement_files.MAX_FILES and not is_away(run):
+            name = names.pop(0)
+            if name in seen:
+                continue
+            seen.add(name)
+            text = self.scripts(name, run.cwd)
+            there = self.file_at(name, run) if text is None else None
+            if there is not None:
+                text = there.text
+            if text is not None:
+                self._fed_with(run, text, there)
+                names += statement_files.taken_in((text,))
+
+    def _fed_with(self, run: ProgramRun, text: str, file: FilePlace | None) -> None:
+        origin = file or run.origin
+        self._noted(replace(run, argv=run.argv[:1], stdin=StdinSource(text), redirects=(), given=(), origin=origin))
 
     def _imported(self, candidates: tuple[str, ...], run: ProgramRun, state: ShellState) -> None:
         """The first of these files that is there, as part of the code."""
