@@ -446,6 +446,7 @@ def test_a_file_that_is_made_anew_is_no_fault(places: Places, tmp_path: Path) ->
     assert not places.config.exists()
 
 
+@pytest.mark.thorough
 def test_many_at_once(places: Places, tmp_path: Path) -> None:
     """None fails, and none takes the other's value back."""
     write(places, TEXT)

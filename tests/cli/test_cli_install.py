@@ -18,6 +18,7 @@ import pytest
 from cli_stage import LIMIT, SCRIPT, SOURCE, envelope, names, picture, put_in, take_out, texts, toolguard
 from config_texts import CASES, Case
 
+from effort import some
 from toolguard_cli.hostconfig import config_file, config_tree
 from toolguard_cli.setup import config_lock as lock
 from toolguard_cli.setup import install_record, plugin_folder
@@ -27,7 +28,7 @@ from toolguard_cli.system.paths import Places
 
 CREATED = CASES[0].copied
 NEXT = "toolguard doctor"
-every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+every_case = pytest.mark.parametrize("case", some(CASES), ids=lambda case: case.id)
 both_ways = pytest.mark.parametrize("link", [False, True], ids=["copied", "linked"])
 
 
@@ -573,7 +574,7 @@ def killed_at() -> Iterator[Callable[[Places, int], bool]]:
 MOMENTS = sorted(random.Random(11).sample(range(58), 14))  # noqa: S311 - not a secret
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("moment", some(MOMENTS))
 @pytest.mark.parametrize("earlier", ["nothing", "an old copy"])
 def test_killed_half_way(places: Places, killed_at: Callable[[Places, int], bool], moment: int, earlier: str) -> None:
     """SIGKILL at any moment: the config is the old or the new one, the plugin absent or whole, and all can be mended."""

@@ -12,13 +12,14 @@ from cli_stage import LIMIT, SCRIPT, SOURCE, names, picture, put_in, take_out, t
 from config_texts import CASES, Case
 from held_stage import terminal
 
+from effort import some
 from toolguard_cli.commands import migrate
 from toolguard_cli.hostconfig import config_file
 from toolguard_cli.operations import reload_note
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 
-every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+every_case = pytest.mark.parametrize("case", some(CASES), ids=lambda case: case.id)
 WAYS = {
     "copied": (False,),
     "linked": (True,),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from effort import some
 from toolguard_cli import migrations
 from toolguard_cli.commands import migrate
 from toolguard_cli.hostconfig import config_tree, json5_edit
@@ -111,7 +112,7 @@ MAPPINGS = [
 ]
 
 
-@pytest.mark.parametrize(("plugin", "old", "new"), MAPPINGS)
+@pytest.mark.parametrize(("plugin", "old", "new"), some(MAPPINGS))
 @pytest.mark.parametrize("where", ["config", "entry"])
 def test_every_setting_has_its_place(
     places: Places, plugin: str, old: dict[str, Any], new: dict[str, Any], where: str

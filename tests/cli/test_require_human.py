@@ -201,6 +201,7 @@ def test_watch_in_doubt_approves_nothing(places: Places) -> None:
     assert [known.status for known in FileNonces(places.state_dir).entries()] == ["denied"]
 
 
+@pytest.mark.thorough
 def test_below_the_gateway(places: Places, below_a_gateway: None) -> None:
     entry = hold(places)
     done = toolguard_process("approve", entry.nonce, "--yes", "--state-dir", places.state_dir)

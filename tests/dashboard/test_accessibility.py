@@ -135,6 +135,7 @@ OUT_OF_REACH = """() => [...document.querySelectorAll('button, select, input[typ
 """Controls that are too small for a finger, beside the screen or under something else."""
 
 
+@pytest.mark.thorough
 def test_a_phone(machine: Machine, visits: Visits) -> None:
     """Nothing is wider than the screen but what scrolls by itself, and every control can be reached."""
     visitor = visits(machine, **LOOKS["phone"])

@@ -60,6 +60,7 @@ def test_yes(machine: Machine, visits: Visits) -> None:
     assert audited(machine, held.nonce) == [("hold", "", ""), ("approve", "dashboard", "release day")]
 
 
+@pytest.mark.thorough
 def test_no(machine: Machine, visits: Visits) -> None:
     held = hold(machine.places)
     page = visits(machine).go("approvals")
@@ -90,6 +91,7 @@ def test_how_many_wait_stands_on_the_tab(machine: Machine, visits: Visits) -> No
     expect(page.get_by_role("tab", name="Approvals")).to_have_text(f"Approvals {before + 2}")
 
 
+@pytest.mark.thorough
 def test_one_that_is_not_shown_whole_needs_a_second_word(machine: Machine, visits: Visits) -> None:
     held = hold(machine.places, whole=False)
     shown = card(visits(machine).go("approvals"), held.nonce)

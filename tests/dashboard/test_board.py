@@ -116,6 +116,7 @@ def card(page: Page, nonce: str) -> Locator:
     return page.locator(f"article[data-nonce='{nonce}']")
 
 
+@pytest.mark.thorough
 def test_a_card_shows_all_that_a_call_would_do(machine: Machine, visits: Visits) -> None:
     photos = machine.root / "photos"
     photos.mkdir()
@@ -163,6 +164,7 @@ def test_always_allow_this(quiet: Machine, visits: Visits, *, sure: bool) -> Non
     assert [round((grant.expires - time.time()) / 86_400) for grant in grants.grants()] == [7]
 
 
+@pytest.mark.thorough
 def test_what_was_missed_is_asked_for_again(machine: Machine, visits: Visits) -> None:
     late = missed(machine, binding="late", reason="It deletes a folder.")
     denied = hold(machine.places, binding="denied")
@@ -187,6 +189,7 @@ CUT = """() => [...document.querySelectorAll('[role=tabpanel]:not([hidden]) .scr
 
 
 @pytest.mark.parametrize("width", [1024, pytest.param(1280, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
 def test_no_table_is_cut_and_no_share_is_more_than_all(machine: Machine, visits: Visits, width: int) -> None:
     visitor = visits(machine, viewport={"width": width, "height": 900})
     page = visitor.go()
@@ -244,6 +247,7 @@ document.hasFocus = () => false;
 
 
 @pytest.mark.parametrize("answer", ["granted", pytest.param("denied", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
 def test_notifications_come_only_if_they_are_asked_for(machine: Machine, visits: Visits, answer: str) -> None:
     visitor = visits(machine)
     visitor.page.add_init_script(NOTED.replace("ANSWER", f"'{answer}'"))

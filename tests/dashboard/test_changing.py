@@ -158,6 +158,7 @@ def test_checkpoint(machine: Machine, visits: Visits, session: str) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.thorough)], ids=["desk", "phone"])
+@pytest.mark.thorough
 def test_weaker_settings_are_accepted(machine: Machine, visits: Visits, width: int) -> None:
     store, log = AcceptedSettings(machine.places.state_dir), AuditLog(machine.places.state_dir).append
     config = str(machine.places.config)

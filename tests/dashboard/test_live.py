@@ -124,6 +124,7 @@ def tries_again(page: Page) -> None:
     until(page, connected)
 
 
+@pytest.mark.thorough
 def test_a_server_that_is_killed_and_comes_back(machine: Machine, visits: Visits) -> None:
     visitor = visits(machine, expected=GONE)
     visitor.page.clock.install()

@@ -265,6 +265,7 @@ def column(page: Page, chart: str, head: str) -> float:
     return sum(number(cell) for cell in figure.locator(f"tbody tr > :nth-child({place + 1})").all_inner_texts())
 
 
+@pytest.mark.thorough
 def test_feed(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go("guard")
     recorded = [row for row in machine.verdicts() if row["kind"] != "allow"]

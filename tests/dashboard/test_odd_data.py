@@ -121,6 +121,7 @@ MADE = "[document.querySelectorAll('img, iframe, object, embed, base, #broken').
 
 
 @pytest.mark.parametrize("screen", [WIDE, pytest.param(PHONE, marks=pytest.mark.thorough)], ids=["wide", "phone"])
+@pytest.mark.thorough
 def test_names_are_texts(hostile: Machine, visits: Visits, screen: dict[str, int]) -> None:
     """No element is made of one, nothing runs (a dialog or an error would be a fault of the visit), all of it is shown."""
     visitor = visits(hostile, viewport=screen)

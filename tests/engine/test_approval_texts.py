@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from effort import some
 from toolguard_engine.model.call import Call
 from toolguard_engine.wording import approval, redact
 
@@ -143,7 +144,7 @@ OF_PARAMS = [row for row in MADE if row[0] not in ("held-name", "rewritten", "ap
 """The names of tools are the gateway's own: it asks about none that it does not know."""
 
 
-@pytest.mark.parametrize("made", [row[1] for row in OF_PARAMS], ids=[row[0] for row in OF_PARAMS])
+@pytest.mark.parametrize("made", some([row[1] for row in OF_PARAMS]), ids=some([row[0] for row in OF_PARAMS]))
 @pytest.mark.parametrize("before", ["", "x" * 290 + " ", "x" * 1_590 + " ", "x " * 500_000], ids=len)
 def test_no_secret_comes_through(made: Made, before: str) -> None:
     for secret in SECRETS:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from effort import ALL, examples
+from effort import ALL, examples, some
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.shell.unwrap import read
 from toolguard_engine.guard import Guard
@@ -143,13 +143,13 @@ WRAPS = {
 }
 
 
-@pytest.mark.parametrize("wrap", WRAPS)
+@pytest.mark.parametrize("wrap", some(list(WRAPS)))
 def test_wrapping_never_makes_it_better(wrap: str) -> None:
     worse = [(c, WRAPS[wrap](c)) for c in COMMANDS if rank(WRAPS[wrap](c)) < rank(c)]
     assert worse == []
 
 
-@pytest.mark.parametrize("outer", WRAPS)
+@pytest.mark.parametrize("outer", some(list(WRAPS)))
 def test_wraps_in_wraps(outer: str) -> None:
     """Every third pair, in the gate one of 97: others for each outer one."""
     step = 3 if ALL else 97

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from effort import some
 from engine_talk import PATIENCE
 from toolguard_engine.metrics import importing, old_plugin, sources
 from toolguard_engine.metrics.database import MetricsError, connect, transaction
@@ -520,7 +521,7 @@ def test_a_new_file_where_another_was_counts(old: OldFile, tmp_path: Path, say: 
 
 
 @pytest.mark.usefixtures("small_chunks", "say")
-@pytest.mark.parametrize("at", [1, 3, 10, 40, 59])
+@pytest.mark.parametrize("at", some([1, 3, 10, 40, 59]))
 @pytest.mark.parametrize("cleaned", [False, True], ids=["with all events", "without the oldest"])
 def test_a_copy_that_went_on_by_itself_loses_nothing_and_counts_once(
     old: OldFile, tmp_path: Path, at: int, *, cleaned: bool

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from effort import some
 from hostile_texts import texts
 from toolguard_engine.effects.outcomes import Outcome, is_poll, outcome
 
@@ -340,7 +341,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("piece", HOSTILE)
+@pytest.mark.parametrize("piece", some(HOSTILE))
 @pytest.mark.parametrize("tool", ["exec", "message"])
 def test_any_text_has_an_outcome(piece: str, tool: str) -> None:
     text = (piece * 50_000)[:50_000]

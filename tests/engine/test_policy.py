@@ -512,6 +512,7 @@ for number in range(10):
 """
 
 
+@pytest.mark.thorough
 def test_processes_that_add_at_once(policies: PolicyFiles, tmp_path: Path) -> None:
     policies.path.write_text(HAND_WRITTEN)
     running = [subprocess.Popen([sys.executable, "-c", ADD, str(tmp_path), str(at)], env=os.environ) for at in range(4)]

@@ -158,6 +158,7 @@ def test_what_was_held_is_in_the_file(engines: Any, db: Path) -> None:
     ]
 
 
+@pytest.mark.thorough
 def test_engines_of_two_gateways_lose_no_row(engines: Any, db: Path) -> None:
     """Three engines at once, two of them of one gateway: every call is refused, and so a line of the audit log."""
     trio = [engines(name).begin() for name in ("one", "two", "two")]
@@ -280,6 +281,7 @@ def test_what_others_decide_comes_too(engines: Any, db: Path) -> None:
     engine.end()
 
 
+@pytest.mark.thorough
 def test_no_verdict_waits_for_the_file(engines: Any, db: Path) -> None:
     """Another process holds it for longer than the whole conversation: it is let go only when all answers are there."""
     engine = engines().begin()

@@ -451,6 +451,7 @@ def _saves(state: Path, agent: str, count: int) -> None:
         save(store, Standing(agent, f"s{at}", spent=0.5, touched=time.time()))
 
 
+@pytest.mark.thorough
 def test_engines_that_start_at_once_make_one_file(tmp_path: Path) -> None:
     spawned = multiprocessing.get_context("spawn")
     engines = [spawned.Process(target=_saves, args=(tmp_path, f"a{number}", 20)) for number in range(4)]

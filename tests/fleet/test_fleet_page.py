@@ -96,6 +96,7 @@ def test_a_call_with_everything_about_it(scene: FleetScene, page: FleetPage) -> 
     assert "signature" not in str(found)
 
 
+@pytest.mark.thorough
 def test_entries_that_are_no_held_calls_and_huge_ones_are_bounded(scene: FleetScene, page: FleetPage) -> None:
     scene.caller("ops").present("junk", entry=b"\xff\xfe{not json")
     for number in range(110):
@@ -249,6 +250,7 @@ def test_guesses_are_limited_and_keep_nobody_out(scene: FleetScene, page: FleetP
     assert enter(scene, page, "anna").get("/api/me")["id"] == "anna"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("token", ["", "tgf-", "x" * 100_000, "tgf-" + "0" * 63, None, {"a": 1}])
 def test_tokens_of_another_form(page: FleetPage, token: object) -> None:
     assert page.ask("/api/session", {"token": token}).status in (413, 422)

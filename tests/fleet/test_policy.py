@@ -96,6 +96,7 @@ def test_a_pushed_policy_comes_into_force(desk: FleetDesk, admin: PolicyAdmin) -
     assert (status(desk).policy_error, stores.audit_log(desk.state).verify().error) == ("", "")
 
 
+@pytest.mark.thorough
 def test_what_the_database_changes_leaves_the_last_good_policy(
     desk: FleetDesk, admin: PolicyAdmin, owner: Connection, room: SshRoom
 ) -> None:

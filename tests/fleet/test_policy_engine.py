@@ -120,6 +120,7 @@ def test_a_tampered_last_good_policy_holds_calls(
     assert "cannot be verified" in shown
 
 
+@pytest.mark.thorough
 def test_need_is_that_of_the_policy(
     engine: EngineInFleet, admin: PolicyAdmin, database: FleetDatabase, room: SshRoom
 ) -> None:

@@ -111,6 +111,7 @@ class Scene:
 
 
 @pytest.mark.parametrize("moments", [len(VICTIMS), pytest.param(100, marks=pytest.mark.thorough)])
+@pytest.mark.thorough
 def test_whatever_is_killed(server: TemporaryPostgres, database: FleetDatabase, tmp_path: Path, moments: int) -> None:
     scene = Scene(server, database, tmp_path)
     try:

@@ -169,6 +169,7 @@ def own_server(postgres: SharedPostgres) -> Iterator[TemporaryPostgres]:
 LATER = [pytest.param(each, marks=pytest.mark.thorough) for each in (signal.SIGQUIT, signal.SIGSTOP)]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", [signal.SIGINT, *LATER])
 def test_while_the_database_is_away_files_grow_and_are_sent_later(
     own_server: TemporaryPostgres, tmp_path: Path, how: signal.Signals

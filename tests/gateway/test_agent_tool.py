@@ -56,6 +56,7 @@ def whole_nonce(request: scripted_model.Request) -> str:
     return request.last_result.split("|")[1]
 
 
+@pytest.mark.thorough
 def test_it_is_off_by_default(off) -> None:
     """Under no name, and it is not found either."""
     name = "off.txt"

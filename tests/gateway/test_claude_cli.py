@@ -64,6 +64,7 @@ def test_a_risky_command_waits_for_a_person_and_runs_once_after_a_yes(stage: Sta
     assert not important.exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("tool", "given"),
     [

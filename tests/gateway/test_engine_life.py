@@ -98,6 +98,7 @@ def engineless(either: Shared) -> Stage:
     return either.under(python="/nowhere", engines=0)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sampled(LOOPS, {"malformed call"}))
 def test_without_an_engine_every_loop_ends(engineless: Stage, name: str) -> None:
     """What could change something is refused, and the reason names the way out."""

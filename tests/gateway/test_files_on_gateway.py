@@ -88,6 +88,7 @@ def test_in_one_message_in_pieces_and_in_one_command(stage: Stage, important: Pa
     assert (important / "letter.txt").exists()
 
 
+@pytest.mark.thorough
 def test_a_file_that_changes_while_it_runs_is_reported(stage: Stage, wait) -> None:
     grown = scripted_model.call("exec", {"command": "sh grow.sh"})
     played = stage.play(once(write("grow.sh", "sh other.sh\n"), write("other.sh", 'echo "# 2" >> "$(ls gr*.sh)"\n'), grown))

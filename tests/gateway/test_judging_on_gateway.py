@@ -104,6 +104,7 @@ WORK = [
 ]
 
 
+@pytest.mark.thorough
 def test_it_waits_and_says_what_it_is_about(stage: Stage) -> None:
     reported = stage.play(once(batch(*(reply for reply, _ in WAITS.values())))).results
     for text, (name, (_, target)) in zip(reported, WAITS.items(), strict=True):

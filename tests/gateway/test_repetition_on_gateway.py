@@ -131,6 +131,7 @@ def test_the_same_success_again_and_again(stage) -> None:
     goes_on(stage, played.session)
 
 
+@pytest.mark.thorough
 def test_a_loop_of_successes_ends_by_default_and_a_poll_goes_on(stage) -> None:
     files(stage, "state.txt")
     played = stage.play(repeating(command("cat state.txt"), read("state.txt")))

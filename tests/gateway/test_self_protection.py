@@ -256,6 +256,7 @@ def test_the_call_still_waits_after_all_of_that(held) -> None:
     assert reported.startswith(f"TOOLGUARD_ESCALATE|{held.nonce}|")
 
 
+@pytest.mark.thorough
 def test_harmless_commands_run(held) -> None:
     """The guard's own command line may be asked, too."""
     shows = {

@@ -122,6 +122,7 @@ def test_altered_links(public: Served) -> None:
     assert shown(public, text)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("headers", "code"),
     [

@@ -65,6 +65,7 @@ def test_it_tells_where_it_is_and_takes_that_back(made: Machine) -> None:
     assert discovery.running(made.db) is None
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
 def test_it_ends_with_pages_open(made: Machine, how: signal.Signals) -> None:
     with process(made) as server, connect(f"ws://127.0.0.1:{server.port}/ws", open_timeout=LIMIT, proxy=None) as page:
@@ -161,6 +162,7 @@ def test_a_stranger_cannot_pass_the_question_on(made: Machine) -> None:
         assert discovery.is_ours("127.0.0.1", server.port, server.token)
 
 
+@pytest.mark.thorough
 def test_what_a_killed_one_left_is_replaced(made: Machine) -> None:
     first = start(made)
     first.process.kill()
@@ -175,6 +177,7 @@ def test_what_a_killed_one_left_is_replaced(made: Machine) -> None:
         assert second.token == first.token
 
 
+@pytest.mark.thorough
 def test_one_that_another_has_replaced_leaves_its_word(made: Machine) -> None:
     with process(made) as first, process(made) as second:
         assert first.end() == 0

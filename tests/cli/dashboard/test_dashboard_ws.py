@@ -93,6 +93,7 @@ def test_first_messages(shared: Served, first: str | bytes, code: int) -> None:
         assert close_code(page) == code
 
 
+@pytest.mark.thorough
 def test_who_says_nothing(shared: Served) -> None:
     with opened(shared, None) as page:
         assert close_code(page) == 1008

@@ -260,6 +260,7 @@ def test_cut_takes_the_item_and_its_comments(text: str, pick: int) -> None:
 
 @laws
 @given(documents, documents, picks, picks, new_keys, st.lists(new_keys, max_size=2))
+@pytest.mark.thorough
 def test_paste_brings_the_item_and_its_comments(
     source: str, text: str, pick: int, gap: int, key: str, deeper: list[str]
 ) -> None:
