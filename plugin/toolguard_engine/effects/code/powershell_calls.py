@@ -75,6 +75,11 @@ def _appended(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return _written(run, [*args, {"append": True}], base)
 
 
+def _property(run: ScriptRun, args: list[Value], base: Value) -> Value:
+    run.add(*(deeds.run(["Set-ItemProperty", path]) for path in _given(run, args, "path", "literalpath")))
+    return NOTHING
+
+
 def _emptied(run: ScriptRun, args: list[Value], base: Value) -> Value:
     run.add(*(deeds.empty(path) for path in _given(run, args, "path")))
     return NOTHING
@@ -202,6 +207,7 @@ _FUNCTIONS: dict[str, Act] = calls.rows(
     ("invoke-webrequest iwr invoke-restmethod irm curl wget", _web),
     ("foreach-object foreach", _each),
     ("where-object where select-object select sort-object sort", _kept),
+    ("set-itemproperty new-itemproperty sp", _property),
     ("join-path", _path),
     ("resolve-path", calls.same),
     (

@@ -91,6 +91,10 @@ def _filled(found: re.Match[str]) -> str:
     return text(environment(found[1] or found[2]))
 
 
+def _json(_: PythonReader, given: Arguments) -> Value:
+    return folding.as_json(given.at(0, "obj"))
+
+
 def _chr(_: PythonReader, given: Arguments) -> Value:
     value = given.at(0)
     known = isinstance(value, int) and 0 < value <= _HIGHEST_UNIT
@@ -160,7 +164,7 @@ CALLS: dict[str, Act] = table(
     ("base64.a85decode", _decoder("ascii85")), ("zlib.decompress", _decoder("zlib")), ("gzip.decompress", _decoder("gzip")),
     ("bytes.fromhex bytearray.fromhex binascii.unhexlify binascii.a2b_hex", _decoder("hex")),
     ("bz2.decompress", _decoder("bz2")), ("lzma.decompress", _decoder("lzma")),
-    ("json.dumps urllib.parse.urlencode base64.b64encode urllib.parse.quote", passing()),
+    ("json.dumps", _json), ("urllib.parse.urlencode base64.b64encode urllib.parse.quote", passing()),
     ("pyperclip.paste tkinter.Tk.clipboard_get clipboard.paste", passing("program:pbpaste")),
     ("getpass.getuser os.getlogin", passing("program:whoami")),
     ("socket.gethostname socket.getfqdn platform.node platform.uname platform.platform os.uname",

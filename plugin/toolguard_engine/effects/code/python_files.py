@@ -57,6 +57,14 @@ def open_file(code: PythonReader, path: Value, mode: str) -> Value:
     return either(found)
 
 
+def _dumped(code: PythonReader, given: Arguments) -> Value:
+    """`json.dump(value, file)`."""
+    handle = given.at(1, "fp")
+    if isinstance(handle, Unknown) and handle.kind == "file":
+        written(code, handle, folding.as_json(given.at(0, "obj")))
+    return NOTHING
+
+
 def written(code: PythonReader, handle: Unknown, value: Value) -> None:
     """Something is written to an open file."""
     path, known = handle.text, is_known(value)
@@ -171,6 +179,7 @@ CALLS: dict[str, Act] = table(
     ("os.remove os.unlink", _on_path(deeds.delete)),
     ("shutil.rmtree", _on_path(lambda path: deeds.delete(path, recursive=True))),
     ("os.rmdir os.removedirs os.mkdir os.makedirs", constant(NOTHING)),
+    ("json.dump yaml.dump yaml.safe_dump", _dumped),
     ("os.rename os.renames os.replace shutil.move", _on_two(deeds.move)),
     ("shutil.copy shutil.copy2 shutil.copyfile", _on_two(deeds.copy)),
     ("shutil.copytree distutils.dir_util.copy_tree", _on_two(lambda a, b: deeds.copy(a, b, recursive=True))),

@@ -6,11 +6,12 @@ import base64
 import binascii
 import bz2
 import codecs
+import json
 import lzma
 import posixpath
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from toolguard_engine.effects.code.python_values import (
@@ -58,6 +59,26 @@ def joined(parts: list[Value]) -> Value:
     """The parts of an f-string, or what `+` puts together."""
     together = "".join([text(part) for part in parts])[:MAX_TEXT]
     return sourced(together, sources(*parts))
+
+
+MAX_JSON_DEPTH, MAX_JSON_PARTS = 8, 2_000
+
+
+def as_json(value: Value) -> Value:
+    """What `json.dumps` and `JSON.stringify` make of a value; unknown parts are `UNKNOWN` in it."""
+    if not isinstance(value, dict | list | tuple):
+        return Unknown(sources=sources(value))
+    plain = _plain(value, MAX_JSON_DEPTH, iter(range(MAX_JSON_PARTS)))
+    return sourced(json.dumps(plain, ensure_ascii=False)[:MAX_TEXT], sources(value))
+
+
+def _plain(value: Value, depth: int, room: Iterator[int]) -> Any:
+    """`room`: yields once for each part that there is still room for; the same value may be in many places."""
+    if isinstance(value, dict) and depth:
+        return {text(key): _plain(part, depth - 1, room) for (key, part), _ in zip(value.items(), room, strict=False)}
+    if isinstance(value, list | tuple) and depth:
+        return [_plain(part, depth - 1, room) for part, _ in zip(value, room, strict=False)]
+    return value if value is None or isinstance(value, bool | int | float) else text(value)
 
 
 def added(left: Value, right: Value) -> Value:

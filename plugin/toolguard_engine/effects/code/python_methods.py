@@ -364,7 +364,7 @@ _SENDS = re.compile(
 """Methods of clients of chats and storage that take a file."""
 _VERBS = (
     "delete", "drop", "destroy", "remove", "clear", "purge", "truncate", "terminate", "wipe", "flush", "empty", "revoke",
-    "cancel", "deactivate", "unpublish", "void", "refund", "del", "erase", "create", "batch", "begin_",
+    "cancel", "deactivate", "unpublish", "void", "refund", "del", "erase", "create", "batch", "begin_", "files_",
 )  # fmt: skip
 
 

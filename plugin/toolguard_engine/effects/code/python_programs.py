@@ -11,7 +11,7 @@ from toolguard_engine.effects.code.python_reader import MAX_NESTED, Arguments, P
 from toolguard_engine.effects.code.python_tables import Act, constant, table
 from toolguard_engine.effects.code.python_values import (
     DECODED,
-    FROM_NETWORK,
+    FETCHERS,
     FROM_SOCKET,
     NOTHING,
     Function,
@@ -66,7 +66,7 @@ def hidden(code: PythonReader, *values: Value) -> None:
     named = sources(*values)
     if FROM_SOCKET in named:
         code.add(deeds.remote_shell(str(code.state.get("connected", "a connection in the code"))))
-    elif FROM_NETWORK in named:
+    elif not FETCHERS.isdisjoint(named):
         code.add(deeds.run_text("an address in the code", "fetched"))
     elif DECODED in named:
         code.add(deeds.run_text("decoded text in the code", "decoded"))
@@ -155,7 +155,7 @@ def _execute(code: PythonReader, given: Arguments) -> Value:
 def _load_object(code: PythonReader, given: Arguments) -> Value:
     """`pickle.loads` runs whatever the data says; harmless if the data is the machine's own."""
     named = sources(*given.all)
-    if FROM_SOCKET in named or FROM_NETWORK in named:
+    if FROM_SOCKET in named or not FETCHERS.isdisjoint(named):
         code.add(deeds.run_text("an address in the code", "fetched"))
     return Unknown(sources=named)
 

@@ -138,6 +138,14 @@ def _connected(code: PythonReader, given: Arguments) -> Value:
     return _SOCKET
 
 
+def _web_socket(code: PythonReader, given: Arguments) -> Value:
+    """Also one whose messages reach functions: `WebSocketApp(url, on_message=f)`."""
+    code.state["connected"] = given.text(0, "url", "uri").replace(UNKNOWN, "?")
+    if routine := given.named.get("on_message"):
+        code.apply(routine, Arguments([NOTHING, Unknown(sources=(FROM_SOCKET,))]))
+    return _SOCKET
+
+
 def _streams(code: PythonReader, given: Arguments) -> Value:
     """`asyncio.open_connection`."""
     _connected(code, Arguments([[given.at(0, "host"), given.at(1, "port")]]))
@@ -291,6 +299,8 @@ REQUESTS: dict[str, Act] = table(
     ("urllib.request.urlretrieve urllib.urlretrieve wget.download", _retrieved),
     ("socket.socket ssl.wrap_socket", constant(_SOCKET)),
     ("socket.create_connection socket.socket.connect socket.socket.connect_ex", _connected),
+    ("websocket.create_connection websocket.WebSocketApp aiohttp.ClientSession.ws_connect", _web_socket),
+    ("websockets.connect websockets.client.connect websockets.sync.client.connect", _web_socket),
     ("asyncio.open_connection", _streams), ("asyncio.start_server", _served), ("socket.socket.accept", _accepted),
     ("socket.socket.send socket.socket.sendall socket.socket.sendto", _passed_on),
     ("socket.socket.recv socket.socket.recvfrom socket.socket.fileno socket.socket.makefile socket.socket.detach",

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.code.code_deeds import FETCHED, SECRET
 from toolguard_engine.effects.shell.command import UNKNOWN, StdinSource
 
@@ -30,6 +31,9 @@ MAX_SOURCES = 16
 MAX_DEPTH = 6
 
 FROM_NETWORK = f"program:{FETCHED}"
+FETCHERS = frozenset(f"program:{name}" for name in (FETCHED, *program_catalogue.programs("fetcher")))
+"""Each of these programs prints what another machine sends."""
+
 FROM_ENVIRONMENT = "program:env"
 DECODED, ENCRYPTED, FROM_SOCKET = "decoded", "encrypted", "socket"
 

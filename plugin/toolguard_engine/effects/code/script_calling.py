@@ -188,9 +188,9 @@ class CallReader(TokenReader):
         return (self._part(value, base) if named else value), at
 
     def _part(self, value: Value, base: Value) -> Value:
-        """PowerShell: `$response.Content` is from where `$response` is from."""
-        is_member = isinstance(value, Library) and value.name[:1] == "."
-        return Unknown(sources=sources(base)) if is_member and self.run.syntax is POWERSHELL and sources(base) else value
+        """`$response.Content` is from where `$response` is from."""
+        is_member = isinstance(value, Library) and value.name[:1] == "." and self.run.syntax in (POWERSHELL, JAVASCRIPT)
+        return Unknown(sources=sources(base)) if is_member and sources(base) else value
 
     def _without_arguments(self, value: Library, base: Value) -> Value:
         run = self.run

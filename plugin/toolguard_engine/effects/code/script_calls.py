@@ -13,6 +13,7 @@ from toolguard_engine.effects.code.python_builtins import environment as variabl
 from toolguard_engine.effects.code.python_requests import address, carried, data_headers, logs_in
 from toolguard_engine.effects.code.python_values import (
     DECODED,
+    FETCHERS,
     FROM_NETWORK,
     NOTHING,
     Library,
@@ -220,6 +221,10 @@ def encoded(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return Unknown(sources=sources(base, *args))
 
 
+def as_json(run: ScriptRun, args: list[Value], base: Value) -> Value:
+    return folding.as_json(at(args, 0))
+
+
 def decoding(form: str) -> Act:
     def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
         return folding.decoded(form, at(args, 0))
@@ -300,6 +305,8 @@ def shell(run: ScriptRun, args: list[Value], base: Value) -> Value:
     folder = option(args[1:], "cwd")
     if "input" in sources(at(args, 0)) and not texts(at(args, 0))[0].strip(UNKNOWN + " "):
         run.add(deeds.run(["sh"], deeds.INPUT))
+    if any(command.lstrip().startswith(UNKNOWN) for command in texts(at(args, 0))):
+        hidden(run, at(args, 0))
     for command in texts(at(args, 0)):
         if command.strip(UNKNOWN + " "):
             run.add(deeds.shell(command, cwd=text(folder) if isinstance(folder, str) else "", within=sources(at(args, 0))))
@@ -373,7 +380,7 @@ def hidden(run: ScriptRun, code: Value) -> None:
     origin = sources(code)
     if "input" in origin:
         run.add(deeds.run([run.library.program or "sh"], deeds.INPUT))
-    if FROM_NETWORK in origin:
+    if not FETCHERS.isdisjoint(origin):
         run.add(deeds.run_text("an address in the code", "fetched", "code"))
     elif DECODED in origin:
         run.add(deeds.run_text("decoded text in the code", "decoded", "code"))

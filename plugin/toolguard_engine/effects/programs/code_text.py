@@ -236,7 +236,7 @@ _OBJECTS = (
     "product", "price",
     "coupon", "source", "app", "site", "release", "branch", "tag", "hook", "config", "resource", "network", "gateway",
     "route", "trail", "detector", "public_access", "publicaccess", "flow_log", "flowlog", "log_group", "loggroup",
-    "web_acl", "webacl", "alarm",
+    "web_acl", "webacl", "alarm", "v2",
 )  # fmt: skip
 _HARMLESS = re.compile(
     r"listener|prefix|suffix|child|attribute|timeout|interval|immediate|rect|screen|mocks?$|animation|duplicates|dropna|level|property"
@@ -252,8 +252,8 @@ _LOCAL_NAMES = frozenset({
 })  # fmt: skip
 
 
-_BEGINNINGS = ("batch", "begin")
-"""Of several at once, or without waiting for the end."""
+_BEGINNINGS = ("batch", "begin", "files")
+"""Of several at once, without waiting for the end, or of Dropbox."""
 
 
 def methods(code: str) -> Iterator[str]:
@@ -413,7 +413,7 @@ def statement_texts(code: str) -> Iterator[str]:
 
 
 _STATEMENT_WORDS = re.compile(
-    r"(?:drop|DROP|Drop|truncate|TRUNCATE|delete|DELETE|Delete|update|UPDATE|Update|alter|ALTER|grant|GRANT)\s{1,9}+\w"
+    r"(?:drop|DROP|Drop|truncate|TRUNCATE|delete|DELETE|Delete|update|UPDATE|Update|alter|ALTER|grant|GRANT)\s{1,9}+\S"
 )
 _STATEMENT = (
     r"(?:execute\w{0,12}|query\w{0,12}|raw\w{0,12}|Raw\w{0,12}|\bsql|exec\w{0,6}|prepare|\bdo|\brun|\btext|unsafe)"
