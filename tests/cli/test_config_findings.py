@@ -366,6 +366,14 @@ def test_what_contradicts(places: Places, settings: str, path: str, message: str
     assert found.line == 1
 
 
+def test_a_setting_without_effect_is_a_warning_with_both_ways_out(places: Places) -> None:
+    """The guard works all the same."""
+    (found,) = look(places, entry_settings.agrees, ours("{ approval: { answerLinks: true } }"))
+    assert (found.level, found.path) == ("warn", f"{KEYS}.approval.answerLinks")
+    assert "has TLS" in found.fix
+    assert found.fix.endswith("or toolguard config unset approval.answerLinks")
+
+
 def test_defaults_agree_and_what_does_not_fit_is_not_judged_twice(places: Places) -> None:
     assert look(places, entry_settings.agrees, ours("{}")) == []
     assert look(places, entry_settings.agrees, ours("{ mode: 1, loopDetection: { warningThreshold: 20 } }")) == []

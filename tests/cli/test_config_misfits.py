@@ -145,6 +145,7 @@ def test_the_same_paths_as_another_reading(value: Any) -> None:
 
 
 @settings(max_examples=100, deadline=None)
+@pytest.mark.thorough
 @given(_like(SCHEMA))
 def test_what_fits_is_read_by_the_engine(value: Any) -> None:
     if not list(schema_check.misfits(value, SCHEMA)):

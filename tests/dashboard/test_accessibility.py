@@ -231,6 +231,7 @@ def test_tabs_by_arrows(machine: Machine, visits: Visits) -> None:
         assert focus_is_seen(page)
 
 
+@pytest.mark.thorough
 def test_a_call_is_approved_with_the_keyboard_alone(machine: Machine, visits: Visits) -> None:
     held = hold(machine.places)
     page = visits(machine).go()

@@ -434,6 +434,7 @@ def test_a_long_call_is_seen_to_its_end(machine: Machine, visits: Visits) -> Non
     assert call.evaluate("call => call.scrollHeight <= call.clientHeight")
 
 
+@pytest.mark.thorough
 def test_without_the_token_one_only_looks_until_it_is_entered(machine: Machine, visits: Visits) -> None:
     held = hold(machine.places)
     visitor = visits(machine)

@@ -40,6 +40,7 @@ def answer(page: Page, action: str, reason: str | None = None) -> None:
     expect(dialog).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_kill_switch(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go("guard")
     section = page.get_by_role("tabpanel").locator(f"[data-gateway={HOME}]")

@@ -157,6 +157,7 @@ def test_a_gateway_of_any_name_has_details(visits: Visits) -> None:
             expect(row).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_why_the_switch_is_on_is_text(hostile: Machine, visits: Visits) -> None:
     page = visits(hostile).go()
     expect(page.get_by_role("alert").filter(has_text="Kill switch on")).to_contain_text("<script>alert(2)</script>")

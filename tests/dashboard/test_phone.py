@@ -120,6 +120,7 @@ def test_a_held_call_is_answered_by_its_link(machine: Machine, visits: Visits, w
     assert {path for path in visitor.asked if path.startswith("/api")} == {"/api/link", "/api/link/answer"}
 
 
+@pytest.mark.thorough
 def test_what_a_link_does_not_open(machine: Machine, visits: Visits) -> None:
     visitor = visits(machine, expected=["409"], **SMALL)
     held = hold(machine.places, whole=False)

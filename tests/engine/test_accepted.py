@@ -141,6 +141,7 @@ def test_many_configs_do_not_make_it_grow(stage: Stage) -> None:
     assert len(json.loads(stage.store.path.read_bytes())["configs"]) == accepted_settings.MAX_CONFIGS
 
 
+@pytest.mark.thorough
 def test_a_config_of_which_something_is_pending_is_never_dropped(stage: Stage) -> None:
     stage.run(CONFIG)
     stage.run(CONFIG, failMode="open")

@@ -121,6 +121,7 @@ def state(tmp_path: Path) -> Path:
     return tmp_path / "state"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("heat", range(HEATS))
 def test_each_approval_is_used_exactly_once(state: Path, tmp_path: Path, heat: int) -> None:
     approved = {entry.nonce for entry in prepare(state)}

@@ -212,6 +212,7 @@ def test_a_last_line_that_was_exchanged_stays_reported(log: AuditLog) -> None:
         head(log).write_bytes(known)
 
 
+@pytest.mark.thorough
 def test_half_a_line_of_a_killed_writer(tmp_path: Path) -> None:
     """Killed at every byte of what it wrote; the head does not know of it."""
     log = AuditLog(tmp_path / "state")

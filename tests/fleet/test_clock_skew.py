@@ -57,6 +57,7 @@ def test_a_clock_that_is_off_changes_nothing(desk: FleetDesk) -> None:
     assert desk.answered().fresh
 
 
+@pytest.mark.thorough
 def test_what_is_over_by_the_server_is_over(desk: FleetDesk) -> None:
     short = desk.answered("short", wait=1.0).entry
     wait_until(lambda: (again := desk.answered("short", wait=300.0)).entry.nonce != short.nonce and again.fresh)

@@ -71,6 +71,7 @@ class Killer:
             self.kills += 1
 
 
+@pytest.mark.thorough
 def test_nothing_runs_twice(server: TemporaryPostgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(courier_link, "MAX_DELAY", 0.4)
     database = FleetDatabase(server)

@@ -177,6 +177,7 @@ def write_decisions(owner: Connection, row: dict[str, Any], given: list[tuple[st
     owner.execute("UPDATE fleet.held SET status = 'approved', decided = clock_timestamp() WHERE nonce = %s", (row["nonce"],))
 
 
+@pytest.mark.thorough
 def test_one_of_two_signatures_and_whatever_else_is_not_two_persons(
     desk: FleetDesk, admin: PolicyAdmin, approver: Callable[..., Approver], owner: Connection, room: SshRoom
 ) -> None:

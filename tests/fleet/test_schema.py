@@ -59,6 +59,7 @@ def test_a_changed_migration_is_refused(owner: Connection) -> None:
         schema.migrate(owner)
 
 
+@pytest.mark.thorough
 def test_a_failed_migration_leaves_nothing(database: FleetDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = schema.SchemaMigration(9999, "9999_broken", "CREATE TABLE fleet.half (); SELECT nothing_there()", "x", 1)
     monkeypatch.setattr(schema, "migrations", lambda: (*_REAL, broken))
@@ -73,6 +74,7 @@ def test_a_failed_migration_leaves_nothing(database: FleetDatabase, monkeypatch:
 _REAL = schema.migrations()
 
 
+@pytest.mark.thorough
 def test_two_that_migrate_at_once_share_the_work(database: FleetDatabase) -> None:
     database.superuser().execute("DROP SCHEMA fleet CASCADE")
 

@@ -63,6 +63,7 @@ def test_an_approved_call_runs_exactly_once(held: Stage) -> None:
 
 
 @pytest.mark.skipif(not NEW_HOST, reason="no Tool Search")
+@pytest.mark.thorough
 def test_a_call_through_tool_search_is_bound_as_the_inner_tool(held: Stage) -> None:
     """The yes is for the tool inside and its arguments, so the direct call may use it, and no other inner call."""
     room, inner = "agent:main:inner", {"command": "echo ran >> inner.txt"}

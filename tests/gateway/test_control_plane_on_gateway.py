@@ -191,7 +191,6 @@ def stopped(stage: Stage, since: int) -> list[str]:
 
 GATE = {
     "the command line",
-    "Tool Search",
 }
 
 

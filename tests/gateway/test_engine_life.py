@@ -31,6 +31,7 @@ def has_one_ready(stage: Stage) -> bool:
     return len(published) == 1 and published == stage.engines()
 
 
+@pytest.mark.thorough
 def test_one_engine_runs_and_status_knows_it(stage, wait) -> None:
     stage.play(READ)
     assert len(stage.engines()) == 1

@@ -130,7 +130,9 @@ def agrees(subject: ConfigSubject) -> Iterator[ConfigFinding]:
     for problem in conflicts.problems(subject.settings) if subject.settings else ():
         if problem.path[: len(TARGETS)] != TARGETS:
             fix = f"change one of the two: {_change(subject, problem.path)}"
-            yield finding(subject.tree, (*OWN, *problem.path), "error", problem.text, fix)
+            if problem.instead:
+                fix = f"{problem.instead}, or {subject.command('config', 'unset', name(problem.path))}"
+            yield finding(subject.tree, (*OWN, *problem.path), problem.weight, problem.text, fix)
 
 
 def targets_are_usable(subject: ConfigSubject) -> Iterator[ConfigFinding]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import combinations, pairwise
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -29,10 +29,13 @@ MAX_NAMES = 5
 
 @dataclass(frozen=True)
 class SettingConflict:
-    """`path`: the keys, below the plugin's settings, of a non-default value to change."""
+    """`path`: the keys, below the plugin's settings, of a non-default value to change. `instead`: another way to end the
+    conflict. `weight`: a "warn" leaves the guard as strict as it would be without the setting."""
 
     path: Path
     text: str
+    instead: str = ""
+    weight: Literal["error", "warn"] = "error"
 
 
 @dataclass(frozen=True)
@@ -226,7 +229,8 @@ def _links_without_address(config: Config) -> Iterator[SettingConflict]:
     hosts = config.metrics.dashboard.hosts
     if config.approval.answer_links and not any(map(public_hosts.is_private, hosts)):
         text = "approval.answerLinks needs a name with TLS in metrics.dashboard.hosts: otherwise notifications have no link"
-        yield SettingConflict(("approval", "answerLinks"), text)
+        instead = "add a name that has TLS, such as box.example.ts.net, to metrics.dashboard.hosts"
+        yield SettingConflict(("approval", "answerLinks"), text, instead, "warn")
 
 
 def _unsigned_ways(config: Config) -> Iterator[SettingConflict]:

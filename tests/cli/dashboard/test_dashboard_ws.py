@@ -166,6 +166,7 @@ def test_a_held_call_whose_time_is_over(server: Served) -> None:
             pass
 
 
+@pytest.mark.thorough
 def test_something_else_changes(server: Served) -> None:
     with opened(server) as page:
         heard(page, "tick")

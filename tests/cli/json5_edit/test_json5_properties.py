@@ -209,6 +209,7 @@ def test_several_inserts_are_undone_in_reverse(text: str, edits: list[tuple[int,
         assert now == before
 
 
+@pytest.mark.thorough
 @laws
 @given(documents, picks, values)
 def test_replace_changes_only_the_value(text: str, pick: int, value: json5_edit.JsonValue) -> None:

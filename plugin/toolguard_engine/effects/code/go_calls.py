@@ -14,7 +14,7 @@ from toolguard_engine.effects.code import script_calls as calls
 from toolguard_engine.effects.code.python_values import NOTHING, Library, Value, feed, sources, text
 from toolguard_engine.effects.code.script_calls import at, texts
 from toolguard_engine.effects.code.script_run import ENVIRONMENT, Act, LanguageLibrary, Routine, ScriptRun
-from toolguard_engine.model.patterns import compiled
+from toolguard_engine.model.kept_patterns import compiled
 
 _FORMS = (
     (r"^\s{0,40}+package\s+\w+|^\s{0,40}+import\s+(?:\w+\s+)?\"[^\"\n]{0,200}\"", ""),

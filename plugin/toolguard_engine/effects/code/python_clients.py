@@ -23,7 +23,7 @@ from toolguard_engine.effects.code.python_values import (
 from toolguard_engine.effects.programs import web_programs
 from toolguard_engine.effects.programs.posted_messages import messages
 from toolguard_engine.effects.shell.command import UNKNOWN
-from toolguard_engine.model.patterns import compiled
+from toolguard_engine.model.kept_patterns import compiled
 
 MAX_PARTS = 500
 MAX_NAME = 120

@@ -13,7 +13,7 @@ from itertools import islice
 from toolguard_engine.effects.programs import effect_on, posted_messages, secrets_read, sql, web_programs, write_effects
 from toolguard_engine.effects.shell.command import Effect, ProgramRun
 from toolguard_engine.effects.shell.places import Where
-from toolguard_engine.model.patterns import compiled
+from toolguard_engine.model.kept_patterns import compiled
 
 MAX_FOUND = 64
 MAX_CALLS = 2_000

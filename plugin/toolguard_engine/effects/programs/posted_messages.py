@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from toolguard_engine.model.patterns import compiled
+from toolguard_engine.model.kept_patterns import compiled
 
 _MEMBER = r"(?:\.|->|::)"
 _REPLY = r"(?!\s?(?:\{\s?)?(?:chat_?[iI]d\s?[=:]\s?)?[\w.]{0,60}chat\b)"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from toolguard_engine.effects.shell.command import UNKNOWN
-from toolguard_engine.model.patterns import compiled
+from toolguard_engine.model.kept_patterns import compiled
 
 Routine = Literal["", "reads", "installs", "restarts"]
 

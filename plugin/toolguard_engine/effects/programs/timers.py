@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from toolguard_engine.effects.programs import Act
 from toolguard_engine.effects.shell.command import Effect, ProgramRun
 from toolguard_engine.effects.shell.places import Where
-from toolguard_engine.model.patterns import compiled
+from toolguard_engine.model.kept_patterns import compiled
 
 MAX_TEXT = 1_000
 _NONE: frozenset[str] = frozenset()
