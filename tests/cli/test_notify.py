@@ -211,6 +211,9 @@ def test_a_reminder_is_sent_before_the_end_unless_the_call_was_answered(places: 
     stage.step(NOW + 241)
     assert [body["nonce"] for body in hook.bodies[2:]] == [kept.nonce]
     assert hook.bodies[2]["event"] == "expiring"
+    (first,) = (body for body in hook.bodies[:2] if body["nonce"] == kept.nonce)
+    of_both = ("agent", "call", "effects", "rules", "folder", "approve", "deny")
+    assert [hook.bodies[2][name] for name in of_both] == [first[name] for name in of_both]
 
 
 def test_a_target_that_fails_gets_everything_once_when_it_works_again(places: Places, hook: Receiver) -> None:

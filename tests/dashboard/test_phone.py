@@ -226,7 +226,7 @@ def test_through_a_tunnel_under_its_own_name_only(machine: Machine, visits: Visi
         expect(card).to_contain_text("approved")
         refused = visits(SimpleNamespace(url=other, token=machine.token), expected=["403"], **SMALL).page
         refused.goto(other)
-        expect(refused.locator("body")).to_contain_text("the Host header does not name the dashboard")
+        expect(refused.locator("body")).to_contain_text("This dashboard is not known by that name")
     assert status_of(machine.places, held.nonce) == "approved"
 
 

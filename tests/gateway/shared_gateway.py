@@ -26,8 +26,9 @@ from toolguard_cli.rig.private_home import Home, over
 from toolguard_cli.rig.real_gateway import Gateway
 
 SCRIPTS = Path(sys.executable).parent
-APPLIED = "config hot reload applied"
-"""The gateway says so in its log when a change of its config has taken effect."""
+APPLIED, REFUSED = "config hot reload applied", "config reload failed"
+"""The gateway logs the first when a change of its config has taken effect, and the second when it has not because a plugin
+still has work. It does not try again by itself."""
 
 CHANGE_SECONDS = 600
 POLL_SECONDS = 0.02
@@ -144,10 +145,16 @@ class Shared:
         self._now = wanted
 
     def _apply(self, wanted: Under, *, enabled: bool, engines: int) -> None:
-        before = self._gateway.log_text().count(APPLIED)
-        self._write(wanted, enabled=enabled)
-        self._wait(lambda: self._gateway.log_text().count(APPLIED) > before)
+        before, limit = self._logged(APPLIED), time.monotonic() + CHANGE_SECONDS
+        while self._logged(APPLIED) == before and time.monotonic() < limit:
+            refused = self._logged(REFUSED)
+            self._write(wanted, enabled=enabled)
+            self._wait(lambda refused=refused: self._logged(APPLIED) > before or self._logged(REFUSED) > refused)
+        self._wait(lambda: self._logged(APPLIED) > before)
         self._wait(lambda: len(self._stage.engines()) == engines and self._is_settled())
+
+    def _logged(self, words: str) -> int:
+        return self._gateway.log_text().count(words)
 
     def _is_settled(self) -> bool:
         """The gateway has started, and is not about to replace plugins."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import select
 import shlex
 import sys
+import termios
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -140,6 +141,7 @@ def _answered(ledger: HeldCallStore, held: HeldCall, places: Places, *, yes: boo
     """The call as it was answered, or as it expired."""
     asks = not yes and sys.stdin.isatty()
     if asks:
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before the question does not answer it
         typer.echo("  or here. Approve? [y/n] ", nl=False, err=True)
     decision = gateway_stores.decision("toolguard demo", "demo")
     config = gateway_stores.settings(places)

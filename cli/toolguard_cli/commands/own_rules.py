@@ -30,9 +30,8 @@ COMMAND = "rules"
 EXAMPLE = (
     "[[rule]]",
     'id = "no-deploy"',
-    'run = ["make deploy", "npm run deploy"]',
-    "clarity = 2",
-    "stakes = 3",
+    'run = ["make deploy"]',
+    'severity = "required"',
     'reason = "It publishes the site."',
     'matches = ["make deploy"]',
     'passes = ["make test"]',

@@ -261,9 +261,13 @@ def _opens(seen: list[CheckReport], number: int) -> bool:
 def _lines(found: CheckReport, *, first: bool) -> Iterator[Line]:
     """The group is named at its first check only."""
     check, indent = found.check, " " * (_GROUP + _ID + 2)
-    room = tables.width() - MARK - len(indent) if sys.stdout.isatty() else 0
     texts = check.detail.split("\n")
-    if room >= tables.NARROW:
+    if sys.stdout.isatty():
+        room = tables.width() - MARK - len(indent)
+        if room < tables.NARROW:
+            yield Line(check.status, f"{check.id}: {texts[0]}")
+            yield from (Line("info", text) for text in (*texts[1:], *([f"-> {check.fix}"] if check.fix else [])))
+            return
         texts = [line for text in texts for line in tables.folded(text, room)]
     detail = f"\n{indent}{' ' * MARK}".join(texts)
     yield Line(check.status, f"{found.row.group if first else '':<{_GROUP}} {check.id:<{_ID}} {detail}")

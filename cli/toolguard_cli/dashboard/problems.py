@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import msgspec
 from starlette.responses import Response
 
@@ -15,7 +17,7 @@ from toolguard_engine.wording import printable
 JSON = "application/json"
 NO_STORE = {"cache-control": "no-store"}
 MAX_TEXT = 2_000
-OPEN_PAGE = "run toolguard dashboard --open to open the page with its token"
+OPEN_PAGE = "toolguard dashboard prints the address of the page with its token, and --open opens it"
 
 
 class ApiError(Exception):
@@ -44,6 +46,14 @@ def of(error: Exception) -> ApiError:
     if isinstance(error, UserError):
         return ApiError(409, "refused", error.message, error.fix)
     raise error
+
+
+def page(wrong: ApiError) -> Response:
+    """For a person who has opened an address."""
+    text = html.escape(f"{wrong.problem.message[:1].upper()}{wrong.problem.message[1:]}: {wrong.problem.fix}")
+    viewport = '<meta name="viewport" content="width=device-width">'
+    content = f'<!doctype html><html lang="en"><meta charset="utf-8">{viewport}<title>toolguard</title><p>{text}</p></html>'
+    return Response(content, wrong.status, NO_STORE, "text/html")
 
 
 def answer(wrong: ApiError) -> Response:

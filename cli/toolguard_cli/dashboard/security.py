@@ -38,6 +38,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
+HOST = "host"
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 NOWHERE = {"", "0.0.0.0", "[::]"}  # noqa: S104 - addresses that are not valid hosts
 READS = ("GET", "HEAD")
@@ -92,7 +93,10 @@ class AccessPolicy:
     @property
     def fix(self) -> str:
         known = [*sorted(self.public), *(f"http://{name}:{self.port}" for name in sorted(self.names))]
-        return f"open it as {', '.join(known)} or by its IP address; metrics.dashboard.hosts allows other names"
+        return (
+            f"open it as {', '.join(known)} or by its IP address. To use the name in the address bar, run on the gateway's "
+            "machine: toolguard config set metrics.dashboard.hosts '[\"NAME\"]'"
+        )
 
     def opens(self, given: bytes) -> bool:
         own = self.secret()
@@ -126,7 +130,9 @@ class Security:
             await answering({"type": "websocket.close", "code": 1008})  # before it is accepted: status 403
             return
         await _drain(receive)
-        await problems.answer(wrong)(scope, receive, answering)
+        is_opened = wrong.problem.code == HOST and "text/html" in Headers(scope=scope).get("accept", "")
+        shown = problems.page(wrong) if is_opened else problems.answer(wrong)
+        await shown(scope, receive, answering)
 
     def _check(self, scope: Scope) -> None:
         """Raises `ApiError`."""
@@ -161,7 +167,7 @@ class Security:
         reached = (scope.get("server") or ("",))[0] or ""
         own = self._door.origins(hosts[0], reached) if len(hosts) == 1 else set()
         if not own:
-            raise ApiError(403, "host", "the Host header does not name the dashboard", self._door.fix)
+            raise ApiError(403, HOST, "this dashboard is not known by that name", self._door.fix)
         if any(origin.lower() not in own for origin in origins):
             raise ApiError(403, "origin", "requests from other sites are refused", _FOREIGN)
         navigates = reading and scope["type"] == "http" and headers.get("sec-fetch-mode") == "navigate"

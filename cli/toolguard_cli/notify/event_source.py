@@ -154,11 +154,12 @@ class EventSource:
 
     def _held(self, entry: HeldCall, now: float) -> Iterator[Notification]:
         would = held_calls.would_do(entry, now, GIT_SECONDS)
-        words = message_text.held(entry, would, call_preview.rules(entry.details))
+        rules = call_preview.rules(entry.details)
+        words = message_text.held(entry, would, rules)
         yield from self._made("held", f"{entry.nonce}-held", words, now, nonce=entry.nonce, until=entry.expires)
         lead = min(self._config.expiring_seconds, (entry.expires - entry.created) / 2)
         reminder = max(now, entry.expires - lead)
-        words = message_text.expiring(entry)
+        words = message_text.expiring(entry, would, rules)
         yield from self._made("expiring", f"{entry.nonce}-expiring", words, reminder, nonce=entry.nonce, until=entry.expires)
 
     def _follow_log(self, now: float) -> bool:

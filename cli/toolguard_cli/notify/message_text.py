@@ -67,13 +67,13 @@ def held(entry: HeldCall, would: Sequence[str], rules: Sequence[str]) -> Message
     return MessageText(f"A call is waiting for approval ({entry.nonce})", "\n".join(lines), _call(entry, call, would, rules))
 
 
-def expiring(entry: HeldCall) -> MessageText:
-    call = clean(entry.shown, MAX_CALL)
-    text = (
-        f"It expires unanswered at {_time(entry.expires)}:\n{inert(call)}\n"
-        f"Approve: toolguard approve {entry.nonce}\nDeny: toolguard deny {entry.nonce}"
-    )
-    return MessageText(f"A call is still waiting for approval ({entry.nonce})", text, _call(entry, call, (), ()))
+def expiring(entry: HeldCall, would: Sequence[str], rules: Sequence[str]) -> MessageText:
+    """The same call, shortly before it expires."""
+    first = held(entry, would, rules)
+    agent = inert(clean(entry.agent) or "-")
+    head = f"Agent {agent} is still waiting; the call expires unanswered at {_time(entry.expires)}:"
+    text = "\n".join([head, *first.text.split("\n")[1:]])
+    return MessageText(f"A call is still waiting for approval ({entry.nonce})", text, first.data)
 
 
 def _call(entry: HeldCall, call: str, would: Sequence[str], rules: Sequence[str]) -> dict[str, Any]:

@@ -32,8 +32,11 @@ SELF_APPROVAL = "security.self-approval"
 NO_PERSON = "security.no-person"
 FIX = (
     "run it in a terminal of your own that can be checked (the console, ssh from another machine, GNOME Terminal, Konsole, "
-    "xterm), or answer in the dashboard or in chat"
+    "xterm)"
 )
+_ELSEWHERE = ", or answer the call in the dashboard or in chat"
+_ANSWERS = frozenset({"approve", "deny", "revive", "watch"})
+"""Commands that can be replaced by an answer elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ def caller(places: Places, command: str, *, loosens: bool = True) -> Caller:
     started = printable.plain(found.why)  # process names are untrusted
     if found.kind == "agent":
         _log(places, SELF_APPROVAL, f"`toolguard {command}` was started {started}")
-        raise UserError(f"`toolguard {command}` was started {started}; only a person may do that", FIX)
+        raise UserError(f"`toolguard {command}` was started {started}; only a person may do that", _fix(command))
     if not loosens:
         return Caller(places, command)
     if why := namespaces.doubt(_namespaces(places)):
@@ -98,7 +101,11 @@ def _as_given() -> str:
 
 def _no_person(places: Places, command: str, why: str) -> UserError:
     _log(places, NO_PERSON, f"`toolguard {command}` was started {why}")
-    return UserError(f"`toolguard {command}` was started {why}; a person has to confirm it", FIX)
+    return UserError(f"`toolguard {command}` was started {why}; a person has to confirm it", _fix(command))
+
+
+def _fix(command: str) -> str:
+    return f"{FIX}{_ELSEWHERE if command in _ANSWERS else ''}"
 
 
 def _log(places: Places, code: str, reason: str) -> None:

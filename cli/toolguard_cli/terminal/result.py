@@ -25,7 +25,13 @@ MARK = 6
 
 _PARTS = re.compile(r"[^\n\t]+")
 _LABEL = re.compile(r" *(?:\S{1,12}(?: \S{1,12})? {2,})?")
-_TO_BE_COPIED = re.compile(r"`[^`]+`")
+_VALUE = r"\w+://\S+|[0-9a-f]{4,64}|\d\w*|'[^']*'|\"[^\"]*\"|[\w-]*\.[\w.]*\w|/\S+|VALUE|true|false"
+_TO_BE_COPIED = re.compile(
+    r"`[^`]+`|/?\btoolguard (?:(?:fleet|config|rules|notify|audit|kill-switch|checkpoint) )?[a-z-]+"
+    rf"(?: (?:--(?:tool|agent|state-dir|for|key|why|reason) [\w~/.-]+|--?[\w-]+(?:=\S+)?|{_VALUE})(?![\w']))*"
+)
+_COMMAND = re.compile(r"[`$|=~/]| -")
+_ARROW = re.compile(" *-> ")
 _TIED = "\0"
 Kind = Literal["ok", "warn", "error", "info", "next", "allow", "hold", "block"]
 _MARKS: dict[Kind, tuple[str, str]] = {
@@ -103,21 +109,21 @@ def _styled(line: Line, *, wrap: bool) -> str:
     mark, colour = _MARKS[line.kind]
     shown = typer.style(mark, fg=colour) if colour and not os.environ.get("NO_COLOR") else mark
     text = _harmless(line.text)
-    return f"{shown} {wrapped(text, MARK) if wrap and line.kind != 'next' else text}"
+    return f"{shown} {wrapped(text, MARK) if wrap else text}"
 
 
 def wrapped(text: str, margin: int) -> str:
     """A line for a terminal, after `margin` columns, broken between words; what follows a label stays beside it.
 
-    What a user may copy stays in one piece: long words such as paths, commands in backticks, and whole lines that start with
-    an arrow or have several lines of their own.
+    What a user may copy stays in one piece: long words such as paths, commands of toolguard or in backticks, other commands
+    behind an arrow, and lines that have several lines of their own.
     """
     room = shutil.get_terminal_size().columns - margin
-    if len(text) <= room or "\n" in text or text.startswith("->"):
+    if len(text) <= room or "\n" in text or (_ARROW.match(text) and "toolguard " not in text and _COMMAND.search(text)):
         return text
-    label = _LABEL.match(text)
+    label = _ARROW.match(text) or _LABEL.match(text)
     hang = " " * (label.end() if label and label.end() < room // 2 else 0)
-    tied = _TO_BE_COPIED.sub(lambda part: part[0].replace(" ", _TIED), text)
+    tied = _TO_BE_COPIED.sub(lambda part: part[0].replace(" ", _TIED), text).replace("-> ", f"->{_TIED}", 1)
     lines = textwrap.wrap(tied, max(1, room), subsequent_indent=hang, break_long_words=False, break_on_hyphens=False)
     return f"\n{' ' * margin}".join(lines).replace(_TIED, " ")
 

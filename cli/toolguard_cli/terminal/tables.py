@@ -33,7 +33,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], most: int = MAX_CE
     elif left + len(GAP) >= 0 and max(len(row[-1]) for row in cells) > NARROW:
         lines = (text for row in cells for text in (*_side_by_side(row[:-1], widths), *_below(row[-1], room)))
     else:
-        lines = (text for row in cells for text in _flowing(row, room))
+        lines = (text for row in cells[1:] for text in _flowing(list(_labelled(head, row)), room))
     return [Line("info", text) for text in lines]
 
 
@@ -52,9 +52,18 @@ def _below(cell: str, room: int) -> list[str]:
     return [" " * BELOW + text for text in folded(cell, room - BELOW)]
 
 
+def _labelled(head: Sequence[str], row: Sequence[str]) -> Iterator[str]:
+    """The cells behind their titles, without those that are empty; the first one needs no title."""
+    has_first = False
+    for title, cell in zip(head, row, strict=True):
+        if cell.strip(" -"):
+            yield f"{title} {cell}" if has_first and title.strip() else cell
+            has_first = has_first or bool(title.strip())
+
+
 def _flowing(row: Sequence[str], room: int) -> Iterator[str]:
-    """The cells one after the other, without columns: for a terminal that is too narrow for these."""
-    line = row[0]
+    """The cells one after the other, each behind its title: for a terminal that is too narrow for columns."""
+    line = row[0] if row else ""
     for cell in map(str.lstrip, row[1:]):
         if len(line) + len(GAP) + len(cell) <= room:
             line += GAP + cell

@@ -266,17 +266,17 @@ def _binding(verdict: Verdict, call: Call, gateway: str = "") -> str:
 
 
 def _pending_lines(entries: list[HeldCall], now: float, *, offers: bool = False) -> list[str]:
-    """For chat: the calls that wait and, if it is one, what it would do and, with `offers`, how to allow it for a while."""
-    lines = [*replies.pending_lines(entries, now), *replies.missed_lines(entries, now)]
+    """For chat: the calls that wait and, if it is one, what it would do and, with `offers`, how to allow it for a while; then
+    what expired."""
+    lines = replies.pending_lines(entries, now)
     found = replies.waiting(entries, now)
-    if len(found) != 1:
-        return lines
-    lines += [f"would {line}" for line in call_preview.lines(found[0].details, now)]
-    narrow = repeatable_calls.narrow_grant(found[0])
-    if offers and narrow.grant and found[0].status == "pending":
-        command = f"/toolguard approve {found[0].nonce} --for {repeatable_calls.OFFERED}"
-        lines.append(f"{command} also allows {narrow.scope}")
-    return lines
+    if len(found) == 1:
+        lines += [f"would {line}" for line in call_preview.lines(found[0].details, now)]
+        narrow = repeatable_calls.narrow_grant(found[0])
+        if offers and narrow.grant and found[0].status == "pending":
+            command = f"/toolguard approve {found[0].nonce} --for {repeatable_calls.OFFERED}"
+            lines.append(f"{command} also allows {narrow.scope}")
+    return [*lines, *replies.missed_lines(entries, now)]
 
 
 def prompt_for(entry: HeldCall, now: float) -> messages.Prompt:

@@ -7,9 +7,13 @@ const KEPT = "toolguard.token";
 const FORM = /^[0-9a-f]{64}$/;
 const PATIENCE = 15_000; // ms
 const NEAR = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
-const REOPEN = "Run `toolguard dashboard --open` to open the current page.";
+/** On another device `--open` would open a browser on the gateway's machine. */
+export const IS_NEAR = NEAR.test(location.hostname);
+export const REOPEN = IS_NEAR
+  ? "Run `toolguard dashboard --open` to open the current page."
+  : "On the gateway's machine, run `toolguard dashboard`, and open the address that it prints.";
 /** Whether reads need the token too: the server can be reached from other machines. */
-let closed = !NEAR.test(location.hostname);
+let closed = !IS_NEAR;
 
 /** Why a request failed, in words for the user. `status` is 0 if the server did not answer. */
 export class ApiError extends Error {

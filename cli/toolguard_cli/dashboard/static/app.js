@@ -1,6 +1,6 @@
 // State that all tabs share: the range, the gateways, the held calls; and how changes are made.
 
-import { ApiError, dropToken, get, post, setToken, token } from "./api.js";
+import { ApiError, dropToken, get, IS_NEAR, post, setToken, token } from "./api.js";
 import { ask, say, warn } from "./dialogs.js";
 import { button, el } from "./dom.js";
 import { command } from "./parts.js";
@@ -117,9 +117,14 @@ export class App {
   /** Asks the user for the token. */
   async unlock() {
     const body = [
-      el("p", null, "Changes need this dashboard's token. In a terminal on its machine, run"),
-      el("p", null, command("toolguard dashboard --open")),
-      el("p", null, "to open this page with the token. Or paste the address that it prints, or just the token, here."),
+      el("p", null, "Changes need this dashboard's token. In a terminal on the gateway's machine, run"),
+      el("p", null, command(IS_NEAR ? "toolguard dashboard --open" : "toolguard dashboard")),
+      el(
+        "p",
+        null,
+        IS_NEAR ? "to open this page with the token. Or paste" : "and paste",
+        " the address that it prints, or just the token, here.",
+      ),
     ];
     const typed = await ask({ title: "Enter the token", body, action: "Use token", field: "Token or address", secret: true });
     if (typed === null) return;
@@ -135,15 +140,11 @@ export class App {
     return el(
       "p",
       { class: "notice", id: "lock-note" },
-      "This page is read-only. To make changes, open it with ",
-      command("toolguard dashboard --open"),
-      " or ",
+      "This page is read-only. To make changes, ",
       button("enter its token", () => this.unlock(), { class: "link", "data-focus": "lock-note" }),
-      ". From a phone or through a tunnel, enter the token from the file beside the metrics file on the gateway's machine, ",
-      command("metrics.db.token"),
-      " (the value of ",
-      command("metrics.dbPath"),
-      " with .token appended).",
+      ". ",
+      command(IS_NEAR ? "toolguard dashboard --open" : "toolguard dashboard"),
+      IS_NEAR ? " opens this page with it." : " on the gateway's machine prints it.",
     );
   }
 }

@@ -1,7 +1,7 @@
 // Starts the page: theme, tabs, range, live events.
 
 import { App } from "./app.js";
-import { dropToken, takeToken, token } from "./api.js";
+import { dropToken, REOPEN, takeToken, token } from "./api.js";
 import { bell } from "./bell.js";
 import { recolor } from "./charts.js";
 import { button, coded, el, fill, quoted, visible } from "./dom.js";
@@ -36,7 +36,7 @@ const HOUR = 3_600_000; // every bucket ends on the hour
 const UNPROVEN = "without TLS this browser cannot verify the server; the token is sent anyway";
 const FOREIGN =
   "The server at this address does not know this page's token: it is another program, or the dashboard has a new token. " +
-  "Nothing is sent to it. Run `toolguard dashboard --open` to open the current page. ";
+  `Nothing is sent to it. ${REOPEN} `;
 /** The tabs, in order. A new one needs a file in `tabs/` and a line here; its data, an API module and a line in `routes.py`. */
 const MAKERS = { Overview: overview, Gateways: gateways, Models: models, Live: live, Guard: guard, Approvals: approvals };
 
@@ -323,7 +323,7 @@ function onConnection(state) {
 function onRefused() {
   if (token()) {
     dropToken();
-    say("The token is no longer valid. Run `toolguard dashboard --open` to open this page with the new one.", "bad");
+    say(`The token is no longer valid. ${REOPEN}`, "bad");
     reconnect();
   } else {
     void app.unlock();
