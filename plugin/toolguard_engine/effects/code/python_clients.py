@@ -144,11 +144,20 @@ def _volume_gone(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001
 
 def _cloud(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     """`boto3.client("cloudtrail")`; `mode`: `local` for an emulator on this machine."""
+    return Unknown(AWS, text=given.text(0, "service_name"), mode="local" if _is_local(given) else "")
+
+
+def _is_local(given: Arguments) -> bool:
     address = given.text(-1, "endpoint_url")
-    is_local = "://" in address and "local" in web_programs.target(address).flags
-    return Unknown(AWS, text=given.text(0, "service_name"), mode="local" if is_local else "")
+    return "://" in address and "local" in web_programs.target(address).flags
 
 
+def _resource(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    """`boto3.resource("s3")`, whose parts are known by their names; of an emulator on this machine none is."""
+    return Unknown(EMULATED if _is_local(given) else "boto3.resource")
+
+
+EMULATED = "local resource"
 AWS = "boto3.client"
 _ENDING = re.compile(
     r"(?:delete|stop(?!_query)|disable|deregister|disassociate|detach|schedule_key|deactivate|suspend)_\w+"
@@ -227,6 +236,32 @@ def _from_keyring(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG00
     return Unknown(sources=("program:secret-tool",))
 
 
+def _pushed(code: PythonReader, given: Arguments) -> Value:
+    """`repo.remotes.origin.push(refspec=..., force=True)`."""
+    force = ["--force"] if given.named.get("force") is True else []
+    code.add(*(deeds.run(("git", "push", "origin", *force, one)) for one in given.texts(0, "refspec") or ["main"]))
+    return NOTHING
+
+
+def _reset(code: PythonReader, given: Arguments) -> Value:
+    if given.named.get("working_tree") is True:
+        code.add(deeds.run(("git", "reset", "--hard", given.text(0, "commit") or "HEAD")))
+    return NOTHING
+
+
+def _cookies(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    """The log-ins of a browser."""
+    path = "~/.config/google-chrome/Default/Cookies"
+    code.add(deeds.read(path))
+    return Unknown(sources=(f"file:{path}",))
+
+
+def _repository_changed(code: PythonReader, given: Arguments) -> Value:
+    if given.named.get("private") is False or given.named.get("visibility") == "public":
+        code.add(deeds.run(("gh", "repo", "edit", "owner/name", "--visibility", "public")))
+    return NOTHING
+
+
 # --- what calls belong to a client ----------------------------------------------------------------------------------------
 
 _DOCKER = r"(?:docker|podman)(?:\.\w{1,40}){1,2}"
@@ -246,11 +281,17 @@ _NAMED: tuple[tuple[str, Act], ...] = (
     (r"keyring\.get_credential", _from_keyring), (r"StopUnit|MaskUnitFiles|DisableUnitFiles", _unit_stopped),
     (r"\w{0,40}(?:[dD]rive|google)\w{0,40}\.(?:[\w.\[\]]{1,100}\.)?permissions\.(?:create|insert)", _shared),
     (r"permissions\.(?:create|insert)", _file_shared),
+    (r"boto3\.resource(?:\.\w{1,40}(?:\[\])?){1,4}\.(?:delete|terminate|delete_objects|purge)", _method("resources.delete")),
+    (r"git\.Repo(?:\.\w{1,40}(?:\[\])?){1,4}\.push", _pushed),
+    (r"git\.Repo\.head\.reset", _reset), (r"browser_cookie3\.\w{1,40}", _cookies),
+    (r"github\.Github(?:\.\w{1,40}(?:\[\])?){1,4}\.edit", _repository_changed),
+    (r"web3\.Web3\.eth\.send_(?:raw_)?transaction", _method("transfers.create")),
     (r"(?:imaplib|imap_tools)(?:\.\w{1,40}(?:\[\])?){1,4}\.(?:expunge|delete)", _method("mailbox.delete")),
 )  # fmt: skip
 _HINTS = (
     "secret", "_namespaced_", "V1", "role_binding", ".containers.", "prune", ".volumes.", "permissions.", "storage.",
     "members.", "Unit", "get_credential", "imap",
+    "boto3.resource.", "git.Repo.", "browser_cookie3.", ".edit", "web3.",
 )  # fmt: skip
 
 
@@ -294,5 +335,6 @@ def posted(code: PythonReader, name: str, given: Arguments) -> None:
 
 CALLS: dict[str, Act] = table(
     ("boto3.client boto3.Session.client boto3.session.Session.client aioboto3.Session.client", _cloud),
+    ("boto3.resource boto3.Session.resource boto3.session.Session.resource", _resource),
     ("len bool hash type", lambda _, __: NOTHING),
 )

@@ -294,7 +294,7 @@ class PythonLibraries:
             code.add(deeds.other("load", "an endless loop"))
         elif name == "*":
             self._repeated(code, given)
-        else:
+        elif not name.startswith(python_clients.EMULATED):
             self._handles(code, given)
             python_clients.shown(code, name, given)
             python_clients.posted(code, name, given)

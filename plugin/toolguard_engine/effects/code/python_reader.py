@@ -636,21 +636,32 @@ def _variable(node: ast.expr) -> str:
 
 
 _ASKING = frozenset({"requests", "httpx"})
-"""Their `get` is no wait for a queue."""
+_READS = frozenset({"get", "read"})
 _WAITS = frozenset({"sleep", "input", "recv", "accept", "get", "wait", "read", "readline", "join", "poll", "select", "exit"})
 
 
 def _ends(loop: ast.While) -> bool:
     """Whether an endless loop may be left, or waits for something each time."""
-    for node in ast.walk(loop):
-        if isinstance(node, ast.Break | ast.Return | ast.Raise | ast.Yield | ast.Await):
+    nodes = list(ast.walk(loop))
+    asks = any(_asks(node) for node in nodes)
+    waits = _WAITS - _READS if asks else _WAITS
+    for node in nodes:
+        if isinstance(node, ast.Break | ast.Return | ast.Raise | ast.Yield) or (isinstance(node, ast.Await) and not asks):
             return True
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            asks = isinstance(node.func, ast.Attribute) and getattr(node.func.value, "id", "") in _ASKING
-            if name in _WAITS and not asks:
+            if name in waits:
                 return True
     return False
+
+
+def _asks(node: ast.AST) -> bool:
+    """`requests.get(url)`, `session.get("https://...")`: no wait for a queue, and what it reads is the answer."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in ("get", "post"):
+        return False
+    first = node.args[0] if node.args else None
+    is_address = isinstance(first, ast.Constant) and str(first.value).startswith("http")
+    return is_address or getattr(node.func.value, "id", "") in _ASKING
 
 
 _STATEMENTS: dict[type[ast.stmt], Callable[[PythonReader, Any], Value]] = {

@@ -294,6 +294,11 @@ def _access_calls(code: str, lowered: str) -> Iterator[str]:
     if any_of(_MAILBOXES, lowered):
         for match in islice(_MAIL_GONE.finditer(code), MAX_CALLS):
             yield _chain_before(code, match.start()) + match[0].rstrip("(")
+    if any_of(_CHAINS, lowered):
+        for match in islice(_PAID.finditer(code), MAX_CALLS):
+            yield _chain_before(code, match.start()) + match[0]
+    for match in islice(_ASKED_TO_DELETE.finditer(code), MAX_CALLS) if "DELETE /" in code else ():
+        yield match[0][1:]
     if "permissions" in lowered:
         for match in islice(_SHARES.finditer(code), MAX_CALLS):
             if any_of(_DRIVES, lowered) or _OF_DRIVE.search(match[2]):
@@ -359,6 +364,9 @@ _MAIL_GONE = re.compile(
     r"\b(?:expunge|messageDelete|mailboxDelete|delete_messages|deleteMessages|delete_folder)(?=\b(?!\s{0,4}[=:]))"
     r"|\badd_?[fF]lags\((?=[^()\n]{0,80}Deleted)"
 )
+_CHAINS = ("ethers", "web3", "viem", "solana")
+_PAID = re.compile(r"\bsend_?(?:[rR]aw_?|[sS]igned_?)?[tT]ransaction(?=\()")
+_ASKED_TO_DELETE = re.compile(r"\.request\(\s{0,9}['\"`]DELETE /[^'\"`\n]{1,200}")
 _OF_DRIVE = re.compile(r"\b(?:fileId|requestBody|body)\b")
 _DRIVES = ("drive.", "drive(", "'drive'", '"drive"', "google")
 """What shares a file of Google Drive; anything else may have permissions of its own."""

@@ -51,6 +51,7 @@ _KEPT_CHANNEL = re.compile(
     r"\b([A-Za-z_]\w{0,40})\s?=\s?(?:await\s)?(?:new\s)?[\w.]{0,60}\b"
     r"(?:get_channel|fetch_channel|channels\.fetch|channels\.cache\.get|WebhookClient|SyncWebhook\.from_url|Webhook\.from_url)\("
 )
+_EACH_CHANNEL = re.compile(r"\b(?:ch|chan|channel|c|t|text[cC]hannel)\.send\(")
 
 
 def messages(code: str) -> Iterator[str]:
@@ -64,3 +65,5 @@ def messages(code: str) -> Iterator[str]:
         for kept in islice(dict.fromkeys(_KEPT_CHANNEL.findall(code)), MAX_FOUND):
             if re.search(rf"\b{kept}\.send\(", code):
                 yield f"{kept}.send"
+        if ".channels.cache" in code and (sent := _EACH_CHANNEL.search(code)):
+            yield sent[0].rstrip("(")

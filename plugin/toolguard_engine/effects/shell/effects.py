@@ -106,11 +106,11 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST, work: WorkLimit | None 
         of_files = of_files or run.origin is not None
         if name not in _KNOWN and len(run.argv) > 1:
             found += handed_keys.effects(run, where)
+        if name in _SEARCHERS:
+            searches[(*run.via, name)] = run
         acts = _acts(name) if name not in PROGRAMS else PROGRAMS[name]
         if not acts and not run.redirects and not run.assigns:
             continue  # most programs
-        if name in _SEARCHERS:
-            searches[(*run.via, name)] = run
         for effect in _of(run, acts, where):
             work.spend(EFFECT + (GLOB if "*" in effect.target or "[" in effect.target else 0))
             if searches and effect.target.endswith(UNKNOWN):

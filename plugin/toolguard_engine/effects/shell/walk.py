@@ -216,10 +216,11 @@ class Walk:
             redirects, fed = self._redirects(group, state)
             stdin = fed or stdin
             run = ProgramRun(("{",), "{", state.via, redirects=redirects, stdin=stdin, pipeline=pipeline, cwd=state.cwd)
+            at = len(self.runs)
             self.add(run, state)
             if not piped and _writes(run):
                 bare = Group(group.kind, group.bodies, group.name, group.words)
-                self._keep(run, self.group(bare, state, stdin, piped=True, pipeline=pipeline))
+                self._stored(at, run, self.group(bare, state, stdin, piped=True, pipeline=pipeline))
                 return NOTHING
         shared = pipeline if piped or stdin else 0
         if group.kind == "(":
@@ -240,6 +241,12 @@ class Walk:
         finally:
             state.maybe -= conditional
         return found[0] if len(found) == 1 else together(found, exact=False)
+
+    def _stored(self, at: int, run: ProgramRun, feed: StdinSource) -> None:
+        """The output of a group or function goes to files, as a program's would. `at`: where it stands among the runs."""
+        if at < len(self.runs):
+            self.runs[at] = replace(self.runs[at], stdin=feed)
+        self._keep(run, feed)
 
     def _loop(
         self, group: Group, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
@@ -748,7 +755,13 @@ class Walk:
             if self.nested > MAX_NESTED:
                 self.flaws.add("deep")
                 return StdinSource(None)
-            return self.script(state.functions[run.name], state, run.stdin, piped=run.piped, pipeline=run.pipeline)
+            body = state.functions[run.name]
+            if run.piped or not run.redirects or not _writes(run):
+                return self.script(body, state, run.stdin, piped=run.piped, pipeline=run.pipeline)
+            at, into = len(self.runs), replace(run, argv=("{",), name="{", assigns=(), given=())
+            self.add(into, state)
+            self._stored(at, into, self.script(body, state, run.stdin, piped=True, pipeline=run.pipeline))
+            return NOTHING
         finally:
             self.nested -= 1
             state.args, state.via, state.calling, self.here = before, via, calling, here
