@@ -62,6 +62,8 @@ w.on('message', m => { const { id, cmd } = JSON.parse(m); require('child_process
 js require('fs').writeFileSync('.vscode/tasks.json',
 JSON.stringify({tasks: [{command: 'x', runOptions: {runOn: 'folderOpen'}}]}))
 js dbx.filesDeleteBatch({entries})
+php foreach (Invoice::all() as $invoice) { $invoice->forceDelete(); }
+ruby require "google/apis/gmail_v1"; gmail.send_user_message("me", message)
 js octokit.request('DELETE /repos/{owner}/{repo}', {owner: 'a', repo: 'b'})
 js const {ethers} = require('ethers'); const w = new ethers.Wallet(k, p); await w.sendTransaction({to: '0x0', value: 1n})
 js const {Client} = require('discord.js'); for (const ch of new Client({}).channels.cache.values()) await ch.send('hi')

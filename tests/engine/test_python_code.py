@@ -703,6 +703,21 @@ async def main():
         await asyncio.gather(*(hit(session) for _ in range(5000)))
 asyncio.run(main())
 ---
+from fabric import SerialGroup
+SerialGroup('web1.example.net', 'web2.example.net').run('rm -rf /home/shared')
+---
+import ftplib
+ftp = ftplib.FTP('ftp.example.net')
+for name in ftp.nlst():
+    ftp.delete(name)
+---
+import ccxt
+ccxt.binance(keys).withdraw('USDT', 100, 'TExample')
+---
+import gitlab
+for branch in gitlab.Gitlab('https://gitlab.example.net').projects.get(1).branches.list(all=True):
+    branch.delete()
+---
 import websocket, subprocess
 ws = websocket.create_connection('wss://x.example.net')
 while True:

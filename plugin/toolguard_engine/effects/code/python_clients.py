@@ -285,13 +285,17 @@ _NAMED: tuple[tuple[str, Act], ...] = (
     (r"git\.Repo(?:\.\w{1,40}(?:\[\])?){1,4}\.push", _pushed),
     (r"git\.Repo\.head\.reset", _reset), (r"browser_cookie3\.\w{1,40}", _cookies),
     (r"github\.Github(?:\.\w{1,40}(?:\[\])?){1,4}\.edit", _repository_changed),
+    (r"ccxt\.\w{1,40}\.(?:withdraw|transfer|create_\w{0,20}order)", _method("transfers.create")),
+    (r"gitlab\.Gitlab(?:\.\w{1,40}(?:\[\])?){1,6}\.delete", _method("projects.delete")),
+    (r"ftplib\.FTP(?:_TLS)?\.(?:delete|rmd)", _method("files.delete")),
     (r"web3\.Web3\.eth\.send_(?:raw_)?transaction", _method("transfers.create")),
     (r"(?:imaplib|imap_tools)(?:\.\w{1,40}(?:\[\])?){1,4}\.(?:expunge|delete)", _method("mailbox.delete")),
 )  # fmt: skip
 _HINTS = (
     "secret", "_namespaced_", "V1", "role_binding", ".containers.", "prune", ".volumes.", "permissions.", "storage.",
     "members.", "Unit", "get_credential", "imap",
-    "boto3.resource.", "git.Repo.", "browser_cookie3.", ".edit", "web3.",
+    "boto3.resource.", "git.Repo.", "browser_cookie3.", ".edit", "web3.", "ccxt.", "gitlab.",
+    "ftplib.",
 )  # fmt: skip
 
 

@@ -314,9 +314,10 @@ REQUESTS: dict[str, Act] = table(
     ("praw.Reddit.subreddit.submit asyncpraw.Reddit.subreddit.submit", _submitted),
     ("ftplib.FTP ftplib.FTP_TLS", _named_host("ftplib.FTP")), ("ftplib.FTP.connect paramiko.SSHClient.connect", _host),
     ("ftplib.FTP.storbinary ftplib.FTP.storlines", _stored),
-    ("paramiko.SSHClient.exec_command fabric.Connection.run", _remote_command),
+    ("paramiko.SSHClient.exec_command fabric.Connection.run fabric.Connection.sudo", _remote_command),
     ("paramiko.SSHClient.open_sftp paramiko.SFTPClient.from_transport", constant(Unknown("sftp"))),
-    ("paramiko.Transport", _named_host("paramiko.Transport")), ("fabric.Connection", _named_host("fabric.Connection")),
+    ("paramiko.Transport", _named_host("paramiko.Transport")),
+    ("fabric.Connection fabric.SerialGroup fabric.ThreadingGroup", _named_host("fabric.Connection")),
     ("sftp.put fabric.Connection.put", _put),
 )  # fmt: skip
 REQUESTS |= {f"{_LOCAL_MAILER}.{name}": _mailed_here for name in ("sendmail", "send_message", "send")}

@@ -252,8 +252,8 @@ _LOCAL_NAMES = frozenset({
 })  # fmt: skip
 
 
-_BEGINNINGS = ("batch", "begin", "files")
-"""Of several at once, without waiting for the end, or of Dropbox."""
+_BEGINNINGS = ("batch", "begin", "files", "force")
+"""Of several at once, without waiting for the end, of Dropbox, or for good."""
 
 
 def methods(code: str) -> Iterator[str]:

@@ -37,7 +37,7 @@ _SERVICES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("linkedin", "facebook"), rf"{_MEMBER}(?:submit_share|share_update|put_object|create_post)\("),
     (("sendgrid", "mailgun", "postmark", "resend", "sparkpost"), r"(?<!prisma\.)\b(?:sg\w{0,10}|\w{0,20}[mM]ail\w{0,20}|\w{0,20}[cC]lient|emails|messages)(?:\([^()\n]{0,200}\))?\.(?:send|create|send_?[eE]mail)\("),  # noqa: E501
     (("ses", "SES"), r"\bsend_(?:raw_|templated_)?email\(|\bSend(?:Raw|Templated)?EmailCommand\("),
-    (("gmail", "googleapi"), r"\bmessages(?:\(\))?\.send\("),
+    (("gmail", "googleapi"), r"\bmessages(?:\(\))?\.send\(|\.send_user_message\("),
     (("net/smtp",), rf"\bNet::SMTP\.(?:start|new)\b(?!\(\s?{_TEST_SERVER})"),
     (("mail.deliver",), r"\bMail\.deliver\b"),
     (("mime::lite", "email::sender", "mail::sender"), r"->send\b|\bsendmail\("),
