@@ -20,6 +20,7 @@ from toolguard_engine.effects.programs.routine_administration import routine
         ("cat /proc/cpuinfo", "reads"),
         ("certbot renew --dry-run", "restarts"),
         ("btrfs scrub start /mnt/data", "restarts"),
+        ("btrfs subvolume snapshot -r /srv/data /srv/.snapshots/data-1", "restarts"),
         ("docker exec -it -u www-data nextcloud php occ files:scan", "restarts"),
         ("docker compose -f stack/compose.yml up -d", "restarts"),
         ("mdadm --detail /dev/md0", "reads"),

@@ -161,7 +161,10 @@ _RESTARTS = {
         r"/dev/(?:sd[b-z]\d|mmcblk\d+p\d+|sr\d|disk/by-\w+/[\w-]{1,60}) /(?:mnt|media)(?:/[\w-]{1,60}){0,3}"
     ),
     "certbot": r" renew(?: --(?:dry-run|quiet|no-self-upgrade))*",
-    "btrfs": r" scrub (?:start|resume|cancel)(?: -[Bdrq])*(?: [\w./-]{1,80})",
+    "btrfs": (
+        r" scrub (?:start|resume|cancel)(?: -[Bdrq])*(?: [\w./-]{1,80})"
+        rf"| subvolume snapshot(?: -r)?(?: /[\w./-]{{1,80}}) /[\w./@:{UNKNOWN}-]{{1,120}}"
+    ),
     "smartctl": r" -t (?:short|long|conveyance) /dev/[\w/]{1,40}",
     "zfs": rf" snapshot(?: -r)?(?: [\w./-]{{1,80}}@[\w.:{UNKNOWN}-]{{1,60}}){{1,5}}",
     "zpool": r" scrub(?: -[psw])*(?: [\w-]{1,60})",
