@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 import traceback
 from typing import Annotated, Any, NoReturn
@@ -31,6 +32,7 @@ EXIT_USER, EXIT_USAGE, EXIT_BUG, EXIT_INTERRUPTED = 1, 2, 3, 130
 WrongUsage: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 """What the option parser raises. It has no public name of its own."""
 PROGRAM = "toolguard"
+NARROW = 52
 BEHIND = ("--state-dir", "--config", "--json", "--yes", "-y")
 _FORMAL = re.compile(r"^Invalid value(?: for '?(.*?)'?)?: ")
 _PLAINER = tuple(
@@ -114,7 +116,7 @@ def _run(arguments: list[str]) -> None:
 def _parsed(arguments: list[str]) -> int:
     """The exit code of the command that the option parser finds."""
     try:
-        ended = app(arguments, prog_name=PROGRAM, standalone_mode=False)
+        ended = app(arguments, prog_name=PROGRAM, standalone_mode=False, terminal_width=_narrow())
     except typer.Abort:
         _fail(EXIT_USER, "cancelled, because the input has ended")
     except WrongUsage as error:
@@ -123,6 +125,12 @@ def _parsed(arguments: list[str]) -> int:
             return EXIT_USAGE
         _fail(error.exit_code, _sentence(error.format_message()), _hint(getattr(error, "ctx", None), arguments))
     return ended if isinstance(ended, int) else 0
+
+
+def _narrow() -> int | None:
+    """The width for help texts in a terminal that is narrower than the option parser assumes."""
+    columns = shutil.get_terminal_size().columns
+    return columns if columns < NARROW else None
 
 
 def _sentence(message: str) -> str:

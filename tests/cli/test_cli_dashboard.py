@@ -251,7 +251,7 @@ def test_the_public_names_are_shown_with_the_token() -> None:
     )
     lines = show_dashboard.running_lines(about, f"{about.url}/#token=x", "127.0.0.1", metrics.metrics, "switch")
     found = [line.text for line in lines if line.kind == "next"]
-    assert found == [f"{about.url}/#token=x", "https://box.ts.net/#token=x", "http://lan:9000/#token=x"]
+    assert found == ["https://box.ts.net/#token=x", "http://lan:9000/#token=x", f"{about.url}/#token=x"]
 
 
 def test_a_setting_that_is_wrong(places: Places) -> None:

@@ -181,7 +181,7 @@ def test_decided_elsewhere_while_one_looks(machine: Machine, visits: Visits, how
     expect(card(page, held.nonce)).to_be_visible()
     decide_elsewhere(machine, held.nonce, "denied")
     expect(card(page, held.nonce).get_by_role("button", name="Approve")).to_be_hidden()
-    expect(card(page, held.nonce)).to_contain_text("Decided elsewhere")
+    expect(card(page, held.nonce)).to_contain_text("Answered elsewhere")
     page.clock.fast_forward(60_000)
     expect(card(page, held.nonce)).to_be_visible()
     if how == "cleared":
@@ -195,7 +195,7 @@ def test_decided_elsewhere_while_one_looks(machine: Machine, visits: Visits, how
 def finishes(machine: Machine, page: Page, nonce: str) -> None:
     """What is above gets smaller."""
     decide_elsewhere(machine, nonce, "denied")
-    expect(card(page, nonce)).to_contain_text("Decided elsewhere")
+    expect(card(page, nonce)).to_contain_text("Answered elsewhere")
 
 
 def warns(machine: Machine, page: Page, nonce: str) -> None:
@@ -338,8 +338,8 @@ class FakeServer:
     ("unread", "words"),
     [
         pytest.param([HOME], "cannot be read", id="its own store"),
-        pytest.param([LAB], "Decided elsewhere", id="the store of another gateway", marks=pytest.mark.thorough),
-        pytest.param([], "Decided elsewhere", id="none", marks=pytest.mark.thorough),
+        pytest.param([LAB], "Answered elsewhere", id="the store of another gateway", marks=pytest.mark.thorough),
+        pytest.param([], "Answered elsewhere", id="none", marks=pytest.mark.thorough),
     ],
 )
 def test_what_cannot_be_read_is_not_over_and_what_comes_back_is_there(

@@ -6,6 +6,7 @@ question is too. An approval counts only after the whole call was on the screen.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -18,6 +19,7 @@ Style = Literal["", "bold", "reverse", "dim", "yellow"]
 Verb = Literal["approve", "deny", "quit"]
 
 HELP = "j/k or arrows: select   a: approve   d: deny   q: quit"
+SHORT_HELP = "j/k: select  a: approve  d: deny  q: quit"
 CHROME = 5
 """Lines around the list: title, two blank lines, message or question, help."""
 
@@ -155,9 +157,11 @@ def screen(view: ScreenView, calls: Sequence[HeldCall], now: float, width: int, 
     ]
     chosen = calls[at] if calls else None
     body = [ScreenRow(_title(calls), "bold"), ScreenRow(""), *rows[first : first + room], ScreenRow("")]
+    spare = height - len(body) - 2  # the message and the help
+    keys_shown = HELP if len(HELP) <= width else SHORT_HELP
     return [
         ScreenRow(printable.cut(row.text, width), row.style)
-        for row in [*body, *_details(chosen, width), ScreenRow(view.message), ScreenRow(HELP, "dim")]
+        for row in [*body, *_details(chosen, width, spare), ScreenRow(view.message), ScreenRow(keys_shown, "dim")]
     ][:height]
 
 
@@ -174,17 +178,19 @@ def _style(selected: bool, calls: Sequence[HeldCall], number: int) -> Style:  # 
     return "dim" if calls[number].status != "pending" else ""
 
 
-def _details(chosen: HeldCall | None, width: int) -> list[ScreenRow]:
+def _details(chosen: HeldCall | None, width: int, height: int) -> list[ScreenRow]:
+    """The call and why it is held. What does not fit is cut; the question shows all of it."""
     if chosen is None:
         return []
     text = _text(chosen)
     call = [text[at : at + width] for at in range(0, len(text), width)][: DETAILS - 1]
     if len(text) > width * (DETAILS - 1):
         call[-1] = printable.cut(call[-1] + "....", width)
-    return [
-        *(ScreenRow(line) for line in call),
-        ScreenRow(f"session {chosen.session or '-'}; held: {chosen.reason or chosen.code}", "dim"),
-    ]
+    why = f"session {chosen.session or '-'}; held: {printable.plain(chosen.reason or chosen.code)}"
+    room = max(1, height - len(call))
+    lines = textwrap.wrap(why, max(1, width)) or [""]
+    kept = lines if len(lines) <= room else [*lines[: room - 1], " ".join(lines[room - 1 :])]
+    return [*(ScreenRow(line) for line in call), *(ScreenRow(line, "dim") for line in kept)]
 
 
 def _text(entry: HeldCall) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -18,13 +19,16 @@ from toolguard_cli.status import cost_format
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.system.tcp_ports import is_loopback
+from toolguard_cli.terminal.progress import reporting
 from toolguard_cli.terminal.result import Line, Result, show
 from toolguard_engine.config import public_hosts
 from toolguard_engine.config.settings import MetricsConfig
 from toolguard_engine.host import metrics_path
+from toolguard_engine.stores import open as stores
 
 COMMAND = "dashboard"
 SETTINGS = "metrics.dashboard"
+GATEWAY_SECONDS, POLL_SECONDS = 15.0, 0.2
 SECRET = "anyone with this address can approve and deny, because it contains the token; keep it secret"  # noqa: S105 - a text
 
 app = command_app()
@@ -62,14 +66,30 @@ def run(places: Places, request: DashboardRequest, *, as_json: bool) -> Result:
     require_human.refuse(places, COMMAND)
     metrics = cost_format.settings(places)
     db = metrics_path.resolve(metrics.db_path)
-    if found := discovery.running(db):
-        return _shown(found, db, request, metrics.dashboard.hosts)
+    if found := discovery.running(db) or (None if as_json else _started_by_the_gateway(places, metrics, db, request)):
+        return _shown(found, db, request, metrics, cost_format.switch(places))
     if as_json:
         raise UserError("no dashboard is running", "toolguard dashboard starts one; --json only reports a running one")
     return _serve(places, metrics, db, request)
 
 
-def _shown(found: discovery.Running, db: Path, request: DashboardRequest, hosts: list[str]) -> Result:
+def _started_by_the_gateway(
+    places: Places, metrics: MetricsConfig, db: Path, request: DashboardRequest
+) -> discovery.Running | None:
+    """A running gateway takes a few seconds to start the one that its settings ask for."""
+    if not metrics.dashboard.enabled or request.port or request.bind or not stores.engines(places.state_dir).running():
+        return None
+    limit = time.monotonic() + GATEWAY_SECONDS
+    with reporting() as report:
+        while (left := limit - time.monotonic()) > 0:
+            if found := discovery.running(db):
+                return found
+            report("waiting for the gateway to start the dashboard", GATEWAY_SECONDS - left, GATEWAY_SECONDS)
+            time.sleep(POLL_SECONDS)
+    return None
+
+
+def _shown(found: discovery.Running, db: Path, request: DashboardRequest, metrics: MetricsConfig, switch: str) -> Result:
     """The running dashboard, which has proven that it knows the token. Raises `UserError` if another is requested."""
     address = urlsplit(found.url)
     host, port = address.hostname or "", address.port or 0
@@ -79,17 +99,25 @@ def _shown(found: discovery.Running, db: Path, request: DashboardRequest, hosts:
             _moved(found, request),
         )
     url = open_browser.url(discovery.url(host, port), token.of(db))
-    lines = [_runs(found), Line("next", url), *_public_lines(url, hosts), Line("warn", SECRET)]
+    lines = [_runs(found), *_addresses(url, metrics), Line("warn", SECRET), *_unrecorded(metrics, switch)]
     if request.opens:
         lines.append(open_browser.in_browser(url, db))
     data = {"url": url, "pid": found.pid, "started": found.started, "version": found.version}
     return Result(COMMAND, data, tuple(lines))
 
 
-def _public_lines(url: str, hosts: list[str]) -> list[Line]:
-    """The same page under its public names."""
+def _addresses(url: str, metrics: MetricsConfig) -> list[Line]:
+    """The page under its public names, and on this machine."""
     fragment = urlsplit(url).fragment
-    return [Line("next", f"{public_hosts.origin(host)}/#{fragment}") for host in hosts]
+    public = [f"{public_hosts.origin(host)}/#{fragment}" for host in metrics.dashboard.hosts]
+    return [Line("next", each) for each in (*public, url)]
+
+
+def _unrecorded(metrics: MetricsConfig, switch: str) -> list[Line]:
+    if metrics.enabled:
+        return []
+    text = "metrics are disabled: only held calls and the state of the guard are shown"
+    return [Line("info", text), Line("info", f"-> {switch}")]
 
 
 def _runs(about: discovery.Running) -> Line:
@@ -121,7 +149,7 @@ def _serve(places: Places, metrics: MetricsConfig, db: Path, request: DashboardR
     finally:
         open_browser.forget(db)
     if code == run_server.RUNS_ALREADY and (found := discovery.running(db)):
-        return _shown(found, db, request, metrics.dashboard.hosts)
+        return _shown(found, db, request, metrics, cost_format.switch(places))
     return Result(COMMAND, {}, (Line("info", "the dashboard has stopped"),), code)
 
 
@@ -135,7 +163,7 @@ def _numeric(bind: str, port: int) -> str:
 
 def running_lines(about: discovery.Running, url: str, bind: str, metrics: MetricsConfig, switch: str) -> list[Line]:
     """`url`: with the token; `switch`: the command that enables metrics."""
-    lines = [_runs(about), Line("next", url), *_public_lines(url, metrics.dashboard.hosts), Line("warn", SECRET)]
+    lines = [_runs(about), *_addresses(url, metrics), Line("warn", SECRET)]
     if not is_loopback(bind):
         lines.append(
             Line(
@@ -147,8 +175,4 @@ def running_lines(about: discovery.Running, url: str, bind: str, metrics: Metric
         lines.append(
             Line("info", f"-> safer: --bind 127.0.0.1, and from another machine: ssh -L {port}:127.0.0.1:{port} HOST")
         )
-    if not metrics.enabled:
-        lines.append(Line("info", "metrics are disabled: only held calls and the state of the guard are shown"))
-        lines.append(Line("info", f"-> {switch}"))
-    lines.append(Line("info", "press Ctrl-C to stop it"))
-    return lines
+    return [*lines, *_unrecorded(metrics, switch), Line("info", "press Ctrl-C to stop it")]

@@ -145,6 +145,12 @@ export function nothingYet({ state }) {
   return empty("No model calls yet", "Model calls appear here as soon as an agent makes them. ", ...why);
 }
 
+/** Why numbers of the guard do not grow; null where they do. @param {import("./app.js").App} app */
+export function unrecorded({ state }) {
+  if (!state || state.gateways.some(({ recording }) => recording)) return null;
+  return el("p", { class: "quiet" }, "Recording is off: decisions are not counted here. ", command("toolguard config set metrics.enabled true"));
+}
+
 /** @param {number} lines */
 export const skeleton = (lines = 6) =>
   el(

@@ -13,7 +13,9 @@ import { twice } from "./twice.js";
 
 const URGENT = 30_000; // ms
 const MOVED = "This button has just appeared or moved, so nothing was done. Check the call, then press again.";
-const AGAIN = "Press again within 10 s to approve; Escape cancels.";
+const AGAIN = matchMedia("(hover: none)").matches
+  ? "Press again within 10 s to approve."
+  : "Press again within 10 s to approve; Escape cancels.";
 const NOT_RUN = "It has not run yet: the agent is notified and repeats the call on its own.";
 /** @type {Record<string, string>} */
 const PERIODS = { "1h": "an hour", "1d": "a day", "1w": "a week" };
@@ -237,7 +239,7 @@ export function waitingCard(app, first) {
     }
     const late = held.expires <= app.now;
     if (held.status === "approved") end(late ? "Approved, but it did not run in time." : "Approved, and no longer waiting.", false);
-    else end(late ? "Expired without a decision." : "Decided elsewhere.", false);
+    else end(late ? "Expired without a decision." : "Answered elsewhere; the answer is listed below.", false);
   };
 
   const places = steady([yes, no, ...(first.allows ? [always] : [])], (now) => {

@@ -39,6 +39,7 @@ export function approvals(app) {
     for (const [key, card] of cards) if (!held.has(key)) card.missing(unread.includes(card.gateway));
     for (const [key, one] of held) cards.get(key)?.update(one);
     const fresh = [...held].filter(([key]) => !cards.has(key));
+    if (fresh.length && [...cards.values()].every((card) => card.ended())) drop(0); // a call that waits is at the top
     const room = Math.max(0, MOST - [...cards.values()].filter((card) => !card.ended()).length);
     for (const [key, one] of fresh.slice(0, room)) add(key, waitingCard(app, one));
     more = Math.max(0, fresh.length - room);

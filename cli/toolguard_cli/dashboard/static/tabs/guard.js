@@ -7,7 +7,7 @@ import * as format from "../format.js";
 import { feed } from "../feed.js";
 import { guardTotals } from "../guardtotals.js";
 import { GROUPS, STOP, UNCHARTED } from "../kinds.js";
-import { choice, num, table } from "../parts.js";
+import { choice, num, table, unrecorded } from "../parts.js";
 import { standings } from "../standings.js";
 import { View } from "../view.js";
 
@@ -21,6 +21,7 @@ export function guard(app) {
   let gateway = "";
   const filter = el("div", { class: "controls" });
   const totals = el("div", { class: "totals" });
+  const off = el("div");
   const layers = [
     ...GROUPS,
     { label: "Loops ended", color: "violet" },
@@ -39,13 +40,14 @@ export function guard(app) {
     list.root.scrollIntoView({ block: "start" });
     list.root.focus({ preventScroll: true });
   };
-  const numbers = el("div", { class: "stack" }, totals, el("div", { class: "wide-narrow" }, charts, codes));
+  const numbers = el("div", { class: "stack" }, off, totals, el("div", { class: "wide-narrow" }, charts, codes));
 
   const view = new View(
     app,
     numbers,
     (signal) => get("guard", { range: app.range, gateway }, signal),
     (/** @type {GuardOverview} */ got) => {
+      fill(off, unrecorded(app));
       fill(totals, guardTotals(got.totals, got.savedPerLoop));
       chart.update(got.at, got.bucketMs, grouped(got));
       saved.update(got.at, got.bucketMs, [got.loops.map((loops) => loops * got.savedPerLoop)]);

@@ -6,7 +6,7 @@ import { el, fill } from "../dom.js";
 import * as format from "../format.js";
 import { guardTotals } from "../guardtotals.js";
 import { lead } from "../lead.js";
-import { costNote, costOf, nothingYet, shareTable, total, trend, when } from "../parts.js";
+import { costNote, costOf, nothingYet, shareTable, total, trend, unrecorded, when } from "../parts.js";
 import { forecastCard, limits } from "../spending.js";
 import { View } from "../view.js";
 
@@ -72,7 +72,7 @@ export function overview(app) {
     tokens.update(times.at, times.bucketMs, used);
     costs.update(times.at, times.bucketMs, paid);
     fill(tops, top("Gateways", now.gateways, now.totals.total), top("Models", now.models, now.totals.total));
-    fill(guard, el("h3", null, "What the guard did"), el("div", { class: "totals" }, guardTotals(now.guard, undefined, spending.savings).slice(1))); // loops are above
+    fill(guard, el("h3", null, "What the guard did"), unrecorded(app), el("div", { class: "totals" }, guardTotals(now.guard, undefined, spending.savings).slice(1))); // loops are above
   });
   begin();
   return {
