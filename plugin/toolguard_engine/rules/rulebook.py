@@ -25,6 +25,7 @@ What a rule may ask for; all that it names must hold of one and the same program
   `--force` also as `--force=x` and as a beginning of 4 letters or more (`--forc`; of `--hard` 3 do); everything else is a
   glob over a whole word. `--force=false` is no `--force`. For `none` no word counts behind a lone `--`, before what
   takes it back (`--no-dry-run`) or as the value of another option (`-m --help`), and its `-h` and `-V` count alone only.
+  What is assigned before the program counts as a word for `none` (`RAILS_ENV=test`).
 - `arg`, `no_arg`: a regular expression that some (no) word behind the program's name must contain.
 - `via`: names of wrappers, one of which is around the program (`["xargs"]`).
 - `unless`: a regular expression; words (for `arg`) and targets (for `effect`) that contain it do not count.
@@ -143,11 +144,20 @@ class _Terms:
             return False
         if self._via and not any(name in run.via for name in self._via):
             return False
-        if self._none is not None and self._none.lasts(run.name, words[: words.index("--")] if "--" in words else words):
+        if self._none is not None and self._none.lasts(run.name, _before_operands(run)):
             return False
         if self._arg is not None and not found_in_some(self._arg, words, self._unless):
             return False
         return self._no_arg is None or not found_in_some(self._no_arg, words)
+
+
+def _before_operands(run: ProgramRun) -> tuple[str, ...]:
+    """The words before a lone `--`, and what is assigned for the program: `RAILS_ENV=test rails db:reset`. An address of a
+    database that is assigned too may be of any."""
+    words = run.argv[1 : run.argv.index("--")] if "--" in run.argv[1:] else run.argv[1:]
+    if not run.assigns or any(name.endswith("_URL") for name, _ in run.assigns):
+        return words
+    return (*words, *(f"{name}={value}" for name, value in run.assigns))
 
 
 class _TermsByRule(dict[int, _Terms]):

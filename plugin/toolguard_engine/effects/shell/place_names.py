@@ -75,7 +75,7 @@ ARTEFACT_ENDS: Final = (
 )  # fmt: skip
 BUILT: Final = re.compile(
     r"(?:[^\W_]{1,20}[-_])?(?:build|dist)(?:[-_](?:\*|ssr|electron|web|node|debug|release|linux|mac|macos|darwin|win|windows|android"
-    r"|ios|arm\w{0,5}|x86\w{0,5}|amd64|wasm|tests?|prod|dev|esm|cjs|umd|types|lib|client|server|docs|site|static|output|\d{1,6}))?"
+    r"|ios|arm\w{0,5}|x86\w{0,5}|amd64|wasm|tests?|prod|dev|asan|tsan|ubsan|msan|coverage|cov|esm|cjs|umd|types|lib|client|server|docs|site|static|output|\d{1,6}))?"
 )
 """Folders named after a kind of build: `build-debug`, `dist_electron`, `cross-build`, `build-*`."""
 
