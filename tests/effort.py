@@ -9,14 +9,14 @@ from typing import TypeVar
 from hypothesis import settings
 
 ALL = os.environ.get("TOOLGUARD_TEST_ALL") == "1"
-GATE_EXAMPLES = 25
+GATE_EXAMPLES = 15
 
 T = TypeVar("T")
 
 
 def examples(full: int) -> int:
     """How many examples a test tries that tries `full` of them where everything is run."""
-    return full if ALL else min(full, max(GATE_EXAMPLES, full // 8))
+    return full if ALL else min(full, max(GATE_EXAMPLES, full // 12))
 
 
 def some(cases: Sequence[T]) -> Sequence[T]:

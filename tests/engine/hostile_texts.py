@@ -69,6 +69,15 @@ FOUND = [
     "".join(f"../a{n} " for n in range(7_000)), "rm " + "".join(f"../a{n} " for n in range(7_000)),
     "for i in {1..9}; do " * 9 + "for i in" + " w" * 200,
     "".join(f"cd *d{n};" for n in range(480)),
+    f"cat > y <<'E'\n{'x' * 30_000}\nE\n{{ cat{' y' * 15_000}; }} > f",
+    f"cat > y <<'E'\n{'x' * 30_000}\nE\nf() {{ cat{' y' * 300}; }}\n" + "f > x\n" * 400,
+    f"cat > x <<'E'\n{'select 1;' * 4_000}\nE\n" + "psql -f x\n" * 2_000,
+    "cat > x <<'E'\n" + "\\i x\n" * 8 + "E\n" + "psql -f x\n" * 1_000,
+    f"cat > r <<'E'\n{('a' * 78 + chr(10)) * 600}E\n" + "pip install -r r\n" * 500,
+    "python3 - <<'E'\na = []\n" + "a.append(a)\n" * 50 + "print(a)\nE",
+    "python3 - <<'E'\nimport json\na = {}\n" + "".join(f"a[{n}] = a\n" for n in range(50)) + "json.dumps(a)\n" * 200 + "E",
+    "python3 - <<'E'\nx0 = ['a']\n" + "".join(f"x{n + 1} = [x{n}] * 10\n" for n in range(8)) + "print(x8)\nE",
+    "node - <<'E'\nconst a = {};" + "".join(f"a.k{n} = a;" for n in range(6)) + "JSON.stringify(a);" * 1_500 + "\nE",
 ]  # fmt: skip
 """Texts that a search found to be expensive, each once far beyond what was counted."""
 

@@ -1309,6 +1309,13 @@ HOSTILE = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("padding", ["x = 1\n" * 5_000, "# a\n" * 9_000])
+def test_what_stands_behind_much_else_is_not_allowed(padding: str) -> None:
+    code = f"{padding}import os\nos.system('rm -rf ~/Documents')\n"
+    call = Call("exec", {"command": f"python3 - <<'E'\n{code}E"}, cwd=WORKSPACE)
+    assert GUARD.weigh(call).decision == "hold"
+
+
 @pytest.mark.parametrize("text", some(list(HOSTILE.values())), ids=some(list(HOSTILE)))
 def test_hostile_python_is_read_to_an_end(text: str) -> None:
     found = python_code.read(text)

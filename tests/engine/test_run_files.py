@@ -119,16 +119,6 @@ def _tamed(text: str) -> str:
     return text.replace("~/important", "build/tmp").replace("DROP DATABASE shop", "select 2")
 
 
-def test_a_schema_of_the_user_may_drop_what_it_creates() -> None:
-    schema = "DROP TABLE IF EXISTS app.users CASCADE;\nCREATE TABLE app.users (id int);\n"
-    assert weighed("psql -f x.sql", {"x.sql": schema}).decision == "allow"
-    assert weighed("psql -f x.sql", {"x.sql": schema}, {"x.sql": FileRecord("agent")}).decision == "hold"
-    assert (
-        weighed("psql -f x.sql", {"x.sql": schema.replace("CREATE TABLE app.users", "CREATE TABLE other")}).decision
-        == "hold"
-    )
-
-
 @pytest.mark.parametrize("command", ["make", "npm test", "task ok", "git commit -m x", "ssh host sh x.sh", "cat x.sh", "ls"])
 def test_what_does_not_run_is_not_judged(command: str) -> None:
     files: dict[str, str | Unread] = {

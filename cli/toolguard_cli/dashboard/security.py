@@ -94,8 +94,8 @@ class AccessPolicy:
     def fix(self) -> str:
         known = [*sorted(self.public), *(f"http://{name}:{self.port}" for name in sorted(self.names))]
         return (
-            f"open it as {', '.join(known)} or by its IP address. To use the name in the address bar, run on the gateway's "
-            "machine: toolguard config set metrics.dashboard.hosts '[\"NAME\"]'"
+            f"open it as {', '.join(known)} or by its IP address. To use another name, add it to metrics.dashboard.hosts: "
+            "docs/phone.md shows how"
         )
 
     def opens(self, given: bytes) -> bool:

@@ -25,11 +25,13 @@ MARK = 6
 
 _PARTS = re.compile(r"[^\n\t]+")
 _LABEL = re.compile(r" *(?:\S{1,12}(?: \S{1,12})? {2,})?")
-_VALUE = r"\w+://\S+|[0-9a-f]{4,64}|\d\w*|'[^']*'|\"[^\"]*\"|[\w-]*\.[\w.]*\w|/\S+|VALUE|true|false"
+_VALUE = r"\w+://\S+|[0-9a-f]{4,64}|\d\w*|'[^']*'|\"[^\"]*\"|[\w-]*\.[\w.]*\w(?: \S+)?|/\S+|[A-Z]{3,9}"
 _TO_BE_COPIED = re.compile(
-    r"`[^`]+`|/?\btoolguard (?:(?:fleet|config|rules|notify|audit|kill-switch|checkpoint) )?[a-z-]+"
-    rf"(?: (?:--(?:tool|agent|state-dir|for|key|why|reason) [\w~/.-]+|--?[\w-]+(?:=\S+)?|{_VALUE})(?![\w']))*"
+    rf"`[^`]+`|/?\btoolguard(?: [a-z][a-z-]*(?![\w.])){{1,3}}(?: (?:--?[\w-]+(?:[= ]\S+)?|{_VALUE}))*"
+    r"|openclaw(?: [a-z-]+){1,2}"
 )
+"""Of a command that is not in backticks, the end can only be guessed: a word too many may stay in its line."""
+
 _COMMAND = re.compile(r"[`$|=~/]| -")
 _ARROW = re.compile(" *-> ")
 _TIED = "\0"

@@ -91,8 +91,10 @@ def _filled(found: re.Match[str]) -> str:
     return text(environment(found[1] or found[2]))
 
 
-def _json(_: PythonReader, given: Arguments) -> Value:
-    return folding.as_json(given.at(0, "obj"))
+def _json(code: PythonReader, given: Arguments) -> Value:
+    made = folding.as_json(given.at(0, "obj"))
+    code.spend(len(made) // 100 if isinstance(made, str) else 1)
+    return made
 
 
 def _chr(_: PythonReader, given: Arguments) -> Value:

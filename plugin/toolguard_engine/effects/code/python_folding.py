@@ -61,24 +61,31 @@ def joined(parts: list[Value]) -> Value:
     return sourced(together, sources(*parts))
 
 
-MAX_JSON_DEPTH, MAX_JSON_PARTS = 8, 2_000
+MAX_JSON_PARTS = 300
 
 
 def as_json(value: Value) -> Value:
     """What `json.dumps` and `JSON.stringify` make of a value; unknown parts are `UNKNOWN` in it."""
     if not isinstance(value, dict | list | tuple):
         return Unknown(sources=sources(value))
-    plain = _plain(value, MAX_JSON_DEPTH, iter(range(MAX_JSON_PARTS)))
+    plain = _plain(value, (), iter(range(MAX_JSON_PARTS)))
     return sourced(json.dumps(plain, ensure_ascii=False)[:MAX_TEXT], sources(value))
 
 
-def _plain(value: Value, depth: int, room: Iterator[int]) -> Any:
-    """`room`: yields once for each part that there is still room for; the same value may be in many places."""
-    if isinstance(value, dict) and depth:
-        return {text(key): _plain(part, depth - 1, room) for (key, part), _ in zip(value.items(), room, strict=False)}
-    if isinstance(value, list | tuple) and depth:
-        return [_plain(part, depth - 1, room) for part, _ in zip(value, room, strict=False)]
-    return value if value is None or isinstance(value, bool | int | float) else text(value)
+def _plain(value: Value, around: tuple[int, ...], room: Iterator[int]) -> Any:
+    """`around`: the objects that this one is in, which it may contain again. `room`: yields once for each part that there is
+    still room for."""
+    if not isinstance(value, dict | list | tuple):
+        return value if value is None or isinstance(value, bool | int | float) else text(value)
+    if id(value) in around or len(around) > MAX_JSON_DEPTH:
+        return UNKNOWN
+    inner = (*around, id(value))
+    if isinstance(value, dict):
+        return {text(key): _plain(part, inner, room) for (key, part), _ in zip(value.items(), room, strict=False)}
+    return [_plain(part, inner, room) for part, _ in zip(value, room, strict=False)]
+
+
+MAX_JSON_DEPTH = 20
 
 
 def added(left: Value, right: Value) -> Value:

@@ -636,7 +636,6 @@ def _variable(node: ast.expr) -> str:
 
 
 _ASKING = frozenset({"requests", "httpx"})
-_READS = frozenset({"get", "read"})
 _WAITS = frozenset({"sleep", "input", "recv", "accept", "get", "wait", "read", "readline", "join", "poll", "select", "exit"})
 
 
@@ -644,13 +643,12 @@ def _ends(loop: ast.While) -> bool:
     """Whether an endless loop may be left, or waits for something each time."""
     nodes = list(ast.walk(loop))
     asks = any(_asks(node) for node in nodes)
-    waits = _WAITS - _READS if asks else _WAITS
     for node in nodes:
         if isinstance(node, ast.Break | ast.Return | ast.Raise | ast.Yield) or (isinstance(node, ast.Await) and not asks):
             return True
-        if isinstance(node, ast.Call):
+        if isinstance(node, ast.Call) and not _asks(node):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in waits:
+            if name in _WAITS and not (asks and name == "read"):
                 return True
     return False
 

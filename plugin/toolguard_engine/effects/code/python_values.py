@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any
 
 import msgspec
@@ -28,7 +29,6 @@ MAX_TEXT = 65_536
 MAX_ITEMS = 200
 MAX_CHOICES = 4
 MAX_SOURCES = 16
-MAX_DEPTH = 6
 
 FROM_NETWORK = f"program:{FETCHED}"
 FETCHERS = frozenset(f"program:{name}" for name in (FETCHED, *program_catalogue.programs("fetcher")))
@@ -151,7 +151,7 @@ def sources(*values: Value) -> Sources:
         kind = type(value)
         if kind in _WITHOUT:
             continue
-        own = value.sources if kind is Unknown or kind is Sourced else tuple(_within(value, MAX_DEPTH))
+        own = value.sources if kind is Unknown or kind is Sourced else _within(value)
         if own:
             found = (*found, *own) if found else own
     return tuple(dict.fromkeys(found))[:MAX_SOURCES] if len(found) > 1 else found
@@ -160,13 +160,33 @@ def sources(*values: Value) -> Sources:
 _WITHOUT = frozenset({str, int, bytes, bool, float, type(None), Library, Function})
 
 
-def _within(value: Value, depth: int) -> Iterator[str]:
-    if isinstance(value, Sourced | Unknown):
-        yield from value.sources
-    elif depth and isinstance(value, list | tuple | Either | dict | Instance):
-        for each in items(value)[:MAX_ITEMS]:
-            if type(each) not in _WITHOUT:
-                yield from _within(each, depth - 1)
+MAX_WITHIN = 500
+"""Parts that are looked at in one value."""
+
+
+def _within(value: Value) -> Sources:
+    """Objects may share parts or contain themselves: each is looked at once, and at most `MAX_WITHIN` are."""
+    queue, seen = [value], {id(value)}
+    found: dict[str, None] = {}
+    for done, one in enumerate(queue):  # grows meanwhile
+        if done >= MAX_WITHIN or len(found) >= MAX_SOURCES:
+            break
+        if isinstance(one, Sourced | Unknown):
+            found.update(dict.fromkeys(one.sources))
+        elif isinstance(one, list | tuple | Either | dict | Instance):
+            parts = islice(_parts(one), MAX_ITEMS)
+            fresh = [part for part in parts if type(part) not in _WITHOUT and id(part) not in seen]
+            seen.update(map(id, fresh))
+            queue += fresh
+    return tuple(found)
+
+
+def _parts(value: Value) -> Iterator[Value]:
+    if isinstance(value, dict):
+        return chain.from_iterable(value.items())
+    if isinstance(value, Either):
+        return iter(value.values)
+    return iter(value.names.values() if isinstance(value, Instance) else value)
 
 
 def items(value: Value) -> list[Value]:

@@ -258,7 +258,8 @@ def search_flags(run: ProgramRun, where: Where) -> set[str]:
     """`filtered` if a search leaves something out; `rebuilt` if everything it finds can be built again; `named` if it finds
     files of one kind only, and what it starts puts them into a folder."""
     if run.name not in _FINDS:
-        return {"filtered"}
+        named = _names_of_fd(run)
+        return {"filtered", "rebuilt"} if named and all(place(name, where) == "artefact" for name in named) else {"filtered"}
     tests = found_in(run)[1]
     wanted = [tests[i + 1] for i, word in enumerate(tests[:-1]) if word in _NAMES and tests[i - 1] not in ("!", "-not")]
     all_names = {at for at, word in enumerate(tests[:-1]) if word in _NAMES and not tests[at + 1].strip("*/")}
@@ -273,6 +274,16 @@ def search_flags(run: ProgramRun, where: Where) -> set[str]:
     ):
         flags.add("named")
     return flags
+
+
+def _names_of_fd(run: ProgramRun) -> list[str]:
+    """The names that `fd` looks for: by their endings, or by a pattern that is one name."""
+    ends = [after for word, after in pairwise(run.argv) if word in ("-e", "--extension")]
+    if ends:
+        return [f"file.{each}" for each in ends]
+    first = next((word for word in run.argv[1:] if word[:1] != "-"), "")
+    plain = first.removeprefix("^").removesuffix("$").replace("\\.", ".")
+    return [plain] if plain and re.fullmatch(r"[\w.-]+", plain) else []
 
 
 _OF_ONE_KIND = re.compile(r"\.[A-Za-z0-9]{2,8}\Z")

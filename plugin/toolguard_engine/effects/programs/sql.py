@@ -152,22 +152,12 @@ def flags(statement: str) -> frozenset[str]:
     return frozenset(found)
 
 
-_OBJECT = r"(?:table|view|index|function|type|sequence|trigger)"
-_NAME = r"[\"`\[]?(?:\w{1,60}[\"`\]]?\.[\"`\[]?)?(\w{1,60})[\"`\]]?"
-_CREATED = re.compile(
-    rf"\bcreate\s{{1,9}}(?:or\s{{1,9}}replace\s{{1,9}})?{_OBJECT}\s{{1,9}}(?:if\s{{1,9}}not\s{{1,9}}exists\s{{1,9}})?{_NAME}"
-)
-_DROPPED = re.compile(rf"drop {_OBJECT} (?:if exists )?{_NAME}(?: cascade)?")
-"""A file of the user, such as a schema or a dump, may drop what it creates."""
-
-
 def _effects(text: str, run: ProgramRun) -> Iterator[Effect]:
     if not _CHANGES.search(text.lower()):
         return
-    made_anew = frozenset[str]() if run.origin is None or run.origin.made else frozenset(_CREATED.findall(text.lower()))
     for statement in statements(text):
         found = flags(statement)
-        if found and not (made_anew and (dropped := _DROPPED.fullmatch(statement.lower())) and dropped[1] in made_anew):
+        if found:
             yield Effect("sql", statement[:400], "", found, run)
 
 

@@ -1,8 +1,10 @@
-"""Commands that run later: effect `timer`; the target is what schedules them. Notifications for the user are none."""
+"""Commands that run later: effect `run-later`; the target is the command that schedules them. Notifications are none."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import dropwhile
+from shlex import join
 
 from toolguard_engine.effects.programs import Act
 from toolguard_engine.effects.shell.command import Effect, ProgramRun
@@ -11,31 +13,42 @@ from toolguard_engine.model.kept_patterns import compiled
 
 MAX_TEXT = 1_000
 _NONE: frozenset[str] = frozenset()
-_WORD = r"(?:'[^'\x00\n]{0,400}'|\"[^\"$`\\\x00\n]{0,400}\"|[\w.,:;%@/=+-]{1,200})"
+_WORD = r"(?:'(?!-)[^'\x00\n]{0,400}'|\"(?!-)[^\"$`\\\x00\n]{0,400}\"|(?!-)[\w.,:;%@/=+-]{1,200})"
+_FILE = r"(?!-)[\w./~-]{1,200}"
+_OPTION = r"-[utai] [\w./-]{1,100}|--(?:urgency|expire-time|icon|app-name)=[\w./-]{1,100}"
 _NOTIFIES = (
-    r"(?:/usr/bin/)?(?:notify-send|spd-say|paplay|canberra-gtk-play|aplay(?= -q)"
-    r"|kdialog(?= --(?:msgbox|passivepopup))|zenity(?= --(?:info|notification|warning)))"
+    rf"(?:/usr/bin/)?(?:notify-send(?: (?:{_OPTION})){{0,4}}(?: {_WORD}){{1,2}}(?: (?:{_OPTION})){{0,4}}|spd-say {_WORD}"
+    rf"|paplay {_FILE}|aplay (?:-q )?{_FILE}|canberra-gtk-play -i [\w-]{{1,60}}"
+    rf"|zenity --(?:info|notification|warning)(?: --(?:text|title)[= ]{_WORD}){{1,2}}"
+    rf"|kdialog --(?:msgbox|passivepopup) {_WORD})"
 )
-"""Programs that show or play something, whatever their words are."""
+"""Programs that show or play something, with words that do nothing else."""
 _SCREEN = r"(?:DISPLAY|DBUS_SESSION_BUS_ADDRESS|XDG_RUNTIME_DIR)="
-_LINE = rf"\s{{0,20}}+(?:{_SCREEN}{_WORD} ){{0,3}}{_NOTIFIES}(?: {_WORD}){{0,12}}\s{{0,20}}"
+_LINE = rf"\s{{0,20}}+(?:export )?(?:{_SCREEN}{_WORD}(?: |; )){{0,3}}{_NOTIFIES}\s{{0,20}}"
 _TIMER = (
     r"(?:--user|--collect|--quiet|-q|-G|--on-(?:active|boot|startup|calendar)=[\w:*., /-]{1,60}|--unit=[\w-]{1,60}"
     r"|--description=[\w .,-]{1,100}|--timer-property=AccuracySec=\w{1,9})"
 )
+_ASKING = frozenset({"--help", "--version", "-h", "-V"})
+_LISTING = {"at": {"-l", "-c"}, "schtasks": {"/query", "/Query", "/QUERY"}, "batch": {"-l"}}
 
 
 def _scheduled(run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
-    if not _reminds(run):
-        yield Effect("timer", run.name, "", _NONE, run)
+    first = run.argv[1] if len(run.argv) > 1 else ""
+    if first in _ASKING or first in _LISTING.get(run.name, ()) or _reminds(run):
+        return
+    if run.name == "systemd-run" and "--scope" in run.argv and not any(word.startswith("--on-") for word in run.argv):
+        return  # runs at once, like what it runs
+    yield Effect("run-later", " ".join(run.argv)[:MAX_TEXT], "", _NONE, run)
 
 
 def _reminds(run: ProgramRun) -> bool:
     if run.name == "systemd-run":
-        rest = iter(run.argv[1:])
-        first = next((word for word in rest if not compiled(_TIMER).fullmatch(word)), "")
-        return compiled(_NOTIFIES).match(f"{first} {next(rest, '')}") is not None and not first.count(" ")
-    if run.name != "at" or any(word[:1] == "-" for word in run.argv) or any(each.kind != "text" for each in run.redirects):
+        words = dropwhile(compiled(_TIMER).fullmatch, run.argv[1:])
+        return compiled(_NOTIFIES).fullmatch(join(words)[: MAX_TEXT + 1]) is not None
+    if run.name != "at" or any(word[:1] == "-" for word in run.argv):
+        return False
+    if any(each.kind != "text" and each.target != "/dev/null" for each in run.redirects):
         return False
     text = run.stdin_text
     return 0 < len(text) <= MAX_TEXT and all(compiled(_LINE).fullmatch(line) for line in text.strip().split("\n"))

@@ -1,6 +1,7 @@
 """Programs that run a file of a fixed name, or each file that they are named: `pytest`, `nox`, `rake`, `pip install .`,
 `ansible-playbook`, `eslint` with its configuration, compilers. The code is that of another interpreter, which stands for the
-program here. Files that describe containers are judged like the `docker run` with the same options."""
+program here. Files that describe containers are judged like the `docker run` with the same options, those that give rights
+in a cluster like `kubectl create`, and lists of packages like `pip install`."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from toolguard_engine.effects.shell.code_files import COLLECTED
 from toolguard_engine.effects.shell.command import FilePlace, ProgramRun, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState
 from toolguard_engine.effects.shell.project_programs import found_file, run_lines
-from toolguard_engine.effects.shell.walk import Special, Walk
+from toolguard_engine.effects.shell.walk import CODE_CHARACTERS, Special, Walk
 from toolguard_engine.effects.shell.wrappers import WRAPPERS
 
 MAX_NAMED = 8
@@ -94,17 +95,19 @@ def _by_convention(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSourc
     return None
 
 
-_INSTALLERS = frozenset({"pip", "pip3", "uv"})
+_INSTALLERS = frozenset({"pip", "pip3"})
 _ADDRESS = re.compile(
-    r"^[^\S\n]{0,40}(?:-e\s{1,9})?((?:[\w.\[\]-]{1,80}\s{0,9}@\s{0,9})?(?:git\+|https?://)[^\s;#]{1,400})", re.MULTILINE
+    r"^[ \t]{0,40}+(?:-e[ \t]{1,9}+)?((?:[\w.\[\]-]{1,80}+[ \t]{0,9}+@[ \t]{0,9}+)?(?:git\+|https?://)[^\s;#]{1,400})",
+    re.MULTILINE,
 )
 
 
 def _required(walk: Walk, run: ProgramRun, state: ShellState) -> None:
     """Addresses in lists of packages that an agent made: `pip install -r x`."""
-    for name in islice(_valued(run.argv[1:MAX_WORDS], "-r", "--requirement"), MAX_NAMED):
+    for name in islice(dict.fromkeys(_valued(run.argv[1:MAX_WORDS], "-r", "--requirement")), MAX_NAMED):
         file = found_file(walk, (name,), "", run)
         if file is not None and file.made:
+            state.work.spend(len(file.text) / CODE_CHARACTERS)
             lines = [(at, f"pip install {quote(address)}") for at, address in _lines(file.text, _ADDRESS)]
             run_lines(walk, file, lines, state.fork(run.name))
 
@@ -162,7 +165,8 @@ def _options_of(text: str) -> list[str]:
 
 _BINDING = re.compile(r"\bkind['\"]?:\s{0,9}['\"]?(?:Cluster)?RoleBinding\b")
 _BOUND = re.compile(
-    r"\bname['\"]?:\s{0,9}['\"]?(?:cluster-admin|admin|system:(?:anonymous|unauthenticated|authenticated|masters))\b"
+    r"\b(?:roleRef|subjects)\b[^\0]{0,200}?\bname['\"]?:\s{0,9}['\"]?"
+    r"(?:cluster-admin|system:(?:anonymous|unauthenticated|authenticated|masters))(?![\w-])"
 )
 
 
@@ -198,7 +202,8 @@ def _container(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | 
 
 def _cluster(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     words = run.argv[1:MAX_WORDS]
-    if not {"apply", "create", "replace", "run"}.isdisjoint(words[:_VERB_WITHIN]):
+    tries = any(word.startswith("--dry-run") and not word.endswith("=none") for word in words)
+    if not tries and not {"apply", "create", "replace", "run"}.isdisjoint(words[:_VERB_WITHIN]):
         _described(walk, run, state, _named(words, "--filename"))
     return walk.run_wrapped(run, WRAPPERS[run.name], state)
 

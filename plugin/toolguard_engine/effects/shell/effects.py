@@ -16,7 +16,7 @@ The kinds, with the flags they may have beside those of the path (`places.marks`
 - `permissions`: `recursive`, `world-writable`, `setuid`, `none` (for nobody), `attributes`; `owner`: `recursive`, `to-root`.
 - `elevate`: with administrator rights; the target is what runs. `reads`, `installs`: `routine_administration`.
 - `run-unread`: runs a file that an agent made and that cannot be read to its end; the target is the file.
-- `spawn`: starts another agent; the target is its folder. `timer`: runs commands later; the target is the scheduler.
+- `spawn`: starts another agent; the target is its folder. `run-later`: the target is the command that schedules others.
 - `gateway`: an operation on the gateway itself; the flag is its effect, as `controlplane.toml` explains.
 - `flood`: too many effects to examine. `load`: endless work without a result (`yes > /dev/null`).
 - `fills`: endless data into a file; the target is the file.

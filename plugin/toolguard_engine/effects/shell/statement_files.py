@@ -11,10 +11,10 @@ from itertools import islice
 
 from toolguard_engine.effects.shell.command import ProgramRun
 
-MAX_FILES = 8
-_MAX_WORDS = 60
+MAX_FILES, MAX_NAMES = 8, 64
+_MAX_WORDS = 400
 _NAMES = "file|queries-file|init|input-file|script|sql-file"
-_OPTION = re.compile(rf"-(?!-)[A-Za-z0-9]{{0,8}}?[fi](?P<joined>.{{0,400}})|--?(?:{_NAMES})(?:=(?P<value>.{{1,400}}))?")
+_OPTION = re.compile(rf"--?(?:{_NAMES})(?:=(?P<value>.{{1,400}}))?|-(?!-)[A-Za-z0-9]{{0,8}}?[fi](?P<joined>.{{0,400}})")
 _TAKEN_IN = re.compile(
     r"(?:^|[;'\"\s])(?:\\(?:ir?|include|include_relative|\.)|source|\.\s?read|@{1,2}|start)[ \t]{0,9}"
     r"['\"]?([^\s;'\"]{1,400})",

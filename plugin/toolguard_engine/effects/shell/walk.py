@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase as fnmatch
 from posixpath import normpath
 from shlex import quote
@@ -122,6 +122,8 @@ class Walk:
         self.appended: set[str] = set()
         """Those of `files` of which only what is added is known so far."""
         self.kept = 0
+        self.fed_to: set[tuple[str, str, str]] = set()
+        """Clients of databases, and the files with statements that they have read."""
         self.opened: dict[str, StdinSource] = {}
         self.targets: dict[str, str] = {}
         self.sinks: list[tuple[Script, ShellState]] = []
@@ -220,7 +222,7 @@ class Walk:
             self.add(run, state)
             if not piped and _writes(run):
                 bare = Group(group.kind, group.bodies, group.name, group.words)
-                self._stored(at, run, self.group(bare, state, stdin, piped=True, pipeline=pipeline))
+                self._stored(at, run, self.group(bare, state, stdin, piped=True, pipeline=pipeline), state)
                 return NOTHING
         shared = pipeline if piped or stdin else 0
         if group.kind == "(":
@@ -242,8 +244,9 @@ class Walk:
             state.maybe -= conditional
         return found[0] if len(found) == 1 else together(found, exact=False)
 
-    def _stored(self, at: int, run: ProgramRun, feed: StdinSource) -> None:
+    def _stored(self, at: int, run: ProgramRun, feed: StdinSource, state: ShellState) -> None:
         """The output of a group or function goes to files, as a program's would. `at`: where it stands among the runs."""
+        state.work.spend(len(known(feed) or "") / CHARACTERS)
         if at < len(self.runs):
             self.runs[at] = replace(self.runs[at], stdin=feed)
         self._keep(run, feed)
@@ -708,14 +711,26 @@ class Walk:
         if self.files and run.name == "cat" and len(run.argv) > 1:
             texts = [self.written(word, run.cwd) for word in run.argv[1:]]
             if None not in texts:
-                return StdinSource("".join(text for text in texts if text is not None), ("cat",), run.argv[1:])
+                return StdinSource(self._joined(text for text in texts if text is not None), ("cat",), run.argv[1:])
         feed = printed(run)
         if run.name in QUERIED and feed.text is None and (made := literals(run)):
             return StdinSource(None, feed.programs, feed.files, made)
         if self.files and feed.text is None and feed.was is None:
-            text = "\n".join(text for word in run.argv[1:] if (text := self.scripts(word, run.cwd)))
+            text = self._joined((text for word in run.argv[1:] if (text := self.scripts(word, run.cwd))), "\n")
             return StdinSource(None, feed.programs, feed.files, text) if text else feed
         return feed
+
+    def _joined(self, texts: Iterable[str], sign: str = "") -> str:
+        """As much as is read of one text."""
+        room, found = MAX_CHARS, list[str]()
+        for text in texts:
+            if len(text) > room:
+                self.flaws.add("long")
+                found.append(text[:room])
+                break
+            found.append(text)
+            room -= len(text)
+        return sign.join(found)
 
     def _put_in(self, run: ProgramRun, feed: StdinSource) -> list[str]:
         """What the programs of a pipeline put into a text, and the files that they change, as far as they are known."""
@@ -760,7 +775,7 @@ class Walk:
                 return self.script(body, state, run.stdin, piped=run.piped, pipeline=run.pipeline)
             at, into = len(self.runs), replace(run, argv=("{",), name="{", assigns=(), given=())
             self.add(into, state)
-            self._stored(at, into, self.script(body, state, run.stdin, piped=True, pipeline=run.pipeline))
+            self._stored(at, into, self.script(body, state, run.stdin, piped=True, pipeline=run.pipeline), state)
             return NOTHING
         finally:
             self.nested -= 1
@@ -845,7 +860,7 @@ class Walk:
         """Shell commands in the code of an interpreter, or in the input of a database client; the files that it runs."""
         if run.name in sql.CLIENTS:
             self._client(run, state)
-            self._statement_files(run)
+            self._statement_files(run, state)
             return
         if found := interpreters.source(run):
             self._commands_in(found, run, state)
@@ -865,28 +880,39 @@ class Walk:
             for file in self.fed_files(run):
                 self.run_code(file, run, state)
 
-    def _statement_files(self, run: ProgramRun) -> None:
+    def _statement_files(self, run: ProgramRun, state: ShellState) -> None:
         """What a database client reads from files."""
         for file in self.fed_files(run):
-            self._fed_with(run, file.text, file)
+            self._fed_with(run, file, state)
         names = [*statement_files.named(run), *statement_files.taken_in((*run.argv[1:], self.fed(run) or ""))]
-        seen = set[str]()
-        while names and len(seen) < statement_files.MAX_FILES and not is_away(run):
+        seen, found = set[str](), 0
+        while names and len(seen) < statement_files.MAX_NAMES and not is_away(run):
             name = names.pop(0)
             if name in seen:
                 continue
             seen.add(name)
             text = self.scripts(name, run.cwd)
-            there = self.file_at(name, run) if text is None else None
-            if there is not None:
-                text = there.text
-            if text is not None:
-                self._fed_with(run, text, there)
-                names += statement_files.taken_in((text,))
+            there = self.file_at(name, run) if text is None else FilePlace(name, _located(name, run.cwd), text, made=True)
+            if there is None:
+                continue
+            found += 1
+            if found > statement_files.MAX_FILES:
+                break
+            if self._fed_with(run, there, state):
+                names += statement_files.taken_in((there.text,))
+        if names and not is_away(run):
+            self.flaws.add("long")
 
-    def _fed_with(self, run: ProgramRun, text: str, file: FilePlace | None) -> None:
-        origin = file or run.origin
-        self._noted(replace(run, argv=run.argv[:1], stdin=StdinSource(text), redirects=(), given=(), origin=origin))
+    def _fed_with(self, run: ProgramRun, file: FilePlace, state: ShellState) -> bool:
+        """Once for each client: a command may name the same file a thousand times. Returns whether this was the first."""
+        if (key := (run.name, file.path, file.text)) in self.fed_to:
+            return False
+        self.fed_to.add(key)
+        state.work.spend(len(file.text) / CODE_CHARACTERS)
+        self._noted(
+            replace(run, argv=run.argv[:1], stdin=StdinSource(file.text), redirects=(), given=(), assigns=(), origin=file)
+        )
+        return True
 
     def _imported(self, candidates: tuple[str, ...], run: ProgramRun, state: ShellState) -> None:
         """The first of these files that is there, as part of the code."""
@@ -907,6 +933,8 @@ class Walk:
             state.work.spend(parsed.steps)
             self._deeds(parsed, state.fork(run.name), run.stdin)
         if parsed is None or not parsed.whole:
+            if len(code) > interpreters.MAX_CODE and (self.here is None or self.here.made):
+                self.flaws.add("long")  # neither was it followed to its end, nor is all of it searched
             for text in interpreters.commands(code, language):
                 self.inner_text(text, replace(run, piped=False), state.fork(run.name))
 
