@@ -253,7 +253,11 @@ SECRET_PATTERN: Final = re.compile(
     r"/etc/ssh/ssh_host_\w+_key\Z|/proc/(?!self/|thread-self/)[^/]{1,20}/(?:environ|mem|maps)\Z"
     r"|/(?:[^/\n]{1,255}/){0,20}\.?(?:openclaw|clawdbot)/(?:credentials|identity|agents/[^/\n]{1,255}/agent/auth)"
 )
-NO_SECRETS: Final = frozenset(["README", "README.md", "cert.pem", "chain.pem", "fullchain.pem"])
+NO_SECRETS: Final = frozenset(["README", "README.md"])
+PUBLIC_CERTIFICATES: Final = re.compile(
+    r"/etc/letsencrypt/(?:live|archive)/[^/]{1,255}/(?:cert|chain|fullchain)\d{0,4}\.pem\Z"
+)
+"""Elsewhere such a file may have the key in it."""
 PUBLIC_FOLDERS: Final = ("/etc/", "/usr/", "/lib", "/var/lib/", "/System/", "/opt/", "/tmp/", "/var/tmp/", "/nix/")  # noqa: S108 - names
 
 _SECRET_NAMES: Final = words(

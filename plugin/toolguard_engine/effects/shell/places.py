@@ -308,7 +308,7 @@ def _secret_or_startup(full: str, inside: str | None, found: set[str]) -> Place:
     if last.endswith(".pth") and "-packages/" in full:
         return "startup"
     if full.startswith(_SYSTEM_SECRETS) or names.SECRET_PATTERN.match(full):
-        return "" if last in _NO_SECRETS else "credentials"
+        return "" if last in _NO_SECRETS or names.PUBLIC_CERTIFICATES.match(full) else "credentials"
     if "/.ssh/" in full:
         return names.SSH.get(last, "" if last.endswith(names.PUBLIC) else "credentials")
     if not names.is_secret_name(last) or full.startswith(_PUBLIC_FOLDERS):
