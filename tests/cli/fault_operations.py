@@ -204,9 +204,6 @@ OPERATIONS = {
     "hold": Operation(installed, Stage.ask, 0),
     "consume": Operation(approved, Stage.ask, 1),
     "approve": Operation(held, lambda stage: stage.decide("approve"), 1),
-    "approve for a while": Operation(
-        held, lambda stage: stage.command("approve", stage.nonce, "--for", "1h", "--yes"), resumes=True
-    ),
     "expire": Operation(held, expire, 0),
     "deny": Operation(held, lambda stage: stage.decide("deny"), 0),
     "revive": Operation(missed, lambda stage: stage.decide("revive"), 0),

@@ -78,7 +78,8 @@ def test_what_nobody_answers_expires_and_can_be_revived_once(backend: Backend) -
 
     def status() -> str:
         backend.calls.sweep(present(backend.calls, "other").entry.created)
-        return next(entry.status for entry in backend.calls.entries() if entry.nonce == gone)
+        found = (entry.status for entry in backend.calls.entries() if entry.nonce == gone)
+        return next(found, "over, and not yet swept")
 
     wait_until(lambda: status() == "expired")
     with pytest.raises(RefusedError):
