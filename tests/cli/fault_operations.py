@@ -26,7 +26,13 @@ import fault_points
 from cli_stage import toolguard
 from fault_points import ERRORS, Fault, Points, in_child, put_back
 
+from toolguard_cli.commands import run_doctor
+from toolguard_cli.doctor.check_list import TABLE
 from toolguard_cli.migrations import journal
+from toolguard_cli.notify.delivery import Delivery, OutgoingMessage
+from toolguard_cli.notify.event_source import EventSource
+from toolguard_cli.notify.target_worker import TargetWorker
+from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals.ledger import Decision
 from toolguard_engine.approvals.standing import Standing
@@ -35,7 +41,11 @@ from toolguard_engine.config.strictness import settings_of
 from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.server.held_call_decisions import Approvals
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores import state_files
+from toolguard_engine.stores.fleet.last_good_policy import LastGoodPolicy
+from toolguard_engine.stores.fleet.local_marks import LocalMarks
 from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.stores.ports import NotificationStore
 from toolguard_engine.stores.sqlite.standings import FileStandings
 
 CALL = Call("exec", {"command": "make release"}, "main", "agent:main:main", "r1", "c1")
@@ -44,6 +54,9 @@ CONFIG = '{\n  // mine\n  gateway: { mode: "local" },\n  plugins: { entries: {} 
 OLD_ENTRY = '"guardian-angel": { enabled: true, config: { escalationThreshold: 40 /* stricter */ } }'
 OLD_CALLS = {"pending": {"aaaa": {"nonce": "aaaa", "expiresAt": 4e12}}, "approved": {}}
 HOUR = 3_600.0
+TARGET = "box"
+NOTIFY = parse({"notify": {"targets": {TARGET: {"url": "json://localhost/"}}}}).notify
+POLICY = 'version = 3\nteam = "home"\n'
 CARELESS = "careless"
 
 Said = dict[str, Any]
@@ -66,9 +79,9 @@ class Stage:
         done = toolguard(*words, "--state-dir", self.state_dir, HOME=str(self.root))
         return {"code": done.returncode, "text": done.stdout + done.stderr}
 
-    def ask(self) -> Said:
+    def ask(self, clock: Callable[[], float] = time.time) -> Said:
         """The call, asked as the engine does it."""
-        made = Approvals(stores.held_calls(self.state_dir), stores.grants(self.state_dir), time.time)
+        made = Approvals(stores.held_calls(self.state_dir), stores.grants(self.state_dir), clock)
         verdict = made.settle(Verdict("hold", "hold.always", reason="as set"), CALL, SETTINGS).verdict
         if verdict.decision != "block":
             with suppress(StoreError):  # it stays in the outbox
@@ -178,6 +191,116 @@ def expire(stage: Stage) -> Said:
     return {"code": 0, "text": ""}
 
 
+def damaged(stage: Stage) -> None:
+    """What a disk and a careless copy leave behind."""
+    ran(stage)
+    stage.ask()
+    (stage.places.own / state_files.COUNTERS).write_text("{")
+    (stage.places.own / state_files.HELD_CALLS).write_text('{"v":1,"entries":[{')
+    stage.places.record.chmod(0o666)
+    with stores.audit_log(stage.state_dir).path.open("a") as log:
+        log.write('{"seq":')
+
+
+def without_key(stage: Stage) -> None:
+    """The key is not one, so nothing that it signed can be verified."""
+    ran(stage)
+    stage.ask()
+    stores.signing_key(stage.state_dir).path.write_text("?")
+
+
+def unswept(stage: Stage) -> None:
+    """No engine has run since the call expired."""
+    installed(stage)
+    stage.ask(lambda: time.time() - 72 * HOUR)
+
+
+def repair(stage: Stage) -> Said:
+    """What `doctor --fix` does, without the checks that start programs."""
+    subject = run_doctor.look(stage.places)
+    rows = [row for row in TABLE if row.group in ("state", "approvals")]
+    steps = [step for row in rows if row.checked(subject).status != "ok" for step in row.fixes(subject)]
+    problems = []
+    for step in {step.words: step for step in steps}.values():
+        try:
+            step.perform()
+        except (UserError, StoreError, OSError) as error:
+            problems.append(f"{step.words}: {error}")
+    left = [row.id for row in rows if row.fix and row.checked(subject).status != "ok"]
+    return {"code": int(bool(problems or left)), "text": f"-> {problems} {left}" if problems or left else ""}
+
+
+def listening(stage: Stage) -> None:
+    """A notifier has begun, and then a call is held."""
+    installed(stage)
+    _box(stage).mkdir()
+    with closing(stores.notifications(stage.state_dir)) as outbox:
+        _source(stage, outbox).poll(time.time())
+    stage.ask()
+    stage.nonce = stores.held_calls(stage.state_dir).look()[0][0].nonce
+
+
+class Box:
+    """A target that keeps each message that it receives, by its key."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def send(self, message: OutgoingMessage) -> Delivery:
+        (self._folder / message.key).touch()
+        return Delivery()
+
+
+def notify(stage: Stage) -> Said:
+    """One round of the notifier."""
+    outbox = stores.notifications(stage.state_dir)
+    try:
+        found = outbox.state_of(f"{stage.nonce}-held", TARGET)
+        now = max(time.time(), found.due if found else 0.0)
+        _source(stage, outbox).poll(now)
+        worker = TargetWorker(TARGET, Box(_box(stage)), lambda: outbox, "home", 100)
+        worker.clock = lambda: now
+        while worker.step(outbox):
+            pass
+        found = outbox.state_of(f"{stage.nonce}-held", TARGET)
+        is_sent = found is not None and found.state == "sent"
+        return {"code": int(not is_sent), "text": "" if is_sent else "-> it is sent again"}
+    except (StoreError, OSError) as error:
+        return {"code": 1, "text": f"-> {error}"}
+    finally:
+        outbox.close()
+
+
+def _source(stage: Stage, outbox: NotificationStore) -> EventSource:
+    return EventSource(stage.state_dir, NOTIFY, stores.held_calls(stage.state_dir), outbox)
+
+
+def _box(stage: Stage) -> Path:
+    return stage.root / "box"
+
+
+def mark(stage: Stage) -> Said:
+    """A call that the fleet has approved is about to run."""
+    try:
+        LocalMarks(stage.state_dir).use("a" * 32, os.urandom(16))
+    except StoreError as error:
+        return {"code": 1, "text": f"-> {error}"}
+    return {"code": 0, "text": "", "ran": True}
+
+
+def adopt(stage: Stage) -> Said:
+    """A policy of the fleet arrives."""
+    try:
+        _policy(stage.state_dir).adopt(POLICY, "signature")
+    except (StoreError, OSError) as error:
+        return {"code": 1, "text": f"-> {error}"}
+    return {"code": 0, "text": ""}
+
+
+def _policy(state_dir: Path) -> LastGoodPolicy:
+    return LastGoodPolicy(state_dir, "home", state_dir, signer_of=lambda *_: "ada")
+
+
 def command(*words: str) -> Callable[[Stage], Said]:
     return lambda stage: stage.command(*words)
 
@@ -227,13 +350,19 @@ OPERATIONS = {
     "checkpoint": Operation(spent, command("checkpoint")),
     "migrate": Operation(old, command("migrate", "--yes"), resumes=True),
     "migrate undo": Operation(migrated, command("migrate", "--undo", "--yes"), resumes=True),
+    "doctor --fix, damaged stores": Operation(damaged, repair, resumes=True),
+    "doctor --fix, no key": Operation(without_key, repair, resumes=True),
+    "doctor --fix, expired calls": Operation(unswept, repair, resumes=True),
+    "notify": Operation(listening, notify, resumes=True),
+    "fleet, use of an approval": Operation(held, mark, 1),
+    "fleet, a new policy": Operation(installed, adopt),
     CARELESS: Operation(installed, careless),
 }
 
 
 def state(stage: Stage) -> Said:
     """What the gateway has, in parts. What cannot be read is the error."""
-    folder, places = stage.state_dir, stage.places
+    folder, places, own = stage.state_dir, stage.places, stage.places.own
     parts: dict[str, Callable[[], Any]] = {
         "calls": lambda: [[entry.status for entry in each] for each in stores.held_calls(folder).look()],
         "grants": lambda: sorted({each.pattern for each in stores.grants(folder).grants()}),
@@ -247,13 +376,17 @@ def state(stage: Stage) -> Said:
         "record": lambda: _text(places.record),
         "migrations": lambda: [each.status for each in journal.journals(places)][-1:],
         "old calls": lambda: [_text(each) for each in folder.rglob("*.ga-state.json")],
+        "marks": lambda: len(re.findall(r"^[0-9a-f]{32} [0-9a-f]{32}$", _text(own / "fleet-used") or "", re.MULTILINE)),
+        "policy": lambda: (kept := _policy(folder).load()) and kept.policy.version,
+        "notified": lambda: [each.name for each in _box(stage).glob("*")],
+        "to notify": lambda: _to_notify(stage),
         "backup": lambda: _text(places.config.with_name("openclaw.json.toolguard.bak")),
         "logged": lambda: sorted({event["event"] for event in stores.audit_log(folder).events()}),
     }
     return {name: _read(read) for name, read in parts.items()}
 
 
-MAY_DIFFER = {"backup", "logged", "migrations"}
+MAY_DIFFER = {"backup", "logged", "migrations", "to notify"}
 """What a command that fails may have written."""
 
 
@@ -277,6 +410,15 @@ def _digest(folder: Path) -> str | None:
 def _budgets(folder: Path) -> list[float]:
     with closing(FileStandings(folder)) as store:
         return [each.spent for each in store.look()]
+
+
+def _to_notify(stage: Stage) -> list[str | None]:
+    outbox = stores.notifications(stage.state_dir)
+    if not outbox.path.exists():
+        return []
+    with closing(outbox):
+        found = [outbox.state_of(f"{stage.nonce}-{event}", TARGET) for event in ("held", "expiring")]
+    return [each and each.state for each in found]
 
 
 def files(stage: Stage) -> set[str]:

@@ -136,5 +136,9 @@ def _confirm(path: Path) -> None:
         finally:
             os.close(handle)
     except OSError as error:
-        text = f"it was written, but the disk has not confirmed it: {error.strerror}"
-        raise OSError(error.errno, text, str(path)) from error
+        raise unconfirmed(path, error) from error
+
+
+def unconfirmed(path: Path, error: OSError) -> OSError:
+    """What a failed sync means: the next reader finds what was written, but a power failure may undo it."""
+    return OSError(error.errno, f"it was written, but the disk has not confirmed it: {error.strerror}", str(path))

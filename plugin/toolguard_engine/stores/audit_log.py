@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from toolguard_engine.stores.state_files import AUDIT_HEAD
 from toolguard_engine.wording import redact
 
 LOST = "head-lost"
@@ -18,6 +19,9 @@ REMOVED = "segment-removed"
 
 TORN = "the last line is cut off"
 """The error of `verify` after a process was killed while it wrote; the next line records and closes it."""
+
+UNSIGNED = f"{AUDIT_HEAD} is not signed with our key"
+"""The error of `verify` if the key was renewed, or somebody else wrote the head; the next line records it (`LOST`)."""
 
 MAX_WHY = 300
 

@@ -9,12 +9,15 @@ from itertools import pairwise
 from toolguard_cli.doctor.check_types import Check, DoctorSubject, Fix, shown, unused
 from toolguard_cli.doctor.checks import stores_check
 from toolguard_cli.doctor.checks.key_check import RENEWED
+from toolguard_cli.hostconfig import gateway_stores
 from toolguard_engine.stores import audit_log, signing_key, state_files
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.atomic import own_folder
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import AuditLogStore
 from toolguard_engine.wording import printable
+
+SIGNED = "doctor.log-signed"
 
 
 def logged(subject: DoctorSubject) -> Check:
@@ -35,6 +38,8 @@ def logged(subject: DoctorSubject) -> Check:
     if found.error == audit_log.TORN:
         text = f"{where}{found.error}, as an engine leaves it when it is killed; the next event repairs it"
         return Check("audit", "warn", text, fix)
+    if found.error == audit_log.UNSIGNED:
+        return Check("audit", "error", f"{where}{found.error}, so lines may be missing", fix)
     if found.error:
         return Check("audit", "error", f"{where}{found.error}", _away(subject))
     if gaps > 0:
@@ -65,10 +70,19 @@ def fix(subject: DoctorSubject) -> Iterator[Fix]:
     log = _log(subject)
     for path in log.odd():
         yield Fix(f"move {path} to {stores_check.kept_in(subject)}", partial(stores_check.put_odd_away, subject, path))
-    if not log.odd() and log.verify().error == audit_log.TORN:
+    error = "" if log.odd() else log.verify().error
+    if error == audit_log.TORN:
         yield Fix(f"terminate the truncated line of {log.path}", partial(_closed, log))
+    if error == audit_log.UNSIGNED:
+        yield Fix(f"sign the end of {log.path}, and note in it that lines may be missing", partial(_signed, log))
 
 
 def _closed(log: AuditLogStore) -> str:
     log.close_torn_line()
+    return ""
+
+
+def _signed(log: AuditLogStore) -> str:
+    reason = "the end of the log was signed again by `toolguard doctor --fix`"
+    log.append([gateway_stores.event("security", code=SIGNED, reason=reason)])
     return ""

@@ -89,12 +89,12 @@ def _renewed(subject: DoctorSubject) -> str:
     with lock(store):
         if not _problem(subject):
             return "it was already fixed by another process"
-        stores_check.put_odd_away(subject, place)
-        place.unlink(missing_ok=True)
         if stores_check.is_ours(subject, store) and store.exists():
             stores_check.put_away(subject, store)
         if (settings := own_folder(subject.places.state_dir) / state_files.ACCEPTED_SETTINGS).exists():
             stores_check.put_away(subject, settings)
+        stores_check.put_odd_away(subject, place)
+        place.unlink(missing_ok=True)
     stores.signing_key(subject.places.state_dir).load()
     for path in log.odd():
         stores_check.put_odd_away(subject, path)

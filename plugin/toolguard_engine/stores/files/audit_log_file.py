@@ -28,7 +28,7 @@ import msgspec
 
 from toolguard_engine.stores import atomic as files
 from toolguard_engine.stores import signing_key, system_calls
-from toolguard_engine.stores.audit_log import LOST, REMOVED, TORN, AuditEvent, Verification, when
+from toolguard_engine.stores.audit_log import LOST, REMOVED, TORN, UNSIGNED, AuditEvent, Verification, when
 from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.locked import StoreError, clear_leftovers, lock
 from toolguard_engine.stores.state_files import AUDIT_HEAD as HEAD
@@ -271,7 +271,7 @@ class AuditLog:
         except (msgspec.DecodeError, UnicodeDecodeError):
             return f"{HEAD} cannot be read"
         if not signing_key.fits(signing_key_file.known(self._state_dir), _signed(head.seq, head.hash), head.mac):
-            return f"{HEAD} is not signed with our key"
+            return UNSIGNED
         if chain.seq < head.seq:
             return f"the end is missing: there were {head.seq} lines, and {chain.seq} are left"
         if chain.hashes.get(head.seq, head.hash) != head.hash:

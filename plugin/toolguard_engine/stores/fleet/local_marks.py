@@ -98,7 +98,10 @@ class LocalMarks:
         self._seen = None  # until all of it is on disk, nothing is known of the file
         if os.write(handle, data) != len(data):
             raise StoreError(f"{self.path}: the disk is full")
-        system_calls.sync(handle)
+        try:
+            system_calls.sync(handle)
+        except OSError as error:
+            raise atomic.unconfirmed(self.path, error) from error
 
 
 def _state(found: os.stat_result) -> tuple[int, int]:
