@@ -97,7 +97,7 @@ def run() -> None:
         sys.exit(EXIT_USER)
     except OSError as error:  # a full disk, a missing permission: a traceback would not help
         message = f"{error.filename or 'the system'}: {error.strerror or error}"
-        _fail(EXIT_USER, message, "check that it exists, its owner, its mode and the space on its disk")
+        _fail(EXIT_USER, message, "check whether it exists, and its owner, its mode and the space on its disk")
     except Exception:  # noqa: BLE001 - anything else is a bug and must be visible as one
         traceback.print_exc()
         _fail(EXIT_BUG, "this is a bug in toolguard; please report it with the lines above")
@@ -146,7 +146,7 @@ def _hint(context: Any, arguments: list[str]) -> str:
     words = _command_name(arguments)
     command = next((word for word in arguments if word in RootGroup.table), "")
     if command and arguments[0] in BEHIND:
-        return f"options stand behind the command: toolguard {command} {arguments[0]} ..."
+        return f"options go after the command: toolguard {command} {arguments[0]} ..."
     known = context.command_path if context else PROGRAM
     return (
         f"{f'{PROGRAM} {words}' if known == PROGRAM and command == words.split()[0] else known} --help shows how to use it"

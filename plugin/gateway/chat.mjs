@@ -10,7 +10,7 @@ const USAGE = [
   "/toolguard deny <nonce> [reason] - refuse the call",
   "/toolguard revive <nonce> - ask the agent to repeat a call that expired unanswered; it is then held again",
   "/toolguard checkpoint - confirm that you reviewed the work: refill the budget of this chat's agent; checkpoint all - of every chat",
-  "/toolguard kill-switch on|off [reason] - block every call of every agent, or allow them again",
+  "/toolguard kill-switch on|off [reason] - block every new call by every agent, or allow calls again",
   "/toolguard accept <code> - accept weaker settings (/toolguard pending shows them and the code)",
 ].join("\n");
 const OWNER_ONLY = "Only the owner of this gateway may use this command.";

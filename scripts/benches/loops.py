@@ -1,7 +1,7 @@
 """Measures how soon loops end: scripted runs on the real gateway under five set-ups (about four minutes).
 
 The set-ups: no detection, the gateway's own detection, toolguard with its defaults, toolguard with `loopDetection` enabled,
-and both. The figure is the number of requests to the model until the run ends, including the closing answer, up to 60.
+and both. The figure is the number of requests to the model until the run ends, including the final answer, up to 60.
 """
 
 from __future__ import annotations

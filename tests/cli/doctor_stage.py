@@ -21,7 +21,7 @@ LIVING = 4_000_001
 """The process of an engine that `alive` takes for one that runs."""
 
 IDS = [
-    "loaded", "openclaw", "node", "hooks", "hook-order", "loops", "agents", "ways-in",
+    "loaded", "openclaw", "node", "hooks", "hook-order", "loops", "agents", "entry-points",
     "toolguard", "plugin", "plugin-files", "manifest", "plugin-copy", "enabled", "enforced", "allowed",
     "config", "settings", "whole-config", "old-plugins", "environment",
     "python", "engine", "latency", "running",

@@ -132,7 +132,7 @@ def test_guarded(parts: dict[str, Any]) -> None:
     ("parts", "grade", "why"),
     [
         (parts, grade, why)
-        for grade, cases in (("in part", IN_PART), ("not guarded", NOT_GUARDED))
+        for grade, cases in (("partly guarded", IN_PART), ("not guarded", NOT_GUARDED))
         for _, parts, why in cases
     ],
     ids=[name for name, _, _ in (*IN_PART, *NOT_GUARDED)],

@@ -50,6 +50,8 @@ def test_it_is_approved_once_if_nothing_can_be_granted(places: Places, monkeypat
         raise StoreError("policy.toml: No space left on device")
 
     monkeypatch.setattr(grant_calls, "add", fails)
-    with pytest.raises(UserError, match=r"is approved once, and nothing is allowed for longer: policy.toml: No space left"):
+    with pytest.raises(
+        UserError, match=r"was approved once, but nothing was allowed for longer: policy.toml: No space left"
+    ):
         allow(places)
     assert [entry.status for entry in FileNonces(places.state_dir).entries()] == ["approved"]

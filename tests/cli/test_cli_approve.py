@@ -165,7 +165,7 @@ def test_a_store_that_cannot_be_read(places: Places) -> None:
     places.own.write_text("no folder")
     with pytest.raises(UserError, match="Not a directory") as caught:
         yes(places, "abcd1234")
-    assert caught.value.fix.startswith("check that it exists")
+    assert caught.value.fix.startswith("check whether it exists")
 
 
 def test_no_terminal_to_ask_in(places: Places) -> None:
@@ -174,7 +174,7 @@ def test_no_terminal_to_ask_in(places: Places) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert held.shown in done.stderr
     assert done.stderr.index(held.shown) < done.stderr.index("there is no terminal to ask in")
-    assert "review the call above; if you agree, repeat with --yes" in done.stderr
+    assert "review the call above; if you agree, add --yes and try again" in done.stderr
     assert status_of(places, held.nonce) == "pending"
 
 
@@ -196,7 +196,7 @@ def test_asking(places: Places, typed: str, code: int, status: str) -> None:
     ):
         assert words in asked
     assert "\x1b[2J" not in done.stdout + done.stderr
-    assert (f"left; toolguard deny {held.nonce} refuses it" in done.stdout) == (status == "pending")
+    assert (f"left; toolguard deny {held.nonce} denies it" in done.stdout) == (status == "pending")
     assert status_of(places, held.nonce) == status
 
 

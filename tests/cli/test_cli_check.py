@@ -54,7 +54,7 @@ class TestForAPerson:
         assert (result.lines[0].kind, result.exit_code) == ("allow", 0)
         assert texts(result) == [
             "it would run at once (clarity 4 x stakes 5 = 20; calls are held at 36)",
-            "risk      SAFE: no budget and no trust is needed",
+            "risk      SAFE: needs neither budget nor trust",
             f"toolguard is not installed in {places.state_dir}, so nothing is guarded there (toolguard install)",
             "(default settings; no policy.toml)",
         ]
@@ -77,9 +77,9 @@ class TestForAPerson:
                 "toolguard grant 'deploy site' --tool exec --for 24h --agent main   "
                 "(for a day: just this command, in every folder, by agent main)"
             ),
-            'wider: "escalationThreshold": 49 allows every call up to score 48',
+            'wider: "escalationThreshold": 49 allows every call with a score of up to 48',
             '       "rulesOff": ["demo.deploy"] disables this rule',
-            f"       (settings are plugins.entries.toolguard.config in {places.config})",
+            f"       (these settings are under plugins.entries.toolguard.config in {places.config})",
             "(default settings; no policy.toml)",
         ]
 
@@ -375,12 +375,12 @@ class TestRisk:
 
     def test_what_looks_needs_nothing(self, places: Places) -> None:
         result = ask(places, "ls")
-        assert "risk      SAFE: no budget and no trust is needed" in texts(result)
+        assert "risk      SAFE: needs neither budget nor trust" in texts(result)
         assert result.data["risk"] == {"level": "SAFE", "cost": 0, "trust": 0}
 
     def test_what_is_blocked_costs_nothing(self, places: Places) -> None:
         result = ask(places, "wipe")
-        assert "risk      CRITICAL: it never runs, so it costs nothing; trying it takes 0.20 of trust" in texts(result)
+        assert "risk      CRITICAL: it never runs, so it costs nothing; trying it lowers trust by 0.20" in texts(result)
         assert result.data["risk"]["level"] == "CRITICAL"
 
     def test_what_is_not_judged_has_none(self, places: Places) -> None:

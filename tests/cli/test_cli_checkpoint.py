@@ -60,7 +60,7 @@ def config(places: Places, value: Any) -> None:
 def test_it_refills_what_was_used(places: Places) -> None:
     put(places, used(seen=Seen(outward=4)), used(OTHER, spent=0.0, reported=[], trust=0.7))
     result = run(places)
-    assert texts(result) == [f"{OF}: 0.35 was left, 1.00 is now; trust 0.72, now 0.82"]
+    assert texts(result) == [f"{OF}: 0.35 left, now 1.00; trust 0.72, now 0.82"]
     after = known(places)
     assert (after[MAIN].spent, after[MAIN].epoch, after[MAIN].reported, after[MAIN].seen.outward) == (0.0, 1, [], 0)
     assert (after[OTHER].epoch, after[OTHER].trust) == (0, 0.7)
@@ -68,7 +68,7 @@ def test_it_refills_what_was_used(places: Places) -> None:
     assert (changed["agent"], changed["leftBefore"], changed["left"], changed["checkpoints"]) == ("main", 0.35, 1.0, 1)
     (event,) = AuditLog(places.state_dir).events()
     assert (event["event"], event["code"], event["where"], event["reason"]) == (
-        "checkpoint", "budget.checkpoint", "cli", "checkpoint: 1 budget full again",
+        "checkpoint", "budget.checkpoint", "cli", "checkpoint: 1 budget refilled",
     )  # fmt: skip
     assert event["by"]
     assert texts(run(places)) == [NONE]
@@ -135,7 +135,7 @@ def test_held_calls_that_cannot_be_closed_keep_no_budget_down(places: Places) ->
 @pytest.mark.parametrize(("agent", "session"), [("nobody", ""), ("", "nowhere"), ("main", "nowhere")])
 def test_nobody_of_that_name(places: Places, agent: str, session: str) -> None:
     put(places, used())
-    with pytest.raises(UserError, match="there is no budget of") as raised:
+    with pytest.raises(UserError, match="there is no budget for") as raised:
         run(places, agent, session)
     assert "toolguard status" in raised.value.fix
     assert known(places)[MAIN].epoch == 0
@@ -144,7 +144,7 @@ def test_nobody_of_that_name(places: Places, agent: str, session: str) -> None:
 def test_dry_run_changes_nothing(places: Places) -> None:
     put(places, used())
     result = run(places, dry_run=True)
-    assert texts(result)[0].startswith(f"would refill the budget of main in {MAIN}: 0.35 was left, 1.00 is now")
+    assert texts(result)[0].startswith(f"would refill the budget of main in {MAIN}: 0.35 left, now 1.00")
     assert result.data["dryRun"] is True
     assert known(places)[MAIN] == used(touched=known(places)[MAIN].touched)
     assert list(AuditLog(places.state_dir).events()) == []

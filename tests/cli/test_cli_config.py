@@ -307,7 +307,7 @@ def test_without_openclaw_nothing_is_written_that_could_stop_the_gateway(
 def test_the_mode_of_the_gateway_is_not_taken_away(places: Places, path: str, value: str | None) -> None:
     write(places, TEXT)
     assert refused(places, path, value) == (
-        f"the gateway does not start without gateway.mode, and this change of {path} would remove it",
+        f"the gateway does not start without gateway.mode, and this change to {path} would remove it",
         "nothing was written; toolguard config set gateway.mode VALUE changes it",
     )
 
@@ -334,8 +334,8 @@ def test_toolguard_is_not_taken_out(places: Places, path: str, value: str | None
 @pytest.mark.parametrize(
     ("text", "message", "fix"),
     [
-        ("{}", "CONFIG has no entry plugins.entries.toolguard", "toolguard install creates it; then repeat"),
-        (None, "CONFIG has no entry plugins.entries.toolguard", "toolguard install creates it; then repeat"),
+        ("{}", "CONFIG has no entry plugins.entries.toolguard", "run toolguard install to create it, then try again"),
+        (None, "CONFIG has no entry plugins.entries.toolguard", "run toolguard install to create it, then try again"),
         (
             "{a:1 b}",
             "CONFIG is not valid JSON5: line 1, column 6: expected ',' or '}' after a member, found 'b'\n{a:1 b}\n     ^",
@@ -720,12 +720,12 @@ def test_a_plugin_in_the_gateway_that_does_not_know_the_setting(places: Places, 
 
 
 UNTOLD = "only OpenClaw knows whether the gateway accepts gateway.port, and "
-ANYWAY = "nothing was written; repeat where openclaw is available, or with --offline to skip the check"
+ANYWAY = "nothing was written; try again where openclaw is available, or add --offline to skip the check"
 
 
 def test_nobody_here_can_tell(places: Places, tmp_path: Path) -> None:
     write(places, TEXT)
-    assert refused(places, "gateway.port", "18790", ChangeOptions(openclaw=())) == (f"{UNTOLD}none is on PATH", ANYWAY)
+    assert refused(places, "gateway.port", "18790", ChangeOptions(openclaw=())) == (f"{UNTOLD}it is not on PATH", ANYWAY)
     broken = ChangeOptions(openclaw=openclaw(tmp_path, "raise SystemExit(1)"))
     assert refused(places, "gateway.port", "18790", broken) == (
         f"{UNTOLD}OpenClaw could not validate the config: it printed nothing",
@@ -733,7 +733,10 @@ def test_nobody_here_can_tell(places: Places, tmp_path: Path) -> None:
     )
     assert "OpenClaw could not validate the config" in "\n".join(texts(change(places, "mode", "shadow", broken)))
     done = change(places, "gateway.port", "18790")
-    assert texts(done)[-2:] == ["OpenClaw was not asked whether the gateway accepts this", reload_note.RELOADED_SOON]
+    assert texts(done)[-2:] == [
+        "not validated by OpenClaw, so it is unknown whether the gateway accepts this",
+        reload_note.RELOADED_SOON,
+    ]
     assert change(places, "plugins.enabled", "true", ChangeOptions(openclaw=())).data["changed"] is True
 
 
@@ -743,12 +746,14 @@ def test_nobody_here_can_tell(places: Places, tmp_path: Path) -> None:
 def test_a_healthy_file_in_one_line(places: Places, tmp_path: Path) -> None:
     write(places, TEXT)
     before = picture(places.state_dir)
-    checked = "checked: JSON5, includes, toolguard's settings, the plugins it names, files, ports; "
+    checked = "checked: JSON5, includes, toolguard's settings, plugin names, files, ports; "
     well = f"{places.config}: nothing is wrong ({checked}"
-    assert texts(validate.run(places, offline=True)) == [f"{well}OpenClaw was not asked (--offline))"]
-    assert texts(validate.run(places, offline=False, openclaw=())) == [f"{well}OpenClaw was not asked: not on PATH)"]
+    assert texts(validate.run(places, offline=True)) == [f"{well}not validated by OpenClaw (--offline))"]
+    assert texts(validate.run(places, offline=False, openclaw=())) == [
+        f"{well}not validated by OpenClaw, which is not on PATH)"
+    ]
     asked = validate.run(places, offline=False, openclaw=openclaw(tmp_path, {"valid": True}))
-    assert texts(asked) == [f"{well}OpenClaw was asked too)"]
+    assert texts(asked) == [f"{well}also validated by OpenClaw)"]
     assert asked.data == {
         "config": str(places.config),
         "files": [str(places.config)],
@@ -794,7 +799,7 @@ def test_a_file_that_cannot_be_read(places: Places) -> None:
         ("info", "          ^"),
         ("info", "-> fix that line"),
         ("info", "1 error; the gateway or the guard does not work with this config"),
-        ("info", "OpenClaw was not asked: it cannot read this config either; more may follow"),
+        ("info", "not validated by OpenClaw, which cannot read this config either; there may be more errors"),
     ]
     assert (result.exit_code, result.data["openclawAsked"]) == (1, False)
     write(places, "[]")
@@ -936,7 +941,7 @@ NOT_RIGHT = ["some settings are invalid, and the gateway does not start with the
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{}", ["toolguard is not in this config; these settings would apply after", "toolguard install"]),
+        ("{}", ["toolguard is not in this config; these settings would apply once it is installed", "toolguard install"]),
         (TEXT.replace("'soft'", "'loud'"), NOT_RIGHT),
         (TEXT.replace("alwaysBlock", "colour"), NOT_RIGHT),
     ],

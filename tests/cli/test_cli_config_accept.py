@@ -114,7 +114,7 @@ def test_the_console_script_asks(places: Places) -> None:
     done = toolguard("config", "accept", *where)
     assert done.returncode == 1
     assert "failMode changed from closed to open" in done.stderr
-    assert "repeat with --yes" in done.stderr
+    assert "add --yes and try again" in done.stderr
     done = toolguard("config", "accept", "--yes", "--json", *where)
     found = envelope(done)
     assert (found["command"], found["ok"], len(found["data"]["accepted"])) == ("config accept", True, 1)

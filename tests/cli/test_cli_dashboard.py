@@ -185,7 +185,7 @@ def test_a_taken_port_is_named_with_the_next_free_one(places: Places, db: Path) 
         port = other.getsockname()[1]
         done = toolguard("dashboard", *named(places), "--port", str(port))
     assert done.returncode == 1
-    assert f"port {port} of 127.0.0.1 is taken by process {os.getpid()} " in done.stderr
+    assert f"port {port} on 127.0.0.1 is taken by process {os.getpid()} " in done.stderr
     assert "-> toolguard dashboard --port " in done.stderr
     assert not db.exists()
 

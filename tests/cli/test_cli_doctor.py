@@ -273,7 +273,7 @@ def test_nobody_to_ask(two_faults: Places) -> None:
     before = picture(two_faults.state_dir)
     done = toolguard("doctor", "--fix", "--state-dir", two_faults.state_dir)
     assert done.returncode == 1
-    assert "review what would be repaired above; if you agree, repeat with --yes" in done.stderr
+    assert "review the repairs above; if you agree, add --yes and try again" in done.stderr
     assert words(two_faults)[0] in done.stderr
     assert picture(two_faults.state_dir) == before
 

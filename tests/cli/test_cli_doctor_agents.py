@@ -16,7 +16,7 @@ from doctor_stage import Host, host
 from toolguard_cli.commands import run_doctor as doctor
 from toolguard_cli.doctor import guard_verdict
 from toolguard_cli.doctor.check_types import Check, DoctorSubject
-from toolguard_cli.doctor.checks import agents_check, ways_in_check
+from toolguard_cli.doctor.checks import agents_check, entry_points_check
 from toolguard_cli.hostconfig import gateway_files
 from toolguard_cli.system.paths import Places
 
@@ -55,8 +55,8 @@ def kinds(check: Check) -> list[str]:
 
 def test_a_healthy_config_has_nothing_to_be_named(places: Places, installed: Host) -> None:
     subject = look(places, installed, **HEALTHY)
-    assert (agents_check.guarded(subject).status, ways_in_check.open_ways(subject).status) == ("ok", "ok")
-    assert guard_verdict.of([agents_check.guarded(subject), ways_in_check.open_ways(subject)]).why == ()
+    assert (agents_check.guarded(subject).status, entry_points_check.open_ways(subject).status) == ("ok", "ok")
+    assert guard_verdict.of([agents_check.guarded(subject), entry_points_check.open_ways(subject)]).why == ()
 
 
 def test_each_agent_with_what_it_lacks(places: Places, installed: Host) -> None:
@@ -65,10 +65,10 @@ def test_each_agent_with_what_it_lacks(places: Places, installed: Host) -> None:
     check = agents_check.guarded(subject)
     assert check.status == "warn"
     assert [line.partition(" (")[0] for line in check.detail.splitlines()] == [
-        "gem: not guarded", "cod: in part", "cl: in part",
+        "gem: not guarded", "cod: partly guarded", "cl: partly guarded",
     ]  # fmt: skip
     assert {name: each["guards"] for name, each in check.data["agents"].items()} == {
-        "ann": "guarded", "gem": "not guarded", "cod": "in part", "cl": "in part",
+        "ann": "guarded", "gem": "not guarded", "cod": "partly guarded", "cl": "partly guarded",
     }  # fmt: skip
     assert check.fix
     assert guard_verdict.of([check]).guarded == "partly"
@@ -95,7 +95,7 @@ def test_the_claude_cli_of_a_release_that_asks_no_hook(places: Places, installed
 def test_the_codex_plugin_is_found_where_it_was_installed(places: Places, installed: Host, folder: str) -> None:
     (places.state_dir / folder).mkdir(parents=True)
     check = agents_check.guarded(look(places, installed, agents={"defaults": {"model": "openai/gpt-6-astra"}}))
-    assert check.data["agents"]["main"]["guards"] == "in part"
+    assert check.data["agents"]["main"]["guards"] == "partly guarded"
 
 
 def test_many_agents_are_counted(places: Places, installed: Host) -> None:
@@ -124,7 +124,7 @@ def test_automations_and_nodes_that_run_commands(places: Places, installed: Host
         (places.state_dir / "nodes" / "paired.json").write_text(
             json.dumps({"d1": {"displayName": "laptop", **NODE}, "d2": 7})
         )
-    check = ways_in_check.open_ways(look(places, installed, **HEALTHY))
+    check = entry_points_check.open_ways(look(places, installed, **HEALTHY))
     assert check.data["ways"] == [{"kind": "automations", "names": ["backup"]}, {"kind": "nodes", "names": ["laptop"]}]
     assert check.status == "warn"
     assert guard_verdict.of([check]).why == ()  # a person set them up
@@ -135,7 +135,7 @@ def test_looking_writes_nothing(places: Places, installed: Host) -> None:
         store.execute("PRAGMA journal_mode=WAL")
     subject = look(places, installed, **HEALTHY)
     before = picture(places.state_dir)
-    assert kinds(ways_in_check.open_ways(subject)) == ["automations"]
+    assert kinds(entry_points_check.open_ways(subject)) == ["automations"]
     assert picture(places.state_dir) == before
 
 
@@ -144,7 +144,7 @@ def test_what_a_running_gateway_has_not_written_back_counts(places: Places, inst
         store.execute("PRAGMA journal_mode=WAL")
         store.execute("INSERT INTO cron_jobs VALUES ('1', 'backup', 1, 'command')")
         store.commit()
-        assert kinds(ways_in_check.open_ways(look(places, installed, **HEALTHY))) == ["automations"]
+        assert kinds(entry_points_check.open_ways(look(places, installed, **HEALTHY))) == ["automations"]
 
 
 def test_automations_that_the_host_made_for_itself_are_not_the_users(places: Places) -> None:
@@ -162,7 +162,7 @@ def test_a_store_that_cannot_be_read_is_no_crash(places: Places, installed: Host
     path = places.state_dir / "state" / "openclaw.sqlite"
     path.parent.mkdir()
     path.write_bytes(text)
-    check = ways_in_check.open_ways(look(places, installed, **HEALTHY))
+    check = entry_points_check.open_ways(look(places, installed, **HEALTHY))
     assert check.status == ("warn" if text else "ok")
 
 
@@ -176,12 +176,12 @@ def test_a_store_that_cannot_be_read_is_no_crash(places: Places, installed: Host
     ],
 )
 def test_acp_agents_that_can_be_started(places: Places, installed: Host, config: Any, expected: list[str]) -> None:
-    assert kinds(ways_in_check.open_ways(look(places, installed, **config))) == expected
+    assert kinds(entry_points_check.open_ways(look(places, installed, **config))) == expected
 
 
 def test_embedded_runs_without_hooks(places: Places, installed: Host) -> None:
     installed.is_release("2026.8.2")
-    assert kinds(ways_in_check.open_ways(look(places, installed, **HEALTHY))) == ["embedded"]
+    assert kinds(entry_points_check.open_ways(look(places, installed, **HEALTHY))) == ["embedded"]
 
 
 def test_the_report_of_the_whole_command_has_them(places: Places, installed: Host) -> None:
@@ -189,4 +189,4 @@ def test_the_report_of_the_whole_command_has_them(places: Places, installed: Hos
     found = {each["id"]: each for each in doctor.run(places, openclaw=installed.openclaw).data["checks"]}
     assert found["agents"]["status"] == "warn"
     assert found["agents"]["data"]["agents"]["main"]["routes"][0]["model"] == GEMINI
-    assert found["ways-in"]["status"] == "ok"
+    assert found["entry-points"]["status"] == "ok"

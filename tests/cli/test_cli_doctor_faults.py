@@ -305,8 +305,8 @@ CONFIG = [
         "config is no JSON5", lambda s: s.places.config.write_text("{ a: 1 b: 2 }"), "config", "error",
         "C is not valid JSON5: line 1, column 8: expected ',' or '}' after a member, found 'b'", "fix the file;",
         also=dict.fromkeys(
-            ("hook-order", "loops", "agents", "ways-in", "enabled", "allowed", "settings", "whole-config", "old-plugins",
-             "notify"),
+            ("hook-order", "loops", "agents", "entry-points", "enabled", "allowed", "settings", "whole-config",
+             "old-plugins", "notify"),
             "warn",
         ),
     ),
@@ -460,7 +460,7 @@ PLUGIN = [
     ),
     Fault(
         "an agent that is held less", settings(agents={"main": {"mode": "soft"}}), "enforced", "warn",
-        "mode of the agent main is soft: a score holds its calls only if their stakes are 8 or more",
+        "mode of the agent main is soft: calls are held for their score only if their stakes are 8 or more",
         "toolguard config unset agents.main.mode",
     ),
     Fault(
@@ -639,7 +639,7 @@ STATE = [
     ),
     Fault(
         "half an audit line of a killed engine", half_a_line, "audit", "warn",
-        "audit.jsonl line 3: the last line is cut off, as an engine leaves it when it is killed", FIX, left={},
+        "audit.jsonl line 3: the last line is cut off, as happens when an engine is killed", FIX, left={},
     ),
     Fault(
         "the log gone, and its key", both(held, gone("key", "audit.jsonl", "nonces.json")), "key", "error",

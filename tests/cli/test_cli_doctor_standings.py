@@ -125,8 +125,8 @@ def test_agents_that_differ(places: Places) -> None:
 @pytest.mark.parametrize(
     ("errors", "said"),
     [
-        ({}, "for identical errors it warns after 3 and ends the run after 6"),
-        ({"warn": 0}, "for identical errors it ends the run after 6"),
+        ({}, "for identical errors, it warns after 3 and ends the run after 6"),
+        ({"warn": 0}, "for identical errors, it ends the run after 6"),
         ({"warn": 0, "stop": 0}, "it does not count identical errors (identicalErrors is 0)"),
     ],
 )

@@ -176,7 +176,7 @@ def test_grants(places: Places) -> None:
     assert texts(grants.run(places, everything=False)) == ["there are no grants"]
     policies = PolicyFiles(places.state_dir)
     policies.add(Grant("g-0001", "exec", "make", expires=5.0))
-    assert texts(grants.run(places, everything=False)) == ["there is no active grant; 1 expired (--all)"]
+    assert texts(grants.run(places, everything=False)) == ["no grant is active; 1 expired (see --all)"]
     policies.add(Grant("g-0002", "exec", "ls *", "main", by="ana", cwd="/srv", params={"host": "sandbox"}))
     shown = grants.run(places, everything=True)
     assert [line.split("  ") for line in texts(shown)[2:]] == [
@@ -237,7 +237,8 @@ def test_what_is_not_signed_is_listed_with_the_next_step(places: Places) -> None
     assert [line.split("  ")[1].strip() for line in texts(shown)[1:3]] == ["not signed", ""]
     assert texts(shown)[2].split()[:3] == ["g-all", "not", "signed"]
     assert texts(shown)[-1] == (
-        f"2 grants are not signed and do not apply: toolguard grant --accept {nameless} shows what it covers and asks"
+        f"2 grants are not signed and do not apply: toolguard grant --accept {nameless} shows what it covers and asks "
+        "for confirmation"
     )
     assert [found["signed"] for found in shown.data["grants"]] == [False, False, True]
     assert "mac" not in shown.data["grants"][2]

@@ -367,7 +367,7 @@ def test_switching_leaves_one_of_copy_and_link(places: Places) -> None:
     write(places, case.before)
     put_in(places)
     assert texts(put_in(places, link=True))[:3] == [
-        f"linked the plugin at {SOURCE}: changes there are live at the next reload",
+        f"linked the plugin at {SOURCE}: changes there take effect at the next reload",
         f"removed the earlier copy at {places.extension}",
         f'added "{SOURCE}" to plugins.load.paths in {places.config}',
     ]

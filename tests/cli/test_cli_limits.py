@@ -57,7 +57,7 @@ def test_set_raise_and_remove(places: Places) -> None:
         (["set", "day", "--usd=7.5"], "raised: $5.00 per day to $7.50", [{"per": "day", "usd": 7.5, "tokens": 90}]),
         (
             ["set", "month", "--tokens=9", "--agent=main", "--model=a/*"],
-            "per month of agent main of model a/*",
+            "per month for agent main for model a/*",
             [{"per": "day", "usd": 7.5, "tokens": 90}, {"per": "month", "agent": "main", "model": "a/*", "tokens": 9}],
         ),
         (
@@ -173,11 +173,11 @@ def test_doctor(places: Places) -> None:
         return found.status, found.detail, found.fix
 
     day = {"per": "day", "usd": 5}
-    assert check() == ("ok", "there is no limit on cost and tokens", "")
-    assert check(day)[1].startswith("1 limit on cost and tokens, none reached; outside of chat a run begins")
+    assert check() == ("ok", "no limit on cost or tokens is set", "")
+    assert check(day)[1].startswith("1 limit on cost and tokens, none reached; once one is reached, a run outside of chat")
     used(places, None, "own")
     status, detail, fix = check(day)
-    assert (status, detail) == ("warn", "the cost of p/own is unknown, so its calls are not counted in USD limits")
+    assert (status, detail) == ("warn", "the cost of p/own is unknown, so its calls do not count toward USD limits")
     assert 'metrics.prices["p/own"]' in fix
     assert check({"per": "day", "tokens": 500})[:2] == (
         "warn", "the limit of 500 tokens a day is reached: agents that it covers are stopped",

@@ -167,9 +167,9 @@ PROOFS = {
         corrected(),
         failed("correct", f'no request to the model after read({{}}): after 4 requests the user got "{CLOSING}"'),
     ),
-    "stop: closing answer": (
+    "stop: final answer": (
         proofs.stop(LOOP),
-        ok("stop", f"{ENDLESS} 4 requests with the model's own closing answer{GOES_ON}"),
+        ok("stop", f"{ENDLESS} 4 requests with the model's own final answer{GOES_ON}"),
     ),
     "stop: as 2026.6.11 does": (
         stopped_with("[TOOL ERROR LIMIT] 3 calls failed."),

@@ -287,13 +287,14 @@ def test_a_bug_for_scripts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
         pytest.param(UserError("what is wrong"), "error what is wrong\n", id="no fix"),
         pytest.param(
             PermissionError(13, "Permission denied", "/f"),
-            "error /f: Permission denied\n      -> check that it exists, its owner, its mode and the space on its disk\n",
+            "error /f: Permission denied\n"
+            "      -> check whether it exists, and its owner, its mode and the space on its disk\n",
             id="of the system",
         ),
         pytest.param(
             OSError(28, "No space left on device"),
             "error the system: No space left on device\n"
-            "      -> check that it exists, its owner, its mode and the space on its disk\n",
+            "      -> check whether it exists, and its owner, its mode and the space on its disk\n",
             id="full disk",
         ),
     ],

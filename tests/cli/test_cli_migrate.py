@@ -146,7 +146,7 @@ def test_without_a_terminal_it_needs_yes(places: Places, at: list[str]) -> None:
     written(places, OLD)
     done = toolguard("migrate", *at)
     assert done.returncode == 1
-    assert "review the changes above; if you agree, repeat with --yes" in done.stderr
+    assert "review the changes above; if you agree, add --yes and try again" in done.stderr
     assert "tool-guard maxFailuresPerTurn -> toolguard maxFailuresPerTurn = 5" in done.stderr
     assert (done.stdout, places.config.read_text()) == ("", OLD)
 
@@ -156,7 +156,7 @@ def test_without_a_terminal_a_script_gets_the_plan(places: Places, at: list[str]
     done = toolguard("migrate", "--json", *at, PATH="")
     reported = envelope(done)
     assert (done.returncode, reported["ok"], reported["errors"]) == (1, False, ["there is no terminal to ask in"])
-    assert reported["messages"] == ["-> review the changes above; if you agree, repeat with --yes"]
+    assert reported["messages"] == ["-> review the changes above; if you agree, add --yes and try again"]
     assert reported["data"] == envelope(toolguard("migrate", "--dry-run", "--json", *at, PATH=""))["data"]
     assert (reported["data"]["changed"], reported["data"]["done"], places.config.read_text()) == (True, False, OLD)
 

@@ -117,7 +117,7 @@ def test_status(places: Places, standing_clock: float) -> None:
     }  # fmt: skip
     assert second.nonce
     first_line, *others = texts(result)
-    assert first_line == f"2 calls are waiting for approval, the oldest is {first.nonce}, 2h00m left (toolguard pending)"
+    assert first_line == f"2 calls are waiting for approval; the oldest is {first.nonce}, 2h00m left (toolguard pending)"
     assert {"1 grant in force (toolguard grants)", "audit log today: approve 1, grant 1, hold 3"} <= set(others)
 
 

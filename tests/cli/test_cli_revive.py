@@ -36,7 +36,7 @@ def test_what_nobody_answered_is_listed_until_it_is_made_again_or_revived(places
     assert listed(places) == [again.nonce, late.nonce, old.nonce]
     first = texts(show_status.run(places))[:2]
     assert first[0].startswith("1 call is waiting for approval")
-    assert first[1].startswith(f"2 calls expired unanswered in the last 24 hours, the latest is {again.nonce}")
+    assert first[1].startswith(f"2 calls expired unanswered in the last 24 hours; the latest is {again.nonce}")
     hold(places, binding=again.binding)
     assert listed(places) == [late.nonce, old.nonce]
     assert texts(revive.run(places, late.nonce))[0].startswith(f"revived {late.nonce}: agent main is asked to make the call")

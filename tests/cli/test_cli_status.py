@@ -235,7 +235,10 @@ def test_what_was_used(places: Places, metrics: Path) -> None:
     )
     result = status.run(places)
     today = "2 model calls, 7 tokens, ~$0.50 + ?"
-    assert texts(result)[-3] == f"usage today: {today}; in 7 days: 4 model calls, 2,007 tokens, ~$1.00 + ? (toolguard usage)"
+    assert (
+        texts(result)[-3]
+        == f"usage today: {today}; in the last 7 days: 4 model calls, 2,007 tokens, ~$1.00 + ? (toolguard usage)"
+    )
     assert (result.data["usage"]["today"]["total"], result.data["usage"]["week"]["costUsd"]) == (7, 1.0)
 
 

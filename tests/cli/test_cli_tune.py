@@ -39,7 +39,7 @@ def options(result: Result, at: int = 0) -> list[dict[str, Any]]:
 def test_an_empty_log(places: Places) -> None:
     result = tuned(places)
     assert (result.exit_code, result.data["asked"], result.data["advice"]) == (0, 0, [])
-    assert texts(result)[0] == "the audit log has no held call in the last 30d"
+    assert texts(result)[0] == "the audit log has no held calls from the last 30d"
     assert list(places.state_dir.iterdir()) == []
 
 
@@ -47,7 +47,7 @@ def test_too_few(places: Places) -> None:
     story = Story(places)
     story.asked("deploy site", then="approve")
     result = tuned(places)
-    assert texts(result)[-1] == "no rule was approved 3 times or more without a denial: nothing to suggest yet"
+    assert texts(result)[-1] == "no rule's calls were approved 3 times or more without a denial: nothing to suggest yet"
     assert tuned(places, at_least=1).data["advice"]
 
 

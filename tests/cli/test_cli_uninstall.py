@@ -164,7 +164,7 @@ def test_told_to_people_and_scripts(places: Places, monkeypatch: pytest.MonkeyPa
     assert [(line.kind, line.text) for line in done.lines] == [
         ("ok", f"removed the plugin: {places.extension}"),
         ("ok", f"removed toolguard's lines from the config (as it was before the installation): {places.config}"),
-        ("info", f"backup of the config with them: {places.config}.toolguard.last.bak"),
+        ("info", f"backup of the config that still has them: {places.config}.toolguard.last.bak"),
         ("info", kept),
         ("next", reload_note.UNLOADED_SOON),
     ]
@@ -320,8 +320,8 @@ def test_what_a_migration_had_made_stays_and_is_told(places: Places) -> None:
     assert places.config.read_bytes() == migrated
     stays = "stays in the config because it was there before the installation; remove it by hand if you want"
     assert reported[-6:-4] == [
-        f"{stays}: plugins.entries.toolguard ({places.config}, line 1, column 95)",
-        f"{stays}: plugins.allow[1] ({places.config}, line 1, column 36)",
+        f"plugins.entries.toolguard ({places.config}, line 1, column 95) {stays}",
+        f"plugins.allow[1] ({places.config}, line 1, column 36) {stays}",
     ]
     assert reported[-3] == UNDO
     migrate.undo_last(places, yes=False, dry_run=False)

@@ -226,7 +226,7 @@ def test_metrics_were_on(places: Places, recorded: Path) -> None:
     assert recorded.exists()
     configure(places, enabled=False)
     assert [(line.kind, line.text) for line in usage.run(places, UsageRequest()).lines[-2:]] == [
-        ("warn", "metrics are disabled: these are older records, nothing new is recorded"),
+        ("warn", "metrics are disabled: these are older records, and nothing new is recorded"),
         ("next", "toolguard config set metrics.enabled true"),
     ]
 
@@ -244,7 +244,7 @@ def test_nothing_since_then(places: Places, path: Path, since: str, words: str) 
     put(path, CallRecord(NOW - 20 * DAY_MS, model="m"))
     result = usage.run(places, UsageRequest(since=since))
     assert [line.kind for line in result.lines] == ["info", "next"]
-    assert texts(result)[0] == f"no model call {words} in {path}"
+    assert texts(result)[0] == f"no model calls {words} in {path}"
 
 
 def test_another_file(places: Places, path: Path) -> None:

@@ -586,7 +586,7 @@ def test_plugin_ids(places: Places, tmp_path: Path, plugins: str, found: list[tu
     assert [(each.level, each.path, each.message) for each in reported] == found
 
 
-NO_MORE = "OpenClaw 2026.9 and later do not know this setting, and remove it with all comments of the file"
+NO_MORE = "OpenClaw 2026.9 and later remove this unknown setting along with all comments in the file"
 
 
 @pytest.mark.parametrize(
@@ -606,7 +606,7 @@ NO_MORE = "OpenClaw 2026.9 and later do not know this setting, and remove it wit
                 (
                     "warn",
                     "tools.loopDetection.postCompactionGuard",
-                    "OpenClaw 2026.9 and later do not know this setting, and remove it with all comments of the file",
+                    "OpenClaw 2026.9 and later remove this unknown setting along with all comments in the file",
                     1,
                     67,
                 ),

@@ -99,7 +99,7 @@ def test_a_slip(tree: ConfigTree, text: str, meant: str) -> None:
     with pytest.raises(UserError) as caught:
         setting_names.resolve(text, tree, root=False)
     assert caught.value.message == f"toolguard has no setting {text.partition('.')[0]}, and the config has no such key"
-    assert caught.value.fix == f"did you mean {meant}? Use --root for a path of the whole config"
+    assert caught.value.fix == f"did you mean {meant}? Use --root for a path in the whole config"
     assert setting_names.resolve(text, tree, root=True).steps[0] == text.partition(".")[0]
 
 

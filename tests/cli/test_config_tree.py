@@ -135,7 +135,7 @@ BROKEN: list[tuple[str, dict[str, str], str]] = [
         {MAIN: "{ a: { $include: 'x.json5' } }", "x.json5": "{\n  b: }"},
         "x.json5 is not valid JSON5: line 2, column 6",
     ),
-    ("beside a list", {MAIN: "{ a: { $include: 'x.json5', b: 1 } }", "x.json5": "[]"}, "is not an object"),
+    ("beside a list", {MAIN: "{ a: { $include: 'x.json5', b: 1 } }", "x.json5": "[]"}, "can only include objects"),
     ("a folder", {MAIN: "{ a: { $include: 'sub' } }", "sub/x": ""}, "$include sub does not exist"),
 ]
 

@@ -65,7 +65,7 @@ def test_whose_the_port_is(subject: DoctorSubject, words: list[str], expected: s
     assert check.fix.startswith("toolguard config set metrics.dashboard.port ")
     assert (
         dashboard_check.served(with_dashboard(subject, port)).detail
-        == f"127.0.0.1:{port} is free; it starts with the gateway"
+        == f"127.0.0.1:{port} is free; the dashboard starts with the gateway"
     )
 
 
@@ -202,7 +202,7 @@ LEARNS: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str, str
         {},
         JOBS,
         "warn",
-        "no usable target gets the event held",
+        "no usable target receives `held` events",
     ),
     ("unusable", {"notify": {"targets": {"x": {"webhook": "h"}}}}, {}, {}, "warn", "x: webhook is not an address"),
     ("unset", {"notify": {"targets": {"x": {"url": "${NO_SUCH}"}}}}, {}, {}, "warn", "x: ${NO_SUCH} is not set here"),

@@ -166,7 +166,7 @@ def test_all_of_it_and_back(stage: Stage) -> None:
     assert "// short" not in stage.places.config.read_text()
     assert done.data["putAside"] == [{"path": str(stage.calls), "waiting": 2}]
     messages = [f"{line.kind} {line.text}" for line in done.lines]
-    assert f"ok {stage.calls} is moved aside; its approvals fit any call, so none is migrated" in messages
+    assert f"ok {stage.calls} is moved aside; its approvals are not tied to one call, so none is migrated" in messages
     assert "warn calls that must be approved again: 2" in messages
     assert f"ok metrics of {stage.metrics} are imported into {stage.ours}: 2 calls" in messages
     (aside,) = (stage.places.own / "migrated" / "1").iterdir()
@@ -233,9 +233,7 @@ def test_a_file_that_was_changed_since_is_not_put_back_unasked(stage: Stage) -> 
     ]
     original = lines[-1].removeprefix("as it was before the migration: ")
     assert Path(original).read_bytes() == stage.before[stage.plugins]
-    assert (
-        caught.value.fix == "undo that change, or run: toolguard migrate --undo --yes (the current file is kept beside it)"
-    )
+    assert caught.value.fix == "undo that change, or run: toolguard migrate --undo --yes (the current file is backed up)"
     assert picture(stage.places.state_dir.parent, times=False) == before
     stage.undo(yes=True)
     assert stage.is_as_before()
@@ -309,7 +307,7 @@ def test_only_what_held_calls_is_put_aside(places: Places, name: str, content: b
     done = migrate.run(places, yes=True, openclaw=())
     assert path.read_bytes() == content
     assert done.data["putAside"] == []
-    assert f"{path} stays: it holds no calls of guardian-angel; name another storePath" in done.data["warnings"]
+    assert f"{path} stays: it holds no calls of guardian-angel; set storePath to another path" in done.data["warnings"]
 
 
 def test_the_config_itself_is_never_put_aside(places: Places) -> None:
@@ -342,7 +340,7 @@ def test_what_was_put_back_by_hand_is_fine(stage: Stage) -> None:
 def test_a_spoilt_copy_is_not_put_back(stage: Stage) -> None:
     stage.run()
     journal.kept(stage.places, 1, 0, "before").write_text("{}")
-    with pytest.raises(UserError, match="is not what was kept there"):
+    with pytest.raises(UserError, match=r"is not the copy of .* that was kept there"):
         stage.undo()
 
 
@@ -433,7 +431,7 @@ def test_interrupted_and_changed_since_is_left_to_the_person(stage: Stage, monke
     text = changed_since(stage)
     with pytest.raises(UserError, match="was changed since") as caught:
         stage.run()
-    assert caught.value.fix == "check what that is, or run: toolguard migrate --undo --yes"
+    assert caught.value.fix == "check what was changed, or run: toolguard migrate --undo --yes"
     assert stage.plugins.read_text() == text
     stage.undo(yes=True)
     assert stage.is_as_before()

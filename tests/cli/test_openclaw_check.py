@@ -279,7 +279,10 @@ def test_an_old_form_that_is_read_is_not_told_as_if_it_was_written(places: Place
     )
     assert [(each.level, each.message) for each in reported] == [
         ("error", "OpenClaw says: Moved agents.list to keyed agents.entries."),
-        ("warn", "OpenClaw reads an old form: Moved agents.list to keyed agents.entries; the file was not changed"),
+        (
+            "warn",
+            "OpenClaw converts an old form on reading: Moved agents.list to keyed agents.entries; the file was not changed",
+        ),
     ]
 
 

@@ -368,7 +368,7 @@ def test_a_login_by_ssh_from_here_may_be_the_agents(places: Places, tmp_path: Pa
     with daemon(tmp_path, "sshd") as send, machine(places, tmp_path) as made:
         made.start_gateway()
         send(f"SSH_CONNECTION='127.0.0.1 50000 127.0.0.1 22' sh {made.script}")
-        assert "by a login from this same machine" in refused(made)
+        assert "by a login from this machine" in refused(made)
 
 
 def test_a_program_that_was_there_before_the_guard(places: Places, tmp_path: Path) -> None:

@@ -264,7 +264,7 @@ def test_what_is_changed_while_the_code_is_typed_is_not_written(
         return True
 
     monkeypatch.setattr(question, "asked", typed)
-    with pytest.raises(UserError, match="was changed meanwhile"):
+    with pytest.raises(UserError, match="was changed in the meantime"):
         config_set.run(places, "mode", "enforce", ChangeOptions(offline=True))
     assert places.config.read_text() == before.replace("soft", "disabled")
 

@@ -116,7 +116,7 @@ def test_a_held_call_is_answered_by_its_link(machine: Machine, visits: Visits, w
     expect(page.get_by_role("alert")).to_contain_text(held.nonce)
     expect(page.get_by_role("button")).to_have_count(0)
     assert status_of(machine.places, held.nonce) == {"Approve": "approved", "Deny": "denied"}[word]
-    expect(opened(visitor, url).get_by_role("alert")).to_contain_text("A link takes one answer, and this call has one")
+    expect(opened(visitor, url).get_by_role("alert")).to_contain_text("This call has already been answered with a link")
     assert {path for path in visitor.asked if path.startswith("/api")} == {"/api/link", "/api/link/answer"}
 
 

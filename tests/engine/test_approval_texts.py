@@ -25,7 +25,7 @@ WHOLE = [
         approval.held(PREFIX, NONCE, "It deletes.", approval.shown(CALL)),
         (
             f'GUARDIAN_ANGEL_ESCALATE|a3f8c1d2|It deletes. Call: exec({{ command: "rm -rf build" }})\n'
-            f"{HOW} Tell the user this, and why you need it. Do not repeat the call before they have approved it."
+            f"{HOW} Tell the user this, and why you need it. Do not repeat the call until they have approved it."
         ),
     ),
     (
@@ -56,14 +56,14 @@ WHOLE = [
     (
         approval.out_of_order(PREFIX, "store.busy"),
         (
-            "GUARDIAN_ANGEL_BLOCK|This call needs a person's approval, and approvals are unavailable (store.busy).\n"
+            "GUARDIAN_ANGEL_BLOCK|This call needs a person's approval, but approvals are unavailable (store.busy).\n"
             "Do not retry it. Tell the user to run `toolguard doctor`."
         ),
     ),
     (
         approval.rewritten(PREFIX, "exec"),
         (
-            "GUARDIAN_ANGEL_BLOCK|Another plugin changed a call of exec after it was judged; "
+            "GUARDIAN_ANGEL_BLOCK|Another plugin changed a call to exec after it was judged; "
             "the changed call would not have been allowed.\n"
             "This turn ends here. Tell the user to check the gateway's log and `toolguard audit show`."
         ),

@@ -88,7 +88,7 @@ def held_text(nonce: str) -> str:
     return (
         f'GUARDIAN_ANGEL_ESCALATE|{nonce}|It deletes whole folders. Call: exec({{ command: "rm -rf build" }})\n'
         f"Approve with `toolguard approve {nonce}` in a terminal or `/toolguard approve {nonce}` in chat. "
-        "Tell the user this, and why you need it. Do not repeat the call before they have approved it."
+        "Tell the user this, and why you need it. Do not repeat the call until they have approved it."
     )
 
 
@@ -382,7 +382,7 @@ def test_trouble_is_a_named_verdict(desk: Desk, monkeypatch: pytest.MonkeyPatch,
                 Verdict(
                     "block",
                     code,
-                    f"GUARDIAN_ANGEL_BLOCK|This call needs a person's approval, and approvals are unavailable ({code}).\n"
+                    f"GUARDIAN_ANGEL_BLOCK|This call needs a person's approval, but approvals are unavailable ({code}).\n"
                     "Do not retry it. Tell the user to run `toolguard doctor`.",
                     settled.verdict.reason,
                 )

@@ -115,7 +115,7 @@ def test_twenty_low_calls_fit_and_the_next_one_asks() -> None:
     assert asked == Verdict(
         "hold",
         "budget.exhausted",
-        reason="The budget of agent main in this session is used up: 1.00 of 1.00 spent, "
+        reason="The budget of agent main in this session is used up: 1.00 of 1.00 spent, and "
         f"this call (message, LOW) costs 0.05. {CHECKPOINT}",
     )
     assert goes(agents, "SAFE", config) == ""
@@ -402,7 +402,7 @@ def test_the_guard_asks_an_agent_that_creeps_to_sending() -> None:
     assert {verdict.decision for tool, verdict in verdicts if tool != "message"} == {"allow"}
     sends = [verdict for tool, verdict in verdicts if tool == "message"]
     assert [(verdict.decision, verdict.code) for verdict in sends] == [("hold", "drift.escalation")] * 3
-    assert "from MEDIUM to HIGH, increase number 3" in sends[0].reason
+    assert "from MEDIUM to HIGH; this is increase number 3" in sends[0].reason
     assert CHECKPOINT in sends[0].reason
     assert [each.signal.code for each in owner.autonomy.take_signals()] == ["drift.escalation"]
 

@@ -92,17 +92,17 @@ def test_trust_stays_between_none_and_all() -> None:
 def test_the_reasons_have_the_figures() -> None:
     (signal,) = budget.judge(standing(spent=0.95), RANKS["HIGH"], "message", DEFAULT)
     assert signal.reason == (
-        "The budget of agent main in this session is used up: 0.95 of 1.00 spent, this call (message, HIGH) costs 0.40."
+        "The budget of agent main in this session is used up: 0.95 of 1.00 spent, and this call (message, HIGH) costs 0.40."
     )
     (signal,) = budget.judge(standing(trust=0.595), RANKS["HIGH"], "message", DEFAULT)
     assert signal.reason == (
-        "Agent main is not trusted enough in this session: 0.595, this call (message, HIGH) needs 0.60."
+        "Agent main is not trusted enough in this session: its trust is 0.595, and this call (message, HIGH) needs 0.60."
     )
 
 
 def test_a_budget_below_the_cost_of_a_call_is_not_called_used_up() -> None:
     (signal,) = budget.judge(standing(), RANKS["HIGH"], "message", BudgetConfig(size=0.2))
-    assert "is smaller than the cost: 0.00 of 0.20 spent" in signal.reason
+    assert "is too small for this call: 0.00 of 0.20 spent" in signal.reason
 
 
 def test_names_of_strangers_are_made_plain() -> None:

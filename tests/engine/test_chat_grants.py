@@ -94,7 +94,7 @@ def test_the_grant_has_its_line_in_the_audit_log(chat: Chat) -> None:
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"where": "tool"}, "toolguard approve NONCE --for 1d` in a terminal"),
-    ({"config": SIGNED}, "toolguard approve NONCE --for 1d` in a terminal. It signs both"),
+    ({"config": SIGNED}, "toolguard approve NONCE --for 1d` in a terminal. It signs approval and grant"),
     ({"config": FLEET}, "toolguard approve NONCE` in a terminal"),
     ({"lasts": "2d"}, "'2d' is not one of 1h, 8h, 1d, 7d"),
     ({"lasts": "never"}, "'never' is not one of"),

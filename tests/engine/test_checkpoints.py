@@ -51,21 +51,21 @@ def test_a_checkpoint_in_chat_closes_what_waited_for_it(scene: Scene) -> None:
     for number, session in ((1, "s"), (2, "s"), (3, "other")):
         assert note(scene, number, session=session).code == "approval.pending"
     reported = checkpoint(scene, "s")
-    assert reported.startswith("checkpoint: 1 budget full again; 2 held calls are no longer waiting: ")
+    assert reported.startswith("checkpoint: 1 budget refilled; 2 held calls are no longer waiting: ")
     found = [(entry.session, entry.status, entry.why, entry.by) for entry in scene.store.entries()]
     assert sorted(found) == [
         ("other", "pending", "", ""), ("s", "expired", LAPSED, "ann"), ("s", "expired", LAPSED, "ann"),
     ]  # fmt: skip
     assert note(scene, 1).decision == "allow"
     assert note(scene, 3, session="other").decision == "hold"
-    assert checkpoint(scene, "s") == "checkpoint: 1 budget full again"
+    assert checkpoint(scene, "s") == "checkpoint: 1 budget refilled"
 
 
 def test_calls_that_are_held_for_something_else_go_on_waiting(tmp_path: Path) -> None:
     scene = Scene(tmp_path, {**CONFIG, "alwaysBlock": ["exec"]})
     spend(scene)
     assert scene.ask().decision == "hold"
-    assert checkpoint(scene, "s") == "checkpoint: 1 budget full again"
+    assert checkpoint(scene, "s") == "checkpoint: 1 budget refilled"
     assert [entry.status for entry in scene.store.entries()] == ["pending"]
 
 
@@ -74,7 +74,7 @@ def test_an_approval_that_was_a_checkpoint_says_so_and_a_held_call_is_told_once(
     assert note(scene, 1).decision == "hold"
     assert lines(scene) == []  # the store has a line `hold`
     (entry,) = scene.store.entries()
-    assert (entry.code, "Approving it is also a checkpoint" in entry.reason) == ("budget.exhausted", True)
+    assert (entry.code, "Approving it also counts as a checkpoint" in entry.reason) == ("budget.exhausted", True)
     scene.store.approve(entry.nonce, ANN, scene.now, 30)
     assert note(scene, 1).decision == "allow"
     (event,) = scene.session.outbox.take_events()

@@ -59,7 +59,7 @@ def test_the_first_rise_may_be_enough() -> None:
     limits = DriftConfig(escalating_access=1)
     assert codes(Seen(), DriftStep(0, at=NOON), limits) == []
     (signal,) = drift.judge(Seen(), DriftStep(1, at=NOON), limits, WHO)
-    assert signal.reason == "The calls of agent main grow riskier: from SAFE to LOW, increase number 1."
+    assert signal.reason == "The calls of agent main are getting riskier: from SAFE to LOW; this is increase number 1."
 
 
 def test_outward_calls() -> None:
@@ -199,7 +199,7 @@ def test_too_long_alone() -> None:
     assert seen.since == NOON
     assert codes(seen, DriftStep(1, at=NOON + 120 * 60)) == []
     (signal,) = drift.judge(seen, DriftStep(1, at=NOON + 121 * 60), DriftConfig(), WHO)
-    said = "Nobody has checked agent main for 121 minutes; 120 are allowed."
+    said = "Nobody has checked on agent main for 121 minutes; 120 are allowed."
     assert (signal.code, signal.reason) == ("drift.alone", said)
     assert codes(seen, DriftStep(1, at=NOON + 121 * 60), OFF) == []
 

@@ -229,9 +229,9 @@ def test_a_held_call_whole(tmp_path: Path) -> None:
         1,
         "hold",
         "approval.pending",
-        f"TOOLGUARD_ESCALATE|{nonce}|The settings ask for a person's approval of every call of this tool (alwaysBlock). "
+        f"TOOLGUARD_ESCALATE|{nonce}|The settings require a person's approval for every call to this tool (alwaysBlock). "
         f'Call: exec({{ command: "make a-a" }})\n{how(nonce)} Tell the user this, and why you need it. '
-        "Do not repeat the call before they have approved it.",
+        "Do not repeat the call until they have approved it.",
     )
     waits = (
         f"TOOLGUARD_ESCALATE|{nonce}|This call is already waiting for a decision.\n"
@@ -407,7 +407,7 @@ def test_a_call_that_a_person_is_asked_about_at_once_counts_as_nothing(tmp_path:
 # --- what ran -----------------------------------------------------------------------------------------------------------
 
 REWRITTEN = (
-    "TOOLGUARD_BLOCK|Another plugin changed a call of exec after it was judged; "
+    "TOOLGUARD_BLOCK|Another plugin changed a call to exec after it was judged; "
     "the changed call would not have been allowed.\n"
     "This turn ends here. Tell the user to check the gateway's log and `toolguard audit show`."
 )
@@ -441,7 +441,10 @@ def test_who_may_have_changed_it_is_told(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     answered(scene.session, protocol.ParamsChanged(3, *spelled("a"), others="evil\n(priority 0)", **scene.place()))
     event = scene.session.outbox.take_events()[0]
-    assert event.reason == ("ran instead of what was judged; approval.always-block; may have changed it: evil?(priority 0)")
+    assert event.reason == (
+        "this ran instead of the call that was judged, and would not have been allowed (approval.always-block); "
+        "it may have been changed by: evil?(priority 0)"
+    )
     assert event.shown == 'exec({ command: "make a-a" })'
 
 

@@ -217,8 +217,8 @@ def test_a_checkpoint_needs_a_chat_or_the_word_all(session: Session) -> None:
     assert checkpoint(session) == messages.DecisionReply(1, ok=False, text=NO_SESSION)
     assert checkpoint(session, session="u") == messages.DecisionReply(1, ok=True, text="nothing was spent in this chat")
     assert session.outbox.take_events() == []
-    assert checkpoint(session, session="s").text == "checkpoint: 1 budget full again"
-    assert checkpoint(session, session="s", nonce="all").text == "checkpoint: 2 budgets full again"
+    assert checkpoint(session, session="s").text == "checkpoint: 1 budget refilled"
+    assert checkpoint(session, session="s", nonce="all").text == "checkpoint: 2 budgets refilled"
     assert [event.code for event in session.outbox.take_events()] == ["budget.checkpoint"] * 2
 
 

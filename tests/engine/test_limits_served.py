@@ -17,7 +17,7 @@ from toolguard_engine.stores.files.audit_log_file import AuditLog
 PLACE = {"agent": "main", "session": "agent:main:main", "run": "r"}
 PERSON = (
     "The limit of 1,000 tokens a day is reached: 1,000 tokens used. Agents are stopped until midnight UTC. "
-    "`toolguard limits` shows what is used. To raise the limit, run: toolguard limits set day --tokens=2000"
+    "`toolguard limits` shows the current usage. To raise the limit, run: toolguard limits set day --tokens=2000"
 )
 DAY = {"per": "day", "tokens": 1_000}
 
@@ -103,7 +103,7 @@ def test_it_is_warned_once_by_the_file_and_a_restart_forgets_nothing(start: Call
         return bool(notes[-1])
 
     limited.until(is_noted)
-    assert "More than 80% of the limit of 1,000 tokens a day is used (850 tokens)." in notes[-1]
+    assert "More than 80% of the limit of 1,000 tokens a day has been used (850 tokens)." in notes[-1]
     assert notes[-1].endswith("toolguard limits set day --tokens=2000")
     assert "note" not in limited.judge()
     limited.end()

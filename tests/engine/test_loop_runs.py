@@ -115,7 +115,7 @@ def transcribed(n: int) -> tuple[str, dict[str, Any], str, bool]:
 
 
 def requests_until_the_end(tool: Tool, settings: dict[str, Any], most: int = 60) -> tuple[int, list[int]]:
-    """Requests to the model, the closing answer included (0: it was not ended), and which results had a note."""
+    """Requests to the model, the final answer included (0: it was not ended), and which results had a note."""
     session, noted = opened(settings), []
     for n in range(1, most + 1):
         name, params, text, failed = tool(n)
@@ -327,7 +327,7 @@ SAID = [
      ('[TOOLGUARD NOTE] read({ path: "a" }) failed 3 times in the same way, and a retry cannot fix that. '
      "First change what makes it fail. Use what you already know, try another way, or tell the user what is missing.")),
     ("block", loop_notes.blocked(Call("read", {}), loop_notes.repeated(Call("read", {}), 20)),
-     ('[LOOP DETECTED] Tool "read" was called 20 times with the same result each time. This call of Tool "read" was not '
+     ('[LOOP DETECTED] Tool "read" was called 20 times with the same result each time. This call to Tool "read" was not '
      "executed. Do NOT repeat it, or this turn ends.\n"
      "Stop here and tell the user what could not be done, or do something else.")),
     ("end", loop_notes.ends(loop_notes.stale(Call("read", {}), 30)),

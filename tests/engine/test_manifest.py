@@ -164,7 +164,7 @@ def test_every_setting_is_documented_with_its_default() -> None:
 
 def test_the_mode_soft_has_one_description() -> None:
     """The settings page, docs/settings.md and doctor; what the engine does is tested with the rubric."""
-    law = f"a score holds a call only if its stakes are {SOFT_STAKES} or more"
+    law = f"calls are held for their score only if their stakes are {SOFT_STAKES} or more"
     assert law in HINTS["mode"]["help"]
     assert law in settings_page.page()
-    assert entry_check.MEANS["soft"] == law.replace("a call only if its", "its calls only if their")
+    assert entry_check.MEANS["soft"] == law

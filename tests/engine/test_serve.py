@@ -193,7 +193,7 @@ def test_an_unusable_state_folder_is_told(talk: Talk, tmp_path: Path, kind: str)
     (tmp_path / "file").write_text("")
     place = tmp_path / ("file" if kind == "file" else "a\0b")
     assert talk.hello(place, {"logPath": str(tmp_path / "a.log")})["type"] == "ready"
-    for words in ("cannot find out whether settings became weaker: ", "cannot write below "):
+    for words in ("cannot find out whether settings became weaker: ", "cannot write to "):
         said = talk.read()
         assert (said["type"], said["level"], said["text"][: len(words)]) == ("log", "warn", words)
     talk.assert_alive()
@@ -257,9 +257,9 @@ def test_a_held_call(talk: Talk, state: Path) -> None:
         "id": 1,
         "decision": "hold",
         "code": "approval.pending",
-        "text": f"TOOLGUARD_ESCALATE|{nonce}|The settings ask for a person's approval of every call of this tool "
+        "text": f"TOOLGUARD_ESCALATE|{nonce}|The settings require a person's approval for every call to this tool "
         f'(alwaysBlock). Call: exec({{ command: "make all" }})\n{how} Tell the user this, and why you need it. '
-        "Do not repeat the call before they have approved it.",
+        "Do not repeat the call until they have approved it.",
     }
     reported = talk.ask(id=2, type="decide", action="approve", where="chat", nonce=nonce, by="anna")
     assert reported == {
@@ -315,7 +315,10 @@ def test_the_audit_log_after_the_answers(talk: Talk, state: Path) -> None:
     talk.ask(id=3, type="judge", **{**EXEC, "run": "q", "params": {"command": "toolguard approve abcd"}})
     stopped = talk.ask(id=4, type="ran", **{**EXEC, "run": "p", "others": "evil (priority 0)"})
     assert stopped["stop"].startswith("TOOLGUARD_BLOCK|")
-    reason = "ran instead of what was judged; approval.always-block; may have changed it: evil (priority 0)"
+    reason = (
+        "this ran instead of the call that was judged, and would not have been allowed (approval.always-block); "
+        "it may have been changed by: evil (priority 0)"
+    )
     assert talk.read() == {"type": "log", "level": "error", "text": f"SECURITY: exec {reason}"}
     talk.send(type="warned", text="x runs after the guard")
     talk.assert_alive()

@@ -65,7 +65,7 @@ def test_weaker_settings_are_said_at_each_start_until_they_are_accepted(engines_
     expected = "mode changed from enforce to soft"
     settings = {"mode": "soft", "escalationThreshold": 30}
     assert engines_of.warned(settings) == [("warn", f"the guard is WEAKER than before: {expected}. {ACCEPT}")]
-    assert engines_of.warned(settings) == [("warn", f"still weaker than accepted: {expected}. {ACCEPT}")]
+    assert engines_of.warned(settings) == [("warn", f"still weaker than the accepted settings: {expected}. {ACCEPT}")]
     pending = {"id": 1, "type": "decide", "action": "pending", "where": "chat", "by": "ann"}
     mark = accepted_mark(AcceptedSettings(engines_of.state).pending())
     accept = {**pending, "action": "accept", "nonce": mark}

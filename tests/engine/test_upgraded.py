@@ -84,7 +84,7 @@ def test_a_package_that_is_removed(tmp_path: Path) -> None:
         talk.kill()
     assert code == 0, complaints
     assert complaints.splitlines()[-1:] == ["LATE"]
-    reported = "toolguard was removed while this gateway ran; calls are still judged by version"
+    reported = "toolguard was removed while this gateway was running; calls are still judged by version"
     (line,) = [event for event in stores.audit_log(state).events() if event["code"] == "guard.replaced"]
     last = stores.engines(state).last()
     assert last is not None

@@ -29,7 +29,7 @@ def data(state: Path, database: FleetDatabase, *words: str, code: int = 0) -> di
 
 def test_lines_are_shown_and_verified(database: FleetDatabase, tmp_path: Path) -> None:
     gateway = database.gateway()
-    assert "no gateway of your teams has sent" in run(tmp_path, database, "verify")
+    assert "none of your teams' gateways has sent" in run(tmp_path, database, "verify")
     log_with(tmp_path, 3)
     stores.audit_log(tmp_path).append([event(event="block", shown="exec \x1b[2J", nonce="n7")])
     ship_audit(database, gateway, tmp_path)
@@ -38,7 +38,7 @@ def test_lines_are_shown_and_verified(database: FleetDatabase, tmp_path: Path) -
     assert "\x1b[2J" not in shown
     (line,) = data(tmp_path, database, "show", "--nonce", "n7", "--since", "2d")["lines"]
     assert (line["seq"], line["line"]["event"], line["gateway"]) == (4, "block", gateway.id)
-    assert "no audit line of your teams" in run(tmp_path, database, "show", "--event", "deny")
+    assert "no audit lines of your teams" in run(tmp_path, database, "show", "--event", "deny")
     assert f"{gateway.id} " in run(tmp_path, database, "verify", "--gateway", gateway.id)
     (chain,) = data(tmp_path, database, "verify")["chains"]
     assert (chain["lines"], chain["intact"], chain["error"]) == (4, True, "")
@@ -50,7 +50,7 @@ def test_a_changed_database_is_an_error(database: FleetDatabase, tmp_path: Path)
     database.owner().execute("UPDATE fleet.audit SET line = replace(line::text, '1', '2')::bytea WHERE seq = 2")
     (chain,) = data(tmp_path, database, "verify", code=1)["chains"]
     assert (chain["error"], chain["intact"]) == ("line 2 does not match its hash", False)
-    assert "1 line before that are unchanged" in run(tmp_path, database, "verify", code=1)
+    assert "unchanged before that: 1 line" in run(tmp_path, database, "verify", code=1)
 
 
 def test_a_gateway_in_quarantine_is_listed_and_admitted_again(database: FleetDatabase, tmp_path: Path) -> None:

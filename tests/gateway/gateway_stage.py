@@ -58,7 +58,7 @@ def endless(reply: scripted_model.Reply) -> scripted_model.Script:
 
 
 def endless_cases() -> dict[str, tuple[scripted_model.Script, int]]:
-    """By name: the script, and the requests within which the run has to end, closing answer included."""
+    """By name: the script, and the requests within which the run has to end, final answer included."""
     return {
         "read({})": (endless(scripted_model.call("read", {})), 4),
         "edit({})": (endless(scripted_model.call("edit", {})), MAX_FAILURES + 2),

@@ -157,7 +157,7 @@ def test_a_damaged_store_approves_nothing(held: Stage) -> None:
     try:
         reported = held.play(once(call), "agent:main:damaged").results[-1]
         assert reported.startswith(
-            "TOOLGUARD_BLOCK|This call needs a person's approval, and approvals are unavailable (store.damaged)."
+            "TOOLGUARD_BLOCK|This call needs a person's approval, but approvals are unavailable (store.damaged)."
         )
         assert lines(held.home.workspace_dir / "damaged.txt") == []
         (kept,) = store.parent.glob("nonces.json.corrupt-*")

@@ -108,9 +108,10 @@ def test_who_creeps_is_asked_and_a_yes_refills_the_budget(stage, sink: Sink, wai
     assert entry.code == "drift.escalation"
     reported = results(played)[-1]
     assert reported.startswith(
-        f"{ESCALATE}{entry.nonce}|The calls of agent paid grow riskier: from MEDIUM to HIGH, increase number 3."
+        f"{ESCALATE}{entry.nonce}|The calls of agent paid are getting riskier: from MEDIUM to HIGH; "
+        "this is increase number 3."
     )
-    assert "Approving it is also a checkpoint: it resets the budget and drift." in reported
+    assert "Approving it also counts as a checkpoint: it resets the budget and drift." in reported
     assert refused(played) == [reported]
     assert sink.got == []
     before = budget(stage, session)
@@ -139,7 +140,7 @@ def test_a_budget_that_is_used_up(stage) -> None:
     assert [entry.code for entry in held(stage, session)] == ["budget.exhausted"] * 2
     assert len(refused(played)) == 2
     assert (
-        "The budget of agent paid in this session is used up: 1.00 of 1.00 spent, this call (write, LOW) costs 0.05."
+        "The budget of agent paid in this session is used up: 1.00 of 1.00 spent, and this call (write, LOW) costs 0.05."
         in (refused(played)[0])
     )
     assert results(played)[-2] == "written\n"
@@ -229,7 +230,7 @@ def test_a_checkpoint_in_chat(stage) -> None:
     with Operator(stage.home) as owner:
         assert owner.chat("agent:paid:room", "/toolguard checkpoint") == "nothing was spent in this chat"
         assert budget(stage, session)["left"] == 0
-        assert owner.chat(session, "/toolguard checkpoint") == "checkpoint: 1 budget full again"
+        assert owner.chat(session, "/toolguard checkpoint") == "checkpoint: 1 budget refilled"
     assert stage.server.requests == []
     assert budget(stage, session).get("spent", 0) == 0
     assert refused(stage.play(once(writing("chat-20.txt")), session)) == []

@@ -95,5 +95,5 @@ def test_doctor_finds_a_persons_automation_in_the_store_of_the_running_gateway(s
     )
     assert added.returncode == 0, added.stderr
     found = {each["id"]: each for each in json.loads(toolguard(home, "doctor", "--json").stdout)["data"]["checks"]}
-    assert found["ways-in"]["data"]["ways"] == [{"kind": "automations", "names": ["backup"]}]
+    assert found["entry-points"]["data"]["ways"] == [{"kind": "automations", "names": ["backup"]}]
     assert found["agents"]["data"]["agents"]["coder"]["guards"] == "guarded"

@@ -123,7 +123,7 @@ def test_a_model_server_that_refuses(measured: Measured) -> None:
     assert [recorded(row) for row in rows] == [{**nothing, "outcome": "error"}] * len(played.requests)
 
 
-@pytest.mark.skipif(not NEW_HOST, reason="older hosts ask for no closing answer")
+@pytest.mark.skipif(not NEW_HOST, reason="older hosts ask for no final answer")
 def test_the_closing_answer_of_a_run_that_was_ended(measured: Measured) -> None:
     """The gateway tells nobody what it took, but what it said."""
     used = TokenUsage(1_000, 50)

@@ -181,7 +181,7 @@ test("what cannot be read disturbs nobody", () => {
   assert.ok(notes.every((note) => note.type === "model-ended" && note.model === ""));
 });
 
-describe("the closing answer of a run", () => {
+describe("the final answer of a run", () => {
   const END = { stream: "lifecycle", runId: "r1", data: { phase: "end" } };
   const ENDS = [END, { ...END, data: { phase: "error" } }];
 

@@ -54,11 +54,11 @@ def run(  # noqa: PLR0913 - the options of a command line
 ) -> Result:
     """Let a held call run once.
 
-    Shows the call and asks for confirmation. Without a nonce, it takes the only waiting call or lets you choose one, and
-    asks even with --yes. The agent may then repeat exactly this call within the approval window (30 s by default; see
-    approvalWindowMs). If approval.signers is set, the approval is signed with an allowed SSH key from your SSH agent or
-    ~/.ssh; --key or TOOLGUARD_SIGNING_KEY selects another key. --for also allows exactly this call for that time without
-    asking, unless the same command could have a different effect later.
+    Shows the call and asks for confirmation. Without a nonce, the command uses the only waiting call or lets you choose
+    one, and asks for confirmation even with --yes. The agent may then repeat exactly this call within the approval
+    window (30 s by default; see approvalWindowMs). If approval.signers is set, the approval is signed with an allowed
+    SSH key from your SSH agent or ~/.ssh; --key or TOOLGUARD_SIGNING_KEY selects another key. With --for, exactly this
+    call is also allowed for that long without asking, unless the same command could have a different effect later.
     """
     caller = require_human.caller(places, "approve")
     with gateway_stores.user_errors(), held_calls.looked_up(places):
@@ -71,7 +71,7 @@ def run(  # noqa: PLR0913 - the options of a command line
         if config.fleet.enabled and len(shown.nonce) > LOCAL_NONCE:
             if lasts:
                 raise UserError(
-                    "in a fleet a call can only be approved once", f"toolguard approve {shown.nonce} without --for"
+                    "in a fleet, a call can only be approved once", f"toolguard approve {shown.nonce} without --for"
                 )
             answers = _fleet_answers(yes=yes, unseen=unseen, key=key, reason=reason, as_json=as_json)
             return _in_fleet(places, shown.nonce, answers)
@@ -147,4 +147,5 @@ def _not_approved(entries: list[HeldCall], nonce: str, now: float) -> tuple[Line
     """The call still waits, unless somebody else decided or it expired."""
     message = Line("info", f"{nonce} was not approved")
     left = next((replies.state(entry, now) for entry in replies.waiting(entries, now) if entry.nonce == nonce), "")
-    return (message, Line("next", f"it still waits, {left}; toolguard deny {nonce} refuses it")) if left else (message,)
+    waits = Line("next", f"it is still waiting, {left}; toolguard deny {nonce} denies it")
+    return (message, waits) if left else (message,)

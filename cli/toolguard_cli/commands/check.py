@@ -33,8 +33,8 @@ from toolguard_engine.rules.rulebook import Rule
 from toolguard_engine.stores import open as stores
 from toolguard_engine.wording import printable
 
-CODES = """Exit codes: 0 it may run, 4 it would be held, 5 it would be blocked; 1 an error to fix, 2 a usage error, 3 a bug.
-With --stdin always 0.
+CODES = """Exit codes: 0 the call may run, 4 it would be held, 5 it would be blocked; 1 an error to fix, 2 a usage
+error, 3 a bug. With --stdin, always 0.
 
 """
 
@@ -81,13 +81,15 @@ def check(  # noqa: PLR0913 - the options of a command line
     places: Places,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="COMMAND", help="The command of exec, or the path of read and write.", show_default=False),
+        typer.Argument(metavar="COMMAND", help="The command for exec, or the path for read and write.", show_default=False),
     ] = None,
     *,
     tool: Annotated[str, typer.Option("--tool", help="The tool that is called.")] = "exec",
-    params: Annotated[str, typer.Option("--params", metavar="JSON", help="Its arguments.", show_default=False)] = "",
-    agent: Annotated[str, typer.Option("--agent", help="The agent that calls it.", show_default=False)] = "",
-    cwd: Annotated[Path | None, typer.Option("--cwd", help="The folder it runs in.", show_default=False)] = None,
+    params: Annotated[
+        str, typer.Option("--params", metavar="JSON", help="The arguments of the call.", show_default=False)
+    ] = "",
+    agent: Annotated[str, typer.Option("--agent", help="The agent that makes the call.", show_default=False)] = "",
+    cwd: Annotated[Path | None, typer.Option("--cwd", help="The folder that the call runs in.", show_default=False)] = None,
     channel: Annotated[str, typer.Option(help="The channel of the request, for example telegram.", show_default=False)] = "",
     requester: Annotated[str, typer.Option(help="Who made the request: owner, or a sender's id.", show_default=False)] = "",
     at: Annotated[
@@ -104,8 +106,9 @@ def check(  # noqa: PLR0913 - the options of a command line
     Quote the command so that your shell does not expand it; without quotes, put the options of check before it.
 
     --stdin reads lines like {"tool": "exec", "params": {"command": "ls"}}, optionally with agent, session, cwd, channel,
-    requester, at (seconds since 1970) and id. It answers each at once and in order with {"verdict": "allow", "code": ...,
-    "clarity": ..., "stakes": ..., "score": ..., "effects": [...], "rules": [...], "reason": ...}. Empty lines are skipped.
+    requester, at (seconds since 1970) and id. Each line is answered at once and in order with {"verdict": "allow",
+    "code": ..., "clarity": ..., "stakes": ..., "score": ..., "effects": [...], "rules": [...], "reason": ...}. Empty
+    lines are skipped.
     """
     chosen = [name for name, given in (("--stdin", stdin), ("--rules", check_rules), ("--list", list_rules)) if given]
     if len(chosen) > 1 or (chosen and (words or params)):
@@ -262,7 +265,7 @@ def _section(head: str, texts: list[str]) -> Iterator[Line]:
     for at, text in enumerate(texts[:SHOWN]):
         yield Line("info", f"{head if not at else '':<9} {printable.plain(text)}")
     if len(texts) > SHOWN:
-        yield Line("info", f"{'':<9} ... and {len(texts) - SHOWN} more (--json has all)")
+        yield Line("info", f"{'':<9} ... and {len(texts) - SHOWN} more (--json shows all)")
 
 
 def _because(match: Match) -> str:
@@ -304,7 +307,7 @@ def _ways(judged: Judging, call: Call, found: Judgement, places: Places) -> Iter
     for at, text in enumerate(wider):
         yield Line("info", f"{'wider: ' if not at else '       '}{text}")
     if wider:
-        yield Line("info", f"       (settings are {'.'.join(gateway_stores.ENTRY)} in {config})")
+        yield Line("info", f"       (these settings are under {'.'.join(gateway_stores.ENTRY)} in {config})")
 
 
 def _wider(judged: Judging, call: Call, found: Judgement, threshold: int) -> Iterator[str]:
@@ -316,7 +319,7 @@ def _wider(judged: Judging, call: Call, found: Judgement, threshold: int) -> Ite
         yield from _by_severity(found)
         return
     if threshold <= found.score < SEVERE:
-        yield f'"escalationThreshold": {found.score + 1} allows every call up to score {found.score}'
+        yield f'"escalationThreshold": {found.score + 1} allows every call with a score of up to {found.score}'
     names = _in_the_way(judged, call, found)
     own = [name for name in names if name in judged.own]
     if own:

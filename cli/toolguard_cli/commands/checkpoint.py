@@ -30,6 +30,6 @@ def checkpoint(
     """Refill the agents' risk budgets after a review.
 
     Run it once you have reviewed what the agents did: it refills their budgets, resets their drift signals and raises their
-    trust a little. Without --agent and --session it applies to every budget that was used; toolguard status lists them.
+    trust a little. Without --agent or --session, it applies to every used budget; toolguard status lists these.
     """
     return refill_budgets.run(places, refill_budgets.Chosen(agent, session), dry_run=dry_run)

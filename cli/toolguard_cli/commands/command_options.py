@@ -64,7 +64,7 @@ def _names(group: dict[str, Any], before: str) -> Iterator[tuple[str, str]]:
 
 
 setting_names_offered = offering(_settings)
-_NONCE = "The nonce, or its first 4 or more characters."
+_NONCE = "The nonce, or at least its first 4 characters."
 Nonce = Annotated[
     str,
     typer.Argument(
@@ -78,7 +78,7 @@ MissedNonce = Annotated[
     str,
     typer.Argument(
         metavar="NONCE",
-        help="The nonce, or its first 4 or more characters; toolguard pending --missed lists them.",
+        help="The nonce, or at least its first 4 characters; toolguard pending --missed lists these calls.",
         show_default=False,
         autocompletion=offering(partial(_waiting, missed=True)),
     ),
@@ -92,14 +92,16 @@ GrantId = Annotated[
 Reason = Annotated[str, typer.Option("--reason", "--why", help="The reason, for the audit log.", show_default=False)]
 Key = Annotated[
     str,
-    typer.Option("--key", metavar="FILE", help="Sign with this SSH key; only with approval.signers.", show_default=False),
+    typer.Option(
+        "--key", metavar="FILE", help="Sign with this SSH key; only if approval.signers is set.", show_default=False
+    ),
 ]
 SigningKey = Annotated[str, typer.Option("--key", metavar="FILE", help="Sign with this SSH key.", show_default=False)]
 Setting = Annotated[
     str,
     typer.Argument(
         metavar="PATH",
-        help='For example mode, agents.main.mode, plugins.entries["a b"].',
+        help='For example, mode, agents.main.mode or plugins.entries["a b"].',
         show_default=False,
         autocompletion=setting_names_offered,
     ),
@@ -107,7 +109,7 @@ Setting = Annotated[
 Root = Annotated[
     bool, typer.Option("--root", help="Read PATH from the root of the config, even if a setting has that name.")
 ]
-Offline = Annotated[bool, typer.Option("--offline", help="Do not have OpenClaw validate the config.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Skip OpenClaw's validation of the config.")]
 
 
 def command_app() -> typer.Typer:
@@ -191,4 +193,4 @@ def announce_openclaw(*, offline: bool, as_json: bool) -> None:
     from toolguard_cli.hostconfig import openclaw_check  # noqa: PLC0415 - only the config commands need it
 
     if sys.stderr.isatty() and not as_json and not offline and openclaw_check.command():
-        typer.echo("also asking OpenClaw; this takes a few seconds ...", err=True)
+        typer.echo("also validating with OpenClaw; this takes a few seconds ...", err=True)

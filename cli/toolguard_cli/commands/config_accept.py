@@ -18,7 +18,7 @@ app = command_app()
 
 @command(app, "toolguard config accept", "toolguard config accept --dry-run", "toolguard config accept --yes --json")
 def run(places: Places, *, yes: Yes = False, reason: Reason = "", dry_run: DryRun = False, as_json: bool = False) -> Result:
-    """Accept settings that became weaker.
+    """Accept settings that have become weaker.
 
     If the gateway runs with weaker settings than before, status, doctor and the dashboard report it until a person
     accepts or restores them. Shows all of them and asks for confirmation.
@@ -33,9 +33,10 @@ def run(places: Places, *, yes: Yes = False, reason: Reason = "", dry_run: DryRu
         if dry_run:
             return Result(accepted_view.COMMAND, data, tuple(Line("ok", f"would accept: {text}") for text in texts))
         # only what was shown is accepted: nothing, if something else became weaker meanwhile
-        if not yes and not asking.confirm(texts, "Accept?", as_json=as_json, what="what became weaker"):
-            message = Line("info", "nothing was accepted; toolguard status keeps showing it")
+        if not yes and not asking.confirm(texts, "Accept?", as_json=as_json, what="the weaker settings"):
+            message = Line("info", "nothing was accepted; toolguard status keeps reporting these settings")
             return Result(accepted_view.COMMAND, {"dryRun": False, "accepted": []}, (message,), 1)
         accepted_view.accept(places, seen, gateway_stores.decision(reason))
     lines = [Line("ok", printable.plain(f"accepted: {each.text}")) for each in seen]
-    return Result(accepted_view.COMMAND, data, (*lines, Line("info", "settings are compared with these from now on")))
+    lines.append(Line("info", "from now on, settings are compared with the accepted ones"))
+    return Result(accepted_view.COMMAND, data, tuple(lines))

@@ -22,6 +22,6 @@ def group() -> None:
     """Read, check and change the gateway's config.
 
     toolguard's settings are part of it. Comments, order and layout are kept; a value is changed in the file that holds it,
-    which may be an included one. PATH is one of toolguard's settings, for example mode or agents.main.mode, or a path of the
-    whole config, for example plugins.allow.
+    which may be an included one. PATH is one of toolguard's settings, for example mode or agents.main.mode, or a path
+    in the whole config, for example plugins.allow.
     """

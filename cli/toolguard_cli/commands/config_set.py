@@ -45,7 +45,7 @@ def config_set(
         list[str],
         typer.Argument(
             metavar=f"{ONE} | {SEVERAL}...",
-            help="VALUE is JSON5, or a duration like 8h for a time; anything else is a string. "
+            help="VALUE is JSON5, or a duration like 8h if the setting is a time; anything else is a string. "
             "Put -- before a string that starts with -.",
             show_default=False,
             autocompletion=setting_names_offered,
@@ -59,10 +59,10 @@ def config_set(
 ) -> Result:
     """Change one value, or several.
 
-    PATH is for example mode, agents.main.mode or plugins.entries["a b"]. Several changes are made together or not at all.
-    Before anything is written, the whole config is validated with the change. Unless the change only concerns toolguard's
-    own settings, OpenClaw validates it too, if it is on PATH. A change that would keep the gateway from starting is refused.
-    A backup is written beside the file.
+    PATH is, for example, mode, agents.main.mode or plugins.entries["a b"]. Several changes are made together or not at
+    all. Before anything is written, the whole config is validated with the change. If OpenClaw is on PATH, it validates
+    the config too, unless the change only concerns toolguard's own settings. A change that would keep the gateway from
+    starting is refused. A backup is written beside the file.
     """
     announce = partial(announce_openclaw, offline=offline, as_json=as_json)
     options = ChangeOptions(root=root, dry_run=dry_run, offline=offline, before_asking=announce)

@@ -136,7 +136,7 @@ def _legend(rows: list[SettingRow]) -> Iterator[Line]:
 
 def _problems(subject: ConfigSubject) -> Iterator[Line]:
     if not subject.installed:
-        yield Line("warn", "toolguard is not in this config; these settings would apply after")
+        yield Line("warn", "toolguard is not in this config; these settings would apply once it is installed")
         yield Line("next", subject.command("install"))
     elif any(each.level == "error" for each in entry_settings.fits(subject)):
         yield Line("error", "some settings are invalid, and the gateway does not start with them")

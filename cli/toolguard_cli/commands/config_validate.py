@@ -11,7 +11,7 @@ from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_cli.validation import ConfigFinding, file_texts
 
-CHECKED = "JSON5, includes, toolguard's settings, the plugins it names, files, ports"
+CHECKED = "JSON5, includes, toolguard's settings, plugin names, files, ports"
 
 app = command_app()
 
@@ -43,8 +43,10 @@ def run(places: Places, *, offline: bool, openclaw: tuple[str, ...] | None = Non
 
 def _why(*, offline: bool, found: bool) -> str:
     if offline:
-        return "OpenClaw was not asked (--offline)"
-    return "OpenClaw was not asked: it cannot read this config either" if found else "OpenClaw was not asked: not on PATH"
+        return "not validated by OpenClaw (--offline)"
+    if found:
+        return "not validated by OpenClaw, which cannot read this config either"
+    return "not validated by OpenClaw, which is not on PATH"
 
 
 def _result(places: Places, found: list[ConfigFinding], files: list[str], not_asked: str) -> Result:
@@ -67,14 +69,14 @@ def _result(places: Places, found: list[ConfigFinding], files: list[str], not_as
 def _summary(places: Places, errors: int, warnings: int, files: list[str], not_asked: str) -> list[Line]:
     if errors:
         more = f", {_count(warnings, 'warning')}" if warnings else ""
-        unasked = [Line("info", f"{not_asked}; more may follow")] if not_asked else []
+        unasked = [Line("info", f"{not_asked}; there may be more errors")] if not_asked else []
         return [
             Line("info", f"{_count(errors, 'error')}{more}; the gateway or the guard does not work with this config"),
             *unasked,
         ]
     more = f" and {len(files) - 1} included" if len(files) > 1 else ""
     state = f"no errors, {_count(warnings, 'warning')}" if warnings else "nothing is wrong"
-    asked = not_asked or "OpenClaw was asked too"
+    asked = not_asked or "also validated by OpenClaw"
     return [Line("ok", f"{places.config}{more}: {state} (checked: {CHECKED}; {asked})")]
 
 

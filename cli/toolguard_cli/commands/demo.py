@@ -40,7 +40,7 @@ class DemoRow:
 @command(app, "toolguard demo", "toolguard demo --hold", "toolguard demo --openclaw 2026.6.11")
 def run(
     *,
-    hold: Annotated[bool, typer.Option("--hold", help="Show a call that waits for your answer instead.")] = False,
+    hold: Annotated[bool, typer.Option("--hold", help="Instead, show a call that waits for your answer.")] = False,
     yes: Annotated[bool, typer.Option("-y", "--yes", help="With --hold: approve the call without asking.")] = False,
     requests: Annotated[
         int, typer.Option(min=5, max=500, help="How many model requests the run without the guard may make.")
@@ -98,7 +98,7 @@ def _play(gateway: Gateway, server: scripted_model.ScriptedModel, guard: str, pr
 def _result(version: str, rows: list[DemoRow], bound: int) -> Result:
     without, guarded = rows
     broken = guarded.requests < without.requests
-    head = f"{'':<9}{'requests':>9}{'seconds':>9}{'tokens':>9}   closing answer"
+    head = f"{'':<9}{'requests':>9}{'seconds':>9}{'tokens':>9}   final answer"
     table = [Line("info", head), *(Line("info", _row(row, bound)) for row in rows)]
     verdict = (
         Line("ok", f"OpenClaw {version}: the loop ended after {guarded.requests} requests instead of continuing forever")

@@ -79,11 +79,11 @@ class DemoFleet:
     def _build(self) -> None:
         self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="toolguard-fleet-demo-")))
         self._passfile = self.folder / "passwords"
-        self._progress("starting a temporary PostgreSQL")
+        self._progress("starting a temporary PostgreSQL server")
         try:
             self.postgres = self._stack.enter_context(TemporaryPostgres())
         except NoPostgresError as error:
-            raise UserError(str(error), "install PostgreSQL 15 or later, then repeat") from error
+            raise UserError(str(error), "install PostgreSQL 15 or later, then try again") from error
         self._set_up_database()
         self.trust = self.folder / "trust"
         self.trust.mkdir(mode=0o700)

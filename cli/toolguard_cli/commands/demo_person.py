@@ -68,7 +68,7 @@ def make_key(trust: Path) -> Path:
         command = [ssh_keygen.program(), "-q", "-t", "ed25519", "-N", "", "-C", NAME, "-f", str(key)]
         subprocess.run(command, check=True, capture_output=True, timeout=KEY_SECONDS, stdin=subprocess.DEVNULL)
     except (ssh_keygen.VerifierError, OSError, subprocess.SubprocessError) as error:
-        raise UserError(f"no SSH key could be created: {error}", "install OpenSSH's client") from error
+        raise UserError(f"cannot create an SSH key: {error}", "install the OpenSSH client") from error
     public = key.with_name(f"{NAME}.pub").read_text()
     (trust / "allowed_signers").write_text(f"{NAME} {public}")
     return key

@@ -28,15 +28,13 @@ def run(
     places: Places,
     nonce: Nonce = "",
     *,
-    yes: Annotated[
-        bool, typer.Option("-y", "--yes", help="Skip the question that is asked when no nonce is given.")
-    ] = False,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask for confirmation when no nonce is given.")] = False,
     reason: Reason = "",
     as_json: bool = False,
 ) -> Result:
     """Deny a held call, or withdraw an unused approval.
 
-    If no nonce is given, it shows the call and asks for confirmation.
+    Without a nonce, shows the call and asks for confirmation.
     """
     require_human.refuse(places, "deny", loosens=False)
     with gateway_stores.user_errors(), held_calls.looked_up(places):
@@ -48,7 +46,8 @@ def run(
                 shown = held_calls.find(ledger.entries(), nonce, time.time(), "pending")
                 details = held_calls.details(shown, time.time())
                 if not (yes or asking.confirm(details, "Deny?", as_json=as_json)):
-                    return Result("deny", {"nonce": nonce}, (Line("info", f"{nonce} was not denied; it still waits"),), 1)
+                    waits = Line("info", f"{nonce} was not denied; it is still waiting")
+                    return Result("deny", {"nonce": nonce}, (waits,), 1)
             entry, message = deny_call.deny(ledger, nonce, decision, config)
         except RefusedError as refused:
             if refused.cause != "used" or refused.entry is None:

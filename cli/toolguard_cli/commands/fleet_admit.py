@@ -15,7 +15,7 @@ app = command_app()
 
 @command(app, "toolguard fleet admit gw-0123456789abcdef")
 def run(places: Places, gateway: GatewayId, *, dsn: Dsn = "") -> Result:
-    """Admit a gateway that joined. First compare its fingerprint with the one that it printed when it joined."""
+    """Admit a gateway that has joined. First compare its fingerprint with the one that it printed when it joined."""
     require_human.refuse(places, "fleet admit")
     with fleet_session.opened(places, dsn) as session:
         found = session.admit(gateway)

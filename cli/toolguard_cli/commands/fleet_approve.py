@@ -19,7 +19,7 @@ from toolguard_engine.approvals.ledger import RefusedError
 from toolguard_engine.wording import printable
 
 FleetNonce = Annotated[
-    str, typer.Argument(metavar="NONCE", help="The nonce, or its first 4 or more characters.", show_default=False)
+    str, typer.Argument(metavar="NONCE", help="The nonce, or at least its first 4 characters.", show_default=False)
 ]
 Unseen = Annotated[bool, typer.Option("--unseen", help="Approve even if not all of the call can be shown.")]
 
@@ -47,7 +47,7 @@ def run(  # noqa: PLR0913 - the options of a command line
     unseen: Unseen = False,
     key: SigningKey = "",
     reason: Reason = "",
-    gateway: Annotated[str, typer.Option("--gateway", metavar="ID", help="Only a call of this gateway.")] = "",
+    gateway: Annotated[str, typer.Option("--gateway", metavar="ID", help="Only a call on this gateway.")] = "",
     dsn: Dsn = "",
     as_json: bool = False,
 ) -> Result:
@@ -69,7 +69,7 @@ def approve(places: Places, nonce: str, given: FleetAnswers, gateway: str = "") 
         if not (call.entry.whole or given.unseen):
             raise RefusedError("unseen", call.entry)
         if not _agreed(caller, fleet_decisions.details(call), given):
-            line = Line("info", f"{call.row.nonce} was not approved; it still waits")
+            line = Line("info", f"{call.row.nonce} was not approved; it is still waiting")
             return Result("fleet approve", {"nonce": call.row.nonce}, (line,), 1)
         row, message = fleet_decisions.approve(
             session, call, given.key, given.reason, trust=team_policy.trust_of(places, None)

@@ -25,7 +25,7 @@ app = command_app()
 def group(
     context: typer.Context, state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False, dsn: Dsn = ""
 ) -> None:
-    """Manage the people who may approve, view or administer. Without a subcommand, lists them."""
+    """Manage the people who may approve, view or administer. Without a command, lists them."""
     if context.invoked_subcommand is None:
         finish(list_persons(paths.find(state_dir, config), dsn=dsn), as_json=as_json)
     elif state_dir or config or as_json or dsn:
@@ -34,7 +34,7 @@ def group(
 
 @command(app, "toolguard fleet approvers list --json", name="list")
 def list_persons(places: Places, *, dsn: Dsn = "") -> Result:
-    """List the people in your teams, including those who were revoked."""
+    """List the people in your teams, including those whose access was revoked."""
     with fleet_session.opened(places, dsn) as session:
         found = session.approvers()
     data = {"approvers": [registry_view.person_data(each) for each in found]}
@@ -66,7 +66,8 @@ def add(
         password = secrets.token_urlsafe(24) if create else ""
         verifier = session.verifier(name, password) if create else None
         found = session.add_approver(person, name, role, team, verifier)
-    words = printable.plain(f"{found.id} is {found.role} of {', '.join(found.teams)}, with the login {found.login}")
+    teams = ", ".join(found.teams)
+    words = printable.plain(f"{found.id} has the role {found.role} in {teams}, with the login {found.login}")
     lines = [Line("ok", words)]
     if create:
         lines.append(Line("info", f"password of the login, shown only once: {password}"))
@@ -75,9 +76,12 @@ def add(
 
 @command(app, "toolguard fleet approvers revoke anna", name="revoke")
 def revoke(places: Places, person: PersonId, *, dsn: Dsn = "") -> Result:
-    """Revoke a person, effective at once. Also remove the key from allowed_signers, or add it to the revocation list."""
+    """Revoke a person's access, effective at once.
+
+    Also remove the key from allowed_signers, or add it to the revocation list.
+    """
     require_human.refuse(places, "fleet approvers revoke", loosens=False)
     with fleet_session.opened(places, dsn) as session:
         found = session.revoke_approver(person)
-    line = Line("ok", printable.plain(f"revoked {found.id}, with the login {found.login}"))
+    line = Line("ok", printable.plain(f"revoked the access of {found.id}, with the login {found.login}"))
     return Result("fleet approvers revoke", {"approver": registry_view.person_data(found)}, (line,))

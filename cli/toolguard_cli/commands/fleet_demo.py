@@ -36,10 +36,10 @@ def run(
 ) -> Result:
     """Try a fleet of three gateways: one holds a call, and another person approves it.
 
-    Starts a temporary PostgreSQL with the programs installed on this machine and real gateways with scripted models, and
-    creates a person with a new SSH key. Approve the call in another terminal with the command that is shown, or let the demo
-    approve it with --yes. When the demo ends, or on Ctrl-C, all its processes are stopped and all its files are deleted.
-    Your own gateway, fleet and keys are not touched.
+    Starts a temporary PostgreSQL server with the programs installed on this machine, starts real gateways with scripted
+    models, and creates a person with a new SSH key. Approve the call in another terminal with the command that is
+    shown, or let the demo approve it with --yes. When the demo ends, or on Ctrl-C, all its processes are stopped and
+    all its files are deleted. Your own gateway, fleet and keys are not touched.
 
     Needs PostgreSQL 15 or later, the OpenSSH client, and the [fleet] extra. Downloads Node and OpenClaw
     into the cache folder if they are missing.
@@ -77,7 +77,7 @@ def _wait_for_person(fleet: DemoFleet, gateway: DemoGateway, call: FleetCall) ->
     """Returns when the call was approved or denied, or is over."""
     command = f"toolguard fleet approve {call.nonce} --dsn {shlex.quote(fleet.person.dsn)} --key {fleet.person.key}"
     lines = (
-        f"\n{call.nonce} waits. Approve it in another terminal, as anna:\n",
+        f"\n{call.nonce} is waiting. Approve it in another terminal, as anna:\n",
         f"  {command}\n",
         "Ctrl-C ends the demo.\n",
     )

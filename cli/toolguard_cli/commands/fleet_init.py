@@ -10,7 +10,7 @@ from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
 
 NEXT = (
-    "put that password into ~/.pgpass of each gateway's user: HOST:PORT:DATABASE:toolguard_gateway:PASSWORD",
+    "put that password into the ~/.pgpass of each gateway's user: HOST:PORT:DATABASE:toolguard_gateway:PASSWORD",
     "as the owner: toolguard fleet approvers add YOUR-NAME --role admin --team '*' --create-login --dsn 'host=...'",
     "on each gateway: toolguard fleet join --team TEAM --dsn 'host=... dbname=... user=toolguard_gateway'",
     "as yourself: toolguard fleet gateways --dsn 'host=... dbname=... user=YOUR-NAME', then toolguard fleet admit ID",

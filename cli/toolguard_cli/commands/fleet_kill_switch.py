@@ -46,10 +46,10 @@ def run(
     ] = "",
     dsn: Dsn = "",
 ) -> Result:
-    """Stop every tool call on all gateways of a team, or allow them again.
+    """Block every tool call on all gateways of a team, or allow calls again.
 
-    Approvers can switch it on for their teams; only admins can switch it off. It reaches the gateways within seconds.
-    Without contact with the database, a gateway keeps the last known state.
+    Approvers can turn the kill switch on for their teams; only admins can turn it off. A change reaches the gateways
+    within seconds. A gateway that cannot reach the database keeps the last known state.
     """
     try:
         request = set_kill_switch.parse_request(action)
@@ -65,7 +65,7 @@ def run(
     with fleet_session.opened(places, dsn) as session:
         if request == "off":
             before = [each for each in session.kill_switches() if each.team == name]
-            caller.require([*map(_words, before), "calls will be judged by the settings of each gateway again"])
+            caller.require([*map(_words, before), "calls will again be judged according to each gateway's settings"])
         switched = session.kill(name, " ".join(why.split()), on=request == "on")
     lines = [Line("ok", _words(switched))]
     if switched.on:

@@ -35,4 +35,4 @@ def _login(login: str, *, done: bool) -> Iterator[Line]:
         yield Line("ok", f"set the timeouts and the connection limit of the team login {name}")
     else:
         yield Line("warn", f"skipped the team login {name}: this login may not change it, so its timeouts may differ")
-        yield Line("next", f"as a superuser, grant the role {name} to this login WITH ADMIN OPTION, then repeat")
+        yield Line("next", f"as a superuser, grant the role {name} to this login WITH ADMIN OPTION, then try again")

@@ -23,7 +23,7 @@ def run(places: Places, *, dsn: Dsn = "") -> Result:
         calls = [call for row in session.waiting() if (call := fleet_decisions.shown(row))]
     data = {"calls": [fleet_decisions.public(call) for call in calls]}
     if not calls:
-        return Result("fleet pending", data, (Line("info", "no call waits for approval"),))
+        return Result("fleet pending", data, (Line("info", "no call is waiting for approval"),))
     return Result("fleet pending", data, tuple(tables.table(HEAD, [_row(call) for call in calls])))
 
 

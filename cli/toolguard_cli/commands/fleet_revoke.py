@@ -15,7 +15,10 @@ app = command_app()
 
 @command(app, "toolguard fleet revoke gw-0123456789abcdef --why 'the machine was stolen'")
 def run(places: Places, gateway: GatewayId, *, reason: Reason = "", dsn: Dsn = "") -> Result:
-    """Revoke a gateway permanently: calls that need approval are blocked. It can join again only with a new identity."""
+    """Revoke a gateway permanently: its calls that need approval are blocked.
+
+    It can join again only with a new identity.
+    """
     require_human.refuse(places, "fleet revoke", loosens=False)
     with fleet_session.opened(places, dsn) as session:
         found = session.revoke_gateway(gateway, reason)

@@ -33,7 +33,7 @@ app = command_app()
 def group(
     context: typer.Context, state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False, dsn: Dsn = ""
 ) -> None:
-    """List, add and revoke the tokens for logging in to the fleet dashboard. Without a command, lists them."""
+    """List, add and revoke the tokens for logging in to the fleet dashboard. Without a subcommand, lists them."""
     if context.invoked_subcommand is None:
         finish(list_tokens(paths.find(state_dir, config), dsn=dsn), as_json=as_json)
     elif state_dir or config or as_json or dsn:
@@ -97,7 +97,7 @@ def proxy(
     *,
     dsn: Dsn = "",
 ) -> Result:
-    """Allow or forbid login to the dashboard through a reverse proxy."""
+    """Allow or forbid logging in to the dashboard through a reverse proxy."""
     if state not in ("on", "off"):
         raise UserError(f"{printable.cut(state, 40)} is neither on nor off", "toolguard fleet tokens proxy on")
     require_human.refuse(places, "fleet tokens proxy", loosens=state == "on")
@@ -119,7 +119,8 @@ def login(places: Places, *, dsn: Dsn = "") -> Result:
         Line("ok", f"password of the login {registration.PAGE}, shown only once: {password}"),
         Line(
             "next",
-            f"put it into ~/.pgpass of the user that runs the dashboard: HOST:PORT:DATABASE:{registration.PAGE}:PASSWORD",
+            "put it into the ~/.pgpass of the user that runs the dashboard: "
+            f"HOST:PORT:DATABASE:{registration.PAGE}:PASSWORD",
         ),
     )
     return Result("fleet tokens login", {"login": registration.PAGE, "password": password}, lines)

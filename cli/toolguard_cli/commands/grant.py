@@ -65,11 +65,11 @@ def grant(  # noqa: PLR0913 - the options of a command line
     dry_run: DryRun = False,
     as_json: bool = False,
 ) -> Result:
-    """Allow calls of one kind for a while, without asking.
+    """Allow one kind of call for a while, without asking.
 
-    The pattern is matched against the command of exec, the path of read, write and edit, the URL of web_fetch and browser,
-    "channel target action" of message, and the arguments as JSON of any other tool. In a command, * matches plain words
-    only: never an option, a quote or a shell metacharacter. In paths, ** also matches /.
+    The pattern is matched against the command for exec, the path for read, write and edit, the URL for web_fetch and
+    browser, "channel target action" for message, and the arguments as JSON for any other tool. In a command, * matches
+    plain words only: never an option, a quote or a shell metacharacter. In paths, ** also matches /.
 
     A grant that was written or changed by hand in policy.toml does not apply until it is signed: --accept ID shows what
     it covers, asks for confirmation, and signs it. toolguard grants lists unsigned grants. If approval.signers is set, a
@@ -77,7 +77,9 @@ def grant(  # noqa: PLR0913 - the options of a command line
     """
     if accept_id:
         if any(given not in (None, "", []) for given in (pattern, tool, lasts, agent, cwd, param)):
-            raise typer.BadParameter("cannot be combined with a pattern or limits", param_hint="--accept")
+            raise typer.BadParameter(
+                "cannot be combined with a pattern, --tool, --for, --agent, --cwd or --param", param_hint="--accept"
+            )
         return accept(places, accept_id, reason=reason, key=key, yes=yes, dry_run=dry_run, as_json=as_json)
     if pattern is None or tool is None:
         raise typer.BadParameter("both are required", param_hint="PATTERN and --tool")

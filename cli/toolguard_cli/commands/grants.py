@@ -59,11 +59,12 @@ def _to_accept(ids: list[str]) -> list[Line]:
     unsigned = (
         "1 grant is not signed and does not apply" if len(ids) == 1 else f"{len(ids)} grants are not signed and do not apply"
     )
-    return [Line("next", f"{unsigned}: toolguard grant --accept {ids[0]} shows what it covers and asks")]
+    how = f"toolguard grant --accept {ids[0]} shows what it covers and asks for confirmation"
+    return [Line("next", f"{unsigned}: {how}")]
 
 
 def _nothing(expired: int) -> Line:
-    return Line("info", f"there is no active grant; {expired} expired (--all)" if expired else "there are no grants")
+    return Line("info", f"no grant is active; {expired} expired (see --all)" if expired else "there are no grants")
 
 
 def _row(grant: Grant, state: str) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ MARGIN = 2
 PICTURE_BYTES = 2_000_000
 CALL = f"rm -rf ~/{FOLDER}"
 MESSAGE = "Tidy up my home folder"
-ASKED, DONE = "I asked for your approval and wait for it.", "I deleted the folder."
+ASKED, DONE = "I have asked for your approval and am waiting for it.", "I deleted the folder."
 ESCALATED = "TOOLGUARD_ESCALATE|"
 NO, ENDED = frozenset({"n", "no"}), "\0"
 RUN_SECONDS, POLL_SECONDS = 120.0, 0.2
@@ -47,7 +47,7 @@ WINDOW_MS = 120_000
 SETTINGS = {"pendingTimeoutMs": 600_000, "approvalWindowMs": WINDOW_MS}
 """Time to read, and time for a slow machine to resume the agent."""
 
-NOT_HELD = "run toolguard doctor --live, which shows what does not work with this OpenClaw"
+NOT_HELD = "run toolguard doctor --live, which shows what does not work with this version of OpenClaw"
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _show(held: HeldCall, places: Places) -> None:
         "",
         *(wrapped(line, MARGIN) if sys.stderr.isatty() else line for line in details),
         "",
-        "Answer it in another terminal with one of",
+        "Answer it in another terminal with one of these commands:",
         f"  toolguard approve {held.nonce[:4]} --state-dir {where}",
         f"  toolguard deny {held.nonce[:4]} --state-dir {where}",
         "Then come back to this terminal: it shows whether the agent made the call again, and whether it ran.",
@@ -199,6 +199,6 @@ def _result(seen: HeldDemo) -> Result:
     lines = (
         Line("ok" if good else "error", f"OpenClaw {seen.openclaw}: {text}"),
         *([Line("info", f"the agent's last answer: {printable.plain(seen.answer)}")] if approved else []),
-        Line("next", f"{next_step()}toolguard watch shows the calls of your own agents that wait"),
+        Line("next", f"{next_step()}toolguard watch shows the waiting calls of your own agents"),
     )
     return Result("demo", asdict(seen), lines, 0 if good else 1)

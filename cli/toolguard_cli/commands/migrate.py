@@ -47,12 +47,10 @@ def migrate(
     *,
     source: Annotated[
         str,
-        typer.Option("--from", metavar="ID", help="Migrate only this one, for example tool-guard or host-loop-detection."),
+        typer.Option("--from", metavar="ID", help="What to migrate from, for example tool-guard or host-loop-detection."),
     ] = "auto",
     dry_run: DryRun = False,
-    undo: Annotated[
-        bool, typer.Option("--undo", help="Restore everything to what it was before the last migration.")
-    ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Restore everything to its state before the last migration.")] = False,
     yes: Annotated[
         bool,
         typer.Option(
@@ -121,7 +119,7 @@ def _finish(places: Places) -> None:
     """Undoes an interrupted run, so that this one does all of it. Raises `UserError`."""
     with locked(places):
         if interrupted := journal.unfinished(places):
-            fix = f"check what that is, or run: {_command(places, 'migrate', '--undo', '--yes')}"
+            fix = f"check what was changed, or run: {_command(places, 'migrate', '--undo', '--yes')}"
             journal.refuse_changed(places, interrupted, fix)
             plan.take_back(places, interrupted)
 
@@ -150,7 +148,7 @@ def undo_last(places: Places, *, yes: bool, dry_run: bool) -> Result:
     which = _last(places)
     if which is None:
         return Result(COMMAND, {"changed": False}, (Line("ok", "no migration to undo"),))
-    fix = f"undo that change, or run: {_command(places, 'migrate', '--undo', '--yes')} (the current file is kept beside it)"
+    fix = f"undo that change, or run: {_command(places, 'migrate', '--undo', '--yes')} (the current file is backed up)"
     if not yes:
         journal.refuse_changed(places, which, fix)
     about = f"the migration of {which.time}"
@@ -209,7 +207,7 @@ def _lines(planned: Plan, interrupted: Journal | None) -> Iterator[Line]:
     if len(report.left) > MAX_LEFT:
         yield Line("warn", f"... and {len(report.left) - MAX_LEFT} more that are not migrated")
     for old in planned.calls:
-        yield Line("ok", f"{old.path} is moved aside; its approvals fit any call, so none is migrated")
+        yield Line("ok", f"{old.path} is moved aside; its approvals are not tied to one call, so none is migrated")
         if old.waiting:
             yield Line("warn", f"calls that must be approved again: {old.waiting}")
     for database in planned.databases:

@@ -39,7 +39,7 @@ app = command_app()
     invoke_without_command=True, epilog=examples("toolguard notify", "toolguard notify test", "toolguard notify status")
 )
 def group(context: typer.Context, state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False) -> None:
-    """Test the notification targets, and show what was delivered. Without a command, does the same as status."""
+    """Test the notification targets, and show what was delivered. Without a command, does the same as notify status."""
     if context.invoked_subcommand is None:
         finish(notify_status(paths.find(state_dir, config)), as_json=as_json)
     elif state_dir or config or as_json:

@@ -43,7 +43,7 @@ NONE_COUNT = (
     "no valid version of the other rules is known: until the file is fixed, a gateway that starts now holds every call "
     "above SAFE in modes enforce and soft; a running gateway keeps the rules that it has read"
 )
-PACKS_HEAD = ("PACK", "RULES", "WHAT FOR")
+PACKS_HEAD = ("PACK", "RULES", "PURPOSE")
 NEXT_PACKS = "toolguard rules packs lists sample rules to start from"
 
 app = command_app()
@@ -54,7 +54,7 @@ app = command_app()
     epilog=examples("toolguard rules", "toolguard rules packs", "toolguard rules add production-writes --dry-run"),
 )
 def rules_root(context: typer.Context, state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False) -> None:
-    """List, add and test your own rules. Without a command, lists them.
+    """List, add and test your own rules. Without a subcommand, lists them.
 
     A rule is a [[rule]] table in policy.toml, in toolguard's folder. It can only make the guard stricter, so it takes effect
     as soon as the file is saved.

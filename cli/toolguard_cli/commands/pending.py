@@ -54,7 +54,7 @@ def run(
 
 def _missed(found: list[HeldCall], now: float) -> list[Line]:
     if not found:
-        return [Line("info", "no call of the last 7 days expired unanswered")]
+        return [Line("info", "no call expired unanswered in the last 7 days")]
     lines = tables.table(MISSED_HEAD, (_missed_row(entry, now) for entry in found))
     which = found[0].nonce if len(found) == 1 else "NONCE"
     return [

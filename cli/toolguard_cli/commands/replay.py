@@ -78,13 +78,13 @@ class ReplayReport:
 def run(
     places: Places,
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="FILE", help="Transcripts, folders, logs.", show_default=False)
+        list[Path] | None, typer.Argument(metavar="FILE", help="Transcripts, folders or logs.", show_default=False)
     ] = None,
 ) -> Result:
     """Show what would have been held in past sessions.
 
     Judges every tool call in OpenClaw's transcripts (JSON lines or openclaw-agent.sqlite), the audit log or the log of
-    malformed calls with the current settings and rules. Nothing runs and nothing is changed. Without FILE, it reads all
+    malformed calls with the current settings and rules. Nothing runs and nothing is changed. Without FILE, reads all
     sessions of the gateway.
     """
     chosen = transcripts.named(files) if files else transcripts.within(places.state_dir / "agents")
@@ -190,7 +190,8 @@ def _by_file(files: list[tuple[TranscriptSource, Counts]]) -> list[Line]:
     found = [(source, counts) for source, counts in files if counts.hold or counts.block]
     found.sort(key=lambda item: -(item[1].hold + item[1].block))
     rows = [(str(c.calls), str(c.hold), str(c.block), str(source.path)) for source, c in found[:MAX_FILES]]
-    more = [Line("info", f"... and {len(found) - MAX_FILES} more files (--json has all)")] if len(found) > MAX_FILES else []
+    hidden = len(found) - MAX_FILES
+    more = [Line("info", f"... and {hidden} more files (--json shows all)")] if hidden > 0 else []
     return [Line("info", ""), *tables.table(FILES, rows), *more] if rows else []
 
 
@@ -207,7 +208,8 @@ def _notes(report: ReplayReport, damaged: int, packed: int) -> Iterator[Line]:
     if report.cut:
         yield Line(
             "warn",
-            f"{report.cut} calls were not stored completely (secrets removed, long values cut); the rest was judged",
+            f"{report.cut} calls were not stored completely (secrets removed, long values cut); "
+            "only the rest of each was judged",
         )
     for source, _ in report.files:
         if source.error:

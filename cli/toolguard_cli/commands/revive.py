@@ -40,8 +40,8 @@ def run(
 ) -> Result:
     """Ask an agent to retry a call that expired unanswered.
 
-    The call does not run by itself: the agent is notified and can make it again; it is then held again. With --approve the
-    call is shown now, and the agent may repeat exactly this call within the approval window.
+    The call does not run by itself: the agent is notified and can make it again; it is then held again. With --approve,
+    the call is shown and approved now, and the agent may repeat exactly this call within the approval window.
     """
     caller = require_human.caller(places, "revive", loosens=approve)
     with gateway_stores.user_errors(), held_calls.looked_up(places):
@@ -67,7 +67,7 @@ def _in_fleet(places: Places, nonce: str, reason: str, *, approve: bool) -> Resu
 
     if approve:
         fix = f"toolguard revive {nonce}, then toolguard approve when the agent has made the call again"
-        raise UserError(f"{nonce} cannot be revived and approved at once: a signature names the new nonce", fix)
+        raise UserError(f"{nonce} cannot be revived and approved in one step: the signature names the new nonce", fix)
     return fleet_revive.revive(places, nonce, reason, gateway=fleet_identity.load(places.state_dir).id)
 
 
@@ -82,7 +82,7 @@ def _woken(places: Places) -> Line:
     try:
         running = stores.engines(places.state_dir).running()
     except (StoreError, OSError) as error:  # the call is revived all the same
-        text = f"whether the agent is woken is unknown ({error}); if it does not continue, tell it to make the call again"
+        text = f"cannot tell whether the agent was woken ({error}); if it does not continue, tell it to make the call again"
         return Line("warn", printable.plain(text))
     if running:
         return Line("next", "the agent is woken; if it does not continue on its own, tell it to make the call again")

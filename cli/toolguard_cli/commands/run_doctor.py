@@ -68,8 +68,8 @@ def doctor(
     check fails or the last line says NOT guarded, and 0 otherwise, even if there are warnings. Asking OpenClaw for its hooks
     takes a few seconds.
 
-    GUARDED means that the running gateway has loaded this version with these settings. If no gateway is running, the last
-    line says INSTALLED, and if something could not be checked, unproven.
+    GUARDED means that the running gateway has loaded this version with these settings. The last line says INSTALLED if
+    no gateway is running, and unproven if something could not be checked.
 
     --fix shows what it would repair, asks for confirmation, and then checks again. --live starts your version of
     OpenClaw in a temporary folder, without your settings and with a scripted model only; it takes up to a minute.
@@ -128,7 +128,7 @@ def run(  # noqa: PLR0913 - as above
     if not planned:
         return _result([*seen, *_proved(subject, live=live, as_json=as_json)], again, fix=fix, everything=everything)
     words = [step.words for step in planned]
-    if dry_run or not (yes or asking.confirm(words, "Make these repairs?", as_json=as_json, what="what would be repaired")):
+    if dry_run or not (yes or asking.confirm(words, "Make these repairs?", as_json=as_json, what="the repairs")):
         return _result(
             [*seen, *_proved(subject, live=live, as_json=as_json)], again, fix=fix, everything=everything, planned=words
         )

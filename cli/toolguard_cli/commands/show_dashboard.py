@@ -45,9 +45,9 @@ def dashboard(
 ) -> Result:
     """Open the dashboard of agent activity, cost and held calls.
 
-    Prints the address of the running dashboard, which includes its token. If none is running, it serves one until Ctrl-C.
-    The gateway starts one if metrics.dashboard.enabled is set. With --json it never starts one, and exits with 1 if none is
-    running.
+    Prints the address of the running dashboard, which includes its token. If none is running, the command serves one
+    until you press Ctrl-C. The gateway starts one if metrics.dashboard.enabled is set. With --json, the command never
+    starts one, and exits with code 1 if none is running.
     """
     return run(places, DashboardRequest(port, bind, opens), as_json=as_json)
 

@@ -58,8 +58,8 @@ def limits_root(
 ) -> None:
     """Show and set limits on cost and tokens. Without a command, shows each limit and its usage.
 
-    Usage is counted for all gateways on this machine that write to the same metrics file. At 80%, there is a warning; at
-    100%, runs end until the period is over (UTC) or the limit is raised.
+    Usage is counted for all gateways on this machine that write to the same metrics file. At 80%, toolguard warns;
+    at 100%, it ends runs until the period is over (UTC) or the limit is raised.
     """
     if context.invoked_subcommand is None:
         finish(listing(paths.find(state_dir, config)), as_json=as_json)
@@ -94,7 +94,7 @@ def set_one(  # noqa: PLR0913 - options of a command
 ) -> Result:
     """Set, raise or lower one limit.
 
-    Session totals reset daily. If the limit exists, an amount that you omit does not change.
+    Session totals reset daily. If the limit already exists, an amount that you omit stays the same.
     """
     amounts = {unit: _amount(text, unit) for unit, text in (("usd", usd), ("tokens", tokens)) if text is not None}
     if not amounts:

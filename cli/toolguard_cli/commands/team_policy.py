@@ -72,7 +72,7 @@ def signed(policy: FleetPolicy, trust: Path, key: str) -> PolicySignature:
     allowed = trust / ALLOWED
     if not allowed.exists() and not key:
         raise UserError(
-            f"there is no {printable.plain(str(allowed))}", "--trust DIR names its folder, or --key FILE your key"
+            f"there is no {printable.plain(str(allowed))}", "give its folder with --trust DIR, or a key with --key FILE"
         )
     errors: list[UserError] = []
     for each in ssh_signing.candidates(allowed, key)[:MAX_KEYS]:
@@ -90,7 +90,7 @@ def verified(text: str, signature: str, trust: Path) -> str:
         return policy_signer.signer_of(text, signature, trust)
     except InvalidSignatureError as error:
         line = f'its line in {trust / ALLOWED} needs namespaces="{NAMESPACE}"; '
-        fix = f"{'' if 'namespaces=' in str(error) else line}--key FILE takes another key"
+        fix = f"{'' if 'namespaces=' in str(error) else line}--key FILE selects another key"
         raise UserError(
             f"gateways would reject the signature: {printable.plain(str(error))}", printable.plain(fix)
         ) from error
@@ -136,7 +136,7 @@ def summary(policy: FleetPolicy) -> Iterator[Line]:
     for rule in policy.approvers.rules:
         of = " or ".join(rule.teams) or "the team"
         what = f"{', '.join(rule.effect) or 'every call'} with stakes of {rule.stakes} or more"
-        yield Line("info", f"needs {rule.need} of {of}: {what}")
+        yield Line("info", f"{what} needs {rule.need} of {of} to approve")
     for name, persons in sorted((policy.approvers.members or {}).items()):
         yield Line("info", printable.plain(f"team {name}: {', '.join(sorted(persons))}"))
     for each in policy.rules:

@@ -45,11 +45,11 @@ def run(
         ),
     ] = None,
 ) -> Result:
-    """Find calls you always approve, and how to avoid the prompts.
+    """Find calls you always approve, and ways to avoid the prompts.
 
-    Reads from the audit log how often each rule held a call, what you answered and how fast. For rules that you always
-    approved, it suggests the grant or the threshold that would have avoided those prompts, and counts what else that would
-    have allowed. Nothing is changed: run the commands that you agree with.
+    Reads from the audit log how often each rule held a call, what you answered and how fast. For rules whose calls you
+    always approved, suggests the grant or the threshold that would have avoided those prompts, and counts what else it
+    would have allowed. Nothing is changed: run the suggested commands that you agree with.
     """
     after = time.time() - time_spans.seconds(since, "--since")
     judged = offline_guard.load(places)
@@ -63,7 +63,8 @@ def run(
     for found in advice:
         lines += _advice(found, len(asked), report, places)
     if asked and not advice:
-        lines.append(Line("info", f"no rule was approved {at_least} times or more without a denial: nothing to suggest yet"))
+        none = f"no rule's calls were approved {at_least} times or more without a denial: nothing to suggest yet"
+        lines.append(Line("info", none))
     if any(found.grants or found.threshold for found in advice):
         lines.append(
             Line("info", "nothing was changed; run the commands that you agree with; toolguard grants lists your grants")
@@ -95,7 +96,7 @@ def _replay(advice: list[Advice], judged: offline_guard.Judging, files: list[Pat
 
 def _head(asked: list[tuning.HeldQuestion], since: str, places: Places) -> Iterator[Line]:
     if not asked:
-        yield Line("info", f"the audit log has no held call in the last {since}")
+        yield Line("info", f"the audit log has no held calls from the last {since}")
         replayed = shlex.join(["toolguard", "replay", *places.given])
         yield Line("next", f"{replayed} shows what would have been held in your transcripts; --since 90d goes further back")
         return

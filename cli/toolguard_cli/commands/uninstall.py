@@ -61,8 +61,8 @@ class _Plan:
 def run(places: Places, *, yes: Yes = False, dry_run: DryRun = False, as_json: bool = False) -> Result:
     """Remove the plugin from the gateway.
 
-    openclaw.json is restored to what it was before the installation; later changes by others are kept. In a terminal, it
-    shows what it would do and asks for confirmation.
+    openclaw.json is restored to its state before the installation; later changes by others are kept. In a terminal, the
+    command shows what it would do and asks for confirmation.
     """
     caller = require_human.caller(places, "uninstall", loosens=not dry_run)
     caller.require()
@@ -105,7 +105,7 @@ def _stays(tree: ConfigTree) -> list[Line]:
     paths: list[Steps] = [plugin_entry.ENTRY, *([(*plugin_entry.ALLOW, at)] if at >= 0 else [])]
     found = [(path_name(steps), part.spots[-1].words) for steps in paths if (part := tree.part(steps))]
     note = "stays in the config because it was there before the installation; remove it by hand if you want"
-    return [Line("warn", f"{note}: {name} ({where})") for name, where in found]
+    return [Line("warn", f"{name} ({where}) {note}") for name, where in found]
 
 
 def _measured(tree: ConfigTree) -> list[Line]:
@@ -176,9 +176,9 @@ def _result(plan: _Plan, *, done: bool) -> Result:
         lines.append(_line(f"removed toolguard's lines from the config ({state})", names, done=done))
     if done:
         backups = [config_file.backup_path(change.file.path.resolve(), again=True) for change in changed]
-        lines += [Line("info", f"backup of the config with them: {backup}") for backup in backups]
+        lines += [Line("info", f"backup of the config that still has them: {backup}") for backup in backups]
     if edited and config.get(*plugin_entry.ENTRY, "config"):
-        text = "were removed with its entry; that file still has them" if done else "would be removed with its entry"
+        text = "were removed with its entry; the backup still has them" if done else "would be removed with its entry"
         lines.append(Line("warn", f"toolguard's settings {text}"))
     lines += [*plan.notes, *plan.about_old]
     lines.append(Line("info", f"kept: logs, state and your own rules in {plan.places.own}, and the log of malformed calls"))

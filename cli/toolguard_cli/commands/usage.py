@@ -173,7 +173,7 @@ def _nothing(places: Places, metrics: MetricsConfig, path: Path, since: str) -> 
             Line("next", cost_format.switch(places)),
         ]
     return [
-        Line("info", f"no model call {_period(since)} in {where}"),
+        Line("info", f"no model calls {_period(since)} in {where}"),
         Line("next", "toolguard status shows whether the gateway runs; toolguard usage --since 90d looks further back"),
     ]
 

@@ -40,11 +40,11 @@ def run(
     places: Places,
     *,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per change.")] = False,
-    bell: Annotated[bool, typer.Option(help="Ring the terminal's bell when a call is held.")] = True,
+    bell: Annotated[bool, typer.Option(help="Ring the terminal bell when a call is held.")] = True,
 ) -> None:
     """Watch held calls; approve or deny them with a keypress.
 
-    Rings the terminal's bell when a call is held. If the output is not a terminal, prints one line per change.
+    Rings the terminal bell when a call is held. If the output is not a terminal, prints one line per change.
     Press Ctrl-C to stop.
     """
     can_press = not as_json and sys.stdin.isatty() and sys.stdout.isatty()

@@ -54,7 +54,7 @@ _WORDS = {
 _GROUPS = {
     "loop.": "The agent repeated calls without progress.",
     "compaction_loop": "The agent repeated calls without progress after its history was shortened.",
-    "malformed.": "The call does not fit the tool: a parameter or the tool itself is wrong.",
+    "malformed.": "The call is malformed: a parameter is wrong, or the tool does not exist.",
     "constraint.": "The call matches one of your own rules that has a severity.",
     "drift.": "The agent's behaviour has changed.",
     "bridge.": "Another program reported this decision.",

@@ -16,7 +16,7 @@ _REF = "#/components/schemas/{name}"
 _IN_PATH = re.compile(r"\{(\w+)\}")
 _ALWAYS = {
     401: "The token is missing or wrong.",
-    403: "A foreign Host or Origin.",
+    403: "The Host or Origin header is not that of this dashboard.",
     422: "A value is not valid.",
     500: "An internal error.",
     503: "A store cannot be read.",

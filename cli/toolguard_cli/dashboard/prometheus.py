@@ -117,7 +117,7 @@ def _standing(visit: RequestContext) -> Iterator[Metric]:
     waiting = waiting_calls.listed(visit, found, []).pending
     waits = GaugeMetricFamily("toolguard_pending", "Held calls waiting for approval.", labels=["gateway"])
     switch = GaugeMetricFamily("toolguard_kill_switch", "Whether the kill switch is on.", labels=["gateway"])
-    up = GaugeMetricFamily("toolguard_gateway_up", "Whether the gateway runs with its engine.", labels=["gateway"])
+    up = GaugeMetricFamily("toolguard_gateway_up", "Whether the gateway and engine are running.", labels=["gateway"])
     for each in found:
         label = [printable.cut(each.id, MAX_LABEL)]
         waits.add_metric(label, sum(one.gateway == each.id and one.status == "pending" for one in waiting))

@@ -50,11 +50,17 @@ def hello(visit: RequestContext, asked: Greeting) -> ServerHello:
 
 ENDPOINTS = (
     Endpoint("GET", "/api/hello", hello, "Identifies the server; needs no token."),
-    Endpoint("GET", "/api/overview", recorded.overview, "Totals of a period, and of the period before."),
+    Endpoint("GET", "/api/overview", recorded.overview, "Totals for a period and for the one before it."),
     Endpoint("GET", "/api/timeseries", recorded.timeseries, "Tokens and cost over time."),
     Endpoint("GET", "/api/gateways", recorded.gateways, "The usage of each gateway."),
     Endpoint("GET", "/api/gateway/{id}", recorded.gateway, "One gateway in detail.", refusals=(404,)),
-    Endpoint("GET", "/api/gateway", recorded.gateway, "The same, for names that cannot be part of a path.", refusals=(404,)),
+    Endpoint(
+        "GET",
+        "/api/gateway",
+        recorded.gateway,
+        "One gateway in detail, for names that cannot be part of a path.",
+        refusals=(404,),
+    ),
     Endpoint("GET", "/api/models", recorded.models, "The usage of each model."),
     Endpoint("GET", "/api/live", recorded.live, "The newest model calls."),
     Endpoint("GET", "/api/decisions", recorded.decisions, "The decisions of the guard."),
@@ -68,7 +74,7 @@ ENDPOINTS = (
         "POST", "/api/allow", decisions.allow, "Approves a held call and allows the same call for a while.", refusals=DECIDES
     ),
     Endpoint("POST", "/api/revive", settled_calls.revive, "Asks the agent to make a missed call again.", refusals=DECIDES),
-    Endpoint("POST", "/api/deny", decisions.deny, "Refuses a held call.", refusals=DECIDES),
+    Endpoint("POST", "/api/deny", decisions.deny, "Denies a held call.", refusals=DECIDES),
     Endpoint(
         "POST",
         "/api/state",
@@ -77,8 +83,22 @@ ENDPOINTS = (
         one_of=gateway_changes.CHANGES,
         refusals=DECIDES,
     ),
-    Endpoint("POST", "/api/link", link_answers.show, "Shows the call of an answer link.", refusals=LINKED, linked=True),
-    Endpoint("POST", "/api/link/answer", link_answers.answer, "Takes its answer.", refusals=LINKED, linked=True),
+    Endpoint(
+        "POST",
+        "/api/link",
+        link_answers.show,
+        "Shows the call that an answer link is for.",
+        refusals=LINKED,
+        linked=True,
+    ),
+    Endpoint(
+        "POST",
+        "/api/link/answer",
+        link_answers.answer,
+        "Approves or denies the call that an answer link is for.",
+        refusals=LINKED,
+        linked=True,
+    ),
     Endpoint("POST", "/api/decision", reported.report, "Records an external decision.", refusals=DECIDES),
     Endpoint("GET", "/metrics", prometheus.scrape, "Metrics for Prometheus.", kind="text/plain"),
 )

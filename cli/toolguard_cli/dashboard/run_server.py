@@ -64,7 +64,7 @@ def run(settings: DashboardSettings, on_serving: Callable[[Running], None] | Non
 
 
 def _taken(settings: DashboardSettings, error: OSError) -> int:
-    where = f"port {settings.port} of {printable.cut(settings.bind, 80)}"
+    where = f"port {settings.port} on {printable.cut(settings.bind, 80)}"
     if error.errno != errno.EADDRINUSE:
         fix = "toolguard dashboard --port 8080 --bind 127.0.0.1"
         raise UserError(f"{where} cannot be used: {error.strerror or error}", fix) from error

@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 from toolguard_cli.validation.subject import value_at
 
-Guards = Literal["guarded", "in part", "not guarded"]
+Guards = Literal["guarded", "partly guarded", "not guarded"]
 MAX_AGENTS = 200
 MAX_MODELS = 200
-GRADES: tuple[Guards, ...] = ("guarded", "in part", "not guarded")
+GRADES: tuple[Guards, ...] = ("guarded", "partly guarded", "not guarded")
 """Best first."""
 
 BY_PROVIDER = {
@@ -53,9 +53,9 @@ class Agent:
 
     @property
     def guards(self) -> Guards:
-        """The grade that all routes share; "in part" if they differ."""
+        """The grade that all routes share; "partly guarded" if they differ."""
         found = {route.guards for route in self.routes}
-        return next(iter(found)) if len(found) == 1 else "in part" if found else "guarded"
+        return next(iter(found)) if len(found) == 1 else "partly guarded" if found else "guarded"
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def _judged(config: RuntimeConfig, model: str, role: str, runtime: str) -> Route
         return _claude(config, model, role, elsewhere)
     if runtime == "codex":
         why = "hooks can block a call of Codex but not rewrite it, so approved parameters cannot be pinned (pinParams)"
-        return Route(model, role, runtime, "in part", why, f"{elsewhere}, if you need pinned parameters")
+        return Route(model, role, runtime, "partly guarded", why, f"{elsewhere}, if you need pinned parameters")
     if runtime == "google-gemini-cli":
         why = "the Gemini CLI runs its own tools, for which OpenClaw calls no hooks"
         return Route(model, role, runtime, "not guarded", why, elsewhere)
@@ -188,7 +188,8 @@ def _judged(config: RuntimeConfig, model: str, role: str, runtime: str) -> Route
         why = "an ACP harness runs its own tools, for which OpenClaw calls no hooks"
         return Route(model, role, runtime, "not guarded", why, elsewhere)
     why = f"toolguard does not know the runtime {runtime[:64]}: its own tools may not reach the guard"
-    return Route(model, role, runtime, "in part", why, "check in its documentation whether it calls before_tool_call")
+    fix = "check in its documentation whether it calls before_tool_call"
+    return Route(model, role, runtime, "partly guarded", why, fix)
 
 
 def _claude(config: RuntimeConfig, model: str, role: str, elsewhere: str) -> Route:
@@ -202,7 +203,7 @@ def _claude(config: RuntimeConfig, model: str, role: str, elsewhere: str) -> Rou
         shown = ", ".join(servers[:3]) + (f" and {len(servers) - 3} more" if len(servers) > 3 else "")  # noqa: PLR2004
         why = f"the Claude CLI calls MCP servers itself ({shown}): judged only if the CLI asks first"
         fix = f"deny these servers to this agent (tools.deny), or {elsewhere}"
-        return Route(model, role, "claude-cli", "in part", why, fix)
+        return Route(model, role, "claude-cli", "partly guarded", why, fix)
     return Route(model, role, "claude-cli", "guarded")
 
 

@@ -21,6 +21,7 @@ from toolguard_cli.doctor.checks import (
     disk_check,
     engine_check,
     entry_check,
+    entry_points_check,
     environment_check,
     files_check,
     fleet_check,
@@ -43,7 +44,6 @@ from toolguard_cli.doctor.checks import (
     signers_check,
     standings_check,
     stores_check,
-    ways_in_check,
     weakened_check,
 )
 from toolguard_cli.system.errors import UserError
@@ -68,7 +68,8 @@ class ListedCheck:
         except UserError as error:
             return Check(self.id, "error", plain(error.message), error.fix or "fix it, then try again")
         except (OSError, ValueError, StoreError) as error:  # `ValueError`: a name that cannot be a path
-            return Check(self.id, "error", plain(f"the check failed: {error}"), "check owner and mode, then try again")
+            fix = "check its owner and mode, then try again"
+            return Check(self.id, "error", plain(f"the check failed: {error}"), fix)
 
     def fixes(self, subject: DoctorSubject) -> list[Fix]:
         try:
@@ -85,7 +86,7 @@ TABLE = (
     ListedCheck("gateway", "hook-order", hook_order_check.last, essential=True),
     ListedCheck("gateway", "loops", native_loops_check.beside),
     ListedCheck("gateway", "agents", agents_check.guarded),
-    ListedCheck("gateway", "ways-in", ways_in_check.open_ways),
+    ListedCheck("gateway", "entry-points", entry_points_check.open_ways),
     ListedCheck("plugin", "toolguard", health_check.ours, fixes.reinstall),
     ListedCheck("plugin", "plugin", discovery_check.found, discovery_check.fix, essential=True),
     ListedCheck("plugin", "plugin-files", plugin_check.loadable, plugin_check.fix, essential=True),

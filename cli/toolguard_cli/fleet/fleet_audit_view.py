@@ -23,7 +23,7 @@ SHORT = 12
 def shown_lines(found: list[TrailLine]) -> list[Line]:
     """The oldest first, as in `toolguard audit show`."""
     if not found:
-        return [Line("info", "no audit line of your teams' gateways matches")]
+        return [Line("info", "no audit lines of your teams' gateways match")]
     return tables.table(HEAD, (_row(each) for each in reversed(found)))
 
 
@@ -35,7 +35,7 @@ def line_data(each: TrailLine) -> dict[str, Any]:
 
 def check_lines(found: list[ChainCheck]) -> Iterator[Line]:
     if not found:
-        yield Line("info", "no gateway of your teams has sent an audit log")
+        yield Line("info", "none of your teams' gateways has sent an audit log")
     for each in found:
         yield from _checked(each)
 
@@ -46,7 +46,7 @@ def _checked(each: ChainCheck) -> Iterator[Line]:
     counted = f"{each.lines} line{'' if each.lines == 1 else 's'}"
     kept = f"; {each.removed} older ones are no longer kept" if each.removed else ""
     if each.error:
-        yield Line("error", f"{name}: {printable.plain(each.error)}; {counted} before that are unchanged")
+        yield Line("error", f"{name}: {printable.plain(each.error)}; unchanged before that: {counted}")
         yield Line("next", "compare with toolguard audit verify on that machine; somebody may have changed the database")
     else:
         yield Line("ok", f"{name}: intact, {counted}{kept}")

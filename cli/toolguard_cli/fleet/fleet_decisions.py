@@ -33,7 +33,7 @@ MAX_SKEW = 900.0
 MAX_WINDOW = 120.0
 """The longest that `approvalWindowMs` may be, in seconds."""
 UNKNOWN = "no call has that nonce"
-LOOK = "it may be mistyped, closed, or of another team; toolguard fleet pending lists the waiting calls"
+LOOK = "it may be mistyped or closed, or belong to another team; toolguard fleet pending lists the waiting calls"
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ NO_DSN = "no fleet database was specified"
 GIVE_DSN = f"give --dsn 'host=db.example dbname=fleet', or set {VARIABLE}"
 AUTH_FAILED = ("no password supplied", "password authentication failed")
 AUTH_FIX = "put a line HOST:PORT:DATABASE:LOGIN:PASSWORD into ~/.pgpass, which only you may read (chmod 600 ~/.pgpass)"
-REACH_FIX = "check host, port and dbname of the connection string, and that PostgreSQL runs there; then repeat"
+REACH_FIX = "check host, port and dbname in the connection string, and that PostgreSQL is running there; then try again"
 CERTIFICATE_FIX = "give the certificate authority with sslrootcert=FILE, and the host name that is in the certificate"
 
 

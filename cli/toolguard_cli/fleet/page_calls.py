@@ -67,7 +67,7 @@ class _Shown(msgspec.Struct, frozen=True):
 
 def view(row: CallOfFleet, role: str) -> FleetCallView:
     """`role`: of the person who asks."""
-    entry = _read(row.entry) if row.entry is not None else _Shown(shown="too many calls are waiting to show this one")
+    entry = _read(row.entry) if row.entry is not None else _Shown(shown="not shown: too many calls are waiting")
     decisions = [FleetDecision(each.approver, each.verdict, milliseconds(each.at), each.why) for each in row.decisions]
     approved = {each.approver for each in row.decisions if each.verdict == "approved"}
     return FleetCallView(

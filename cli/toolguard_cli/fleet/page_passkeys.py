@@ -145,7 +145,7 @@ def _verified(row: PasskeyRow, body: bytes, made: Assertion) -> str:
             ssh_keygen.verify_text(body.decode(), signature, DECISION_NAMESPACE, SignerFiles(Path(file.name)), SECONDS)
     except (PasskeyError, InvalidSignatureError) as error:
         raise ApiError(
-            409, "signature", f"the signature is not accepted: {error}", "repeat it, with a PIN or a fingerprint"
+            409, "signature", f"the signature is not accepted: {error}", "sign again, with a PIN or a fingerprint"
         ) from error
     return signature
 

@@ -58,7 +58,7 @@ def _tcp(settings: PageSettings) -> socket.socket:
     try:
         return http_server.listening(settings.bind, settings.port)
     except OSError as error:
-        where = f"port {settings.port} of {printable.cut(settings.bind, 80)}"
+        where = f"port {settings.port} on {printable.cut(settings.bind, 80)}"
         fix = "choose another with --listen 127.0.0.1:PORT"
         raise UserError(f"{where} cannot be used: {error.strerror or error}", fix) from error
 
@@ -94,7 +94,7 @@ def _check_place(path: Path) -> None:
         if path.exists() and not stat.S_ISSOCK(path.stat().st_mode):
             raise UserError(f"{shown} exists and is not a socket", "choose another path")
         if path.exists() and _is_served(path):
-            raise UserError(f"another program listens at {shown}", "stop it, or choose another path")
+            raise UserError(f"another program is listening on {shown}", "stop it, or choose another path")
         path.unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"{shown} cannot be used: {error.strerror or error}", "check its folder") from error

@@ -207,7 +207,7 @@ class _Composer:
             if not all(isinstance(part.content, dict) for part in parts):
                 parts = [
                     self._unread(
-                        UserError(f"{directive.words}: there are other keys, but the $include is not an object"), spot
+                        UserError(f"{directive.words}: next to other keys, $include can only include objects"), spot
                     )
                 ]
             parts.append(Part(own, (spot,)))

@@ -39,7 +39,7 @@ COMPOSED = (b"$include", b"${")
 FLEET_SECONDS = 5.0
 """Within which the fleet's database answers a command."""
 
-_USUAL_FIX = "check that it exists, its owner, its mode and the space on its disk"
+_USUAL_FIX = "check whether it exists, and its owner, its mode and the space on its disk"
 _DAMAGED_FIX = "toolguard doctor --fix"
 
 

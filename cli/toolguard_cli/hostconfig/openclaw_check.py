@@ -199,7 +199,7 @@ def _findings(tree: ConfigTree, level: Level, issue: _Issue, hide: str) -> Itera
 def _attributed(level: Level, message: str) -> str:
     """For an old form that it migrates while reading, OpenClaw's text sounds as if the file had been changed."""
     if level == "warn" and message.startswith(_AS_IF_DONE):
-        return f"OpenClaw reads an old form: {message.rstrip('.')}; the file was not changed"
+        return f"OpenClaw converts an old form on reading: {message.rstrip('.')}; the file was not changed"
     return f"OpenClaw says: {message}"
 
 

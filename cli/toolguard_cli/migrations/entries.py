@@ -97,7 +97,7 @@ def _repair(work: Work, plugin: str) -> None:
             )
         else:
             draft.delete((*steps, key))
-            report.changed.append(f"{named(path_name((*steps, key)))} is removed: its config has one, too")
+            report.changed.append(f"{named(path_name((*steps, key)))} is removed: its config already has one")
 
 
 def _switch_off(work: Work, plugin: str) -> None:

@@ -50,7 +50,7 @@ def found(places: Places) -> tuple[Rewrite | None, str]:
     after = toml_file.renamed(text, FORMER_TABLE, RULE_TABLE)
     if not _is_same(own, before, text, after):
         by_hand = f"write each [[{FORMER_TABLE}]] as [[{RULE_TABLE}]] by hand"
-        return None, f"{path}: {by_hand}: it cannot be done safely while that has a fault"
+        return None, f"{path}: {by_hand}: toolguard cannot do so safely while the file has a fault"
     return Rewrite(path, text.encode(), after.encode(), len(tables)), ""
 
 
@@ -84,7 +84,7 @@ def _replace(path: Path, expected: bytes, data: bytes, backup: Path | None) -> N
             with atomic.opened(real) as file:
                 present = file.read(len(expected) + 1)
             if present != expected:
-                raise UserError(f"{path} was changed by somebody else just now", "nothing was written; repeat the command")
+                raise UserError(f"{path} was changed by another process", "nothing was written; repeat the command")
             mode = real.stat().st_mode & 0o777
             if backup is not None:
                 atomic.replace(backup, expected, mode)

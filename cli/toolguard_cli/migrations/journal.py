@@ -291,8 +291,8 @@ def _kept_before(places: Places, journal: Journal, at: int) -> bytes | None:
     data = _bytes(copy)
     if digest(data) != file.before:
         raise UserError(
-            f"{copy} is not what was kept there of {file.path}",
-            f"the backup beside may be: {config_file.backup_path(Path(file.path))}",
+            f"{copy} is not the copy of {file.path} that was kept there",
+            f"this backup may still be usable: {config_file.backup_path(Path(file.path))}",
         )
     return data
 

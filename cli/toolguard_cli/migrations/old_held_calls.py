@@ -48,7 +48,7 @@ def found(
             kept[path.resolve()] = OldCalls(path, _waiting(state, now() * 1000))
         elif path in named and _is_file(path) and not _is_ours(path):
             problems.append(
-                f"{named_path(str(path))} stays: it holds no calls of {migration.ids[0]}; name another storePath"
+                f"{named_path(str(path))} stays: it holds no calls of {migration.ids[0]}; set storePath to another path"
             )
     return list(kept.values()), problems
 

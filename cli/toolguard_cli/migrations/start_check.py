@@ -40,7 +40,7 @@ def weigh(before: ConfigTree, after: ConfigTree, places: Places, openclaw: Seque
         return
     known = [each for each in openclaw_check.ask(before, places, openclaw) if each.level == "error"]
     if worse := [each for each in errors if not _known(each, known)]:
-        raise UserError(f"the gateway would not start with the result: {_words(worse[0])}", STAY)
+        raise UserError(f"the gateway would not start with the migrated config: {_words(worse[0])}", STAY)
     report.warnings.append("the gateway could not start before, and still cannot, because of these errors:")
     report.warnings += [_words(each) for each in errors[:MAX_SHOWN]]
 
@@ -49,7 +49,7 @@ def _own(before: ConfigTree, after: ConfigTree, report: MigrationReport) -> None
     problem, config = _parsed(after)
     earlier, _ = _parsed(before)
     if problem and not earlier:
-        raise UserError(f"the gateway would not start with the result: {problem}", STAY)
+        raise UserError(f"the gateway would not start with the migrated config: {problem}", STAY)
     if problem:
         report.warnings.append(f"the gateway does not start because of an earlier error: {problem}")
     report.warnings += [f"{path_name((*OURS, *each.path))}: {each.text}" for each in conflicts.problems(config)]

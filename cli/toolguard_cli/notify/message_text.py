@@ -131,8 +131,8 @@ def _next_step(event: str) -> str:
 
 def away(since: float) -> MessageText:
     text = (
-        f"The guard's engine has not been running since {_time(since)}. Meanwhile failMode decides about calls. "
-        "Check with: toolguard doctor"
+        f"The guard's engine has not been running since {_time(since)}. Meanwhile, failMode decides what "
+        "happens to calls. Check with: toolguard doctor"
     )
     return MessageText("The guard's engine is not running", text, {"since": when(since)})
 
@@ -202,9 +202,9 @@ def message(batch: Sequence[Notification], gateway: str, link: str | None = None
         (one,) = batch
         title, text, facts = one.title, one.text, public(one)
         if one.repeats:
-            text += f"\nThe same happened {one.repeats} more time{'' if one.repeats == 1 else 's'}."
+            text += f"\nThis happened {one.repeats} more time{'' if one.repeats == 1 else 's'}."
     if link:
-        text, facts = f"{text}\nAnswer once: {link}", {**facts, "link": link}
+        text, facts = f"{text}\nAnswer here (works once): {link}", {**facts, "link": link}
     name = re.sub(r"[^A-Za-z0-9 ._-]", "?", gateway)[:60]
     return f"toolguard{f' on {name}' if name else ''}: {title}", text, {"v": 1, "gateway": name, **facts, "text": text}
 

@@ -124,7 +124,7 @@ class _Notifier:
         """What waited is lost, which must not keep the next held call from being reported."""
         with suppress(StoreError):
             kept = self._outbox.set_aside()
-            reason = audit_log.plain(f"{error}; it is kept as {kept}, and the messages that waited are lost")
+            reason = audit_log.plain(f"{error}; it is kept as {kept}, and the waiting messages are lost")
             line = audit_log.AuditEvent(kept, audit_log.when(now), LOST, "notify.damaged", reason=reason)
             self._source = self._new_source()
             stores.audit_log(self._settings.state_dir).append([line])
@@ -172,7 +172,7 @@ class _Notifier:
 
 
 def _lost_line(one: Notification, now: float) -> audit_log.AuditEvent:
-    reason = f"notification {one.event} to {one.target} was not delivered: {one.error or 'it was too late'}"
+    reason = f"the {one.event} notification to {one.target} was not delivered: {one.error or 'it was too late'}"
     return audit_log.AuditEvent(
         id=f"{one.id}-{one.target}-lost"[:200],
         time=audit_log.when(now),

@@ -46,7 +46,7 @@ def always_allow(
     try:
         grant = grant_calls.add(places, draft, signing)
     except (UserError, StoreError, OSError) as error:
-        text = f"{entry.nonce} is approved once, and nothing is allowed for longer: {error}"
+        text = f"{entry.nonce} was approved once, but nothing was allowed for longer: {error}"
         raise UserError(text, "toolguard grant allows calls in advance") from error
     return approved, grant, f"{message}; {grant.id} allows {narrow.scope} for {IN_WORDS[period]}"
 
@@ -54,7 +54,7 @@ def always_allow(
 def offered(entry: HeldCall, period: str) -> str:
     """What would be allowed and how long, in words. Raises `UserError` where nothing would."""
     if why_not := repeatable_calls.not_a_period(period):
-        raise UserError(why_not, "toolguard grant --for takes any time")
+        raise UserError(why_not, "toolguard grant --for accepts any duration")
     narrow = narrow_grant(entry)
     if narrow.grant is None:
         fix = f"toolguard approve {entry.nonce} lets it run once"

@@ -144,7 +144,7 @@ def opened(places: Places, ledger: HeldCallStore, link: AnswerLink, now: float) 
         raise LinkRefusedError("off", "answer links are switched off")
     entry = next((each for each in ledger.look()[0] if each.nonce == link.nonce), None)
     if entry is None:
-        raise LinkRefusedError("unknown", "the call of this link is no longer known")
+        raise LinkRefusedError("unknown", "the call that this link was made for is no longer known")
     if entry.status != "pending" or now >= entry.expires:
         raise _decided(entry, now)
     if now >= link.expires:
@@ -175,7 +175,7 @@ def _decided(entry: HeldCall, now: float) -> LinkRefusedError:
     known = msgspec.structs.replace(entry, status=status, decided=entry.expires if late else entry.decided)
     explained = replies.explain(RefusedError(status, known))
     cause = "used" if entry.where == PLACE else "decided"
-    text = f"a link takes one answer, and this call has one: {explained.text}" if cause == "used" else explained.text
+    text = f"this call has already been answered with a link: {explained.text}" if cause == "used" else explained.text
     return LinkRefusedError(cause, text, explained.fix)
 
 

@@ -106,7 +106,7 @@ class SettingChange:
             self.draft = Draft(config_tree.read(self.places.config))
             edit(self.draft)
             if self._about() != shown:
-                raise UserError("the config was changed meanwhile", "nothing was written; review it, then repeat")
+                raise UserError("the config was changed in the meantime", "nothing was written; review it, then try again")
             judged = self._judged()
             made = self._made()
             backups = self.draft.write(again=self._is_backed_up())
@@ -137,7 +137,7 @@ class SettingChange:
             raise UserError(f"that would remove toolguard from {after.path}", self._command("uninstall"))
         if startup.lacks_mode(after) and not startup.lacks_mode(before):
             whole = printable.cut(self.whole, 200)
-            message = f"the gateway does not start without gateway.mode, and this change of {whole} would remove it"
+            message = f"the gateway does not start without gateway.mode, and this change to {whole} would remove it"
             raise UserError(
                 message, f"nothing was written; {self._command('config', 'set', 'gateway.mode', 'VALUE')} changes it"
             )
@@ -148,7 +148,7 @@ class SettingChange:
         if self._is_certain():
             return Judged(validation.errors(found), fresh)
         if not self.openclaw or not validation.can_be_asked(after):
-            self._refuse_unchecked("none is on PATH")
+            self._refuse_unchecked("it is not on PATH")
             return Judged(validation.errors(found), fresh)
         self.options.before_asking()
         found = validation.findings(after, self.places, openclaw=self.openclaw, checks=_ON_A_DRAFT)
@@ -194,7 +194,7 @@ class SettingChange:
         if not known and not self.options.offline and validation.can_be_asked(self.draft.tree):
             raise UserError(
                 f"only OpenClaw knows whether the gateway accepts {printable.cut(self.whole, 200)}, and {why}",
-                "nothing was written; repeat where openclaw is available, or with --offline to skip the check",
+                "nothing was written; try again where openclaw is available, or add --offline to skip the check",
             )
 
     def _result(
@@ -237,7 +237,7 @@ class SettingChange:
     def _next(self, judged: Judged) -> list[Line]:
         lines = []
         if not judged.asked and not all(named.is_ours for named in self.all):
-            lines.append(Line("warn", "OpenClaw was not asked whether the gateway accepts this"))
+            lines.append(Line("warn", "not validated by OpenClaw, so it is unknown whether the gateway accepts this"))
         if self.options.dry_run:
             return [*lines, Line("info", "nothing was written (--dry-run)")]
         by_itself = all(named.steps[: len(PLUGINS)] == PLUGINS for named in self.all)

@@ -75,9 +75,9 @@ def check(grant: Grant, *, allow_broad: bool) -> None:
     if grant.cwd and not grant.cwd.startswith("/"):
         raise UserError(f"{grant.cwd} is not an absolute path", 'give the full path, for example --cwd "$PWD"')
     if problem := grant_matching.useless(grant):
-        raise UserError(f"this would never cover a call: {problem}", "change the pattern, then repeat")
+        raise UserError(f"this would never cover a call: {problem}", "change the pattern, then try again")
     if not allow_broad and (problem := grant_matching.too_broad(grant)):
-        raise UserError(problem, "make the pattern more specific; or, if you mean it, repeat with --yes")
+        raise UserError(problem, "make the pattern more specific; or, if you mean it, add --yes")
 
 
 def add(places: Places, grant: Grant, signing: Signing | None = None) -> Grant:

@@ -278,7 +278,7 @@ def _by_another(given: Wanted, where: str, running: list[GatewayProcess]) -> Gua
     there = next((each for each in running if each.address.endswith(f":{given.port}") and each.state_dir), None)
     if there is None:
         text = f"a gateway answers on {where}, and its process cannot be examined"
-        return GuardProof("unknown", text, "repeat this as the gateway's user, and in its container if it has one")
+        return GuardProof("unknown", text, "run this again as the gateway's user, and in its container if it has one")
     text = f"the gateway on {where} uses {there.state_dir}, not {given.places.state_dir}"
     fix = f"toolguard doctor --state-dir {shlex.quote(printable.plain(str(there.state_dir)))}"
     return GuardProof("other-state", printable.plain(text), fix, there.started, there.pid, where)

@@ -48,7 +48,7 @@ class _Plan:
         if self.known and self.known.edits and self.known.config != str(self.config.path):
             raise UserError(
                 f"toolguard is installed for {self.known.config}",
-                "run toolguard uninstall, then repeat; or give that config",
+                "run toolguard uninstall, then try again; or pass that config with --config",
             )
         self.plugin = source if link else places.extension
         old_link = self.known.plugin if self.known and self.known.mode == "link" else None
@@ -167,7 +167,7 @@ def _steps(plan: _Plan) -> list[tuple[str, str]]:
     if plan.copies:
         steps.append(("copy", f"the plugin to {plan.plugin}"))
     if plan.mode == "link":
-        steps.append(("link", f"the plugin at {plan.plugin}: changes there are live at the next reload"))
+        steps.append(("link", f"the plugin at {plan.plugin}: changes there take effect at the next reload"))
     if plan.removes_copy:
         steps.append(("remove", f"the earlier copy at {plan.places.extension}"))
     steps += [(edit.kind, f"{edit.words} in {plan.config.owner(edit.path).file.path}") for edit in plan.edits]

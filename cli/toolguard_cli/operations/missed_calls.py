@@ -30,7 +30,8 @@ def revive_approved(
     `UserError` where the settings name signers."""
     if config.approval.is_signed:
         raise UserError(
-            f"{nonce} cannot be revived and approved at once: approvals need a signature here, which names the new nonce",
+            f"{nonce} cannot be revived and approved in one step: approvals are signed here, "
+            "and the signature names the new nonce",
             f"toolguard revive {nonce}, then toolguard approve when the agent has made the call again",
         )
     window = config.approval_window_ms / 1000

@@ -83,7 +83,7 @@ def refill(
 
 def _logged(places: Places, chosen: Chosen, count: int, where: str) -> list[Line]:
     """A line in the audit log; the answer is a warning where that fails."""
-    many = f"{count} budget{'' if count == 1 else 's'} full again"
+    many = f"{count} budget{'' if count == 1 else 's'} refilled"
     line = gateway_stores.event(
         "checkpoint",
         where=where,
@@ -116,12 +116,12 @@ def _refilled(chosen: Chosen, now: float, standing: Standing) -> Standing | None
 
 def _refuse_unknown(chosen: Chosen, known: list[Standing]) -> None:
     if chosen.words and not any(map(chosen.means, known)):
-        raise UserError(f"there is no budget of {chosen.words}", "toolguard status lists the used budgets")
+        raise UserError(f"there is no budget for {chosen.words}", "toolguard status lists the used budgets")
 
 
 def _refill_line(before: Standing, after: Standing, config: Config, *, dry_run: bool) -> str:
     would = "would refill the " if dry_run else ""
     return (
-        f"{would}budget of {budgets.name(after)}: {budgets.left(before, config):.2f} was left, "
-        f"{budgets.left(after, config):.2f} is now; trust {before.trust:.2f}, now {after.trust:.2f}"
+        f"{would}budget of {budgets.name(after)}: {budgets.left(before, config):.2f} left, "
+        f"now {budgets.left(after, config):.2f}; trust {before.trust:.2f}, now {after.trust:.2f}"
     )

@@ -21,8 +21,8 @@ from toolguard_engine.wording import printable
 
 KillSwitchRequest = Literal["on", "off", "status"]
 REQUESTS: tuple[KillSwitchRequest, ...] = ("on", "off", "status")
-IS_ON = "the kill switch is ON: no tool call of any agent runs, whatever the mode"
-IS_OFF = "the kill switch is off: calls are judged as the settings say"
+IS_ON = "the kill switch is ON: no tool call by any agent runs, whatever the mode"
+IS_OFF = "the kill switch is off: calls are judged according to the settings"
 STOP = "openclaw gateway stop"
 ON, OFF = "toolguard kill-switch on --why '...'", "toolguard kill-switch off"
 

@@ -34,7 +34,8 @@ class LimitScope:
 
     @property
     def words(self) -> str:
-        return f"per {self.per}{''.join(f' of {name} {value}' for name, value in self.written.items() if name != 'per')}"
+        named = ((name, value) for name, value in self.written.items() if name != "per")
+        return f"per {self.per}{''.join(f' for {name} {value}' for name, value in named)}"
 
     def is_about(self, limit: object) -> bool:
         return isinstance(limit, dict) and all(limit.get(name, "") == value for name, value in self._members.items())

@@ -64,7 +64,7 @@ def resolve(text: str, tree: ConfigTree, *, root: bool) -> NamedSetting:
     elif not root and first not in tree.value and (meant := schema.like(first, ours)):
         raise UserError(
             f"toolguard has no setting {printable.cut(first, 80)}, and the config has no such key",
-            f"did you mean {meant}? Use --root for a path of the whole config",
+            f"did you mean {meant}? Use --root for a path in the whole config",
         )
     steps = _indexed(tree, written)
     return NamedSetting(steps, schema.at(ours, steps[len(OWN) :]) if steps[: len(OWN)] == OWN else None)
@@ -207,4 +207,6 @@ def shown(value: Any, most: int = 120) -> str:
 def refuse_missing_entry(named: NamedSetting, tree: ConfigTree, command: str) -> None:
     """Raises `UserError` for a setting of toolguard if its entry does not exist yet."""
     if named.is_ours and tree.part(ENTRY) is None:
-        raise UserError(f"{tree.path} has no entry {json5_edit.path_name(ENTRY)}", f"{command} creates it; then repeat")
+        raise UserError(
+            f"{tree.path} has no entry {json5_edit.path_name(ENTRY)}", f"run {command} to create it, then try again"
+        )

@@ -55,7 +55,7 @@ class Signing:
             principal = self.signers.decided_by(made, namespace)
         except InvalidSignatureError as error:
             name = printable.cut(printable.plain(key.name), 200)
-            fix = f"an administrator of {self.signers.files.allowed} can allow it; --key FILE takes another key"
+            fix = f"whoever maintains {self.signers.files.allowed} can allow it; --key FILE selects another key"
             raise UserError(f"{name} is not allowed to sign here: {printable.plain(str(error))}", fix) from error
         return SignedBody(made.body, made.signature, principal)
 

@@ -104,7 +104,7 @@ class _Chain:
     def _by_ssh(self, server: ProcessInfo) -> Origin | None:
         below = self._chain[: self._chain.index(server)]
         if any(process.local_login for process in below) or self._system.local_logins():
-            return Origin("unknown", "by a login from this same machine")
+            return Origin("unknown", "by a login from this machine")
         return PERSON if program_roles.is_login(server) else None
 
     def _from_outside(self) -> Origin:

@@ -43,7 +43,7 @@ def _asked(handle: int, lines: Sequence[str]) -> bool:
     if os.tcgetpgrp(handle) != os.getpgrp():
         raise NoTerminalError("it runs in the background of its terminal")
     wanted = code()
-    shown = [*(f"      {line}" for line in lines), f"Type {wanted} to confirm, or press Enter to refuse: "]
+    shown = [*(f"      {line}" for line in lines), f"Type {wanted} to confirm, or press Enter to cancel: "]
     termios.tcflush(handle, termios.TCIFLUSH)  # discards what was typed before the question
     os.write(handle, "\n".join(shown).encode())
     return os.read(handle, MAX_ANSWER).decode(errors="replace").strip().lower() == wanted

@@ -53,7 +53,7 @@ class Caller:
         more = [f"and {len(shown) - MAX_LINES} more"] if len(shown) > MAX_LINES else []
         if not self.confirm([_as_given(), *shown[:MAX_LINES], *more]):
             raise UserError(
-                f"`toolguard {self.command}` was not confirmed", "nothing was changed; repeat it to be asked again"
+                f"`toolguard {self.command}` was not confirmed", "nothing was changed; run it again to be asked again"
             )
 
     def confirm(self, lines: Sequence[str]) -> bool:

@@ -199,7 +199,7 @@ def words(notice: Notice) -> str:
 
 def lines(seen: Weaker, places: Places) -> list[Line]:
     if seen.problem:
-        return [Line("error", f"cannot find out whether settings became weaker: {seen.problem}")]
+        return [Line("error", f"cannot determine whether settings have become weaker: {seen.problem}")]
     found = [Line("warn", f"weaker than the accepted setting: {words(each)}") for each in seen.notices[:MAX_SHOWN]]
     if (more := len(seen.notices) - MAX_SHOWN) > 0:
         found.append(Line("warn", f"and {more} more (toolguard status --json lists all)"))

@@ -131,7 +131,7 @@ def _call(asked: CheckRequest) -> Call:
 
 
 def _bad(number: int, reason: str, name: Any = msgspec.UNSET) -> CheckAnswer:
-    return _none("hold", BAD_INPUT, f"line {number}: {reason}; a line is like {EXAMPLE}", name)
+    return _none("hold", BAD_INPUT, f"line {number}: {reason}; a line looks like {EXAMPLE}", name)
 
 
 def _none(verdict: str, code: str, reason: str, name: Any) -> CheckAnswer:

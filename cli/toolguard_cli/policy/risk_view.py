@@ -33,9 +33,10 @@ def risk(call: Call, found: Judgement, config: Config) -> dict[str, Any]:
 
 def words(measured: dict[str, Any], found: Judgement, config: Config) -> str:
     if found.decision == "block":
-        return f"{measured['level']}: it never runs, so it costs nothing; trying it takes {-TRUST.violation:.2f} of trust"
+        lost = f"trying it lowers trust by {-TRUST.violation:.2f}"
+        return f"{measured['level']}: it never runs, so it costs nothing; {lost}"
     if measured["level"] == risk_levels.LEVELS[risk_levels.SAFE]:
-        return f"{measured['level']}: no budget and no trust is needed"
+        return f"{measured['level']}: needs neither budget nor trust"
     costs = f"costs {measured['cost']:.2f} of a budget of {config.budget.size:.2f}, needs trust {measured['trust']:.2f}"
     return f"{measured['level']}: {costs}; {_MODES[config.active_budget_mode]}"
 

@@ -16,7 +16,7 @@ from toolguard_engine.metrics.result_types import Totals
 SWITCH = "toolguard config set metrics.enabled true"
 INSTALL = "toolguard install"
 OFF = "metrics are disabled, so nothing is recorded"
-OFF_NOW = "metrics are disabled: these are older records, nothing new is recorded"
+OFF_NOW = "metrics are disabled: these are older records, and nothing new is recorded"
 ESTIMATED, UNKNOWN = "~", "?"
 _SMALL_USD = 0.1
 
@@ -34,7 +34,7 @@ def usage_settings(places: Places) -> tuple[MetricsConfig, list[SpendingLimit]]:
         found = parse({name: known[name] for name in ("metrics", "limits") if name in known})
     except msgspec.ValidationError as error:
         raise UserError(
-            f"{'.'.join(gateway_stores.ENTRY)} in {places.config}: {error}", "fix that setting, then repeat"
+            f"{'.'.join(gateway_stores.ENTRY)} in {places.config}: {error}", "fix that setting, then try again"
         ) from error
     return msgspec.structs.replace(found.metrics, enabled=found.is_measured), found.limits
 
@@ -63,4 +63,4 @@ def cost(totals: Totals) -> str:
 
 def words(totals: Totals) -> str:
     many = "1 model call" if totals.calls == 1 else f"{totals.calls:,} model calls"
-    return f"{many}, {totals.total:,} tokens, {cost(totals)}" if totals.calls else "no model call"
+    return f"{many}, {totals.total:,} tokens, {cost(totals)}" if totals.calls else "no model calls"

@@ -114,6 +114,7 @@ def _unpriced(view: LimitsView) -> list[Line]:
     if not models:
         return []
     text = (
-        f"the cost of {', '.join(models)} is unknown and not counted in USD limits: set metrics.prices, or a limit in tokens"
+        f"the cost of {', '.join(models)} is unknown and does not count toward USD limits: "
+        "set metrics.prices, or a limit in tokens"
     )
     return [Line("warn", printable.plain(text))]

@@ -148,7 +148,7 @@ def _missed(found: StatusOverview) -> list[Line]:
     if not found.missed:
         return []
     many = f"{len(found.missed)} calls" if len(found.missed) > 1 else "1 call"
-    text = f"{many} expired unanswered in the last 24 hours, the latest is {found.missed[0].nonce}"
+    text = f"{many} expired unanswered in the last 24 hours; the latest is {found.missed[0].nonce}"
     return [Line("warn", f"{text} (toolguard pending --missed)")]
 
 
@@ -158,4 +158,4 @@ def _waiting(found: StatusOverview) -> list[Line]:
         return []
     many = f"{len(pending)} calls are waiting" if len(pending) > 1 else "1 call is waiting"
     left = replies.state(pending[0], time.time())
-    return [Line("warn", f"{many} for approval, the oldest is {pending[0].nonce}, {left} (toolguard pending)")]
+    return [Line("warn", f"{many} for approval; the oldest is {pending[0].nonce}, {left} (toolguard pending)")]

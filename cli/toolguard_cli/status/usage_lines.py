@@ -58,7 +58,7 @@ def lines(found: Metered) -> list[Line]:
     shown = []
     if found.today is not None and found.week is not None:
         today, week = cost_format.words(found.today), cost_format.words(found.week)
-        shown.append(Line("info", f"usage {_day(found.begins)}: {today}; in 7 days: {week} (toolguard usage)"))
+        shown.append(Line("info", f"usage {_day(found.begins)}: {today}; in the last 7 days: {week} (toolguard usage)"))
     elif found.recording:
         shown.append(Line("info", "usage: no model call has been recorded yet"))
     if found.path is not None and not found.recording:

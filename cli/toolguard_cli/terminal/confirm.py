@@ -21,7 +21,7 @@ def confirm(lines: Sequence[str], question: str, *, as_json: bool, what: str = "
     can_ask = sys.stdin.isatty()
     _show(lines, err=as_json or not can_ask)
     if not can_ask:
-        raise UserError("there is no terminal to ask in", f"review {what} above; if you agree, repeat with --yes")
+        raise UserError("there is no terminal to ask in", f"review {what} above; if you agree, add --yes and try again")
     return _answer(f"{question} [y/N]", as_json=as_json) in YES
 
 

@@ -59,7 +59,7 @@ def are_taken_over(subject: ConfigSubject) -> Iterator[ConfigFinding]:
                 yield _replaced(subject, (*ENTRIES, plugin), plugin)
         for block in hostloops.blocks(subject.tree, migration) if "host_loops" in migration.steps else ():
             for field in block.fields:
-                message = "OpenClaw 2026.9 and later do not know this setting, and remove it with all comments of the file"
+                message = "OpenClaw 2026.9 and later remove this unknown setting along with all comments in the file"
                 yield finding(subject.tree, (*block.steps, field), "warn", message, subject.command("migrate"))
 
 

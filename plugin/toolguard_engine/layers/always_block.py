@@ -9,7 +9,7 @@ from toolguard_engine.rules import judgement
 from toolguard_engine.rules.judgement import Judgement
 
 CODE = "approval.always-block"
-REASON = "The settings ask for a person's approval of every call of this tool (alwaysBlock)."
+REASON = "The settings require a person's approval for every call to this tool (alwaysBlock)."
 _HOLD = Verdict("hold", CODE, reason=REASON)
 
 

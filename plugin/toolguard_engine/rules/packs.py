@@ -43,7 +43,9 @@ def pack(text: str, name: str) -> tuple[Rule, ...]:
     table = tomllib.loads(text)
     for key in table:
         if key not in ("rule", "none", "words"):
-            raise InvalidRuleError(key, f"unknown key {key!r}; a pack has [[rule]] tables and perhaps none and words")
+            raise InvalidRuleError(
+                key, f"unknown key {key!r}; a pack has [[rule]] tables, and optionally the keys 'none' and 'words'"
+            )
     words, none = table.get("words", {}), table.get("none", [])
     rules = tuple(rule_from(_filled_in(rule, none, words), name) for rule in table.get("rule", []))
     seen: set[str] = set()

@@ -196,12 +196,12 @@ def _named(made: Mapping[str, Any], pack: str) -> None:
         if not _SEVERITY_ID.fullmatch(name):
             bare_id = name.removeprefix(f"{SEVERITY_PACK}.")
             raise InvalidRuleError(
-                "id", f"with a severity the id may have lowercase letters, digits and -, at most 63, not {bare_id!r}"
+                "id", f"with a severity, the id must be 1 to 63 lowercase letters, digits and -, not {bare_id!r}"
             )
         return
     before, _, after = name.partition(".")
     if before != pack or not after or not after.replace("-", "").replace("_", "").isalnum():
-        raise InvalidRuleError("id", f"the id must be '{pack}.<name>', letters, digits and '-', not {name!r}")
+        raise InvalidRuleError("id", f"the id must be '{pack}.<name>', a name of letters, digits and '-', not {name!r}")
 
 
 def _decides(rule: Rule) -> None:
@@ -284,7 +284,7 @@ def _glob(key: str, item: str) -> None:
     if item.count("*") > MAX_STARS:
         raise InvalidRuleError(key, f"{item!r} has more than {MAX_STARS} wildcards")
     if key in ("path", "not_path") and not item.startswith(("/", "~")) and ".." in item.split("/"):
-        raise InvalidRuleError(key, f"{item!r} fits in any folder, so '..' has no effect in it")
+        raise InvalidRuleError(key, f"{item!r} matches in any folder, so '..' has no effect in it")
     if item.startswith("!") and key not in _WHO:
         raise InvalidRuleError(key, f"{key} does not support '!': {item!r}")
 

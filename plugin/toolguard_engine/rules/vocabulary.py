@@ -81,7 +81,7 @@ def _word(text: str) -> None:
             "'docker|podman rm'; each program of a pipe is matched separately",
         )
     if not text.strip("* "):
-        raise InvalidRuleError("run", f"{text!r} names every program: name one, or say with effect what is done")
+        raise InvalidRuleError("run", f"{text!r} names every program: name one, or use effect to say what is done")
 
 
 def _known(key: str, names: Iterable[str], known: frozenset[str]) -> None:
@@ -91,4 +91,4 @@ def _known(key: str, names: Iterable[str], known: frozenset[str]) -> None:
             listed = sorted(filter(None, known))
             some = ", ".join(listed) if len(listed) <= _SHOWN or key != "via" else f"{', '.join(listed[:_SHOWN])} ..."
             hint = f"did you mean {meant!r}? Known names" if meant else "known names"
-            raise InvalidRuleError(key, f"{key} has no {name!r}; {hint}: {some}")
+            raise InvalidRuleError(key, f"{key} does not support {name!r}; {hint}: {some}")

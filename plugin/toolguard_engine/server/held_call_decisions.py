@@ -203,7 +203,7 @@ class Approvals:
         if message.where != "chat" or self._chat_grants is None:
             return no("an agent cannot allow a call for a while.", terminal)
         if self._grant_signers is not None or config.approval.is_signed:
-            return no("grants need a signature here (approval.signers).", f"{terminal} It signs both.")
+            return no("grants need a signature here (approval.signers).", f"{terminal} It signs approval and grant.")
         if config.fleet.enabled:
             return no("in a fleet a call can only be approved once.", f"Run `toolguard approve {named}` in a terminal.")
         if why_not := repeatable_calls.not_a_period(message.lasts):
@@ -301,7 +301,7 @@ def _reasons(entry: HeldCall) -> str:
             break
         shown.append(text)
     left = len(others) + 1 - len(shown)
-    return " ".join([*shown, *([f"And {left} more, see toolguard pending."] if left else [])])
+    return " ".join([*shown, *([f"And {left} more; see toolguard pending."] if left else [])])
 
 
 def _request(verdict: Verdict, call: Call, config: Config, now: float, gateway: str) -> HeldCall:

@@ -148,5 +148,7 @@ class ParkedCalls:
         approvals = parked.approvals
         approvals.keep(entry)
         self._state.setup.queue.do(StoreJob(work=approvals.give_back, done=nothing, failed=approvals.not_given_back))
-        reason = f"the approval of {entry.nonce} is used up, but the call did not run: the same call may run with it once"
+        reason = (
+            f"the approval of {entry.nonce} is used up, but the call did not run: the same call may still run with it once"
+        )
         self._outbox.event("error", parked.call, Verdict("allow", UNUSED, reason=reason), entry.nonce)

@@ -24,7 +24,7 @@ from toolguard_engine.wire import messages
 NATIVE_EVENTS = {"used": "consume", "denied": "deny"}
 EVERYWHERE = "all"
 NO_SESSION = "The gateway does not say which chat this is; refill the budgets of all chats with /toolguard checkpoint all."
-AWAY = "The store of held calls does not answer. Before you try it again, check its state with /toolguard pending."
+AWAY = "The store of held calls does not answer. Before you try again, check the call's state with /toolguard pending."
 NOT_THE_AGENT = "The agent may not approve its own calls (approval.agentTool is off)."
 
 T = TypeVar("T")
@@ -117,7 +117,7 @@ class PersonDecisions:
                 message.id, ok=True, text=f"nothing was spent {'yet' if everywhere else 'in this chat'}"
             )
         self._sync.save()
-        done = f"checkpoint: {len(changed)} budget{'' if len(changed) == 1 else 's'} full again"
+        done = f"checkpoint: {len(changed)} budget{'' if len(changed) == 1 else 's'} refilled"
         self._outbox.decision("checkpoint", message, CHECKPOINT, done)
         if self._state.approvals is None:
             return messages.DecisionReply(message.id, ok=True, text=done)

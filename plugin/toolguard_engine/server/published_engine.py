@@ -59,7 +59,9 @@ class Published:
         if self._replaced or (now := stamps(OWN_FILES)) == self._installed:
             return
         what = "removed" if (0, 0) in now else "replaced"
-        self._replaced = f"toolguard was {what} while this gateway ran; calls are still judged by version {__version__}"
+        self._replaced = (
+            f"toolguard was {what} while this gateway was running; calls are still judged by version {__version__}"
+        )
         self._session.ended("guard.replaced", self._replaced)
         self._context.output.complain(f"{self._replaced}; restart the gateway")
 
@@ -81,7 +83,7 @@ class Published:
                     stores.signing_key(state_dir).load()  # its time tells the command line since when there are agents here
             stores.engines(state_dir).publish(self._info())
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-            self._context.output.complain(f"cannot write below {state_dir}: {getattr(error, 'strerror', None) or error}")
+            self._context.output.complain(f"cannot write to {state_dir}: {getattr(error, 'strerror', None) or error}")
 
     def _info(self) -> engines.EngineInfo:
         hello, config, tally = self._context.hello, self._session.config, self._session.tally

@@ -202,7 +202,7 @@ class Records:
             raise
         except StoreError as error:
             self._output.complain(
-                f"the audit log cannot be written: {error}; not in it: {'; '.join(each.reason for each in events)}"
+                f"the audit log cannot be written: {error}; not logged: {'; '.join(each.reason for each in events)}"
             )
             raise
 

@@ -106,7 +106,7 @@ class Session(SessionState):
 
     def _hello(self, message: messages.Hello) -> messages.Wire:
         if message.v != messages.VERSION:
-            reason = f"the gateway part speaks protocol {message.v}, this engine {messages.VERSION}"
+            reason = f"the gateway part speaks protocol {message.v}, but this engine speaks {messages.VERSION}"
             return messages.Error(message.id, f"{reason}; run `toolguard install` and restart the gateway")
         try:
             self.config, self.config_error = parse(message.config), ""
@@ -171,7 +171,7 @@ class Session(SessionState):
         if leading.id is None or self.hello is None:
             return messages.Error(leading.id, reason)
         call = Call(leading.tool, None, agent=leading.agent, session=leading.session, run=leading.run, at=self.now())
-        cause = f"the guard could not read the question: {reason}"
+        cause = f"the guard could not read the request: {reason}"
         if leading.type == "judge":
             self.tally.judged += 1
             return self._verdicts.blocked_unjudged(leading.id, call, CODE_UNREADABLE, cause)
@@ -243,7 +243,10 @@ class Session(SessionState):
         verdict = self.guard.would_refuse(call)
         if verdict is None:
             return messages.Stopped(message.id)
-        reason = f"ran instead of what was judged; {verdict.code}; may have changed it: {message.others or 'unknown'}"
+        reason = (
+            f"this ran instead of the call that was judged, and would not have been allowed ({verdict.code}); "
+            f"it may have been changed by: {message.others or 'unknown'}"
+        )
         self.outbox.event("security", call, Verdict("block", CODE_REWRITTEN, reason=reason))
         if self.is_shadowed(call.agent):
             return messages.Stopped(message.id)

@@ -41,9 +41,9 @@ class Weakenings:
         lost = [notice for notice in found.fresh if notice.change is None]
         weaker = [notice for notice in found.fresh if notice.change]
         return [
-            *(f"{printable.plain(notice.text)}. If you meant it: {ACCEPT}" for notice in lost),
+            *(f"{printable.plain(notice.text)}. If this is intended, run: {ACCEPT}" for notice in lost),
             *_lines("the guard is WEAKER than before", weaker),
-            *_lines("still weaker than accepted", known),
+            *_lines("still weaker than the accepted settings", known),
         ]
 
     def end(self, why: str) -> list[str]:
@@ -69,12 +69,12 @@ class Weakenings:
 def _shown_in_chat(found: list[Notice]) -> str:
     weaker = f"The guard is weaker than what was accepted: {_listed(found, MAX_IN_CHAT)}."
     if len(found) > MAX_IN_CHAT:
-        return f"{weaker} That is too much to show in a chat. If you meant it, run in a terminal: {ACCEPT}"
-    return f"{weaker} If you meant it: /toolguard accept {mark(found)}"
+        return f"{weaker} That is too much to show in a chat. If this is intended, run in a terminal: {ACCEPT}"
+    return f"{weaker} If this is intended, send: /toolguard accept {mark(found)}"
 
 
 def _lines(what: str, notices: tuple[Notice, ...] | list[Notice]) -> list[str]:
-    return [f"{what}: {_listed(notices)}. If you meant it: {ACCEPT}"] if notices else []
+    return [f"{what}: {_listed(notices)}. If this is intended, run: {ACCEPT}"] if notices else []
 
 
 def _listed(notices: Sequence[Notice], limit: int = MAX_SHOWN) -> str:

@@ -42,7 +42,7 @@ def held(prefix: str, nonce: str, reason: str, call_shown: str, *, signed: bool 
     return (
         f"{prefix}_ESCALATE|{nonce}|{line(reason)} Call: {redact.cut(call_shown, MAX_REASON)}\n"
         f"{how(nonce, signed=signed)} Tell the user this, and why you need it. "
-        "Do not repeat the call before they have approved it."
+        "Do not repeat the call until they have approved it."
     )
 
 
@@ -85,7 +85,7 @@ def stopped(prefix: str, why: str) -> str:
     """The kill switch is on."""
     return (
         f"{prefix}_BLOCK|The kill switch is on: {line(why)}\n"
-        "No tool call of any agent runs until a person switches it off (toolguard kill-switch off). "
+        "No tool call by any agent runs until a person switches it off (toolguard kill-switch off). "
         "Tell the user this, and stop."
     )
 
@@ -94,21 +94,21 @@ def stopped_by_fleet(prefix: str, why: str) -> str:
     """The fleet's kill switch is on, or its state is unknown for too long."""
     return (
         f"{prefix}_BLOCK|The fleet has stopped this gateway: {line(why)}\n"
-        "No tool call of any agent runs until somebody in the fleet's team changes that. Tell the user this, and stop."
+        "No tool call by any agent runs until somebody in the fleet's team changes that. Tell the user this, and stop."
     )
 
 
 def out_of_order(prefix: str, code: str) -> str:
     """The stores do not work, so nothing can be approved."""
     return (
-        f"{prefix}_BLOCK|This call needs a person's approval, and approvals are unavailable ({code}).\n"
+        f"{prefix}_BLOCK|This call needs a person's approval, but approvals are unavailable ({code}).\n"
         "Do not retry it. Tell the user to run `toolguard doctor`."
     )
 
 
 def not_now(prefix: str, reason: str) -> str:
     """The call needs an approval, and whether it has one is not known now."""
-    return f"{prefix}_BLOCK|This call needs a person's approval, and {reason}.\nIf it is still needed, repeat it once."
+    return f"{prefix}_BLOCK|This call needs a person's approval, but {reason}.\nIf it is still needed, repeat it once."
 
 
 def not_signed(prefix: str, reason: str) -> str:
@@ -129,7 +129,7 @@ def undecided(prefix: str, code: str) -> str:
 
 def rewritten(prefix: str, tool: str) -> str:
     """Another plugin changed a judged call, and the changed one ran."""
-    changed = f"Another plugin changed a call of {correction.name(tool)} after it was judged"
+    changed = f"Another plugin changed a call to {correction.name(tool)} after it was judged"
     return (
         f"{prefix}_BLOCK|{changed}; the changed call would not have been allowed.\n"
         "This turn ends here. Tell the user to check the gateway's log and `toolguard audit show`."

@@ -84,7 +84,7 @@ def _complaint(call: Call, failure: Failure) -> str:
     wrong = [f"'{name(p.path)}' {_detail(p)}" for p in failure.problems if not p.missing and p.path]
     loose = [_detail(p) for p in failure.problems if not p.path]
     parts = [f"requires {', '.join(missing)}"] if missing else []
-    return f"{name(call.tool)}() {'; '.join([*parts, *wrong, *loose]) or 'was called with arguments that do not fit'}."
+    return f"{name(call.tool)}() {'; '.join([*parts, *wrong, *loose]) or 'was called with invalid arguments'}."
 
 
 def _detail(problem: ParameterProblem) -> str:

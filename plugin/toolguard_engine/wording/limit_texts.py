@@ -17,17 +17,21 @@ def reached(words: str, used: str, per: str, command: str) -> str:
     """For a person. `words`: the limit; `command`: what raises it."""
     return (
         f"The limit of {words} is reached: {used} used. Agents are stopped until {UNTIL[per]}. "
-        f"`{NAMED}` shows what is used. To raise the limit, run: {command}"
+        f"`{NAMED}` shows the current usage. To raise the limit, run: {command}"
     )
 
 
 def near(words: str, used: str, command: str) -> str:
-    return f"More than 80% of the limit of {words} is used ({used}). At 100% runs end. To raise it, run: {command}"
+    return (
+        f"More than 80% of the limit of {words} has been used ({used}). At 100%, runs are ended. "
+        f"To raise the limit, run: {command}"
+    )
 
 
 def unknown(why: str) -> str:
     return (
-        f"The usage of the limits is unknown: {why}. Meanwhile only read-only calls run (failMode closed). "
+        f"It is not known how much of the limits has been used: {why}. Until it is, only read-only calls run "
+        "(failMode closed). "
         f"Run `toolguard doctor`; `{NAMED}` shows the limits."
     )
 
@@ -36,7 +40,8 @@ def blocked(prefix: str, reason: str) -> str:
     """For the model, about a call."""
     return (
         f"{prefix}_BLOCK|{approval.line(reason)}\n"
-        "No tool call runs, and no approval changes that. End your turn now: tell the user this, with the commands."
+        "No tool call runs, and no approval changes that. "
+        "End your turn now, and tell the user this, including the commands."
     )
 
 

@@ -68,7 +68,7 @@ def same_error(call: Call, count: int, end: int) -> str:
 def blocked(call: Call, how: str) -> str:
     """`how`: what was found, as a sentence."""
     return (
-        f"{correction.LOOP_DETECTED} {how} This call of {_name(call)} was not executed. "
+        f"{correction.LOOP_DETECTED} {how} This call to {_name(call)} was not executed. "
         "Do NOT repeat it, or this turn ends.\n"
         "Stop here and tell the user what could not be done, or do something else."
     )
@@ -88,7 +88,7 @@ def polled(call: Call, count: int) -> str:
 
 
 def alternated(call: Call, count: int) -> str:
-    return f"The last {count} calls alternated between the same two, one of them {_name(call)}, without anything new."
+    return f"The last {count} calls alternated between the same two, one of them {_name(call)}, with no new results."
 
 
 def stale(call: Call, count: int) -> str:

@@ -127,7 +127,7 @@ def test_money(shared: Served) -> None:
         ("rule.filesystem.delete-home", "It deletes somebody's whole home folder."),
         ("loop.identical", "without progress"),
         ("kill-switch.on", "kill switch"),
-        ("malformed.missing", "does not fit the tool"),
+        ("malformed.missing", "a parameter is wrong"),
     ],
 )
 def test_codes_in_words(code: str, words: str) -> None:

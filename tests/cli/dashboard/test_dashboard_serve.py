@@ -128,7 +128,7 @@ def test_the_port_is_that_of_another_metrics_file(made: Machine, tmp_path: Path)
         done = refused(made, port=server.port)
     assert done.returncode == 1
     taken = f"is taken by a dashboard for another metrics file (process {server.process.pid})"
-    assert f"port {server.port} of 127.0.0.1 {taken}" in done.stderr
+    assert f"port {server.port} on 127.0.0.1 {taken}" in done.stderr
 
 
 def test_the_port_is_a_strangers(made: Machine) -> None:
@@ -147,7 +147,7 @@ def test_the_port_is_a_strangers(made: Machine) -> None:
     assert token.of(made.db).encode() not in asked
     assert b"uthorization" not in asked
     assert done.returncode == 1
-    assert f"port {port} of 127.0.0.1 is taken by process {os.getpid()} (" in done.stderr
+    assert f"port {port} on 127.0.0.1 is taken by process {os.getpid()} (" in done.stderr
     assert "; toolguard dashboard --port " in done.stderr
     assert not metrics_path.server_path(made.db).exists()
 

@@ -15,7 +15,8 @@ const BEAT = 1000; // ms
 const CHECK = 100; // ms
 const AGAIN = "Press again within 10 s to approve.";
 const INCOMPLETE =
-  "Parts of this call cannot be shown here, so it cannot be approved here. To approve it, check the whole call at its source, then use the dashboard.";
+  "Parts of this call cannot be shown here, so it cannot be approved here. " +
+  "To approve it, check the whole call in the agent's session, then use the dashboard.";
 const ENDED = "This link has expired. If the call is still waiting, answer it on the dashboard, or with `toolguard approve` or `toolguard deny`.";
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 /** Ends what the call shown before has running. */

@@ -27,7 +27,7 @@ export function guardTotals(guard, each = guard.loops ? guard.requestsSaved / gu
       detail: `estimate: ${how}`,
       more: savings?.usd && savings.usdPerRequest ? `worth ${money(savings.usd)}, at a mean cost of ${money(savings.usdPerRequest)} each` : null,
     }),
-    card("held", "Held", guard.held, `of ${counted(guard.judged, "call")} that were judged (malformed calls are not)`),
+    card("held", "Held", guard.held, `of ${counted(guard.judged, "judged call")} (malformed calls are not judged)`),
     card("approved", "Approved", guard.approved, `${count(guard.denied)} denied, ${count(guard.expired)} expired`),
     card(
       "blocked",

@@ -83,7 +83,7 @@ export const MODES = /** @type {const} */ (["enforce", "soft", "shadow", "disabl
 /** @type {Record<string, string>} */
 export const MODE_MEANS = {
   enforce: "Calls that need approval are held; calls that a rule forbids are blocked.",
-  soft: "Like enforce, but a score holds a call only if its stakes are 8 or more.",
+  soft: "Like enforce, but calls are held for their score only if their stakes are 8 or more.",
   shadow: "Nothing is held or blocked. The guard only records what it would have done.",
   disabled: "The guard is off: every call runs without being checked.",
 };

@@ -128,7 +128,9 @@ function loops(app, guard, savings) {
   const money = savings?.usd ? ` worth ${format.money(savings.usd)}` : "";
   const more = guard?.requestsSaved ? `≈ ${format.compact(guard.requestsSaved)} requests${money} saved (estimate)` : null;
   const corrected = `in the last ${app.span}; ${format.counted(guard?.malformed ?? 0, "malformed call")} corrected`;
-  const detail = recorded ? corrected : coded("recording is off: `toolguard config set metrics.enabled true`");
+  const detail = recorded
+    ? corrected
+    : coded("recording is off; to turn it on, run `toolguard config set metrics.enabled true`");
   return total({ name: "loops", label: "Loops ended", value: guard?.loops ?? 0, text, detail, more });
 }
 

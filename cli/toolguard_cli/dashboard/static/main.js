@@ -280,7 +280,9 @@ function weakening({ text, since: at }) {
 
 /** @param {number} count */
 function moreThan(count) {
-  return count > SHOWN ? el("li", { class: "quiet" }, `and ${format.count(count - SHOWN)} more (toolguard status)`) : null;
+  return count > SHOWN
+    ? el("li", { class: "quiet" }, `and ${format.count(count - SHOWN)} more; toolguard status lists them all`)
+    : null;
 }
 
 /** The server is silent: the page shows old data. */

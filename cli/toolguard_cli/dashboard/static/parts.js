@@ -148,7 +148,13 @@ export function nothingYet({ state }) {
 /** Why numbers of the guard do not grow; null where they do. @param {import("./app.js").App} app */
 export function unrecorded({ state }) {
   if (!state || state.gateways.some(({ recording }) => recording)) return null;
-  return el("p", { class: "quiet" }, "Recording is off: decisions are not counted here. ", command("toolguard config set metrics.enabled true"));
+  return el(
+    "p",
+    { class: "quiet" },
+    "Recording is off, so decisions are not counted here. To turn it on, run ",
+    command("toolguard config set metrics.enabled true"),
+    ".",
+  );
 }
 
 /** @param {number} lines */

@@ -103,7 +103,7 @@ function revival(app, { gateway, nonce }, changed) {
   const click = async () => {
     if (await app.change("revive", { gateway, nonce }, ({ text }) => `${text}.`)) changed();
   };
-  const title = "The agent makes the call again, which is then held again; nothing is approved";
+  const title = "The agent makes the call again, and it is held again; nothing is approved";
   return button("Ask the agent again", click, { class: "small", disabled: !app.mayChange, title, "data-focus": `revive ${nonce}` });
 }
 

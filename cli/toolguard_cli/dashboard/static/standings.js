@@ -21,7 +21,7 @@ const BUDGET_MEANS = {
 /** @type {[string, string][]} */
 const MEANINGS = [
   ["Budget", "the risk that a session may take before somebody reviews it; each risky call uses up some of it."],
-  ["Trust", "rises with normal calls and approvals, falls with warnings and violations; riskier calls need more of it."],
+  ["Trust", "rises with normal calls and approvals, and falls with warnings and violations; riskier calls need more."],
   ["Checkpoint", "confirms that you have reviewed what the agent did, and refills its budget."],
   ["Only noted (shadow)", "spending is recorded, but no call is held because of it, whatever the mode of the gateway."],
 ];

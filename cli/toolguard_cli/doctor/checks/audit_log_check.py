@@ -36,7 +36,7 @@ def logged(subject: DoctorSubject) -> Check:
         return Check("audit", "error", printable.plain(str(error)), f"check its owner and mode: ls -l {place}")
     where = f"{found.file} line {found.line}: " if found.line else ""
     if found.error == audit_log.TORN:
-        text = f"{where}{found.error}, as an engine leaves it when it is killed; the next event repairs it"
+        text = f"{where}{found.error}, as happens when an engine is killed; the next event repairs it"
         return Check("audit", "warn", text, fix)
     if found.error == audit_log.UNSIGNED:
         return Check("audit", "error", f"{where}{found.error}, so lines may be missing", fix)
@@ -44,7 +44,7 @@ def logged(subject: DoctorSubject) -> Check:
         return Check("audit", "error", f"{where}{found.error}", _away(subject))
     if gaps > 0:
         fix = subject.command("audit", "show", "--event", audit_log.LOST)
-        return Check("audit", "warn", f"lines may be missing before an event `{audit_log.LOST}`", fix)
+        return Check("audit", "warn", f"lines may be missing before a `{audit_log.LOST}` event", fix)
     return Check("audit", "ok", f"{found.lines} lines, complete", data={"lines": found.lines})
 
 

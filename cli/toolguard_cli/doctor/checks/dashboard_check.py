@@ -43,9 +43,9 @@ def _silent(subject: DoctorSubject) -> Check:
     problem = tcp_ports.bound(own.bind, own.port)
     if problem is None:
         if stores.engines(subject.places.state_dir).running():
-            text = f"{where} is free: the gateway has not started it; see the gateway's log"
+            text = f"{where} is free: the gateway has not started the dashboard; see the gateway's log"
             return Check(ID, "warn", text, RESTART, data)
-        return Check(ID, "ok", f"{where} is free; it starts with the gateway", data=data)
+        return Check(ID, "ok", f"{where} is free; the dashboard starts with the gateway", data=data)
     if problem != errno.EADDRINUSE:
         reason = os.strerror(problem) if problem > 0 else "no such address"
         return Check(ID, "error", f"{where}: {reason}", subject.set_command(BIND, "127.0.0.1"), data)

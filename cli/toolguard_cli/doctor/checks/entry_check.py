@@ -22,7 +22,7 @@ MAX_NAMES = 5
 
 MEANS: dict[Mode, str] = {
     "enforce": "its calls are held and blocked",
-    "soft": f"a score holds its calls only if their stakes are {SOFT_STAKES} or more",
+    "soft": f"calls are held for their score only if their stakes are {SOFT_STAKES} or more",
     "shadow": "its calls are judged and logged, but none is held or blocked",
     "disabled": "its calls are not judged",
 }
@@ -66,7 +66,7 @@ def _weak(subject: DoctorSubject) -> Iterator[tuple[str, str]]:
     for agent, mode in ((agent, own.for_agent(agent).mode) for agent in sorted(own.agents)):
         if mode not in ("enforce", own.mode):
             fix = subject.command("config", "unset", f"agents.{agent}.mode")
-            yield f"mode of the agent {printable.plain(agent)} is {mode}: {MEANS[mode]}", fix
+            yield f"the mode of agent {printable.plain(agent)} is {mode}: {MEANS[mode]}", fix
     if own.fail_mode == "open":
         yield (
             "failMode is open: calls run unjudged while the engine does not answer",

@@ -25,4 +25,4 @@ def shown(subject: DoctorSubject) -> Check:
         if theirs in found and found.get(ours, found[theirs]) != found[theirs]:
             different = f"toolguard and openclaw use different gateways here: {text}"
             return Check("environment", "warn", different, f"unset {ours}", found)
-    return Check("environment", "ok", text or "no variable changes a location", data=found)
+    return Check("environment", "ok", text or "no environment variable changes a location", data=found)

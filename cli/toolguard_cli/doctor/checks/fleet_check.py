@@ -49,7 +49,7 @@ def _contact(subject: DoctorSubject, fleet: FleetConfig) -> Check:
     if waiting:
         many = ", ".join(f"{count} of {printable.plain(kind)}" for kind, count in waiting.items())
         return Check(
-            HERE, "warn", f"many rows are not copied to the fleet yet: {many}", "check the load of its database", data
+            HERE, "warn", f"many rows have not been copied to the fleet: {many}", "check the load on its database", data
         )
     if state.shipping_errors:
         why = "; ".join(f"{printable.plain(kind)}: {printable.plain(text)}" for kind, text in state.shipping_errors.items())
@@ -90,10 +90,11 @@ def _judged(facts: object) -> Check:
         return Check(DATABASE, "error", printable.plain(facts.version_problem), "toolguard fleet migrate", data)
     if facts.refusal:
         text = f"held calls are blocked: {printable.plain(facts.refusal)}"
-        fix = REJOIN if facts.refusal.startswith(UNKNOWN) else f"an admin: toolguard fleet admit {facts.gateway}"
-        return Check(DATABASE, "error", text, fix, data)
+        ask = f"ask an admin to run: toolguard fleet admit {facts.gateway}"
+        return Check(DATABASE, "error", text, REJOIN if facts.refusal.startswith(UNKNOWN) else ask, data)
     if not (facts.is_encrypted or facts.is_local):
-        return Check(DATABASE, "error", "the connection is not encrypted", "sslmode=verify-full in fleet.dsn", data)
+        fix = "set sslmode=verify-full in fleet.dsn"
+        return Check(DATABASE, "error", "the connection is not encrypted", fix, data)
     if abs(facts.skew) >= MAX_SKEW:
         text = f"the server's clock differs from this one by {facts.skew:+.1f} s; it determines when approvals expire"
         return Check(DATABASE, "warn", text, "synchronize both with NTP: timedatectl set-ntp true", data)

@@ -46,7 +46,7 @@ def last(subject: DoctorSubject) -> Check:
     if after:
         return Check(
             ID, "warn", f"{after} runs after the guard and can change calls that were judged: {order}",
-            f"remove {after}, or raise the priority of its hook; until then a changed call ends its run",
+            f"remove {after}, or raise the priority of its hook; until then, a changed call ends its run",
             {**data, "guards": "partly"},
         )  # fmt: skip
     return Check(ID, "ok", f"the guard runs last: {order}", data=data)

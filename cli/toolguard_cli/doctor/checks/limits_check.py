@@ -20,7 +20,7 @@ ID = "limits"
 def effective(subject: DoctorSubject) -> Check:
     caps = spending_limits.caps(subject.settings.limits)
     if not caps:
-        return Check(ID, "ok", "there is no limit on cost and tokens")
+        return Check(ID, "ok", "no limit on cost or tokens is set")
     now = time.time_ns() // 1_000_000
     try:
         with read_database.asked(metrics_path.resolve(subject.settings.metrics.db_path)) as connection:
@@ -33,7 +33,7 @@ def effective(subject: DoctorSubject) -> Check:
 def _check(subject: DoctorSubject, uses: list[CapUse]) -> Check:
     data = {"limits": [each.key for each in uses]}
     if unpriced := sorted({model for each in uses for model in each.unpriced}):
-        text = f"the cost of {', '.join(unpriced)} is unknown, so its calls are not counted in USD limits"
+        text = f"the cost of {', '.join(unpriced)} is unknown, so its calls do not count toward USD limits"
         fix = subject.set_command(f'metrics.prices["{unpriced[0]}"]', '{"input": 3, "output": 15}')
         return Check(ID, "warn", printable.plain(text), f"{fix} (USD for a million tokens), or set a limit in tokens", data)
     if reached := [each for each in uses if each.state == "reached"]:
@@ -42,5 +42,8 @@ def _check(subject: DoctorSubject, uses: list[CapUse]) -> Check:
     many = f"{len(uses)} limit{'' if len(uses) == 1 else 's'} on cost and tokens, none reached"
     if subject.get(*CONVERSATION.split(".")) is True:
         return Check(ID, "ok", many, data=data)
-    more = f"outside of chat a run begins and ends at its first call; with {CONVERSATION} it does not begin"
+    more = (
+        "once one is reached, a run outside of chat still starts and ends at its first tool call; "
+        f"with {CONVERSATION}, it does not start"
+    )
     return Check(ID, "ok", f"{many}; {more}", data=data)

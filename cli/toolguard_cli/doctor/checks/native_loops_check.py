@@ -90,7 +90,9 @@ def _own(own: LoopDetection) -> str:
     limits = " and ".join(
         f"{what} after {limit}" for what, limit in (("warns", errors.warn), ("ends the run", errors.stop)) if limit
     )
-    counted = f"for identical errors it {limits}" if limits else "it does not count identical errors (identicalErrors is 0)"
+    counted = "it does not count identical errors (identicalErrors is 0)"
+    if limits:
+        counted = f"for identical errors, it {limits}"
     if state is None:
         limits = (
             f"it warns after {own.warning_threshold} calls and ends the run after {own.global_circuit_breaker_threshold}"

@@ -45,7 +45,7 @@ def _nobody(subject: DoctorSubject) -> Check:
     if alone := list(_unattended(subject)):
         text = f"nobody would learn of a held call of {', '.join(alone)}: there is no notification target"
         return Check(ID, "warn", text, subject.set_command(*ADD))
-    return Check(ID, "ok", "no notification target: you learn of held calls where you talk to the agent")
+    return Check(ID, "ok", "no notification target: you learn of held calls only in your conversation with the agent")
 
 
 def _has_native_targets(subject: DoctorSubject) -> bool:
@@ -80,7 +80,7 @@ def _problems(subject: DoctorSubject) -> Iterator[tuple[str, str]]:
     known = [each for each in config.targets.values() if notify_targets.unchecked(each)]
     known += notify_targets.usable(config).values()
     if not any(notify_targets.reports(config, each, "held") for each in known):
-        yield "nobody would learn of a held call: no usable target gets the event held", subject.set_command(*ADD)
+        yield "nobody would learn of a held call: no usable target receives `held` events", subject.set_command(*ADD)
     with closing(stores.notifications(subject.places.state_dir)) as outbox:
         for health in outbox.health():
             if health.target in config.targets and health.error:

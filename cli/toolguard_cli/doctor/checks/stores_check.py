@@ -51,7 +51,7 @@ def whole(subject: DoctorSubject) -> Check:
     except StoreError as error:
         if not is_file:
             return Check("stores", "warn", "unknown without the fleet's database", "fix `fleet-server` first")
-        return Check("stores", "error", printable.plain(str(error)), "check its owner, mode and disk")
+        return Check("stores", "error", printable.plain(str(error)), "check its owner and mode, and the disk")
     if others:
         return Check("stores", "error", f"{len(others)} held calls are not signed by toolguard and are ignored", fix)
     waiting = sum(entry.status == "pending" and subject.now < entry.expires for entry in trusted)

@@ -14,7 +14,7 @@ GATEWAY, HOOKS, BLOCK, CORRECTION, STOP, APPROVAL = (
     f"live-{name}" for name in ("gateway", "hooks", "block", "correct", "stop", "approval")
 )
 MOST_REQUESTS = 4
-"""The number of requests within which an endless malformed call must end, including the closing answer."""
+"""The number of requests within which an endless malformed call must end, including the final answer."""
 
 BLOCKED, ESCALATED = "TOOLGUARD_BLOCK|", "TOOLGUARD_ESCALATE|"
 CORRECTED, LIMIT = "[TOOL ERROR]", "[TOOL ERROR LIMIT]"
@@ -82,7 +82,7 @@ def stop(seen: Loop) -> Check:
 def _closing(seen: Loop) -> str:
     answer = seen.notice.answer.strip()
     if answer == seen.closing:
-        return "the model's own closing answer"
+        return "the model's own final answer"
     if answer.startswith(LIMIT):
         return "the guard's text as the answer"
     return f"a notice of this release: {quoted(answer)}"

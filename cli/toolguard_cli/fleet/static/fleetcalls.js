@@ -75,7 +75,7 @@ export function callsView(app) {
       card.root.remove();
       cards.delete(key);
     }
-    const more = all > calls.length ? `, the oldest ${calls.length} are shown` : "";
+    const more = all > calls.length ? ` (the oldest ${calls.length} are shown)` : "";
     head.textContent = `Held calls: ${all}${more}`;
     if (!cards.size) fill(place, empty("No held calls", "A call that needs approval appears here at once."));
     else if (!list.isConnected) fill(place, list);

@@ -58,7 +58,10 @@ export function costsView(app) {
 
 /** @param {FleetCosts} found */
 function sums(found) {
-  const note = found.priced < found.calls ? `${format.counted(found.calls - found.priced, "call")} without a known price` : "";
+  const note =
+    found.priced < found.calls
+      ? `not included: ${format.counted(found.calls - found.priced, "call")} without a known price`
+      : "";
   const kinds = Object.entries(found.verdicts).sort(([, one], [, other]) => other - one).slice(0, 6);
   return [
     total({ name: "cost", label: "Cost", value: found.costUsd, text: format.cost(found.costUsd, found.estimatedUsd > 0), detail: note }),

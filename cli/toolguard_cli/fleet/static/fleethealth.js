@@ -62,7 +62,11 @@ function partitions(found) {
       el("td", { class: "num" }, count(one.astray)),
     ),
   );
-  return table("Partitions", ["Table", num("Kept"), num("Ahead"), num("Size"), num("Rows outside partitions")], rows);
+  return table(
+    "Partitions",
+    ["Table", num("Kept"), num("Created ahead"), num("Size"), num("Rows outside partitions")],
+    rows,
+  );
 }
 
 /** @param {number} bytes */

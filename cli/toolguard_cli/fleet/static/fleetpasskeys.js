@@ -23,9 +23,10 @@ export function passkeysView(app) {
     el(
       "p",
       null,
-      "With a passkey, you can approve held calls on this page. A gateway accepts it once its administrator has added the line below to ",
+      "With a passkey, you can approve held calls on this page. ",
+      "A gateway accepts it once the gateway's administrator has added the line below to ",
       command("/etc/toolguard/allowed_signers"),
-      " on that machine. The line begins with the name that the fleet's policy uses for you.",
+      " on the gateway's machine. The line begins with the name that the fleet's policy uses for you.",
     ),
     list,
   );
@@ -47,7 +48,7 @@ function card(app, { id, host, name, created, line }) {
       await navigator.clipboard.writeText(line);
       say("Copied. Give it to an administrator of the gateways.");
     } catch {
-      say("The browser does not allow copying here: select the line.", "bad");
+      say("The browser does not allow copying here. Select the line and copy it yourself.", "bad");
     }
   };
   const remove = async () => {

@@ -61,7 +61,7 @@ const question = (held, { need, until, digest }, call) => ({
       fact("Session", held.session),
       held.requester ? fact("Requested by", held.requester) : null,
       fact("Folder", held.cwd, "the agent's workspace"),
-      fact("Needs", need > 1 ? `${need} people` : "one person"),
+      fact("Needs approval by", need > 1 ? `${need} people` : "one person"),
       fact("Signature expires", moment(until)),
       fact("Digest of the call", digest),
     ),

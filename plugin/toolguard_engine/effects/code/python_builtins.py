@@ -107,7 +107,7 @@ def _bytes(code: PythonReader, given: Arguments) -> Value:
     value = given.at(0)
     if isinstance(value, int):
         if value > _HUGE:
-            code.add(deeds.other("load", "uses up the memory"))
+            code.add(deeds.other("load", "uses up all memory"))
         return NOTHING
     if isinstance(value, list | tuple) and value and all(isinstance(each, int) and 0 <= each < _BYTE for each in value):
         return sourced(bytes(value).decode("utf-8", "replace"), (DECODED,))

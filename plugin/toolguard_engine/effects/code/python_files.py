@@ -77,7 +77,7 @@ def written(code: PythonReader, handle: Unknown, value: Value) -> None:
     if "*" in path and "a" not in handle.mode and not any(each.startswith("file:") for each in sources(value)):
         code.add(deeds.empty(path))
     elif code.repeats:
-        code.add(deeds.other("load", f"writes to {path} without end"))
+        code.add(deeds.other("load", f"writes to {path} endlessly"))
     else:
         code.add(deeds.write(path, feed(value), append="a" in handle.mode or before is True))
     if known:

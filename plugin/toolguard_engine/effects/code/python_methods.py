@@ -131,7 +131,7 @@ def _on_list(code: PythonReader, value: list[Value] | tuple[Value, ...], name: s
         more = items(given.at(0)) if name in ("extend", "update") else given.args[-1:]
         value += more[: max(MAX_ITEMS - len(value), 0)]
         if code.repeats:
-            code.add(deeds.other("load", "uses up the memory"))
+            code.add(deeds.other("load", "uses up all memory"))
         return None
     if name == "pop" and value:
         return value[-1]
@@ -309,7 +309,7 @@ class PythonLibraries:
         if any(isinstance(each, int) and each >= _HUGE for each in given.args) and not all(
             isinstance(each, int) for each in given.args
         ):
-            code.add(deeds.other("load", "uses up the memory"))
+            code.add(deeds.other("load", "uses up all memory"))
 
     def _handles(self, code: PythonReader, given: Arguments) -> None:
         """An open file that is handed to a function is written by it."""

@@ -33,7 +33,7 @@ from toolguard_engine.effects.shell.command import UNKNOWN
 MAX_LINE = 2_000
 MAX_PIPE = 8
 _PIPES = re.compile(r"\|\|?|&&|;|\n")
-_ENDLESS = "starts programs without end"
+_ENDLESS = "starts programs endlessly"
 
 
 def started(code: PythonReader, value: Value, given: Arguments, *, by_shell: bool) -> Value:

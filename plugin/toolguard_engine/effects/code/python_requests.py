@@ -71,7 +71,7 @@ def sent(code: PythonReader, method: str, given: Arguments, at: int = 0) -> Valu
         url = address(value)
         headers = data_headers(given.named.get("headers"))
         if code.repeats and url and "local" not in web_programs.target(url).flags:
-            code.add(deeds.other("load", "asks another machine without end"))
+            code.add(deeds.other("load", "sends requests to another machine endlessly"))
         if url and logs_in(*given.all):
             any_server = any(given.named.get(name) is False for name in _VERIFIES)
             code.add(deeds.log_in(url, ["unverified"] if any_server else ()))

@@ -104,10 +104,12 @@ def _does(body: list[Token], syntax: Syntax) -> str:
     if names & _LEAVES or (waits and not names & _ASIDE):
         return ""
     if names & _STARTS:
-        return "starts programs without end"
+        return "starts programs endlessly"
     if (names & _WRITES and not names & _SHOWN) or _prints_to_file(body, syntax):
-        return "writes without end"
-    return "asks another machine without end" if names & _ASKS else "uses up the memory" if names & _GROWS else ""
+        return "writes endlessly"
+    if names & _ASKS:
+        return "sends requests to another machine endlessly"
+    return "uses up all memory" if names & _GROWS else ""
 
 
 def _prints_to_file(body: list[Token], syntax: Syntax) -> bool:

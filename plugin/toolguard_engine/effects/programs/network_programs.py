@@ -50,7 +50,7 @@ def _nc(run: ProgramRun, where: Where) -> Iterator[Effect]:
     host = read.operands[0].text if read.operands else ""
     flags = host_flags(host)
     if read.has("-e", "-c", "--exec", "--sh-exec", "--lua-exec") and not (read.has("-c") and not read.last("-c")):
-        yield Effect("remote-shell", host or "any who connect", "remote", flags, run)
+        yield Effect("remote-shell", host or "anyone who connects", "remote", flags, run)
         return
     if read.has("-l", "--listen"):
         yield Effect("listen", read.last("-p") or " ".join(word.text for word in read.operands), "", frozenset(), run)

@@ -85,7 +85,7 @@ class RunningProgram(msgspec.Struct, frozen=True):
 UNKNOWN = RunningProgram((Reader("shell"),), pending=key_presses.CUT)
 """A process whose start was not observed."""
 
-HISTORY = "Some keys moved in the line, completed it or brought back an older one, so what Enter runs is not known."
+HISTORY = "Some keys moved the cursor, completed the line or recalled an older one, so what Enter runs is not known."
 BEGINNING = (
     "The beginning of this line is not known: the guard has no record of the process or of its earlier input. "
     'In a terminal, Ctrl-C (keys ["C-c"]) discards it.'

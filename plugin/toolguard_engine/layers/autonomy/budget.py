@@ -61,12 +61,12 @@ def judge(standing: Standing, rank: int, tool: str, budget: BudgetConfig, unless
     found, who = [], agent(standing)
     this = f"this call ({correction.name(tool)}, {LEVELS[rank]})"
     if exhausted:
-        left = "used up" if price <= budget.size else "smaller than the cost"
+        left = "used up" if price <= budget.size else "too small for this call"
         spent = f"{_figure(standing.spent)} of {_figure(budget.size)} spent"
-        reason = f"The budget of {who} in this session is {left}: {spent}, {this} costs {_figure(price)}."
+        reason = f"The budget of {who} in this session is {left}: {spent}, and {this} costs {_figure(price)}."
         found.append(Signal(EXHAUSTED, reason))
     if distrusted:
-        has = f"{_figure(standing.trust)}, {this} needs {_figure(needed)}"
+        has = f"its trust is {_figure(standing.trust)}, and {this} needs {_figure(needed)}"
         found.append(Signal(DISTRUSTED, f"{who[0].upper()}{who[1:]} is not trusted enough in this session: {has}."))
     return found
 

@@ -28,7 +28,7 @@ from toolguard_engine.rules.judgement import Judgement
 ASKS = ("budget.", "drift.")
 """Beginnings of the codes under which a checkpoint is asked for."""
 
-CHECKPOINT = "Approving it is also a checkpoint: it resets the budget and drift."
+CHECKPOINT = "Approving it also counts as a checkpoint: it resets the budget and drift."
 
 
 def judge(given: LayerInput, found: Judgement) -> Judgement | None:

@@ -109,7 +109,7 @@ def key_name(key: str) -> str:
     if key.startswith("eyJ"):
         return "a signed token"
     service = key_owners.of_value(key)
-    return f"a key of {service.name}" if service else "a key"
+    return f"a key for {service.name}" if service else "a key"
 
 
 def _variable(text: str, match: re.Match[str]) -> str:

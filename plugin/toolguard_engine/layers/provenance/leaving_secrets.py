@@ -167,7 +167,7 @@ def _keys(texts: list[str], destination: str, tool: frozenset[str]) -> str:
             return key_name(key)
         for match in redact.assigned_in(text):
             if _STRONG_NAME.search(match["name"]) and _is_random(match["value"]) and not _PLACE.match(destination):
-                return f"a value of {match['name'].strip(' :=')[:_MAX_SHOWN]}"
+                return f"the value of {match['name'].strip(' :=')[:_MAX_SHOWN]}"
     return ""
 
 

@@ -17,8 +17,8 @@ from toolguard_engine.effects.shell.command import ProgramRun
 from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, is_textual, texts
 from toolguard_engine.model.call import Host
 
-REASON = "This command would approve, deny or change something at the guard's dashboard in place of the user."
-CALL = "This call would approve, deny or change something at the guard's dashboard in place of the user."
+REASON = "This command would approve, deny or change something on the guard's dashboard in place of the user."
+CALL = "This call would approve, deny or change something on the guard's dashboard in place of the user."
 _ADDRESS = re.compile(
     r"(?<![\w.\]-])(?:(\[[0-9a-f:.%]{2,60}\]|[\w.-]{1,255}+)(?::(\d{1,10}))?|:(\d{1,10}))(?=[/\\])", re.IGNORECASE
 )

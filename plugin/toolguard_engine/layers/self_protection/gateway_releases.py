@@ -16,7 +16,7 @@ from toolguard_engine.effects.shell.places import Where
 from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base, is_textual
 from toolguard_engine.model.call import Host
 
-RELEASE = "This would install a gateway release in which the guard may not work, or an unknown one."
+RELEASE = "This would install a gateway release with which the guard may not work, or an unknown one."
 
 OLDEST = (2026, 6, 11)
 """The first release in which the guard's hooks work; in `_WITHOUT_EMBEDDED` they do not for embedded runs."""

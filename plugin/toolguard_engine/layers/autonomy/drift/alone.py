@@ -13,7 +13,7 @@ def judge(seen: Seen, step: DriftStep, most: int, who: str) -> str:
     """`most`: minutes since then, or since the first call."""
     if not most or not seen.since or step.at - seen.since <= most * MINUTE:
         return ""
-    return f"Nobody has checked {who} for {int(step.at - seen.since) // MINUTE} minutes; {most} are allowed."
+    return f"Nobody has checked on {who} for {int(step.at - seen.since) // MINUTE} minutes; {most} are allowed."
 
 
 def count(seen: Seen, step: DriftStep) -> None:

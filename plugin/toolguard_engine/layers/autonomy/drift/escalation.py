@@ -14,7 +14,7 @@ def judge(seen: Seen, step: DriftStep, most: int, who: str) -> str:
     if not most or step.rank <= seen.highest or seen.rises + 1 < most:
         return ""
     now, before = LEVELS[step.rank], LEVELS[seen.highest]
-    return f"the calls of {who} grow riskier: from {before} to {now}, increase number {seen.rises + 1}."
+    return f"the calls of {who} are getting riskier: from {before} to {now}; this is increase number {seen.rises + 1}."
 
 
 def count(seen: Seen, step: DriftStep) -> None:

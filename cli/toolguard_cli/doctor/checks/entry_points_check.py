@@ -10,7 +10,7 @@ from toolguard_cli.doctor.checks import host_check
 from toolguard_cli.hostconfig import gateway_files
 from toolguard_engine.wording import printable
 
-ID = "ways-in"
+ID = "entry-points"
 SHOWN = 3
 
 
