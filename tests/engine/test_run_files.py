@@ -57,6 +57,8 @@ PACKAGE = f'{{\n  "scripts": {{\n    "preclean": "echo",\n    "clean": "{HARM}",
 SLIPS = [
     ("sh x.sh", {"x.sh": SHELL}, "x.sh line 3"),
     ("./x.sh a", {"x.sh": SHELL}, "x.sh line 3"),
+    ("sh /dev/shm/x", {"/dev/shm/x": SHELL}, "/dev/shm/x line 3"),
+    ("/dev/shm/x", {"/dev/shm/x": SHELL}, "/dev/shm/x line 3"),
     (". ./x.sh", {"x.sh": SHELL}, "x.sh line 3"),
     ("bash < x.sh", {"x.sh": SHELL}, "x.sh line 3"),
     ("open x.command", {"x.command": SHELL}, "x.command line 3"),

@@ -146,6 +146,26 @@ def _posted(method: str) -> Act:
     return act
 
 
+def _client(run: ScriptRun, args: list[Value], base: Value) -> Value:
+    """`axios.create({baseURL})`: its methods get the rest of an address."""
+    root = next(
+        (value for name in ("baseURL", "prefixUrl", "baseUrl") if (value := calls.option(args, name)) is not None), ""
+    )
+    return Unknown(kind="client", sources=(FROM_NETWORK,), text="".join(texts(root)[:1]))
+
+
+def _of_client(verb: str, otherwise: Act | None = None) -> Act:
+    def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
+        first = choices(base)[0] if base is not None else None
+        if not isinstance(first, Unknown) or first.kind != "client":
+            return otherwise(run, args, base) if otherwise else None
+        path = text(at(args, 0))
+        url = path if "://" in path[:16] or not first.text else f"{first.text.rstrip('/')}/{path.lstrip('/')}"
+        return (_fetched if verb == "GET" else _posted(verb))(run, [url, *args[1:]], base)
+
+    return act
+
+
 def _http_request(run: ScriptRun, args: list[Value], base: Value) -> Value:
     _fetched(run, args, base)
     for arg in args:
@@ -415,6 +435,7 @@ FUNCTIONS: dict[str, Act] = calls.rows(
         ),
         _fetched,
     ),
+    ("axios.create got.extend ky.create ky.extend axios.default.create", _client),
     ("http.request http.get", _http_request),
     ("http2.connect WebSocket ws ws.WebSocket", _socket),
     ("net.connect net.createConnection net.Socket Deno.connect Bun.connect dgram.createSocket", _connected),
@@ -446,7 +467,12 @@ METHODS: dict[str, Act] = calls.rows(
     ("replace replaceAll", calls.replaced),
     ("push", _pushed),
     ("write end send", _sent),
-    ("unlink delete", _file_gone),
+    ("unlink", _file_gone),
+    ("get head", _of_client("GET")),
+    ("post", _of_client("POST")),
+    ("put", _of_client("PUT")),
+    ("patch", _of_client("PATCH")),
+    ("delete", _of_client("DELETE", _file_gone)),
     ("createTransport", _mailer),
     ("sendMail", _mailed),
     ("doShellScript", calls.shell),

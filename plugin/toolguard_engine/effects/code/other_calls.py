@@ -239,6 +239,13 @@ def _ruby_method(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return Library(f"{_name_of(base)}.{text(at(args, 0))}")
 
 
+def _ruby_sent(run: ScriptRun, args: list[Value], base: Value) -> Value:
+    """`FileUtils.send(:rm_rf, path)`: a method that its name calls."""
+    name = text(at(args, 0)) if isinstance(at(args, 0), str) else ""
+    full = f"{_name_of(base)}.{name}"
+    return run.call(Library(full if full in run.library.functions else name), args[1:], base) if name else None
+
+
 def _ruby_open(run: ScriptRun, args: list[Value], base: Value) -> Value:
     first = "".join(texts(at(args, 0))[:1])
     if first.startswith("|"):
@@ -369,6 +376,7 @@ _RUBY_METHODS: dict[str, Act] = calls.rows(
     ("unpack1 unpack pack", _unpacked),
     ("to_json", calls.encoded),
     ("instance_eval class_eval", calls.evaluating),
+    ("send public_send __send__", _ruby_sent),
     ("rmtree", _path_gone(recursive=True)),
     ("unlink delete", _path_gone(recursive=False)),
     ("fetch", _ruby_fetch),

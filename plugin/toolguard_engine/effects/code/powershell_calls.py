@@ -23,7 +23,11 @@ from toolguard_engine.effects.code.python_values import (
 from toolguard_engine.effects.code.script_calls import at, texts
 from toolguard_engine.effects.code.script_run import PIPED, Act, LanguageLibrary, Routine, ScriptRun, element, one_of
 
-_PLACES = {"$home": "~", "$pwd": ".", "$psscriptroot": ".", "$true": True, "$false": False, "$null": None}
+_PROFILE = "~/.config/powershell/profile.ps1"
+"""Of the files that `$PROFILE` and its members name, the user's own for all hosts."""
+_PLACES = {
+    "$home": "~", "$profile": _PROFILE, "$pwd": ".", "$psscriptroot": ".", "$true": True, "$false": False, "$null": None,
+}  # fmt: skip
 _PROGRAM = re.compile(r"[a-z][\w.]*|.*[/\\].*")
 
 

@@ -217,6 +217,32 @@ def _hooks(code: PythonReader, given: Arguments) -> Value:
     return NOTHING
 
 
+def _run_file(code: PythonReader, given: Arguments) -> Value:
+    if path := given.text(0, "path_name", "location"):
+        code.add(deeds.run(("python3", path)))
+    return NOTHING
+
+
+def _run_located(code: PythonReader, given: Arguments) -> Value:
+    """`spec_from_file_location(name, path)`, which is there to run what it finds."""
+    if path := given.text(1, "location", "path"):
+        code.add(deeds.run(("python3", path)))
+    return NOTHING
+
+
+def _library(code: PythonReader, given: Arguments) -> Value:
+    """`ctypes.CDLL("./x.so")` runs what the file says at its loading; one of the system has no path."""
+    if "/" in (path := given.text(0, "name")):
+        code.add(deeds.run((path,)))
+    return Unknown("ctypes.CDLL")
+
+
+def _applied(code: PythonReader, given: Arguments) -> Value:
+    """`kubernetes.utils.create_from_yaml(client, file)`."""
+    code.add(deeds.run(("kubectl", "apply", "-f", given.text(1, "yaml_file") or "-")))
+    return NOTHING
+
+
 def _scheduled(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     code.add(deeds.run(("crontab", "-")))
     return NOTHING
@@ -254,7 +280,11 @@ BY_NAME: dict[str, Act] = table(
 
 CALLS: dict[str, Act] = table(
     ("winreg.OpenKey winreg.CreateKey winreg.OpenKeyEx winreg.CreateKeyEx", _registered), ("shlex.split", _split),
-    ("crontab.CronTab.write crontab.CronTab.write_to_user", _scheduled), ("atexit.register asyncio.to_thread", _partial),
+    ("crontab.CronTab.write crontab.CronTab.write_to_user crontab.CronTab.new", _scheduled),
+    ("runpy.run_path", _run_file), ("ctypes.CDLL ctypes.cdll.LoadLibrary ctypes.PyDLL", _library),
+    ("importlib.util.spec_from_file_location importlib.machinery.SourceFileLoader", _run_located),
+    ("kubernetes.utils.create_from_yaml kubernetes.utils.create_from_dict", _applied),
+    ("atexit.register asyncio.to_thread", _partial),
     ("ctypes.CDLL.system ctypes.CDLL.popen ctypes.cdll.LoadLibrary.system ctypes.cdll.msvcrt.system", _system),
     (("os.system os.popen subprocess.getoutput subprocess.getstatusoutput commands.getoutput os.popen2 os.popen3 pexpect.run"
       " commands.getstatusoutput asyncio.create_subprocess_shell pexpect.spawn os.startfile"), _system),

@@ -39,8 +39,10 @@ _SWITCHES = spelled(
     "recurse r rec force fo f append raw usebasicparsing passthru verbose confirm whatif file directory name noprofile"
     " wait nonewline unique rf fr s l la"
 )
-_OWN_NAME = frozenset({"name", "fullname", "path"})
-"""Members of an entry of a folder that name it."""
+_OWN_NAME = frozenset({
+    "name", "fullname", "path", "currentuserallhosts", "currentusercurrenthost", "allusersallhosts", "alluserscurrenthost",
+})  # fmt: skip
+"""Members of an entry of a folder that name it, and of `$PROFILE`, which names such a file itself."""
 
 
 def is_path(word: str) -> bool:

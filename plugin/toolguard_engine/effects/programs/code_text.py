@@ -391,7 +391,7 @@ _OF_FILES = frozenset({"os.", "fs::", "std::fs::", "Files.", "FileManager.defaul
 
 _ON_ALL = frozenset({"delete", "destroy", "terminate", "purge", "truncate"})
 """Verbs that may follow a query without an argument: `User.objects.all().delete()`."""
-_PAYS = ("refunds.", "payouts.", "transfers.", "refund.", "payout.")
+_PAYS = ("refunds.", "payouts.", "transfers.", "refund.", "payout.", "stripe.transfer.", "stripe.charge.")
 _CLIENTS = frozenset({
     "client", "api", "algolia", "stripe", "braintree", "gateway", "square", "paypal", "twilio", "sendgrid", "mailgun",
     "postmark", "sns", "sqs", "s3", "ec2", "dynamodb", "db", "firestore", "redis", "mongo", "es", "elastic", "opensearch",

@@ -14,7 +14,7 @@ from itertools import pairwise
 from posixpath import normpath
 
 from toolguard_engine.effects import key_owners, program_catalogue
-from toolguard_engine.effects.programs import accepted_keys, environment_dumps, instruction_files
+from toolguard_engine.effects.programs import accepted_keys, environment_dumps, instruction_files, loaded_files
 from toolguard_engine.effects.programs.code_text import methods
 from toolguard_engine.effects.programs.interpreters import DECODERS, FETCHERS, hidden_text, language
 from toolguard_engine.effects.programs.web_programs import data_flags, host_flags, target
@@ -323,7 +323,7 @@ def _downloaded_then_run(reading: Reading, found: tuple[Effect, ...]) -> Iterato
                 if (
                     redirect.kind in ("write", "append")
                     and redirect.fd in ("", "1")
-                    and not redirect.target.startswith("/dev/")
+                    and not redirect.target.startswith(_SOCKET)
                 ):
                     maker = {run.name, *(run.stdin.programs if run.stdin else ())}
                     if maker & (FETCHERS | DECODERS):
@@ -467,6 +467,8 @@ def _downloaded_file(run: ProgramRun, got: dict[str, ProgramRun]) -> str:
     own = run.argv[0].rpartition("/")[2]
     if own in got and "/" in run.argv[0]:
         return own
+    if language(run.name) and (name := loaded_files.loaded(run, got)):
+        return name
     for at in instruction_files.sources(run):
         name = instruction_files.file_in(run.argv[at]).rpartition("/")[2]
         if at != instruction_files.STDIN and name in got:

@@ -58,6 +58,7 @@ LANGUAGES: dict[str, tuple[str, str]] = {
     "bun": ("javascript", "ep"),
     "tsx": ("javascript", "ep"),
     "ts-node": ("javascript", "ep"),
+    "zx": ("javascript", "e"),
     "deno": ("javascript", ""),
     "perl": ("perl", "eE"),
     "ruby": ("ruby", "e"),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from toolguard_engine.effects import key_owners, program_catalogue
-from toolguard_engine.effects.programs import Act, lookalikes, write_effects
+from toolguard_engine.effects.programs import Act, lookalikes, web_services, write_effects
 from toolguard_engine.effects.programs.addresses import canonical, is_quad
 from toolguard_engine.effects.programs.getopt import OptionTable, ParsedWord, given, options
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, Place, ProgramRun, StdinSource
@@ -145,10 +145,10 @@ def target(text: str) -> Target:
 
 
 def request_flags(method: str, to: Target) -> frozenset[str]:
-    """Flags of a request beside its method: `service`, `destroys`, `settings`."""
+    """Flags of a request beside its method: `service`, `destroys`, `settings`, and those of `web_services`."""
     path = to.url.partition("://")[2].partition("/")[2][:MAX_PATH].lower()
     steps = _STEPS.split(path)
-    found: set[str] = set()
+    found = set(web_services.service_flags(to.host, path))
     if to.port in _SERVICES:
         found.add("service")
     if method != "DELETE" and any(step in _ENDS or step.startswith(_STARTS) for step in steps):

@@ -53,6 +53,18 @@ _GATEWAY = "/node_modules/openclaw/"
 """The gateway's own program is judged by its sub-command."""
 
 
+_MEMORY = "/dev/shm/"  # noqa: S108 - a name, nothing is written there
+"""The one folder below /dev that has files, which everybody may write."""
+
+
+def _is_device(path: str) -> bool:
+    return path.startswith("/dev/") and not path.startswith(_MEMORY)
+
+
+def _is_system(path: str) -> bool:
+    return path.startswith(_SYSTEM) and not path.startswith(_MEMORY)
+
+
 def _is_installed(path: str) -> bool:
     return _GATEWAY in path or (path.startswith(_OF_PACKAGES) and "/node_modules/" not in path)
 
@@ -177,7 +189,7 @@ class RunFiles:
         """A file that is run. `sure`: it is the one that runs, if it is there at all; not one of several that may be."""
         path = self.path(word, cwd)
         path = self._copies.get(path, path)
-        if not path or path.startswith("/dev/") or (path.startswith("/proc/") and not self.is_made(path)):
+        if not path or _is_device(path) or (path.startswith("/proc/") and not self.is_made(path)):
             return None
         if _is_installed(path) and not self.is_made(path):
             return None
@@ -192,7 +204,7 @@ class RunFiles:
     def program(self, word: str, cwd: str, *, known: bool) -> FilePlace | None:
         """A script that is started by its path. `known`: a program of this name is known, so it is likely that one."""
         path = self.path(word, cwd)
-        if not path or ((known or path.startswith(_SYSTEM)) and not self.is_made(path)):
+        if not path or ((known or _is_system(path)) and not self.is_made(path)):
             return None
         return self.text(word, cwd)
 
