@@ -279,7 +279,7 @@ def test_the_code_is_typed(early: str) -> None:
     """What was typed before the question is no answer to it."""
     typed = "import select\nselect.select([0], [], [])\n" if early else ""
     with asking(typed + ASKS, typed=early) as shown:
-        text = shown.until("to refuse: ")
+        text = shown.until("to cancel: ")
         assert "make release" in text
         shown.type(f" {code_in(text).upper()} \n")
         shown.until("answer True")
@@ -288,7 +288,7 @@ def test_the_code_is_typed(early: str) -> None:
 @pytest.mark.parametrize("typed", ["\n", "y\n", "yes\n", "\x04", "abc\n", "x" * 3000 + "\n"])
 def test_anything_else_is_a_no(typed: str) -> None:
     with asking() as shown:
-        shown.until("to refuse: ")
+        shown.until("to cancel: ")
         shown.type(typed)
         shown.until("answer False")
 
@@ -297,13 +297,13 @@ def test_each_question_has_a_code_of_its_own() -> None:
     codes = set()
     for _ in range(3):
         with asking() as shown:
-            codes.add(code_in(shown.until("to refuse: ")))
+            codes.add(code_in(shown.until("to cancel: ")))
     assert len(codes) == 3
 
 
 def test_an_interrupt_is_a_no() -> None:
     with asking() as shown:
-        shown.until("to refuse: ")
+        shown.until("to cancel: ")
         shown.type("\x03")
         shown.until("answer False")
 

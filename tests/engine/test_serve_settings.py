@@ -50,7 +50,7 @@ class Engines:
         return [(each["code"], each["reason"]) for each in AuditLog(self.state).events()]
 
 
-ACCEPT = "If you meant it: toolguard config accept"
+ACCEPT = "If this is intended, run: toolguard config accept"
 LEAVING = {"type": "leaving", "reason": "gateway stopping"}
 
 

@@ -96,7 +96,7 @@ CORRECTIVE = [
         {},
         validation("paint"),
         (
-            "[TOOL ERROR] paint() was called with arguments that do not fit. Correct usage: paint({}). "
+            "[TOOL ERROR] paint() was called with invalid arguments. Correct usage: paint({}). "
             "You sent: paint({}). Fix your call and retry."
         ),
     ),

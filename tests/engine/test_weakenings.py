@@ -65,5 +65,8 @@ def test_a_lost_record_is_said_once_with_what_was_taken_instead(weakenings: Weak
     (tmp_path / "state" / "toolguard" / NAME).unlink()
     soft = settings_of(parse({"mode": "soft"}))
     (line,) = weakenings.begin(soft)
-    assert line == f"{NOT_KNOWN}; compared with the defaults: mode changed from enforce to soft. If you meant it: {ACCEPT}"
+    assert (
+        line
+        == f"{NOT_KNOWN}; compared with the defaults: mode changed from enforce to soft. If this is intended, run: {ACCEPT}"
+    )
     assert weakenings.begin(soft) == []

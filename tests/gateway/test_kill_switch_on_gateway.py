@@ -46,7 +46,7 @@ def test_it_stops_a_run_that_is_under_way(stage) -> None:
     assert file.read_text() == "ran\n"
     assert len(results(played)) == 2
     assert results(played)[1].startswith(TOLD)
-    assert "No tool call of any agent runs until a person switches it off (toolguard kill-switch off)." in results(played)[1]
+    assert "No tool call by any agent runs until a person switches it off (toolguard kill-switch off)." in results(played)[1]
     assert len(played.requests) <= 4
     assert played.turn.answer == "Stopped."
     lines = [(line["event"], line["code"]) for line in audit(stage.home) if line.get("session") == played.session]

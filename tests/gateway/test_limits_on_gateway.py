@@ -42,7 +42,7 @@ def test_a_run_is_warned_once_then_ended_and_the_person_learns_how_to_go_on(shar
     played = stage.play(burning())
     (noted,) = played.noted
     assert 6 <= noted < 8
-    assert "More than 80% of the limit of $0.40 a day is used ($0." in played.results[noted - 1]
+    assert "More than 80% of the limit of $0.40 a day has been used ($0." in played.results[noted - 1]
     assert played.results[7].startswith("TOOLGUARD_BLOCK|The limit of $0.40 a day is reached: $0.40 used.")
     assert "toolguard limits set day --usd=0.8" in played.results[7]
     assert len(played.requests) == 10

@@ -73,7 +73,7 @@ def test_what_the_gateway_would_not_start_with_is_not_written(real, home: Home) 
     before = home.config_path.read_bytes()
     assert openclaw(real, home, "config", "validate").returncode == 0
     with pytest.raises(
-        UserError, match=r"the gateway would not start with the result: plugins\.entries\.tool-guard"
+        UserError, match=r"the gateway would not start with the migrated config: plugins\.entries\.tool-guard"
     ) as error:
         migrate.run(Places(home.state_dir, home.config_path), yes=True, openclaw=real.command())
     assert error.value.fix == "nothing was written; fix that first, then try again"
