@@ -89,7 +89,8 @@ def test_another_protocol_is_refused(version: int) -> None:
     talk = session(hello=False)
     assert talk.answer(protocol.Hello(3, version, "/state")) == protocol.Error(
         3,
-        f"the gateway part speaks protocol {version}, but this engine speaks 1; run `toolguard install` and restart the gateway",
+        f"the gateway part speaks protocol {version}, but this engine speaks 1; "
+        "run `toolguard install` and restart the gateway",
     )
     assert talk.hello is None
 
