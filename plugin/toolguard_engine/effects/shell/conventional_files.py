@@ -14,6 +14,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.shell import playbooks
 from toolguard_engine.effects.shell.code_files import COLLECTED
 from toolguard_engine.effects.shell.command import FilePlace, ProgramRun, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState
@@ -138,6 +139,21 @@ def _commands_of(pattern: re.Pattern[str], end: tuple[str, ...], own: tuple[str,
     return runs
 
 
+_PLAYBOOK_ENDS = (".yml", ".yaml")
+
+
+def _playbook(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    """The shell commands of any playbook, and what its other tasks do if an agent made it."""
+    for name in (word for word in run.argv[1:MAX_NAMED] if word.endswith(_PLAYBOOK_ENDS)):
+        if file := found_file(walk, (name,), "", run):
+            lines = list(_lines(file.text, _SHELL_LINE))
+            if file.made:
+                state.work.spend(len(file.text) / CODE_CHARACTERS)
+                lines += islice(playbooks.commands(file.text), MAX_LINES)
+            run_lines(walk, file, lines, state.fork(run.name))
+    return None
+
+
 _ROOTED = re.compile(
     r"(?:^\s{0,40}-\s{1,9}|[\[,]\s{0,9})['\"]?((?:/|~|\$\{?HOME\}?)[^:'\"\s]{0,200}:/[^'\"\s]{1,200})", re.MULTILINE
 )
@@ -232,6 +248,6 @@ PROGRAMS: dict[str, Special] = {
     **dict.fromkeys(_CONVENTIONS, _by_convention),
     **dict.fromkeys(("docker", "podman", "nerdctl", "docker-compose"), _container),
     **dict.fromkeys(("kubectl", "oc"), _cluster),
-    "ansible-playbook": _commands_of(_SHELL_LINE, (".yml", ".yaml")),
+    "ansible-playbook": _playbook,
     "pre-commit": _commands_of(_SHELL_LINE, (".yaml",), (".pre-commit-config.yaml",)),
 }
