@@ -19,6 +19,14 @@ def playbook(tasks: str) -> str:
 
 
 ASKS = {
+    "files-of-unknown-names": [
+        'A=$(mktemp); B=$(mktemp); echo \'rm -rf ~/x\' > "$B"; echo ls > "$A"; bash "$B"',
+        'A=/tmp/$X; B=/tmp/$Y; echo \'rm -rf ~/x\' > "$B"; echo ls > "$A"; bash "$B"',
+        "X=$(cat n); echo 'rm -rf ~/x' > \"/tmp/$X\"; bash /tmp/x.sh",
+        'X=$(cat n); echo \'rm -rf ~/x\' > /tmp/x.sh; echo ls > "/tmp/$X"; bash "/tmp/$Y"',
+        "X=$(cat n); echo 'rm -rf ~/x' > \"$X\"; sh x.sh",
+        "A=$(mktemp); B=$(mktemp); echo 'import os; os.system(\"rm -rf ~/x\")' > $B; echo 1 > $A; python3 $B",
+    ],
     "playbooks": [
         playbook("    - file: { path: ~/Documents, state: absent }"),
         playbook("    - ansible.builtin.file:\n        path: ~/Documents\n        state: absent"),
@@ -538,6 +546,10 @@ ASKS = {
 }
 
 PASSES = {
+    "files-of-unknown-names": [
+        "A=$(mktemp); echo 'rm -rf x' > \"$A\"; bash ./run.sh",
+        "for f in a b; do echo 'rm -rf x' > \"log/$f-$(date +%F)\"; done; bash ./run.sh",
+    ],
     "playbooks": [
         playbook(
             "    - apt: { name: nginx, state: present }\n    - service: { name: nginx, state: restarted, enabled: true }"

@@ -94,6 +94,12 @@ _REWRITES = re.compile(
 _SCRATCH = re.compile(r"drop\s(?:temporary\s)?table\s(?:if\sexists\s)?(?:\w{1,60}\.)?[\"`]?(?:tmp|temp)_\w{1,60}[\"`]?")
 """One table whose name says that it is temporary."""
 
+_TEST_DATABASE = re.compile(
+    r"drop\s(?:database|schema)\s(?:if\sexists\s)?[\"`]?"
+    r"(?:\w{1,60}_(?:test|tests|testing|ci|tmp|scratch|sandbox)|test_\w{1,60})[\"`]?(?:\scascade|\swith\s\(\s?force\s?\))?"
+)
+"""One database whose name says that it is for tests, as with `dropdb`."""
+
 _ANALYSED = re.compile(
     r"explain\s(?:\([^()]{0,80}\banaly[sz]e\b(?!\s(?:off|false))[^()]{0,80}\)|analy[sz]e)\s(?:verbose\s)?"
 )
@@ -142,6 +148,8 @@ def flags(statement: str) -> frozenset[str]:
             found.update(names.split())
     if _SCRATCH.fullmatch(text):
         found.discard("drop")
+    if _TEST_DATABASE.fullmatch(text):
+        found -= {"drop", "database"}
     if text.startswith(("create ", "insert ", "comment ", "grant ", "revoke ")):
         return frozenset(found)
     rewrite = _REWRITES.search(text)

@@ -13,7 +13,7 @@ from shlex import quote
 Arguments = dict[str, str]
 
 _TASK = re.compile(
-    r"^(?P<indent>[ ]{0,40}+)(?:-[ ]{1,9}+)?(?P<module>(?:[a-z_]{1,40}+\.){0,2}+[a-z_]{2,40}+)"
+    r"^(?P<indent>[ ]{0,40}+)(?:-[ ]{1,9}+)?(?P<module>(?:[a-z_]{1,40}+\.){0,2}[a-z_]{2,40}+)"
     r"[ ]{0,9}+:[ ]{0,9}+(?P<rest>.{0,2000}+)$",
     re.MULTILINE,
 )

@@ -119,6 +119,8 @@ class Walk:
         self.files: dict[str, str] = {}
         self.spelled: dict[str, str] = {}
         """Their names by the folded ones."""
+        self.unnamed: dict[str, bool] = {}
+        """Those of `files` whose names are known only in part."""
         self.appended: set[str] = set()
         """Those of `files` of which only what is added is known so far."""
         self.kept = 0
@@ -538,6 +540,7 @@ class Walk:
             return StdinSource(None, (run.name,))
         inner = type(self)(self.specials, running, file)
         inner.files, inner.spelled, inner.appended, inner.pipelines = self.files, self.spelled, self.appended, self.pipelines
+        inner.unnamed = self.unnamed
         outer, state.work = state.work, running.work
         feed = inner.text(file.text, state, stdin, piped=run.piped, pipeline=run.pipeline)
         state.work = outer
@@ -657,7 +660,19 @@ class Walk:
             self.appended.discard(place)
             if before := self.running.text(place, "", sure=False):
                 self.files[place] = before.text + self.files[place]
-        return self.files[place] if place in self.files else self._in_other_case(place)
+        if UNKNOWN in place:
+            return self._joined_of(place)
+        if place in self.files:
+            return self.files[place]
+        return self._in_other_case(place) or (self._joined_of(place) if self.unnamed and not self._exists(place) else None)
+
+    def _exists(self, place: str) -> bool:
+        return self.running is not None and self.running.text(place, "", sure=False) is not None
+
+    def _joined_of(self, place: str) -> str | None:
+        """The contents of all files that may be this one, because one of the two names is known only in part."""
+        unsure = self.files if UNKNOWN in place else self.unnamed
+        return "\n".join(self.files[other] for other in unsure if _may_be(other, place)) or None
 
     def _in_other_case(self, place: str) -> str | None:
         """The same, of a file that this is where file names ignore case, and the file on disk where they do not."""
@@ -668,6 +683,8 @@ class Walk:
 
     def _store(self, place: str, text: str) -> None:
         self.files[place] = text
+        if UNKNOWN in place:
+            self.unnamed[place] = True
         self.spelled[folded(place)] = place
 
     def _keep(self, run: ProgramRun, feed: StdinSource) -> None:
@@ -688,7 +705,7 @@ class Walk:
                 return
             place = _located(path, run.cwd)
             appends = any(each.kind == "append" for each in run.redirects)
-            before = self.files.get(place, "") if appends else ""
+            before = self.files.get(place, "") if appends or UNKNOWN in place else ""  # of which it may be another
             if appends and place not in self.files:
                 self.appended.add(place)
             self._store(place, (before + text)[:MAX_CHARS])
@@ -1073,6 +1090,18 @@ def _shows(script: Script) -> bool:
 def _located(path: str, cwd: str) -> str:
     """The key under which a file is found again in the same command."""
     return normpath(path if path.startswith(("/", "~", "$")) or not cwd else f"{cwd}/{path}")
+
+
+def _may_be(name: str, other: str) -> bool:
+    """Whether two paths, known only in part, may be the same: by what comes before and after the unknown parts."""
+    start, _, _ = name.partition(UNKNOWN)
+    begin, _, _ = other.partition(UNKNOWN)
+    end, stop = name.rpartition(UNKNOWN)[2], other.rpartition(UNKNOWN)[2]
+    if UNKNOWN not in name:
+        return name.startswith(begin) and name.endswith(stop)
+    if UNKNOWN not in other:
+        return other.startswith(start) and other.endswith(end)
+    return (start.startswith(begin) or begin.startswith(start)) and (end.endswith(stop) or stop.endswith(end))
 
 
 def _base(word: str) -> str:
