@@ -19,6 +19,15 @@ def playbook(tasks: str) -> str:
 
 
 ASKS = {
+    "reads-of-an-administrator": [
+        "sudo awk 'BEGIN{system(\"id\")}' /var/log/x",
+        "sudo awk '{print}' /etc/shadow /var/log/x",
+        "sudo awk 'BEGIN{ARGV[1]=\"/etc/shadow\"}{print}' /var/log/x",
+        "sudo awk '{ARGV[1]=$2}{print}' /var/log/x",
+        "sudo awk '{$1|getline}' /var/log/x",
+        "sudo awk -f /tmp/x.awk /var/log/x",
+        "sudo awk '{print}' /var/log/x -f /tmp/x.awk",
+    ],
     "files-of-unknown-names": [
         'A=$(mktemp); B=$(mktemp); echo \'rm -rf ~/x\' > "$B"; echo ls > "$A"; bash "$B"',
         'A=/tmp/$X; B=/tmp/$Y; echo \'rm -rf ~/x\' > "$B"; echo ls > "$A"; bash "$B"',
@@ -546,6 +555,13 @@ ASKS = {
 }
 
 PASSES = {
+    "reads-of-an-administrator": [
+        "sudo journalctl -u ssh --since '24 hours ago' -o cat --no-pager",
+        "sudo journalctl --since '2025-06-01 10:00' --until '1 hour ago'",
+        "sudo awk '{print $9}' /var/log/nginx/access.log",
+        "sudo awk -F: '$9==404{print $7}' /var/log/nginx/access.log",
+        "trap 'kill $dev; rm -f /tmp/dev.log' EXIT",
+    ],
     "files-of-unknown-names": [
         "A=$(mktemp); echo 'rm -rf x' > \"$A\"; bash ./run.sh",
         "for f in a b; do echo 'rm -rf x' > \"log/$f-$(date +%F)\"; done; bash ./run.sh",

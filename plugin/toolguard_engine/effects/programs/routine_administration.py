@@ -36,6 +36,9 @@ _LOG_OR_SETTING = r"(?: (?!/proc/(?:k|\S*/(?:root|cwd|fd|mem|environ|exe|task|ma
 _ETC = r"/etc/[\w./@-]{1,120}"
 """A file of settings that only an administrator can change: others may name modules that a check loads."""
 
+_BLANK = "\x1f"
+"""A blank inside a word. Only a pattern for any text, such as that of `grep`, matches it."""
+
 _READS = {
     "apt|apt-get|apt-cache": (
         rf"{_SHORT} (?:list|show|search|policy|showpkg|depends|rdepends|madison|check|changelog){_WORDS}"
@@ -56,7 +59,8 @@ _READS = {
     "service": r" (?:[\w.@-]{1,60} status|--status-all)",
     "journalctl": (
         r"(?: (?!--(?:vacuum|rotate|flush|sync|relinquish|smart|setup|update|interval|cursor-file)|-D|--directory|"
-        r"--file|--root|--image)[\w./@:=+,*-]{1,120}| [0-9-]{8,10}| \d\d:\d\d(?::\d\d)?| [a-z]+ ago)*"
+        rf"--file|--root|--image)[\w./@:=+,*-]{{1,120}}| [0-9-]{{8,10}}(?:{_BLANK}\d\d:\d\d(?::\d\d)?)?"
+        rf"| (?:\d{{1,4}}{_BLANK})?[a-z]{{1,9}}{_BLANK}ago)*"
     ),
     "dmesg": (
         r"(?: (?:-[THWkuwxlfJePrS]{1,6}|--(?:human|follow|level=[\w,]+|ctime|color=\w+|since|decode)|\w[\w,:-]{0,39}))*"
@@ -96,6 +100,10 @@ _READS = {
     ),
     "cat|head|tail|zcat|wc": rf"(?: -[a-zA-Z0-9]{{1,8}}(?: \d{{1,9}})?| --follow| --lines=\d+)*{_LOG_OR_SETTING}",
     "grep|zgrep|egrep": rf"(?: -[a-dg-zA-Z0-9]{{1,8}})* (?!-)[^ \0]{{1,200}}{_LOG_OR_SETTING}",
+    "awk|gawk|mawk": (
+        r"(?: -F ?[^\s\0]{1,4}){0,2} (?!-)(?![^\0]*(?:system|getline|close|ARG|printf? *[(-]|[|>`@\"]| -))[^ \0]{1,300}"
+        rf"{_LOG_OR_SETTING}"
+    ),
     "nvme": (
         r" (?:list|list-subsys|list-ns|smart-log|error-log|fw-log|id-ctrl|id-ns|version)"
         r"(?: -[Hvb]| -n \d{1,4}| (?:-o |--output-format=)\w{1,8}| /dev/nvme\w{1,12})*"
@@ -188,8 +196,6 @@ _PATTERNS: tuple[tuple[Routine, dict[str, str]], ...] = (
     ("restarts", _by_name(_RESTARTS)),
 )
 MAX_WORDS, MAX_TEXT = 80, 2_000
-_BLANK = "\x1f"
-"""A blank inside a word. Only a pattern for any text, such as that of `grep`, matches it."""
 
 
 def routine(argv: tuple[str, ...]) -> Routine:
