@@ -458,6 +458,15 @@ def test_a_head_that_is_not_ours(log: AuditLog, change: Callable[[Path], None], 
     assert log.verify() == Verification(4, gaps=1)
 
 
+@pytest.mark.parametrize("kept", [0, 1])
+def test_lines_that_are_cut_off_with_a_foreign_head_are_noted(log: AuditLog, kept: int) -> None:
+    log.append([event(count) for count in range(1, 6)])
+    log.path.write_bytes(b"".join(log.path.read_bytes().splitlines(keepends=True)[:kept]))
+    _of(b'{"seq":5,"hash":"","mac":""}')(head(log))
+    log.append([event(9)])
+    assert (log.verify().error, log.verify().gaps) == ("", 1)
+
+
 def test_another_key(log: AuditLog) -> None:
     log.append([event(1)])
     own = signing_key.path(log.path.parent.parent)

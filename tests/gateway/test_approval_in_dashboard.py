@@ -139,7 +139,7 @@ def test_a_held_call_is_answered_by_its_link_and_runs_once(shared: Shared, port:
     assert link
 
     own = stage.play(once(scripted_model.call("exec", {"command": f"xdg-open '{link}'"})), f"{SESSION}:own").results[-1]
-    assert "at the guard's dashboard in place of the user" in own
+    assert "on the guard's dashboard in place of the user" in own
 
     stage.server.play(once(call))
     with running_chromium() as chromium, visit(chromium, link, "", viewport={"width": 390, "height": 844}) as person:

@@ -64,7 +64,7 @@ def doctor(
     """Check that the guard works.
 
     Each problem is shown with its fix; -v shows all checks. The last line says GUARDED, partly guarded, OBSERVING or NOT
-    guarded. OBSERVING means mode shadow: calls are judged and logged, but never held or blocked. The exit code is 1 if any
+    guarded. OBSERVING means shadow mode: calls are judged and logged, but never held or blocked. The exit code is 1 if any
     check fails or the last line says NOT guarded, and 0 otherwise, even if there are warnings. Asking OpenClaw for its hooks
     takes a few seconds.
 

@@ -36,7 +36,7 @@ def run(
     *,
     since: Annotated[str, typer.Option("--since", help="How far to look back: 12h, 30d, 8w.")] = "30d",
     at_least: Annotated[
-        int, typer.Option("--at-least", min=1, help="Only rules whose calls were approved at least this often.")
+        int, typer.Option("--at-least", min=1, help="Only rules whose calls were approved at least this many times.")
     ] = 3,
     replayed: Annotated[
         list[Path] | None,

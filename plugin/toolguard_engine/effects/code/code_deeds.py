@@ -279,6 +279,8 @@ def _send(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:
             yield Effect("http", f"{verb} {deed.target and to.url}".rstrip(), "remote", flags | more | {"code"}, run)
         elif deed.target:
             yield Effect("fetch", to.url, "remote", flags | {"code"}, run)
+            if acts := web_programs.acting_flags(to):
+                yield Effect("http", f"{verb} {to.url}", "remote", flags | acts | {"code"}, run)
 
 
 _SECRETIVE = frozenset({"credentials", "secret", "personal", "file"})

@@ -242,8 +242,17 @@ def _ruby_method(run: ScriptRun, args: list[Value], base: Value) -> Value:
 def _ruby_sent(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`FileUtils.send(:rm_rf, path)`: a method that its name calls."""
     name = text(at(args, 0)) if isinstance(at(args, 0), str) else ""
+    if not name or isinstance(run.names.get("send"), Routine):
+        return None
+    if isinstance(own := run.names.get(name), Routine):
+        return run.invoke(own, args[1:])
     full = f"{_name_of(base)}.{name}"
-    return run.call(Library(full if full in run.library.functions else name), args[1:], base) if name else None
+    return run.call(Library("system" if name == "`" else full if full in run.library.functions else name), args[1:], base)
+
+
+def _ruby_called(run: ScriptRun, args: list[Value], base: Value) -> Value:
+    """`FileUtils.method(:rm_rf).call(path)`."""
+    return run.call(base, args) if isinstance(base, Library) and not base.name.startswith(".") else base
 
 
 def _ruby_open(run: ScriptRun, args: list[Value], base: Value) -> Value:
@@ -364,7 +373,7 @@ _RUBY_METHODS: dict[str, Act] = calls.rows(
         (
             "strip chomp to_s to_path read expand_path realpath compact uniq sort flatten to_a body lines"
             " shellescape freeze dup to_str lazy each_line sort_by with_index select reject find_all filter tap"
-            " write call"
+            " write to_proc"
         ),
         calls.itself,
     ),
@@ -377,6 +386,7 @@ _RUBY_METHODS: dict[str, Act] = calls.rows(
     ("to_json", calls.encoded),
     ("instance_eval class_eval", calls.evaluating),
     ("send public_send __send__", _ruby_sent),
+    ("call", _ruby_called),
     ("rmtree", _path_gone(recursive=True)),
     ("unlink delete", _path_gone(recursive=False)),
     ("fetch", _ruby_fetch),

@@ -32,7 +32,7 @@ _PROGRAM = re.compile(r"[a-z][\w.]*|.*[/\\].*")
 
 
 def _member(run: ScriptRun, name: str) -> Value:
-    lower = name.lower()
+    lower = name.lower().replace("{", "").replace("}", "").replace("$global:", "$")
     if lower.startswith("$env:"):
         return calls.variable(name[5:].upper())
     return _PLACES.get(lower)
@@ -231,7 +231,8 @@ _METHODS: dict[str, Act] = calls.rows(
     ("delete", _file_method),
     ("combine", calls.path_joined),
     ("readalltext", calls.reading),
-    ("writealltext", calls.writing()),
+    ("writealltext writealllines", calls.writing()),
+    ("appendalltext appendalllines", calls.writing(append=True)),
     ("getenvironmentvariable", _variable),
 )
 POWERSHELL_LIBRARY = LanguageLibrary({}, _FUNCTIONS, _METHODS, str.lower, _member, command=unknown_command)

@@ -239,8 +239,21 @@ def _library(code: PythonReader, given: Arguments) -> Value:
 
 def _applied(code: PythonReader, given: Arguments) -> Value:
     """`kubernetes.utils.create_from_yaml(client, file)`."""
-    code.add(deeds.run(("kubectl", "apply", "-f", given.text(1, "yaml_file") or "-")))
+    code.add(deeds.run(("kubectl", "apply", "-f", given.text(1, "yaml_file"))))
     return NOTHING
+
+
+def _applied_document(code: PythonReader, given: Arguments) -> Value:
+    """`kubernetes.utils.create_from_dict(client, document)`."""
+    document = given.at(1, "data")
+    written = document if isinstance(document, str) else str(document)[:MAX_LINE] if isinstance(document, dict) else NOTHING
+    code.add(deeds.run(("kubectl", "apply", "-f", "-"), feed(written)))
+    return NOTHING
+
+
+def _parsed(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    """A document, of which only the text is known."""
+    return given.at(0, "stream")
 
 
 def _scheduled(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
@@ -283,7 +296,8 @@ CALLS: dict[str, Act] = table(
     ("crontab.CronTab.write crontab.CronTab.write_to_user crontab.CronTab.new", _scheduled),
     ("runpy.run_path", _run_file), ("ctypes.CDLL ctypes.cdll.LoadLibrary ctypes.PyDLL", _library),
     ("importlib.util.spec_from_file_location importlib.machinery.SourceFileLoader", _run_located),
-    ("kubernetes.utils.create_from_yaml kubernetes.utils.create_from_dict", _applied),
+    ("kubernetes.utils.create_from_yaml", _applied), ("kubernetes.utils.create_from_dict", _applied_document),
+    ("yaml.safe_load yaml.full_load", _parsed),
     ("atexit.register asyncio.to_thread", _partial),
     ("ctypes.CDLL.system ctypes.CDLL.popen ctypes.cdll.LoadLibrary.system ctypes.cdll.msvcrt.system", _system),
     (("os.system os.popen subprocess.getoutput subprocess.getstatusoutput commands.getoutput os.popen2 os.popen3 pexpect.run"

@@ -181,7 +181,7 @@ class ScriptRun:
             found = act(self, args, base)
             if found is not None:
                 return found
-        elif isinstance(own := self.names.get(full.rpartition(".")[2]), Routine) and "." in full:
+        if isinstance(own := self.names.get(full.rpartition(".")[2]), Routine) and "." in full:
             return self.invoke(own, args)  # a method of a class of this code
         return self.unknown(name, args, base)
 

@@ -19,7 +19,7 @@ from toolguard_engine.effects.programs.code_text import methods
 from toolguard_engine.effects.programs.interpreters import DECODERS, FETCHERS, hidden_text, language
 from toolguard_engine.effects.programs.web_programs import data_flags, host_flags, target
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading
-from toolguard_engine.effects.shell.places import Where, place
+from toolguard_engine.effects.shell.places import Where, is_device, place
 from toolguard_engine.effects.shell.wrappers import SHELLS
 
 _SENDS = frozenset({"send", "copy-out", "http"})
@@ -320,11 +320,7 @@ def _downloaded_then_run(reading: Reading, found: tuple[Effect, ...]) -> Iterato
     for run in reading.runs:
         if run.name in FETCHERS | DECODERS or (run.stdin is not None and run.stdin.programs):
             for redirect in run.redirects:
-                if (
-                    redirect.kind in ("write", "append")
-                    and redirect.fd in ("", "1")
-                    and not redirect.target.startswith(_SOCKET)
-                ):
+                if redirect.kind in ("write", "append") and redirect.fd in ("", "1") and not is_device(redirect.target):
                     maker = {run.name, *(run.stdin.programs if run.stdin else ())}
                     if maker & (FETCHERS | DECODERS):
                         got[redirect.target.rpartition("/")[2]] = run

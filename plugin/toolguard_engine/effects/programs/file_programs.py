@@ -21,7 +21,7 @@ from toolguard_engine.effects.programs import (
     write_effects,
 )
 from toolguard_engine.effects.programs.getopt import OptionTable, options
-from toolguard_engine.effects.shell.command import UNKNOWN, Effect, Place, ProgramRun
+from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.shell.gateway_file_paths import is_state
 from toolguard_engine.effects.shell.place_names import words as names
 from toolguard_engine.effects.shell.places import Where, marks, normal, place
@@ -235,16 +235,18 @@ def _truncate(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 def _touch(run: ProgramRun, where: Where) -> Iterator[Effect]:
     words = options(run, frozenset(["-t", "-d", "--date", "-r", "--reference", "-A"]))
-    like = words.last("-r", "--reference")
-    plain = bool(like) and not words.has("-t", "-d", "--date") and place(like, where, run.cwd) in _USUAL_DATES
     dated = words.has("-t", "-r", "--reference", "-d", "--date")
+    like = "" if words.has("-t", "-d", "--date", "-A") else words.last("-r", "--reference")
     for path in worth_checking(operands(words, run)):
-        is_usual = plain and place(path, where, run.cwd) in _USUAL_DATES
-        yield from write_effects(path, run, where, "touched", *(["dated"] if dated and not is_usual else []))
+        is_converted = bool(like) and path.lower().endswith(_MEDIA)
+        yield from write_effects(path, run, where, "touched", *(["dated"] if dated and not is_converted else []))
 
 
-_USUAL_DATES: frozenset[Place] = frozenset({"", "in-home", "workspace", "in-workspace", "artefact"})
-"""Where one file of a user's own gets the time of another, such as a converted photo or film that of its original."""
+_MEDIA = (
+    ".mp4", ".mkv", ".mov", ".avi", ".webm", ".m4v", ".mp3", ".m4a", ".flac", ".opus", ".ogg", ".wav",
+    ".jpg", ".jpeg", ".png", ".webp", ".avif", ".heic", ".tif", ".tiff", ".gif", ".pdf",
+)  # fmt: skip
+"""A converted photo, film or scan often gets the time of its original. Nothing of the kind runs."""
 
 
 def _outputs(run: ProgramRun, where: Where, valued: frozenset[str], out: tuple[str, ...]) -> Iterator[Effect]:

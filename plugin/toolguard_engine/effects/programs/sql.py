@@ -40,6 +40,7 @@ _ALWAYS = re.compile(
 )
 _TABLES = r"(?:only\s)?[\w.\"`\[\]$*@#-]{1,200}"
 
+_TEST_NAME = r"(?:[\w-]{1,60}[_-](?:test|tests|testing|ci|tmp|scratch|sandbox)|test[_-][\w-]{1,60})"
 _FLAGS: tuple[tuple[str, re.Pattern[str]], ...] = (
     # a statement that matches gets these flags; patterns see lower-case text without strings and comments
     (
@@ -59,6 +60,7 @@ _FLAGS: tuple[tuple[str, re.Pattern[str]], ...] = (
         "alter",
         re.compile(
             r"^alter\s(?:database|schema|system|keyspace|cluster|role|user|login|account)\s|^alter\stable\s.{1,200}?\s(?:rename|set\sschema|detach\spartition|disable\srow|delete|clear|freeze|remove)\b"
+            r"|^rename\s(?:database|schema)\s|^rename\stable\s.{1,400}?\sto\s[\"`]?" + _TEST_NAME + r"[\"`]?\."
         ),
     ),
     ("grant", re.compile(r"^(?:grant|revoke|reassign|deny)\s")),
@@ -95,8 +97,7 @@ _SCRATCH = re.compile(r"drop\s(?:temporary\s)?table\s(?:if\sexists\s)?(?:\w{1,60
 """One table whose name says that it is temporary."""
 
 _TEST_DATABASE = re.compile(
-    r"drop\s(?:database|schema)\s(?:if\sexists\s)?[\"`]?"
-    r"(?:\w{1,60}_(?:test|tests|testing|ci|tmp|scratch|sandbox)|test_\w{1,60})[\"`]?(?:\scascade|\swith\s\(\s?force\s?\))?"
+    rf"drop\s(?:database|schema)\s(?:if\sexists\s)?[\"`]?{_TEST_NAME}[\"`]?(?:\scascade|\swith\s\(\s?force\s?\))?"
 )
 """One database whose name says that it is for tests, as with `dropdb`."""
 

@@ -158,6 +158,11 @@ def request_flags(method: str, to: Target) -> frozenset[str]:
     return frozenset(found)
 
 
+def acting_flags(to: Target) -> frozenset[str]:
+    """Flags of a request that asks something, for services that act on that as well."""
+    return web_services.service_flags(to.host, to.url.partition("://")[2].partition("/")[2][:MAX_PATH], asks=True)
+
+
 def host_flags(host: str) -> frozenset[str]:
     """`local` for this machine, `private` for the local network, nothing for any other host."""
     host = canonical(host.lower())
@@ -251,7 +256,7 @@ def _request(run: ProgramRun, url: str, method: str, sent: frozenset[str] | None
     """The effects of one HTTP request. `sent` is None if it has no body."""
     to = target(url)
     if method in _QUESTIONS and sent is None:
-        yield Effect("fetch", to.url, "remote", to.flags, run)
+        yield from _asked(to, method, run)
         yield from lookalikes.of_host(to.url, run)
         return
     if sent is not None:
@@ -259,6 +264,12 @@ def _request(run: ProgramRun, url: str, method: str, sent: frozenset[str] | None
     if method not in _QUESTIONS:
         flags = to.flags | (sent or frozenset()) | request_flags(method, to)
         yield Effect("http", f"{method} {to.url}", "remote", flags, run)
+
+
+def _asked(to: Target, method: str, run: ProgramRun) -> Iterator[Effect]:
+    yield Effect("fetch", to.url, "remote", to.flags, run)
+    if acts := acting_flags(to):
+        yield Effect("http", f"{method} {to.url}", "remote", to.flags | acts, run)
 
 
 def _data_in_address(run: ProgramRun, at: int, url: str, where: Where) -> Iterator[Effect]:
@@ -349,7 +360,7 @@ def _curl_asks(run: ProgramRun, read: OptionTable, where: Where) -> Iterator[Eff
     for url in urls:
         if url_query:
             to = target(url.text)
-            yield Effect("fetch", to.url, "remote", to.flags, run)
+            yield from _asked(to, "GET", run)
             yield from lookalikes.of_host(to.url, run)
             if sent:
                 yield Effect("send", to.url, "remote", to.flags | sent | {"address"}, run)

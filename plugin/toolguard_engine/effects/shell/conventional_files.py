@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
+from operator import itemgetter
 from shlex import quote
 from typing import NamedTuple
 
@@ -139,18 +140,23 @@ def _commands_of(pattern: re.Pattern[str], end: tuple[str, ...], own: tuple[str,
     return runs
 
 
-_PLAYBOOK_ENDS = (".yml", ".yaml")
+_PLAYBOOK_ENDS = (".yml", ".yaml", ".json")
+_PLAYBOOK_ONLY_SHOWN = frozenset({"--check", "-C", "--syntax-check", "--list-tasks", "--list-hosts", "--list-tags"})
 
 
 def _playbook(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     """The shell commands of any playbook, and what its other tasks do if an agent made it."""
-    for name in (word for word in run.argv[1:MAX_NAMED] if word.endswith(_PLAYBOOK_ENDS)):
-        if file := found_file(walk, (name,), "", run):
-            lines = list(_lines(file.text, _SHELL_LINE))
-            if file.made:
-                state.work.spend(len(file.text) / CODE_CHARACTERS)
-                lines += islice(playbooks.commands(file.text), MAX_LINES)
-            run_lines(walk, file, lines, state.fork(run.name))
+    words = run.argv[1:MAX_WORDS]
+    inventories = {*_valued(words, "-i", "--inventory")}
+    for name in (word for word in words if word[:1] != "-" and word not in inventories):
+        file = found_file(walk, (name,), "", run)
+        if file is None or not (file.made or name.endswith(_PLAYBOOK_ENDS)):
+            continue
+        lines = list(_lines(file.text, _SHELL_LINE))
+        if file.made and _PLAYBOOK_ONLY_SHOWN.isdisjoint(words):
+            state.work.spend(len(file.text) / CODE_CHARACTERS)
+            lines = sorted([*lines, *islice(playbooks.commands(file.text), MAX_LINES)], key=itemgetter(0))
+        run_lines(walk, file, lines, state.fork(run.name))
     return None
 
 

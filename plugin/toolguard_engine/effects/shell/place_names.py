@@ -132,7 +132,9 @@ HOME_STARTUP: Final = words(
     ".forward .k5login .pythonrc .pythonrc.py .launchd.conf .bashrc.d .profile.d .zshrc.d"
 )
 HOME_STARTUP_BELOW: Final = (
-    ".config/powershell/", "Documents/PowerShell/", "Documents/WindowsPowerShell/",
+    ".config/powershell/profile", ".config/powershell/Microsoft.", ".config/powershell/powershell.config",
+    "Documents/PowerShell/profile", "Documents/PowerShell/Microsoft.", "Documents/PowerShell/powershell.config",
+    "Documents/WindowsPowerShell/profile", "Documents/WindowsPowerShell/Microsoft.",
     ".config/fish/", ".config/autostart", ".config/systemd", ".config/environment.d", ".config/upstart",
     ".config/plasma-workspace/env",
     ".config/autostart-scripts", ".local/share/systemd", ".local/share/dbus-1/services", ".oh-my-zsh/custom",

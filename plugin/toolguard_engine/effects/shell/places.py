@@ -249,10 +249,18 @@ def _guessed(full: str, where: Where) -> str:
     return full
 
 
+MEMORY = "/dev/shm/"  # noqa: S108 - a name, nothing is written there
+"""The one folder below /dev that has files, which everybody may write."""
+
+
 def _device(full: str) -> Place:
     if full in names.NULL or full.startswith(names.NULL_FOLDERS):
         return "null"
-    return "temp" if full.startswith("/dev/shm/") else "device"  # noqa: S108 - a name, nothing is written there
+    return "temp" if full.startswith(MEMORY) else "device"
+
+
+def is_device(path: str) -> bool:
+    return path.startswith("/dev/") and not path.startswith(MEMORY)
 
 
 def _named(full: str, where: Where, found: set[str]) -> Place:

@@ -1,6 +1,6 @@
 """Tasks of Ansible playbooks as the shell commands that do the same, for the modules whose effect a rule knows.
 
-Only the usual forms are read: arguments as lines below the module, in braces, or as `key=value`.
+The usual forms are read: arguments as lines below the module, in braces, or as `key=value`; each item of a loop.
 """
 
 from __future__ import annotations
@@ -12,61 +12,112 @@ from shlex import quote
 
 Arguments = dict[str, str]
 
+_NAME = r"[\"']?(?P<module>(?:[a-z_]{1,40}+\.){0,2}[a-z_]{2,40}+)[\"']?"
 _TASK = re.compile(
-    r"^(?P<indent>[ ]{0,40}+)(?:-[ ]{1,9}+)?(?P<module>(?:[a-z_]{1,40}+\.){0,2}[a-z_]{2,40}+)"
-    r"[ ]{0,9}+:[ ]{0,9}+(?P<rest>.{0,2000}+)$",
+    rf"^(?P<indent>[ ]{{0,40}}+)(?P<dash>-[ ]{{1,9}}+)?{_NAME}[ ]{{0,9}}+:(?P<rest>[ ].{{0,2000}}+)?$", re.MULTILINE
+)
+_BRACED = re.compile(
+    rf"(?:^|[\s{{,\"']){_NAME}\s{{0,9}}+:\s{{0,9}}+\{{(?P<rest>[^{{}}]{{0,2000}}+(?:\{{\{{[^{{}}]{{0,80}}+\}}\}}[^{{}}]{{0,2000}}+){{0,9}})\}}",
     re.MULTILINE,
 )
-_LINE = re.compile(r"^(?P<indent>[ ]{0,80}+)(?P<key>[a-z_]{1,40}+)[ ]{0,9}+:[ ]{0,9}+(?P<value>.{0,2000}+)$")
-_IN_BRACES = re.compile(
-    r"[{,]\s{0,9}+([a-z_]{1,40}+)\s{0,9}+:\s{0,9}+"
-    r"(\"[^\"]{0,500}+\"|'[^']{0,500}+'|\[[^\]]{0,500}+\]|[^,}]{0,500}+)"
-)
+_LINE = re.compile(r"^(?P<indent>[ ]{0,80}+)[\"']?(?P<key>[a-z_]{1,40}+)[\"']?[ ]{0,9}+:(?P<value>[ ].{0,2000}+)?$")
+_VALUE = r"(\"[^\"]{0,500}+\"|'[^']{0,500}+'|\[[^\]]{0,500}+\]|(?:\{\{[^{}]{0,80}+\}\}|[^,{}]){0,500})"
+_IN_BRACES = re.compile(rf"(?:^|,)\s{{0,9}}+[\"']?([a-z_]{{1,40}}+)[\"']?\s{{0,9}}+:\s{{0,9}}+{_VALUE}")
 _ASSIGNED = re.compile(r"([a-z_]{1,40}+)=(\"[^\"]{0,500}+\"|'[^']{0,500}+'|\S{1,500}+)")
 _LOOP = re.compile(
-    r"^[ ]{0,40}+(?:loop|with_items)[ ]{0,9}+:[ ]{0,9}+(\[[^\]]{0,500}+\]|$(?:\n[ ]{1,60}+-[^\n]{1,200}+){1,40})",
+    r"^[ ]{0,40}+(?:loop|with_items)[ ]{0,9}+:[ ]{0,9}+(\[[^\]]{0,500}+\]|$(?:\n[ ]{1,60}+-[ ][^\n]{1,200}+){1,40})",
     re.MULTILINE,
 )
 _ITEM = re.compile(r"\{\{\s{0,9}+item\s{0,9}+\}\}")
+_COMMENT = re.compile(r"(?:^|\s)#.{0,2000}+$")
+_BLOCK = re.compile(r"[|>][+-]?\d?")
 _FALSE = frozenset({"false", "no", "off", "0"})
-_MAX_LINES = 12
+_MAX_LINES = 60
 _MAX_TASKS = 200
+_MAX_ITEMS = 16
 _NEAR = 800
 """Characters below a task within which its loop stands."""
 
 
 def commands(text: str) -> Iterator[tuple[int, str]]:
     """The number of each line that begins a known task, and a command for it."""
-    known = (found for found in _TASK.finditer(text) if found["module"].rpartition(".")[2] in _MODULES)
-    for found in islice(known, _MAX_TASKS):
-        act = _MODULES[found["module"].rpartition(".")[2]]
-        given = _arguments(text, found)
-        loop = _LOOP.search(text, found.end(), found.end() + _NEAR)
-        items = " ".join(re.findall(r"[\w./@~-]{1,200}+", loop[1])) if loop else ""
-        given = {key: _ITEM.sub(items, value) for key, value in given.items()}
-        line = text.count("\n", 0, found.start()) + 1
-        for command in act(given):
-            yield line, command
+    for module, given, start, end in islice(_tasks(text), _MAX_TASKS):
+        line = text.count("\n", 0, start) + 1
+        for each in _looped(given, text, end):
+            for command in _MODULES[module](each):
+                yield line, command
 
 
-def _arguments(text: str, task: re.Match[str]) -> Arguments:
-    rest = task["rest"].strip()
-    if rest.startswith("{"):
-        return {key: _plain(value) for key, value in _IN_BRACES.findall(rest)}
-    if rest:
-        return {key: _plain(value) for key, value in _ASSIGNED.findall(rest)}
-    given: Arguments = {}
-    deeper = len(task["indent"]) + (2 if task[0].lstrip().startswith("-") else 0)
+def _tasks(text: str) -> Iterator[tuple[str, Arguments, int, int]]:
+    """Module, arguments, and where the task begins and its first line ends. Those in braces come last."""
+    for found in _TASK.finditer(text):
+        module, rest = found["module"].rpartition(".")[2], _COMMENT.sub("", found["rest"] or "").strip()
+        if module in ("action", "local_action"):
+            name, _, rest = rest.partition(" ")
+            module = name.rpartition(".")[2]
+        if module not in _MODULES or rest.startswith("{"):
+            continue
+        below = "" if rest and not _BLOCK.fullmatch(rest) else _below(text, found)
+        given = dict(_lines(below)) if not rest else dict(_pairs(_ASSIGNED, below or rest))
+        if given or not rest:
+            yield module, given, found.start("module"), found.end()
+    for found in _BRACED.finditer(text):
+        if (module := found["module"].rpartition(".")[2]) in _MODULES:
+            yield module, dict(_pairs(_IN_BRACES, found["rest"])), found.start("module"), found.end()
+
+
+def _below(text: str, task: re.Match[str]) -> str:
+    """The lines that belong to a task: those that are indented more than its module."""
+    least = len(task["indent"]) + len(task["dash"] or "")
+    found: list[str] = []
     for line in text[task.end() + 1 : task.end() + 4_000].split("\n")[:_MAX_LINES]:
+        if line.strip() and not line.lstrip().startswith("#"):
+            if len(line) - len(line.lstrip(" ")) <= least:
+                break
+            found.append(line)
+    return "\n".join(found)
+
+
+def _lines(below: str) -> Iterator[tuple[str, str]]:
+    """`key: value`, each with what is indented more below it: a block of text, or a list."""
+    key, indent = "", -1
+    value: list[str] = []
+    for line in below.split("\n"):
         found = _LINE.match(line)
-        if found is None or len(found["indent"]) <= deeper:
-            break
-        given[found["key"]] = _plain(found["value"])
-    return given
+        if found is not None and (indent < 0 or len(found["indent"]) <= indent):
+            if key:
+                yield key, _plain("\n".join(value))
+            indent, key = len(found["indent"]), found["key"]
+            given = _COMMENT.sub("", found["value"] or "").strip()
+            value = [] if _BLOCK.fullmatch(given) or not given else [given]
+        elif key:
+            value.append(line.strip().removeprefix("- "))
+    if key:
+        yield key, _plain("\n".join(value))
+
+
+def _pairs(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
+    return ((key, _plain(value)) for key, value in pattern.findall(text))
+
+
+def _looped(given: Arguments, text: str, end: int) -> Iterator[Arguments]:
+    """The arguments, once for each item of the loop below the task."""
+    loop = _LOOP.search(text, end, end + _NEAR) if any(_ITEM.search(value) for value in given.values()) else None
+    if loop is None:
+        yield given
+        return
+    items = re.findall(r"(?:^|[\[,\n])\s{0,60}+(?:-\s)?\s{0,9}+[\"']?([^\n,\[\]\"']{1,200}+)", loop[1])
+    for item in items[:_MAX_ITEMS]:
+        named = item.strip().replace("\\", "")
+        yield {key: _ITEM.sub(named, value) for key, value in given.items()}
 
 
 def _plain(value: str) -> str:
     return value.strip().strip("'\"")
+
+
+def _path(path: str) -> str:
+    return f"~/{quote(path[2:])}" if path.startswith("~/") else quote(path)
 
 
 def _names(given: Arguments) -> str:
@@ -74,7 +125,7 @@ def _names(given: Arguments) -> str:
 
 
 def _file(given: Arguments) -> Iterator[str]:
-    path = quote(given.get("path") or given.get("dest") or given.get("name", ""))
+    path = _path(given.get("path") or given.get("dest") or given.get("name", ""))
     if given.get("state") == "absent":
         yield f"rm -rf {path}"
     deep = "-R " if given.get("recurse", "").lower() not in ("", *_FALSE) else ""
@@ -94,9 +145,12 @@ def _service(given: Arguments) -> Iterator[str]:
 
 
 def _written(given: Arguments) -> Iterator[str]:
-    path = quote(given.get("path") or given.get("dest", ""))
+    path = given.get("path") or given.get("dest")
     line = given.get("line") or given.get("block") or given.get("content") or given.get("replace", "")
-    yield f"printf '%s\\n' {quote(line)} >> {path}" if "src" not in given else f"cp {quote(given['src'])} {path}"
+    if path and "src" in given:
+        yield f"cp {_path(given['src'])} {_path(path)}"
+    elif path:
+        yield f"printf '%s\\n' {quote(line)} >> {_path(path)}"
 
 
 def _user(given: Arguments) -> Iterator[str]:
@@ -127,25 +181,33 @@ def _rules(given: Arguments) -> Iterator[str]:
 
 
 def _key(given: Arguments) -> Iterator[str]:
-    yield f"echo {quote(given.get('key', ''))} >> ~/.ssh/authorized_keys"
+    if (key := given.get("key")) and given.get("state") != "absent":
+        yield f"echo {quote(key)} >> ~/.ssh/authorized_keys"
 
 
 def _job(given: Arguments) -> Iterator[str]:
-    if job := given.get("job"):
+    if (job := given.get("job")) and given.get("state") != "absent":
         yield f"echo {quote(f'* * * * * {job}')} | crontab -"
 
 
 def _download(given: Arguments) -> Iterator[str]:
-    yield f"curl -o {quote(given.get('dest', ''))} {quote(given.get('url', ''))}"
+    if "url" in given and "dest" in given:
+        yield f"curl -o {_path(given['dest'])} {quote(given['url'])}"
 
 
 def _format(given: Arguments) -> Iterator[str]:
-    yield f"mkfs.{quote(given.get('fstype', 'ext4'))} {quote(given.get('dev', ''))}"
+    if "dev" in given:
+        yield f"mkfs.{quote(given.get('fstype', 'ext4'))} {quote(given['dev'])}"
 
 
 def _database(given: Arguments) -> Iterator[str]:
     if given.get("state") == "absent":
         yield f"dropdb {_names(given)}"
+
+
+def _argv(given: Arguments) -> Iterator[str]:
+    if words := given.get("argv"):
+        yield " ".join(quote(word.strip().strip("'\"")) for word in re.split(r"[,\n]", words.strip("[]")) if word.strip())
 
 
 def _reboot(given: Arguments) -> Iterator[str]:  # noqa: ARG001 - table signature
@@ -167,4 +229,5 @@ _MODULES: dict[str, Callable[[Arguments], Iterator[str]]] = {
     "filesystem": _format,
     **dict.fromkeys(("postgresql_db", "mysql_db"), _database),
     "reboot": _reboot,
+    **dict.fromkeys(("command", "shell"), _argv),
 }

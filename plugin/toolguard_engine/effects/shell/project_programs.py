@@ -54,7 +54,7 @@ def run_lines(walk: Walk, file: FilePlace, lines: Lines, state: ShellState, key:
         return
     inner = type(walk)(walk.specials, running, file)
     inner.file, inner.files, inner.appended, inner.pipelines = None, walk.files, walk.appended, walk.pipelines
-    inner.spelled = walk.spelled
+    inner.spelled, inner.unnamed = walk.spelled, walk.unnamed
     outer, state.work = state.work, state.work if running is None else running.work
     for at, text in lines:
         inner.here = replace(file, at=at)
@@ -72,7 +72,7 @@ def found_file(walk: Walk, names: tuple[str, ...], folder: str, run: ProgramRun)
     """The first of these files, as this command wrote it or as it is on this machine."""
     for name in names:
         path = join(folder, name)
-        if (text := walk.written(path, run.cwd)) is not None:
+        if (text := walk.run_from(path, run.cwd)) is not None:
             return FilePlace(path, path, text, made=True)
         if walk.running is not None and not is_away(run) and (file := walk.running.text(path, run.cwd, sure=False)):
             return file

@@ -14,7 +14,7 @@ from msgspec import structs
 from toolguard_engine.effects.programs import file_programs
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, ProgramRun, UnreadFile
 from toolguard_engine.effects.shell.place_globs import GLOB
-from toolguard_engine.effects.shell.places import Where, normal
+from toolguard_engine.effects.shell.places import MEMORY, Where, is_device, normal
 from toolguard_engine.model.files import ExpectedText, FileMemory, FileSource, FileText, Unread
 from toolguard_engine.model.work_limit import WorkLimit
 
@@ -53,16 +53,8 @@ _GATEWAY = "/node_modules/openclaw/"
 """The gateway's own program is judged by its sub-command."""
 
 
-_MEMORY = "/dev/shm/"  # noqa: S108 - a name, nothing is written there
-"""The one folder below /dev that has files, which everybody may write."""
-
-
-def _is_device(path: str) -> bool:
-    return path.startswith("/dev/") and not path.startswith(_MEMORY)
-
-
 def _is_system(path: str) -> bool:
-    return path.startswith(_SYSTEM) and not path.startswith(_MEMORY)
+    return path.startswith(_SYSTEM) and not path.startswith(MEMORY)
 
 
 def _is_installed(path: str) -> bool:
@@ -189,7 +181,7 @@ class RunFiles:
         """A file that is run. `sure`: it is the one that runs, if it is there at all; not one of several that may be."""
         path = self.path(word, cwd)
         path = self._copies.get(path, path)
-        if not path or _is_device(path) or (path.startswith("/proc/") and not self.is_made(path)):
+        if not path or is_device(path) or (path.startswith("/proc/") and not self.is_made(path)):
             return None
         if _is_installed(path) and not self.is_made(path):
             return None
@@ -200,6 +192,12 @@ class RunFiles:
             return None
         foreign = self.is_made(path) or self.is_made(found.path) or _OF_SKILLS in path or _OF_SKILLS in found.path
         return FilePlace(self.shown(path), path, found.text, 0, foreign)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is such a file, readable or not."""
+        if _is_installed(path) or _is_system(path):
+            return True
+        return self.text(path, "", sure=False) is not None or self.asked.get(path, "absent") != "absent"
 
     def program(self, word: str, cwd: str, *, known: bool) -> FilePlace | None:
         """A script that is started by its path. `known`: a program of this name is known, so it is likely that one."""

@@ -89,7 +89,7 @@ def _script(walk: Walk, run: ProgramRun, at: int) -> str | None:
         return known(walk.opened.get(run.argv[at].rpartition("/")[2]))
     fed = next((feed for position, feed in run.given if position == at), None) if run.argv[at] == UNKNOWN else None
     text = known(fed)
-    return walk.scripts(run.argv[at], run.cwd) if text is None else text
+    return walk.run_from(run.argv[at], run.cwd) if text is None else text
 
 
 def _script_files(walk: Walk, run: ProgramRun, at: int, state: ShellState) -> StdinSource:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase as fnmatch
+from itertools import islice
 from posixpath import normpath
 from shlex import quote
 from typing import cast
@@ -43,6 +44,10 @@ MAX_RUNS = 500
 MAX_NESTED = 12
 MAX_WRAPPED = 24
 MAX_TOTAL = 2 * MAX_CHARS
+MAX_SIMILAR = 64
+"""Files and words of which the name is known only in part."""
+MAX_JOINED = 4 * MAX_CHARS
+"""What such names may stand for, all in all."""
 MAX_LOOP = 64
 PROGRAM, WORD, PATTERN, GROUP, EXPANSION = 25, 1, 20, 5, 4
 """Steps of work for each program that runs, each of its words (again for each slash in them) and wildcard patterns, each
@@ -124,6 +129,7 @@ class Walk:
         self.appended: set[str] = set()
         """Those of `files` of which only what is added is known so far."""
         self.kept = 0
+        self.similar = 0
         self.fed_to: set[tuple[str, str, str]] = set()
         """Clients of databases, and the files with statements that they have read."""
         self.opened: dict[str, StdinSource] = {}
@@ -484,7 +490,7 @@ class Walk:
         if not self.files:
             return None
         if "/" in word or UNKNOWN in word or guesses.is_open(word):
-            return self.scripts(word, run.cwd)
+            return self.run_from(word, run.cwd)
         if "PATH" in state.variables or any(variable == "PATH" for variable, _ in run.assigns):
             return next((text for place, text in self.files.items() if _base(place) == word), None)
         return None
@@ -641,15 +647,37 @@ class Walk:
         return f"{was}\n{UNKNOWN}" if was else word
 
     def scripts(self, path: str, cwd: str) -> str | None:
-        """What a shell reads from a file that this command wrote; from all of them if the name is unknown."""
+        """The content of a file that this command wrote; of all that it may be if its name is not known."""
         if not self.files:
             return None
+        place = _located(path, cwd)
+        if UNKNOWN in place:
+            return self._of_similar_names(place, self.files)
         if (text := self.written(path, cwd)) is not None:
             return text
-        if UNKNOWN not in path and not any(sign in path for sign in "*?["):
+        if not any(sign in path for sign in "*?["):
             return None
-        pattern = _located(path, cwd)
-        return "\n".join(text for place, text in self.files.items() if UNKNOWN in path or fnmatch(place, pattern)) or None
+        return "\n".join(text for other, text in self.files.items() if fnmatch(other, place)) or None
+
+    def run_from(self, path: str, cwd: str) -> str | None:
+        """The same of a file that is run, in which there may also be what was written to a name known only in part."""
+        text = self.scripts(path, cwd)
+        if not self.unnamed:
+            return text
+        place = _located(path, cwd)
+        if UNKNOWN in place or (text is None and self.running is not None and self.running.exists(place)):
+            return text
+        similar = self._of_similar_names(place, self.unnamed)
+        return "\n".join(filter(None, (text, similar))) or None
+
+    def _of_similar_names(self, place: str, among: Mapping[str, object]) -> str | None:
+        """The contents of those files that may be this one, because one of the two names is known only in part."""
+        found = [other for other in islice(among, MAX_SIMILAR) if other == place or _may_be(other, place)]
+        text = self._joined(dict.fromkeys(self.files[other] for other in found), "\n")
+        self.similar += len(text)
+        if len(among) > MAX_SIMILAR or self.similar > MAX_JOINED:
+            self.flaws.add("long")
+        return (text if self.similar <= MAX_JOINED else "") or None
 
     def written(self, path: str, cwd: str) -> str | None:
         """The content of a file that this command wrote."""
@@ -660,19 +688,7 @@ class Walk:
             self.appended.discard(place)
             if before := self.running.text(place, "", sure=False):
                 self.files[place] = before.text + self.files[place]
-        if UNKNOWN in place:
-            return self._joined_of(place)
-        if place in self.files:
-            return self.files[place]
-        return self._in_other_case(place) or (self._joined_of(place) if self.unnamed and not self._exists(place) else None)
-
-    def _exists(self, place: str) -> bool:
-        return self.running is not None and self.running.text(place, "", sure=False) is not None
-
-    def _joined_of(self, place: str) -> str | None:
-        """The contents of all files that may be this one, because one of the two names is known only in part."""
-        unsure = self.files if UNKNOWN in place else self.unnamed
-        return "\n".join(self.files[other] for other in unsure if _may_be(other, place)) or None
+        return self.files[place] if place in self.files else self._in_other_case(place)
 
     def _in_other_case(self, place: str) -> str | None:
         """The same, of a file that this is where file names ignore case, and the file on disk where they do not."""
@@ -705,7 +721,7 @@ class Walk:
                 return
             place = _located(path, run.cwd)
             appends = any(each.kind == "append" for each in run.redirects)
-            before = self.files.get(place, "") if appends or UNKNOWN in place else ""  # of which it may be another
+            before = self.files.get(place, "") if appends or UNKNOWN in place else ""  # one of several of this name
             if appends and place not in self.files:
                 self.appended.add(place)
             self._store(place, (before + text)[:MAX_CHARS])
@@ -717,6 +733,8 @@ class Walk:
         words = [word for word in run.argv[1:] if not word.startswith("-")]
         for source in words[:-1]:
             text = known(run.stdin) if source in STDIN else self.scripts(source, run.cwd)
+            if text is None and UNKNOWN in words[-1] and (file := self.file_at(source, run)):
+                text = file.text[:MAX_CHARS]
             if _base(source) in SHELLS and text is None:
                 text = f'{_base(source)} "$@"'
             if text is not None:
@@ -732,10 +750,21 @@ class Walk:
         feed = printed(run)
         if run.name in QUERIED and feed.text is None and (made := literals(run)):
             return StdinSource(None, feed.programs, feed.files, made)
-        if self.files and feed.text is None and feed.was is None:
-            text = self._joined((text for word in run.argv[1:] if (text := self.scripts(word, run.cwd))), "\n")
+        if self.files and feed.text is None and feed.was is None and run.name not in _LISTERS:
+            text = self._joined(
+                (text for word in self._looked_up(run.argv[1:]) if (text := self.scripts(word, run.cwd))), "\n"
+            )
             return StdinSource(None, feed.programs, feed.files, text) if text else feed
         return feed
+
+    def _looked_up(self, words: Iterable[str]) -> list[str]:
+        """The words of which one may be a file, each once; only some of those that are not known."""
+        found = list(dict.fromkeys(words))
+        unknown = [word for word in found if UNKNOWN in word]
+        if len(unknown) <= MAX_SIMILAR:
+            return found
+        self.flaws.add("long")
+        return [*(word for word in found if UNKNOWN not in word), *unknown[:MAX_SIMILAR]]
 
     def _joined(self, texts: Iterable[str], sign: str = "") -> str:
         """As much as is read of one text."""
@@ -757,7 +786,7 @@ class Walk:
 
     def _named(self, run: ProgramRun, feed: StdinSource) -> Iterator[str]:
         """The texts of the files that a program names."""
-        for path in dict.fromkeys((*run.argv[2:], *feed.files)):
+        for path in self._looked_up((*run.argv[2:], *feed.files)):
             if (text := self.scripts(path, run.cwd)) is not None:
                 yield text
             elif self.running is not None and path[:1] != "-" and (file := self.running.text(path, run.cwd, sure=False)):
@@ -888,7 +917,7 @@ class Walk:
                     self._imported((word,), run, state)
             return
         for word in code_files.scripts(run):
-            if (text := self.written(word, run.cwd)) is not None:
+            if (text := self.run_from(word, run.cwd)) is not None:
                 self.run_code(FilePlace(word, word, text, made=True), run, state)
             else:
                 for file in self.files_at(word, run):
@@ -908,7 +937,7 @@ class Walk:
             if name in seen:
                 continue
             seen.add(name)
-            text = self.scripts(name, run.cwd)
+            text = self.run_from(name, run.cwd)
             there = self.file_at(name, run) if text is None else FilePlace(name, _located(name, run.cwd), text, made=True)
             if there is None:
                 continue
@@ -1089,7 +1118,18 @@ def _shows(script: Script) -> bool:
 
 def _located(path: str, cwd: str) -> str:
     """The key under which a file is found again in the same command."""
-    return normpath(path if path.startswith(("/", "~", "$")) or not cwd else f"{cwd}/{path}")
+    whole = path if path.startswith(("/", "~", "$", UNKNOWN)) or not cwd else f"{cwd}/{path}"
+    if UNKNOWN in whole and "/../" in whole:  # what is not known may have several parts
+        whole = UNKNOWN + whole[whole.rindex("/../") + 3 :]
+    return normpath(whole)
+
+
+def _base(word: str) -> str:
+    return (word.rpartition("/")[2] or word) if "/" in word else word
+
+
+_LISTERS = frozenset({"ls", "du", "stat", "wc", "realpath", "readlink", "basename", "dirname"})
+"""Programs that print names and figures of the files that they are named, not what is in them."""
 
 
 def _may_be(name: str, other: str) -> bool:
@@ -1102,10 +1142,6 @@ def _may_be(name: str, other: str) -> bool:
     if UNKNOWN not in other:
         return other.startswith(start) and other.endswith(end)
     return (start.startswith(begin) or begin.startswith(start)) and (end.endswith(stop) or stop.endswith(end))
-
-
-def _base(word: str) -> str:
-    return (word.rpartition("/")[2] or word) if "/" in word else word
 
 
 def _assign(assigns: list[tuple[str, str, bool]], state: ShellState) -> None:

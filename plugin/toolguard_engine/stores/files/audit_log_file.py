@@ -122,7 +122,7 @@ class AuditLog:
     def _new_lines(self, end: _End, events: list[AuditEvent]) -> list[bytes]:
         head = self._known_head()
         seq, prev = self._go_on_from(end, head)
-        if end.seq > 1 and head is None:
+        if head is None and (end.seq > 1 or (events and os.path.lexists(self._head))):
             events = [
                 AuditEvent(secrets.token_hex(8), when(_now()), LOST, reason=f"{HEAD} was missing or not ours"),
                 *events,
