@@ -104,7 +104,7 @@ def _url(value: Value) -> Value:
     for one in choices(value):
         if isinstance(one, dict):
             if found := next((one[key] for key in ("url", "uri", "href") if key in one), None):
-                return found
+                return _below(next((one[key] for key in _ROOTS if key in one), ""), found)
             host = next((text(one[key]) for key in ("hostname", "host") if key in one), "")
             path = one.get("path", "")
             return folding.joined(["https://", host, path]) if host else NOTHING
@@ -146,21 +146,36 @@ def _posted(method: str) -> Act:
     return act
 
 
+_ROOTS = ("baseURL", "prefixUrl", "baseUrl")
+
+
+def _root(args: list[Value]) -> Value:
+    return next((value for name in _ROOTS if (value := calls.option(args, name)) is not None), None)
+
+
+def _below(root: Value, path: Value) -> Value:
+    """The address of a path below the one that a client has."""
+    found, start = text(path), "".join(texts(root)[:1])
+    return path if "://" in found[:16] or not start else f"{start.rstrip('/')}/{found.lstrip('/')}"
+
+
 def _client(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`axios.create({baseURL})`: its methods get the rest of an address."""
-    root = next(
-        (value for name in ("baseURL", "prefixUrl", "baseUrl") if (value := calls.option(args, name)) is not None), ""
-    )
-    return Unknown(kind="client", sources=(FROM_NETWORK,), text="".join(texts(root)[:1]))
+    return Unknown(kind="client", sources=(FROM_NETWORK,), text="".join(texts(_root(args) or "")[:1]))
 
 
 def _of_client(verb: str, otherwise: Act | None = None) -> Act:
+    """A method of such a client; the call's own options come before the client's."""
+
     def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
         first = choices(base)[0] if base is not None else None
         if not isinstance(first, Unknown) or first.kind != "client":
             return otherwise(run, args, base) if otherwise else None
-        path = text(at(args, 0))
-        url = path if "://" in path[:16] or not first.text else f"{first.text.rstrip('/')}/{path.lstrip('/')}"
+        path = at(args, 0)
+        if isinstance(path, dict):
+            return _fetched(run, [{"baseURL": first.text, **path}, *args[1:]], base)
+        root = _root(args[1:])
+        url = _below(first.text if root is None else root, path)
         return (_fetched if verb == "GET" else _posted(verb))(run, [url, *args[1:]], base)
 
     return act
@@ -468,7 +483,7 @@ METHODS: dict[str, Act] = calls.rows(
     ("push", _pushed),
     ("write end send", _sent),
     ("unlink", _file_gone),
-    ("get head", _of_client("GET")),
+    ("get head request", _of_client("GET")),
     ("post", _of_client("POST")),
     ("put", _of_client("PUT")),
     ("patch", _of_client("PATCH")),
