@@ -114,6 +114,11 @@ def test_what_a_file_does_is_held_and_named(command: str, files: dict[str, str |
     assert weighed(command.replace("sudo ", "").replace(" ~/important", " build"), harmless).decision == "allow"
 
 
+@pytest.mark.parametrize(("command", "files"), [row[:2] for row in SLIPS], ids=[row[0] for row in SLIPS])
+def test_what_is_written_to_an_unknown_file_hides_none(command: str, files: dict[str, str | Unread]) -> None:
+    assert weighed(f'echo 1 > "$X"; {command}', files).decision == "hold"
+
+
 def _tamed(text: str) -> str:
     """The same file doing something ordinary."""
     text = text.replace("os.homedir() + '/important'", "'dist'").replace("os.path.expanduser('~/important')", "'build'")

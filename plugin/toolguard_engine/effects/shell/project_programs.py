@@ -69,13 +69,16 @@ def run_lines(walk: Walk, file: FilePlace, lines: Lines, state: ShellState, key:
 
 
 def found_file(walk: Walk, names: tuple[str, ...], folder: str, run: ProgramRun) -> FilePlace | None:
-    """The first of these files, as this command wrote it or as it is on this machine."""
-    for name in names:
-        path = join(folder, name)
-        if (text := walk.run_from(path, run.cwd)) is not None:
+    """The first of these files, as this command wrote it or as it is on this machine; else what may be one of them."""
+    paths = [join(folder, name) for name in names]
+    for path in paths:
+        if walk.scripts(path, run.cwd) is not None and (text := walk.run_from(path, run.cwd)) is not None:
             return FilePlace(path, path, text, made=True)
         if walk.running is not None and not is_away(run) and (file := walk.running.text(path, run.cwd, sure=False)):
             return file
+    for path in paths:
+        if (text := walk.run_from(path, run.cwd)) is not None:
+            return FilePlace(path, path, text, made=True)
     return None
 
 

@@ -89,7 +89,7 @@ def _script(walk: Walk, run: ProgramRun, at: int) -> str | None:
         return known(walk.opened.get(run.argv[at].rpartition("/")[2]))
     fed = next((feed for position, feed in run.given if position == at), None) if run.argv[at] == UNKNOWN else None
     text = known(fed)
-    return walk.run_from(run.argv[at], run.cwd) if text is None else text
+    return walk.run_from(run.argv[at], run.cwd) if fed is None else text
 
 
 def _script_files(walk: Walk, run: ProgramRun, at: int, state: ShellState) -> StdinSource:
@@ -97,6 +97,8 @@ def _script_files(walk: Walk, run: ProgramRun, at: int, state: ShellState) -> St
     named = at < len(run.argv) and run.argv[at] not in STDIN
     if named and run.argv[at] == UNKNOWN and run.given:
         found = walk.given_files(run, at)
+        if written := walk.run_from(run.argv[at], run.cwd):  # the word may also be the name of such a file
+            walk.text(written, state.fork(run.name), None, piped=run.piped, pipeline=run.pipeline)
     else:
         found = walk.files_at(run.argv[at], run) if named else walk.fed_files(run)
     feed = StdinSource(None, (run.name,))
