@@ -456,11 +456,11 @@ PLUGIN = [
     ),
     Fault(
         "an agent that is not held", settings(agents={"main": {"mode": "disabled"}}), "enforced", "warn",
-        "mode of the agent main is disabled: its calls are not judged", "toolguard config unset agents.main.mode",
+        "the mode of agent main is disabled: its calls are not judged", "toolguard config unset agents.main.mode",
     ),
     Fault(
         "an agent that is held less", settings(agents={"main": {"mode": "soft"}}), "enforced", "warn",
-        "mode of the agent main is soft: calls are held for their score only if their stakes are 8 or more",
+        "the mode of agent main is soft: calls are held for their score only if their stakes are 8 or more",
         "toolguard config unset agents.main.mode",
     ),
     Fault(
