@@ -31,7 +31,7 @@ KEPT = "TOOLGUARD_TEST_"
 GATEWAY = "tests/gateway"
 SHARED, LINKED = f"{GATEWAY}/shared", f"{GATEWAY}/linked"
 """The tests of each of the two gateways that are shared; in the gate there is the first one only."""
-LONG = (GATEWAY, "tests/fleet", "tests/dashboard")
+LONG = (GATEWAY, "tests/fleet", "tests/dashboard", "tests/cli/test_faults.py")
 """Their files take the longest: begun last, they would run alone."""
 
 ON_SHARED = {
@@ -63,11 +63,15 @@ APART = {
     "test_migrate_on_gateway.py",
 }
 """Tests in `GATEWAY` that start for themselves what they need."""
+ONE_BY_ONE = {"test_faults.py"}
+"""Tests that take minutes each if all is tried, and share nothing."""
 
 
 def piece(test: str) -> str:
     """What the test of this id is done together with: its file, or all that share a gateway."""
     folder, _, file = test.partition("::")[0].rpartition("/")
+    if file in ONE_BY_ONE and effort.ALL:
+        return test
     if folder != GATEWAY or file in APART:
         return f"{folder}/{file}"
     return SHARED if file in ON_SHARED or not effort.ALL else LINKED

@@ -49,7 +49,9 @@ def grant(  # noqa: PLR0913 - the options of a command line
     ] = None,
     *,
     tool: Annotated[str | None, typer.Option("--tool", help="The tool, for example exec.", show_default=False)] = None,
-    lasts: Annotated[str | None, typer.Option("--for", help="When the grant expires: after 30m, 8h or 7d, or never. [default: 24h]")] = None,
+    lasts: Annotated[
+        str | None, typer.Option("--for", help="When the grant expires: after 30m, 8h or 7d, or never. [default: 24h]")
+    ] = None,
     agent: Annotated[str, typer.Option("--agent", help="Only this agent.", show_default=False)] = "",
     cwd: Annotated[str, typer.Option("--cwd", help="Only calls that run in this folder.", show_default=False)] = "",
     param: Annotated[list[str] | None, typer.Option("--param", help="NAME=GLOB: another parameter that must match.")] = None,

@@ -47,8 +47,12 @@ def moment(seconds: float) -> str:
 
 def after(result: Result, places: Places) -> Result:
     """The result of a command that changed the installation, with what the running gateway has made of it."""
-    with progress.reporting() as report:
-        proof = guard_proof.settled(places, report)
+    try:
+        with progress.reporting() as report:
+            proof = guard_proof.settled(places, report)
+    except OSError as error:  # the installation itself is complete
+        reason = f"{error.filename or 'its files'}: {error.strerror or error}"
+        proof = GuardProof("unknown", f"what the gateway has loaded cannot be read: {reason}", "")
     known = tuple(line for line in result.lines if line.kind != "next" or line.text.startswith("toolguard migrate"))
     then = Line("next", "toolguard doctor")
     missing = proof.fix == guard_proof.START and not openclaw_check.command()

@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.exchange import exchange
 from toolguard_engine.stores import atomic
 
 PACKAGE = "openclaw-toolguard"
@@ -73,10 +74,12 @@ def copy(source: Path, target: Path, version: str) -> None:
 
 
 def _swap(beside: Path, target: Path) -> None:
-    """If the new folder cannot be put in its place, the old one comes back."""
+    """In one step, so that there is a plugin at any time; elsewhere the old one comes back if the new one cannot."""
     if not target.exists():
         beside.rename(target)
         return
+    if exchange(beside, target):
+        return  # what is beside now is the old one
     away = _away(target)
     target.rename(away)
     try:
