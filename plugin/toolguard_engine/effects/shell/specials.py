@@ -89,7 +89,9 @@ def _script(walk: Walk, run: ProgramRun, at: int) -> str | None:
         return known(walk.opened.get(run.argv[at].rpartition("/")[2]))
     fed = next((feed for position, feed in run.given if position == at), None) if run.argv[at] == UNKNOWN else None
     text = known(fed)
-    return walk.run_from(run.argv[at], run.cwd) if fed is None else text
+    if text is None and (fed is None or walk.running is None):  # else `_script_files` runs both
+        return walk.run_from(run.argv[at], run.cwd)
+    return text
 
 
 def _script_files(walk: Walk, run: ProgramRun, at: int, state: ShellState) -> StdinSource:
