@@ -16,6 +16,8 @@ from toolguard_engine.host import file_names, metrics_path
 from toolguard_engine.layers.self_protection import dashboard_requests, sqlite_shell
 from toolguard_engine.layers.self_protection.own_command_line import CHANGES
 from toolguard_engine.layers.self_protection.scene import (
+    below,
+    entered,
     holds_ours,
     is_interpreter,
     place_of,
@@ -54,6 +56,7 @@ _DISTINCTIVE = 8
 """Characters of a folder's name from which on any text that contains it is near. A shorter one, such as `data`, is part of
 many words; it counts where it stands as a whole."""
 
+_MAX_BASES = 4
 _MAX_PATHS = 400
 """A command with more paths to resolve is near for that alone."""
 
@@ -122,10 +125,23 @@ def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
         return True
     if "/" not in lower and "~" not in lower and "$" not in lower and ".." not in lower:
         return False  # none of `starts`
-    for start in signs.starts:  # noqa: SIM110 - runs for every call: a generator would double the cost
-        if start in lower and _leads(start, words, signs, host, folder):
-            return True
+    bases: tuple[str, ...] = ()
+    for start in signs.starts:
+        if start in lower:
+            bases = bases or _bases(runs, folder, host)
+            if len(bases) > _MAX_BASES or _leads(start, words, signs, host, bases):
+                return True
     return False
+
+
+def _bases(runs: tuple[ProgramRun, ...], folder: str, host: Host) -> tuple[str, ...]:
+    """The folders that relative paths may start from: that of the call, and those that the command changes to."""
+    cwds = dict.fromkeys(["", *(run.cwd for run in runs)])
+    found = [_folder(cwd, folder, host) for cwd in cwds]
+    if any(UNKNOWN in cwd for cwd in cwds):
+        found += below(found[0])
+    found += entered(runs, host, found[0])
+    return tuple(dict.fromkeys(found))
 
 
 def _words(runs: tuple[ProgramRun, ...]) -> list[str]:
@@ -190,7 +206,7 @@ def _folder(cwd: str, folder: str, host: Host) -> str:
     return resolved(cwd, host, start) if cwd and UNKNOWN not in cwd else start
 
 
-def _leads(start: str, words: list[str], signs: _Signs, host: Host, folder: str) -> bool:
+def _leads(start: str, words: list[str], signs: _Signs, host: Host, bases: tuple[str, ...]) -> bool:
     """Whether a word with this beginning is a path to a protected place or to a folder above one."""
     begin = start.strip("\n")
     paths = {path for word in words if begin in word.lower() for path in _paths(word, signs)}
@@ -198,10 +214,10 @@ def _leads(start: str, words: list[str], signs: _Signs, host: Host, folder: str)
         return True
     if not paths:
         return False
-    base = _folder("", folder, host)
     return any(
         place_of(path, host, (base,)) or holds_ours(path, host, base) or possible_place(path, host, (base,))
         for path in paths
+        for base in bases
     )
 
 

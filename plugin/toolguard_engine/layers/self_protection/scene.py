@@ -16,6 +16,32 @@ from toolguard_engine.effects.shell.walk import INTERPRETER
 from toolguard_engine.effects.shell.wrappers import WRAPPERS
 from toolguard_engine.model.call import Host
 
+_CHANGES_FOLDER = re.compile(r"\b(?:f?chdir|cd|Set-Location)\s{0,4}\(?\s{0,4}[\"'`]([^\"'`\n]{1,200})[\"'`]")
+_CHANGES = ("chdir", "Dir.cd", "Set-Location")
+MAX_CHANGES = 8
+
+
+def entered(runs: Iterable[ProgramRun], host: Host, start: str) -> list[str]:
+    """The folders that code changes to (`os.chdir("..")`), one after the other; all that it may be if that is not known."""
+    found: list[str] = []
+    for run in runs:
+        code = "\n".join((*run.argv[1:], *texts(run)))
+        if not any(word in code for word in _CHANGES):
+            continue
+        here = resolved(run.cwd, host, start) if run.cwd and UNKNOWN not in run.cwd else start
+        named = _CHANGES_FOLDER.findall(code)[:MAX_CHANGES]
+        for folder in named:
+            here = resolved(folder, host, here)
+            found.append(here)
+        if not named:
+            found += [start.rpartition("/")[0], *below(start)]
+    return found
+
+
+def below(folder: str) -> list[str]:
+    """Where an unknown folder may be, as far as paths that lead up from it are concerned."""
+    return [f"{folder}/x", f"{folder}/x/x"]
+
 
 @dataclass(frozen=True, slots=True)
 class ProtectionFinding:
@@ -230,6 +256,9 @@ class CommandScene:
         """Folders that a relative path may start from: the first and those the command changes to, protected ones first."""
         moves = list(dict.fromkeys(run.cwd for run in self.runs if run.cwd and UNKNOWN not in run.cwd))
         found = dict.fromkeys([self.start, *(resolved(cwd, self.host, self.start) for cwd in moves[-MAX_MOVES:])])
+        if any(UNKNOWN in run.cwd for run in self.runs):
+            found |= dict.fromkeys(below(self.start))
+        found |= dict.fromkeys(entered(self.runs, self.host, self.start))
         near = sorted(found, key=lambda path: not (holds_ours(path, self.host, "/") or place_of(path, self.host, ("/",))))
         return tuple(near[:MAX_FOLDERS])
 
