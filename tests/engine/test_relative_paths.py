@@ -30,6 +30,8 @@ STOPPED = [
     "cd src; rm ../../open*.json",
     'cd "$X"; cat ../../t*/key',
     "cd $(cat d); cat ../../t*/key",
+    "rsync -a ../t* x",
+    "git add ../t*",
     "find ../t* -name key -exec cat {} +",
     "find ../toolguar? -type f | xargs cat",
     "find src/../../t* -name key -exec cat {} +",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
@@ -211,6 +212,17 @@ def holds_ours(path: str, host: Host, folder: str) -> bool:
     return bool(path) and (_holds_ours if len(path) <= _MAX_CACHED else _holds_ours.__wrapped__)(path, host, folder)
 
 
+_WILDCARDS = frozenset("*?[")
+
+
+def _may_hold(pattern: str, path: tuple[str, ...]) -> bool:
+    """Whether a folder with wildcards in its name may be above a path, given as its parts."""
+    if _WILDCARDS.isdisjoint(pattern):
+        return False
+    parts = [part for part in pattern.lower().split("/") if part]
+    return len(parts) <= len(path) and all(fnmatchcase(name.lower(), part) for name, part in zip(path, parts, strict=False))
+
+
 def lies_below(path: tuple[str, ...], folder: str) -> bool:
     """Whether a path, given as its parts, lies in a folder; case does not matter."""
     parts = tuple(part for part in folder.lower().split("/") if part)
@@ -295,8 +307,8 @@ class CommandScene:
         return UNKNOWN not in path and holds_ours(path, self.host, self.here(run))
 
     def holds_secret(self, folder: str) -> bool:
-        """Whether an absolute folder holds a secret."""
-        return any(lies_below(key, folder) for key in self.protected.keys)
+        """Whether an absolute folder, perhaps with wildcards, holds a secret."""
+        return any(lies_below(key, folder) or _may_hold(folder, key) for key in self.protected.keys)
 
     @cached_property
     def pipelines(self) -> dict[int, list[ProgramRun]]:

@@ -275,18 +275,4 @@ def _holds(path: str, run: ProgramRun, scene: CommandScene) -> bool:
     """Whether a folder belongs to the gateway's state, or holds a protected place or a secret."""
     if UNKNOWN in path:
         return False
-    full = resolved(path, scene.host, scene.here(run))
-    return (
-        scene.holds_ours(path, run) or scene.holds_secret(full) or any(_may_hold(full, key) for key in scene.protected.keys)
-    )
-
-
-def _may_hold(pattern: str, key: tuple[str, ...]) -> bool:
-    """Whether a path with wildcards may be a folder above a secret."""
-    parts = _parts(pattern.lower())
-    if len(parts) > len(key) or _WILDCARDS.isdisjoint(pattern):
-        return False
-    return all(fnmatchcase(name.lower(), part) for name, part in zip(key, parts, strict=False))
-
-
-_WILDCARDS = frozenset("*?[")
+    return scene.holds_ours(path, run) or scene.holds_secret(resolved(path, scene.host, scene.here(run)))
