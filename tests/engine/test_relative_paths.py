@@ -11,6 +11,7 @@ from toolguard_engine.rules import packs
 
 GUARD = Guard(Config(), {}, Host("/home/u", "/home/u/.openclaw"), packs.load())
 WORKSPACE = "/home/u/.openclaw/workspace"
+PADDING = "os.chdir('.'); " * 20
 
 STOPPED = [
     "cd src; cat ../../t*/key",
@@ -38,6 +39,8 @@ STOPPED = [
     "cd src; find ../../t* -type f -exec cat {} +",
     "python3 -c \"import os; os.chdir('..'); print(open('toolguard/key').read())\"",
     "python3 -c \"import os; os.chdir('src'); os.chdir('../..'); print(open('toolguard/key').read())\"",
+    "python3 -c \"import os; os.chdir('.'); os.chdir(d); print(open('toolguard/key').read())\"",
+    f"python3 -c \"import os; {PADDING}os.chdir('..'); print(open('toolguard/key').read())\"",
     "python3 -c \"import os, glob; os.chdir('src'); print(open(glob.glob('../../t*/key')[0]).read())\"",
     "cd src; python3 -c \"import glob; print(open(glob.glob('../../t*/key')[0]).read())\"",
     "node -e \"process.chdir('src'); console.log(require('fs').readFileSync('../../toolguard/key'))\"",

@@ -247,7 +247,9 @@ def _ruby_sent(run: ScriptRun, args: list[Value], base: Value) -> Value:
     if isinstance(own := run.names.get(name), Routine):
         return run.invoke(own, args[1:])
     full = f"{_name_of(base)}.{name}"
-    return run.call(Library("system" if name == "`" else full if full in run.library.functions else name), args[1:], base)
+    if full in run.library.functions:
+        return run.call(Library(full), args[1:], base)
+    return run.call(Library("system" if name == "`" else name), args[1:], base)
 
 
 def _ruby_called(run: ScriptRun, args: list[Value], base: Value) -> Value:

@@ -53,8 +53,8 @@ def run_lines(walk: Walk, file: FilePlace, lines: Lines, state: ShellState, key:
     if running is not None and not running.enter(file, key):
         return
     inner = type(walk)(walk.specials, running, file)
-    inner.file, inner.files, inner.appended, inner.pipelines = None, walk.files, walk.appended, walk.pipelines
-    inner.spelled, inner.unnamed = walk.spelled, walk.unnamed
+    inner.file = None
+    inner.goes_on_from(walk)
     outer, state.work = state.work, state.work if running is None else running.work
     for at, text in lines:
         inner.here = replace(file, at=at)

@@ -539,14 +539,18 @@ class Walk:
             return []
         return [file for path in feed.files[:MAX_FED] if (file := self.file_at(path, run))]
 
+    def goes_on_from(self, outer: Walk) -> None:
+        """What the command has written so far, and the numbers of its pipelines, are also those of a file that it runs."""
+        self.files, self.spelled, self.unnamed, self.appended = outer.files, outer.spelled, outer.unnamed, outer.appended
+        self.pipelines = outer.pipelines
+
     def run_file(self, file: FilePlace, run: ProgramRun, state: ShellState, stdin: StdinSource | None = None) -> StdinSource:
         """Runs the content of a file as shell commands, within limits of its own."""
         running = self.running
         if running is None or not running.enter(file):
             return StdinSource(None, (run.name,))
         inner = type(self)(self.specials, running, file)
-        inner.files, inner.spelled, inner.appended, inner.pipelines = self.files, self.spelled, self.appended, self.pipelines
-        inner.unnamed = self.unnamed
+        inner.goes_on_from(self)
         outer, state.work = state.work, running.work
         feed = inner.text(file.text, state, stdin, piped=run.piped, pipeline=run.pipeline)
         state.work = outer

@@ -23,7 +23,7 @@ MAX_CHANGES = 8
 
 
 def entered(runs: Iterable[ProgramRun], host: Host, start: str) -> list[str]:
-    """The folders that code changes to (`os.chdir("..")`), one after the other; all that it may be if that is not known."""
+    """The folders that code changes to (`os.chdir("..")`), one after the other; what it may be if not each is known."""
     found: list[str] = []
     for run in runs:
         code = "\n".join((*run.argv[1:], *texts(run)))
@@ -34,7 +34,7 @@ def entered(runs: Iterable[ProgramRun], host: Host, start: str) -> list[str]:
         for folder in named:
             here = resolved(folder, host, here)
             found.append(here)
-        if not named:
+        if sum(map(code.count, _CHANGES)) > len(named):
             found += [start.rpartition("/")[0], *below(start)]
     return found
 
