@@ -1,6 +1,7 @@
 """Parses a program's options as getopt does: clusters, separate or attached values, abbreviated long options.
 
-Unknown options are treated as having no value, so what follows them counts as an operand. This can only show more.
+For programs that have no manual (`effects.manuals`). Unknown options are treated as having no value, so what follows them
+counts as an operand. This can only show more.
 """
 
 from __future__ import annotations
@@ -9,16 +10,10 @@ from collections.abc import Iterator
 
 import msgspec
 
+from toolguard_engine.effects.manuals.command_words import ParsedWord
 from toolguard_engine.effects.shell.command import ProgramRun, StdinSource
 
 _SHORTEST = 5  # "--dat": the shortest beginning of a long option that is taken for it
-
-
-class ParsedWord(msgspec.Struct, frozen=True):
-    """A word with its position in `argv`, by which `given` finds the output of a substitution in it."""
-
-    text: str
-    at: int
 
 
 class OptionTable(msgspec.Struct, frozen=True):

@@ -18,8 +18,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.manuals.command_words import ParsedWord
 from toolguard_engine.effects.programs import Act, stays_set, web_programs, write_effects
-from toolguard_engine.effects.programs.getopt import OptionTable, ParsedWord, options
+from toolguard_engine.effects.programs.getopt import OptionTable, options
 from toolguard_engine.effects.programs.web_programs import (
     data_flags,
     fed,

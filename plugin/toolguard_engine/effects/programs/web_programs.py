@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from toolguard_engine.effects import key_owners, program_catalogue
+from toolguard_engine.effects.manuals.command_words import ParsedWord
 from toolguard_engine.effects.programs import Act, lookalikes, web_services, write_effects
 from toolguard_engine.effects.programs.addresses import canonical, is_quad
-from toolguard_engine.effects.programs.getopt import OptionTable, ParsedWord, given, options
+from toolguard_engine.effects.programs.getopt import OptionTable, given, options
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, Place, ProgramRun, StdinSource
 from toolguard_engine.effects.shell.places import Where, marks, place
 

@@ -7,9 +7,13 @@ kept as written.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Literal
 
 import msgspec
+
+from toolguard_engine.effects.manuals import option_parser
+from toolguard_engine.effects.manuals.command_words import CommandWords
 
 UNKNOWN = "\0"
 
@@ -63,7 +67,7 @@ class StdinSource(msgspec.Struct, frozen=True):
     was: str | None = None
 
 
-class ProgramRun(msgspec.Struct, frozen=True):
+class ProgramRun(msgspec.Struct, frozen=True, dict=True):
     """One program that runs, with wrappers unwrapped: `sudo env A=1 rm -r x` is three runs.
 
     `name`: `argv[0]` without its folder. `via`: the names of its wrappers, outermost first (`("sudo", "env")`, `("ssh",)`,
@@ -85,6 +89,17 @@ class ProgramRun(msgspec.Struct, frozen=True):
     pipeline: int = 0
     cwd: str = ""
     origin: FilePlace | None = None
+
+    @cached_property
+    def readings(self) -> tuple[CommandWords, ...]:
+        """What its words are by the program's manual, parsed once; empty if it has none. Several readings if an option is
+        unknown: the strictest counts."""
+        return option_parser.readings(self.name, self.argv)
+
+    @property
+    def words(self) -> CommandWords | None:
+        """The first of its readings, in which unknown options take no value; None for a program without a manual."""
+        return self.readings[0] if self.readings else None
 
     @property
     def stdin_text(self) -> str:

@@ -1,0 +1,98 @@
+"""What the words of one command line are, by the program's manual: values only.
+
+If an option is unknown, the word after it may be its value or not. Such a command line has several readings, and whoever
+judges it takes the strictest (`ProgramRun.readings`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from toolguard_engine.effects.manuals.manual_form import OptionEntry
+
+_MODES = frozenset({"packs", "unpacks", "lists"})
+
+
+class ParsedWord(msgspec.Struct, frozen=True):
+    """A word with its position in `argv`, by which `given` finds the output of a substitution in it."""
+
+    text: str
+    at: int
+
+
+class GivenOption(msgspec.Struct, frozen=True):
+    """An option as it is given. `value`: empty where it has none; `word`: the position of the option itself; `valued`: it
+    has a value, be it an empty one."""
+
+    entry: OptionEntry
+    value: ParsedWord
+    word: int
+    valued: bool = False
+
+
+class CommandWords(msgspec.Struct, frozen=True):
+    """One reading of a command line.
+
+    `verb`: the sub-command, empty if there is none that the manual knows; `given`: the options in order; `operands`: the
+    words that are neither options nor their values nor the verb; `roles`: what each operand is; `does`: what the manual says
+    of the verb. `unknown`: the options that the manual does not have. `doubtful`: there are more unknown options than
+    readings are made for.
+    """
+
+    verb: str
+    given: tuple[GivenOption, ...]
+    operands: tuple[ParsedWord, ...]
+    roles: tuple[tuple[str, ParsedWord], ...]
+    does: frozenset[str]
+    unknown: tuple[str, ...] = ()
+    doubtful: bool = False
+
+    @property
+    def options(self) -> Iterator[tuple[str, ParsedWord]]:
+        """The name, in its last spelling of the manual, and the value of each option."""
+        return ((each.entry.name, each.value) for each in self.given)
+
+    def has(self, *names: str) -> bool:
+        return any(name in each.entry.names for each in self.given for name in names)
+
+    def values(self, *names: str) -> Iterator[ParsedWord]:
+        return (each.value for each in self.given if any(name in each.entry.names for name in names))
+
+    def last(self, *names: str) -> str:
+        """The last value, which is the one that counts in most programs; empty if there is none."""
+        found = ""
+        for value in self.values(*names):
+            found = value.text
+        return found
+
+    def named(self, *roles: str) -> list[ParsedWord]:
+        """The operands and the values of options that have one of these roles, in the order of their words."""
+        found = [word for role, word in self.roles if role in roles]
+        found += [each.value for each in self.given if each.entry.role in roles and each.valued]
+        return sorted(found, key=lambda word: word.at)
+
+    def one(self, role: str) -> str:
+        """The last word with this role; empty if there is none."""
+        return self.named(role)[-1].text if self.named(role) else ""
+
+    def trait(self, name: str) -> bool:
+        """Whether one of the options has this trait."""
+        return any(name in each.entry.traits for each in self.given)
+
+    @property
+    def acts(self) -> frozenset[str]:
+        """What the program does: by its verb or by default, unless its options say something else."""
+        modes = frozenset[str]().union(*(each.entry.traits for each in self.given)) & _MODES
+        if "lists" in modes and not self.unknown:
+            return self.does - _MODES | {"lists"}
+        return self.does | modes - {"lists"}
+
+    @property
+    def rehearses(self) -> bool:
+        """Whether nothing is done. An unknown option may revoke that."""
+        found = False
+        for each in self.given:
+            found = (found or "rehearses" in each.entry.traits) and "performs" not in each.entry.traits
+        return found and not self.unknown

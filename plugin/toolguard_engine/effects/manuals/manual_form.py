@@ -1,0 +1,179 @@
+"""The form of a manual: which options a program has, which of them take a value, and what its words mean.
+
+A manual in TOML, the key being the program's name:
+
+    [rsync]
+    names = "orsync"             # other names of the program
+    words = "source... target"   # what its operands are; one of them may be repeated
+    does = "copies"              # what it does unless an option or a verb says otherwise
+    options = '''
+    -n --dry-run         : rehearses
+    -e --rsh=command
+    --max-size=
+    --backup[=]
+    '''
+
+    [aws.verbs."s3 cp, s3 sync"]  # sub-commands; each may have `words`, `does` and further `options`
+    words = "source target"
+
+One line of `options` has all spellings of an option, then what its value is, then its traits:
+
+- `--x=` takes a value: attached, after `=`, or the next word. `--x=target` says what the value is (`ROLES`).
+- `--x[=]` takes only a value that is attached.
+- `--x=...` takes all words up to the next option; `--x=exclude...` says what they are.
+- Traits (`TRAITS`) say what an option changes, such as `rehearses`: nothing is done.
+
+`form` says how the program finds its options: `getopt` (clusters of letters and long options), `long` (words with one dash:
+`-comp gzip`) or `switches` (values are attached to a name of any length: `-oFOLDER`). `bundle`: the first word may be a
+cluster without a dash, as in `tar xzf`. `abbreviates`: a long option may be shortened as long as it is unambiguous.
+`lists`: an operand `@file` names a file with names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, Literal
+
+import msgspec
+
+Takes = Literal["nothing", "value", "attached", "many"]
+"""Whether an option takes no value, one value, only an attached value, or all words up to the next option."""
+
+Form = Literal["getopt", "long", "switches"]
+
+ROLES = frozenset({
+    "archive", "command", "config", "exclude", "exclude-from", "filter", "folder", "include", "input", "member", "names",
+    "output", "password", "pattern", "remote-command", "source", "target", "url", "host", "script", "proxy", "owner",
+})  # fmt: skip
+"""What a word or a value is. `names`: a file that lists names; `folder`: where the program works from there on; `command`:
+it is run on this machine; `source`, `target`: what is copied, and to where."""
+
+TRAITS = frozenset({
+    "packs", "unpacks", "lists", "recursive", "rehearses", "performs", "deletes", "moves", "encrypts", "selects", "prints",
+    "server-names",
+})  # fmt: skip
+"""`packs`, `unpacks`, `lists`: what an archiver does; `prints`: unpacks to its output; `rehearses`: changes nothing;
+`performs`: revokes that; `deletes`: deletes at the target what the source does not have; `moves`: deletes the sources;
+`selects`: what is left out cannot be told from the words; `server-names`: another machine chooses the names of the files."""
+
+DEEDS = frozenset({"copies", "moves", "deletes", "packs", "unpacks", "lists", "downloads", "requests", "edits", "links"})
+_KEYS = frozenset({"names", "words", "does", "options", "form", "bundle", "abbreviates", "lists", "verbs", "like"})
+_VERB_KEYS = frozenset({"words", "does", "options"})
+
+
+class OptionEntry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One option. `names`: its spellings, with dashes, the most telling one last."""
+
+    names: tuple[str, ...]
+    takes: Takes = "nothing"
+    role: str = ""
+    traits: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        return self.names[-1]
+
+
+class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a program, or one of its verbs, takes and does. `words`: roles, at most one of them ending in `...`."""
+
+    words: tuple[str, ...] = ()
+    does: frozenset[str] = frozenset()
+    options: tuple[OptionEntry, ...] = ()
+
+
+class Manual(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
+    """Everything that is known of one program's command line; see the module for each member. `verbs`: those that have the
+    same usage are one key, separated by commas."""
+
+    names: tuple[str, ...]
+    usage: Usage
+    verbs: dict[str, Usage] = {}
+    form: Form = "getopt"
+    bundle: bool = False
+    abbreviates: bool = True
+    lists: bool = False
+
+    def known(self, verb: str) -> dict[str, OptionEntry]:
+        """The options by their spellings: the program's and those of a verb, which come first; without one, of all verbs."""
+        found = self._known.get(verb)
+        if found is None:
+            usages = (self.usage, self.usages[verb]) if verb else (*self.verbs.values(), self.usage)
+            found = {name: entry for usage in usages for entry in usage.options for name in entry.names}
+            self._known[verb] = found
+        return found
+
+    @cached_property
+    def usages(self) -> dict[str, Usage]:
+        """The usage of each single verb."""
+        return {verb.strip(): usage for verbs, usage in self.verbs.items() for verb in verbs.split(",")}
+
+    @cached_property
+    def _known(self) -> dict[str, dict[str, OptionEntry]]:
+        return {}
+
+
+def parse(table: Mapping[str, Any]) -> Iterator[Manual]:
+    """The manuals of one TOML file. Raises `ValueError` that names the program for anything that is not in the format."""
+    for name, entry in table.items():
+        try:
+            yield _manual(name, entry, table)
+        except ValueError as error:
+            raise ValueError(f"the manual of {name}: {error}") from None
+
+
+def _manual(name: str, entry: Mapping[str, Any], table: Mapping[str, Any]) -> Manual:
+    _only(entry, _KEYS)
+    above = table[entry["like"]] if "like" in entry else {}
+    given = {**above.get("verbs", {}), **entry.get("verbs", {})}
+    verbs = {verbs: _usage(each, "", _VERB_KEYS) for verbs, each in given.items()}
+    whole = {**above, **entry}
+    made = Manual(
+        (name, *entry.get("names", "").split()),
+        _usage(whole, above.get("options", "") if "options" in entry else "", _KEYS),
+        verbs,
+        whole.get("form", "getopt"),
+        whole.get("bundle", False),
+        whole.get("abbreviates", True),
+        whole.get("lists", False),
+    )
+    return msgspec.convert(msgspec.to_builtins(made), Manual)
+
+
+def _usage(entry: Mapping[str, Any], more: str, keys: frozenset[str]) -> Usage:
+    _only(entry, keys)
+    words, does = tuple(entry.get("words", "").split()), frozenset(entry.get("does", "").split())
+    if unknown := {word.removesuffix("...").rstrip("/") for word in words} - ROLES:
+        raise ValueError(f"unknown roles of words: {', '.join(sorted(unknown))}")
+    if sum(word.endswith("...") for word in words) > 1:
+        raise ValueError("only one of the words may be repeated")
+    if strange := does - DEEDS:
+        raise ValueError(f"it does what nobody knows: {', '.join(sorted(strange))}")
+    lines = [line.strip() for line in f"{more}\n{entry.get('options', '')}".splitlines()]
+    options = tuple(_option(line) for line in lines if line)
+    spelled = [name for option in options for name in option.names]
+    if twice := {name for name in spelled if spelled.count(name) > 1}:
+        raise ValueError(f"options that stand there twice: {', '.join(sorted(twice))}")
+    return Usage(words, does, options)
+
+
+def _option(line: str) -> OptionEntry:
+    before, _, after = line.partition(" : ")
+    spelled, sign, role = before.strip().partition("=")
+    takes: Takes = "value" if sign else "nothing"
+    if spelled.endswith("["):
+        spelled, role, takes = spelled[:-1], role.removesuffix("]"), "attached"
+    elif role.endswith("..."):
+        role, takes = role.removesuffix("..."), "many"
+    names, traits = tuple(spelled.split()), frozenset(after.split())
+    if not names or not all(name[:1] == "-" for name in names):
+        raise ValueError(f"an option begins with a dash: {line!r}")
+    if (role and role not in ROLES) or not traits <= TRAITS:
+        raise ValueError(f"an unknown role or trait: {line!r}")
+    return OptionEntry(names, takes, role, traits)
+
+
+def _only(entry: Mapping[str, Any], keys: frozenset[str]) -> None:
+    if unknown := entry.keys() - keys:
+        raise ValueError(f"unknown keys: {', '.join(sorted(unknown))}")

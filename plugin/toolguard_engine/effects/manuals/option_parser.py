@@ -1,0 +1,249 @@
+"""Reads a command line by a program's manual. Pure: from words to `CommandWords`.
+
+Options may stand before, between and after operands; behind `--` there are none. An option that the manual does not have may
+take the next word or not. `readings` goes through both, and returns more than one reading only for such a command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.manuals.command_words import CommandWords, GivenOption, ParsedWord
+from toolguard_engine.effects.manuals.manual_form import Manual, OptionEntry
+
+MAX_UNKNOWN = 6
+"""Unknown options for which readings are made; one command line has at most twice as many readings."""
+
+_SHORTEST = 3
+"""Two dashes and a letter."""
+
+_MAX_CLUSTER = 64
+_PAIR = 2
+_NONE = ParsedWord("", 0)
+
+Takes = Callable[[int], bool]
+"""Whether the unknown option with this number takes the next word."""
+
+
+def readings(name: str, argv: tuple[str, ...]) -> tuple[CommandWords, ...]:
+    """All readings of a command line, the one first in which unknown options take no value; none without a manual."""
+    manual = manual_catalogue.manual(name)
+    return tuple(_readings(manual, argv)) if manual is not None else ()
+
+
+def _readings(manual: Manual, argv: tuple[str, ...]) -> Iterator[CommandWords]:
+    plain = parse(manual, argv, _never)
+    yield plain
+    count = min(len(plain.unknown), MAX_UNKNOWN)
+    seen = [(plain.given, plain.roles)]
+    for takes in (*map(_first, range(1, count + 1)), *map(_from, range(1, count))):
+        found = parse(manual, argv, takes)
+        if (found.given, found.roles) not in seen:
+            seen.append((found.given, found.roles))
+            yield found
+
+
+def _never(_: int) -> bool:
+    return False
+
+
+def _first(count: int) -> Takes:
+    """The first options take a value, so that the last words are operands."""
+    return lambda number: number < count
+
+
+def _from(count: int) -> Takes:
+    """The last options take a value, so that the first words are operands."""
+    return lambda number: number >= count
+
+
+def parse(manual: Manual, argv: tuple[str, ...], takes: Takes) -> CommandWords:
+    """One reading: `takes` decides about each unknown option."""
+    verb = _verb(manual, _OptionReader(manual, "", argv, takes).read()) if manual.verbs else ""
+    read = _OptionReader(manual, verb, argv, takes).read()
+    usage = manual.usages[verb] if verb else manual.usage
+    operands = read.operands[len(verb.split()) :]
+    return CommandWords(
+        verb,
+        tuple(read.given),
+        tuple(operands),
+        tuple(_roles(usage.words, read.given, operands, lists=manual.lists and read.end)),
+        usage.does,
+        tuple(read.unknown),
+        len(read.unknown) > MAX_UNKNOWN,
+    )
+
+
+def _verb(manual: Manual, read: _OptionReader) -> str:
+    """The longest verb of the manual that the operands begin with."""
+    words = [word.text for word in read.operands[:3]]
+    for count in range(len(words), 0, -1):
+        verb = " ".join(words[:count])
+        if verb in manual.usages:
+            return verb
+    return ""
+
+
+def _roles(
+    words: tuple[str, ...], given: list[GivenOption], operands: list[ParsedWord], *, lists: int
+) -> Iterator[tuple[str, ParsedWord]]:
+    """What each operand is. A role that an option has taken is not one of the words any more."""
+    taken = {each.entry.role for each in given if each.valued} & {"target", "archive", "source"}
+    left = list(operands)
+    if lists:
+        yield from (("names", word) for word in left if word.text[:1] == "@" and word.at < lists)
+        left = [word for word in left if word.text[:1] != "@" or word.at >= lists]
+    wanted = [role for role in words if role.removesuffix("...") not in taken or role.endswith("...")]
+    if wanted and wanted[-1].endswith("/"):
+        if left[1:] and left[-1].text.endswith("/"):
+            yield wanted[-1].rstrip("/"), left.pop()
+        wanted.pop()
+    at = next((at for at, role in enumerate(wanted) if role.endswith("...")), len(wanted))
+    front, after = wanted[:at], wanted[at + 1 :]
+    yield from zip(front, left, strict=False)
+    rest = left[len(front) :]
+    if at < len(wanted):
+        many = max(len(rest) - len(after), 1)
+        yield from ((wanted[at].removesuffix("..."), word) for word in rest[:many])
+        yield from zip(after, rest[many:], strict=False)
+
+
+class _OptionReader:
+    """Goes through the words once. `end`: the position of `--`, or of the end."""
+
+    def __init__(self, manual: Manual, verb: str, argv: tuple[str, ...], takes: Takes) -> None:
+        self.manual = manual
+        self.known = manual.known(verb)
+        self.argv = argv
+        self.takes = takes
+        self.given: list[GivenOption] = []
+        self.operands: list[ParsedWord] = []
+        self.unknown: list[str] = []
+        self.end = len(argv)
+        self._seen: set[str] = set()
+
+    def read(self) -> _OptionReader:
+        at = 1
+        if self.manual.bundle and len(self.argv) > 1 and self.argv[1][:1] not in ("-", ""):
+            at = self._bundle()
+        while at < len(self.argv):
+            word = self.argv[at]
+            if word == "--":
+                self.end = at
+                self.operands += (ParsedWord(self.argv[rest], rest) for rest in range(at + 1, len(self.argv)))
+                break
+            if word[:1] != "-" or word == "-":
+                self.operands.append(ParsedWord(word, at))
+                at += 1
+            elif self.manual.form == "switches":
+                at = self._switch(at)
+            elif self.manual.form == "long" or word[:2] == "--":
+                at = self._long(at)
+            else:
+                at = self._cluster(at)
+        return self
+
+    def _bundle(self) -> int:
+        """The first word, whose letters take the words after it in turn."""
+        at = 2
+        for letter in self.argv[1][:_MAX_CLUSTER]:
+            entry = self.known.get(f"-{letter}")
+            if entry is None:
+                at = self._unknown(f"-{letter}", at)
+            elif entry.takes == "value":
+                at = self._value(entry, at, 1)
+            else:
+                self._add(entry, _NONE, 1)
+        return at
+
+    def _long(self, at: int) -> int:
+        name, sign, value = self.argv[at].partition("=")
+        entry = self._entry(name)
+        if entry is None:
+            if sign:
+                self.unknown.append(name)
+                return at + 1
+            return self._unknown(name, at + 1)
+        if sign:
+            self._add(entry, ParsedWord(value, at), at, valued=True)
+            return at + 1
+        return self._value(entry, at + 1, at)
+
+    def _entry(self, name: str) -> OptionEntry | None:
+        """The option by its name, an unambiguous beginning of it, or its negation."""
+        found = self.known.get(name)
+        if found is not None or self.manual.form == "long":
+            return found
+        if self.manual.abbreviates and len(name) >= _SHORTEST:
+            longer = {id(entry): entry for known, entry in self.known.items() if known.startswith(name)}
+            if len(longer) == 1:
+                return next(iter(longer.values()))
+        if name.startswith("--no-") and (self.known.get(f"--{name[5:]}") or self.known.get(f"-{name[5:]}")):
+            return OptionEntry((name,))
+        return None
+
+    def _value(self, entry: OptionEntry, at: int, word: int) -> int:
+        """Takes the words from `at` on that the option has as its value."""
+        if entry.takes == "many":
+            start = at
+            while at < len(self.argv) and self.argv[at][:1] != "-" and self.argv[at] != "@":
+                self._add(entry, ParsedWord(self.argv[at], at), word, valued=True)
+                at += 1
+            if at == start:
+                self._add(entry, _NONE, word)
+            return at + (self.argv[at : at + 1] == ("@",))  # it ends the words of `zip -x a b @`
+        if entry.takes == "value" and at < len(self.argv):
+            self._add(entry, ParsedWord(self.argv[at], at), word, valued=True)
+            return at + 1
+        self._add(entry, _NONE, word)
+        return at
+
+    def _cluster(self, at: int) -> int:
+        word, i = self.argv[at], 1
+        while i < min(len(word), _MAX_CLUSTER):
+            pair = self.known.get(f"-{word[i : i + _PAIR]}") if i + 1 < len(word) else None
+            entry = pair or self.known.get(f"-{word[i]}")
+            i += _PAIR if pair else 1
+            rest = word[i:]
+            if entry is None:
+                number = len(self.unknown)
+                if not rest:
+                    return self._unknown(f"-{word[i - 1]}", at + 1)
+                self.unknown.append(f"-{word[i - 1]}")
+                if self.takes(number):
+                    return at + 1
+            elif entry.takes == "nothing":
+                self._add(entry, _NONE, at)
+            elif rest:
+                self._add(entry, ParsedWord(rest.removeprefix("=") if pair else rest, at), at, valued=True)
+                return at + 1
+            else:
+                return self._value(entry, at + 1, at)
+        return at + 1
+
+    def _switch(self, at: int) -> int:
+        """The longest name that the word begins with; the rest of the word is its value."""
+        word = self.argv[at]
+        low = word.lower()
+        for size in range(min(len(word), _MAX_CLUSTER), 1, -1):
+            if (entry := self.known.get(low[:size])) is not None:
+                self._add(entry, ParsedWord(word[size:], at), at, valued=bool(word[size:]))
+                return at + 1
+        self.unknown.append(word[:_MAX_CLUSTER])
+        return at + 1
+
+    def _unknown(self, name: str, at: int) -> int:
+        """An unknown option at the end of its word: the next word may be its value."""
+        self.unknown.append(name)
+        if at < len(self.argv) and self.takes(len(self.unknown) - 1):
+            return at + 1
+        return at
+
+    def _add(self, entry: OptionEntry, value: ParsedWord, word: int, *, valued: bool = False) -> None:
+        """Adds an option. One without a value is added once: that is enough, and bounds what many letters cost."""
+        if not valued and not entry.traits:
+            if entry.name in self._seen:
+                return
+            self._seen.add(entry.name)
+        self.given.append(GivenOption(entry, value, word, valued))

@@ -1,0 +1,210 @@
+"""The manuals of programs: their format, how command lines are read by them, and whether installed programs agree."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+
+import pytest
+
+from toolguard_engine.effects.manuals import manual_catalogue, manual_form
+from toolguard_engine.effects.manuals.option_parser import MAX_UNKNOWN, readings
+from toolguard_engine.effects.shell.command import ProgramRun
+
+
+def read(command: str) -> list[str]:
+    """Each reading in a form to compare: `verb | OPTION=VALUE ... | role=word ...`."""
+    argv = tuple(shlex.split(command))
+    found = []
+    for words in readings(argv[0], argv):
+        options = [f"{each.entry.name}={each.value.text}" if each.valued else each.entry.name for each in words.given]
+        roles = [f"{role}={word.text}" for role, word in words.roles]
+        found.append(" | ".join((words.verb, " ".join(options), " ".join(roles))).strip())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("rsync -a d h:x --compress-level 9", "| --archive --compress-level=9 | source=d target=h:x"),
+        ("rsync --compress-level=9 -a d h:x", "| --compress-level=9 --archive | source=d target=h:x"),
+        ("rsync -a --compress-level 9 d h:x", "| --archive --compress-level=9 | source=d target=h:x"),
+        ("rsync -ae 'ssh -p 2' a b c", "| --archive --rsh=ssh -p 2 | source=a source=b target=c"),
+        ("rsync -a -- --delete h:x", "| --archive | source=--delete target=h:x"),
+        ("rsync --exclude-f f a b", "| --exclude-from=f | source=a target=b"),
+        ("rsync a --exclude -n b", "| --exclude=-n | source=a target=b"),
+        ("cp -rt d a b", "| --recursive --target-directory=d | source=a source=b"),
+        ("cp --target=d a", "| --target-directory=d | source=a"),
+        ("cp --backup a b", "| --backup | source=a target=b"),
+        ("cp -r - b", "| --recursive | source=- target=b"),
+        ("install -Dm755 a b", "| -D --mode=755 | source=a target=b"),
+        ("tar czf a.tgz -C /x b", "| --create --ungzip --file=a.tgz --directory=/x | member=b"),
+        ("tar cfb a.tar 20 x", "| --create --file=a.tar --blocking-factor=20 | member=x"),
+        ("tar -xfa.tar", "| --get --file=a.tar |"),
+        ("zip -r x.zip a -x '*.o' y @ c", "| --recurse-paths --exclude=*.o --exclude=y | archive=x.zip member=a member=c"),
+        ("zip -qrTT cmd x.zip a", "| --quiet --recurse-paths --unzip-command=cmd | archive=x.zip member=a"),
+        ("unzip x.zip a -d t", "| -d=t | archive=x.zip member=a"),
+        ("7z a x.7z b -pA -o/t", "a | -p=A -o=/t | archive=x.7z member=b"),
+        ("7z a x.7z @l -- @m", "a |  | names=@l archive=x.7z member=@m"),
+        ("unrar x x.rar a/ b/", "x |  | target=b/ archive=x.rar member=a/"),
+        ("mksquashfs a b c.sq -comp gzip -e x y", "| -comp=gzip -e=x -e=y | member=a member=b archive=c.sq"),
+        ("curl -sSLo f http://x", "| --silent --show-error --location --output=f | url=http://x"),
+        ("wget -nc -qO- u", "| --no-clobber --quiet --output-document=- | url=u"),
+        ("aws s3 sync d s3://b --region us", "s3 sync | --region=us | source=d target=s3://b"),
+        ("aws --region us s3 sync d s3://b", "s3 sync | --region=us | source=d target=s3://b"),
+        ("aws ec2 run", "|  |"),
+        ("rclone copy d r:x --transfers 8", "copy | --transfers=8 | source=d target=r:x"),
+        ("gsutil -m cp -r a b gs://x", "cp | -m -R | source=a source=b target=gs://x"),
+        ("scp -P 22 a h:b", "| -P=22 | source=a target=h:b"),
+        ("cpio -pdum d", "| --pass-through --make-directories --unconditional --preserve-modification-time | target=d"),
+    ],
+)
+def test_words_get_their_roles(command: str, expected: str) -> None:
+    assert read(command) == [expected]
+
+
+def test_an_unknown_option_leaves_two_readings() -> None:
+    assert read("rsync a h:b --frob 9") == ["|  | source=a source=h:b target=9", "|  | source=a target=h:b"]
+    assert read("rsync --frob=9 a h:b") == ["|  | source=a target=h:b"]
+    assert read("aws --frob s3 s3 cp a b") == ["|  |", "s3 cp |  | source=a target=b"]
+    assert read("rsync a h:b -Y9") == ["|  | source=a target=h:b"]
+
+
+def test_the_target_is_found_among_several_unknown_options() -> None:
+    """Whichever options take values, some reading has the right target."""
+    targets = [line.rpartition("target=")[2] for line in read("rsync a --x1 h:b --x2 9 --x3 8")]
+    assert {"h:b", "9", "8"} <= set(targets)
+
+
+def test_readings_are_bounded() -> None:
+    argv = ("rsync", *(word for at in range(400) for word in (f"--frob{at}", "x")))
+    found = readings("rsync", argv)
+    assert len(found) <= 2 * MAX_UNKNOWN
+    assert all(words.doubtful for words in found)
+
+
+def test_an_unknown_option_may_revoke_a_rehearsal() -> None:
+    def rehearses(command: str) -> list[bool]:
+        argv = tuple(command.split())
+        return [words.rehearses for words in readings(argv[0], argv)]
+
+    assert rehearses("rsync -n a b") == [True]
+    assert rehearses("rsync --dry-run --no-dry-run a b") == [False]
+    assert rehearses("rsync -n a b --frob") == [False]
+    assert rehearses("rsync --exclude -n a b") == [False]
+
+
+def test_the_words_are_kept_with_the_program() -> None:
+    run = ProgramRun(("rsync", "a", "b"), "rsync")
+    assert run.words is run.words is run.readings[0]
+    assert ProgramRun(("nonesuch", "a"), "nonesuch").words is None
+    assert run == ProgramRun(("rsync", "a", "b"), "rsync")
+
+
+@pytest.mark.parametrize(
+    ("toml", "message"),
+    [
+        ({"x": {"words": "a b"}}, "unknown roles"),
+        ({"x": {"words": "source... member..."}}, "repeated"),
+        ({"x": {"options": "-a\n-a"}}, "twice"),
+        ({"x": {"options": "a="}}, "dash"),
+        ({"x": {"options": "-a=nonsense"}}, "unknown role"),
+        ({"x": {"options": "-a : flies"}}, "unknown role or trait"),
+        ({"x": {"option": ""}}, "unknown keys"),
+        ({"x": {"does": "dances"}}, "nobody knows"),
+        ({"x": {"verbs": {"a": {"form": "long"}}}}, "unknown keys"),
+    ],
+)
+def test_a_manual_that_is_wrong_is_refused(toml: dict[str, dict[str, object]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        list(manual_form.parse(toml))
+
+
+# --- what installed programs say ----------------------------------------------------------------------------------------
+
+_SHORT = re.compile(r"-[A-Za-z0-9@?#:](?![\w-])")
+
+
+def _help(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False)
+    return done.stdout + done.stderr
+
+
+def _gnu(text: str) -> dict[str, bool]:
+    """The options of a usual help text, and whether each takes a value as a word of its own."""
+    found: dict[str, bool] = {}
+    for line in text.splitlines():
+        if row := _ROW.match(line):
+            names = re.findall(r"(?:^|[\s,])(-{1,2}[A-Za-z0-9@#:][\w.-]*)", row[1])
+            valued = re.search(r"[^\[]=", row[1]) is not None or row[2] is not None
+            found |= {name: found.get(name, False) or valued for name in names}
+    return found
+
+
+_OPTION = r"-{1,2}[A-Za-z0-9@#:][^\s,=\[<]*(?:\[?=[^\s,]*)?"
+_ROW = re.compile(rf"\s{{0,9}}({_OPTION}(?:,\s*{_OPTION})*)(\s[<\[])?")
+
+
+def _usage(text: str) -> dict[str, bool]:
+    """`usage: scp [-346A] [-c cipher]`."""
+    found = {f"-{letter}": False for letters in re.findall(r"\[-(\w{2,})\]", text) for letter in letters}
+    return found | {f"-{letter}": True for letter in re.findall(r"\[-(\w) [^\]]", text)}
+
+
+def _zip(text: str) -> dict[str, bool]:
+    """The table of `zip -so`."""
+    found: dict[str, bool] = {}
+    for line in text.splitlines()[3:]:
+        row = re.match(r" (\S*) *(?:(?<=^.{5})([A-Za-z][\w-]+) *)?(req|list)? ", line)
+        assert row is not None, line
+        found |= {name: row[3] is not None for name in (row[1] and f"-{row[1]}", row[2] and f"--{row[2]}") if name}
+    return found
+
+
+def _seven(text: str) -> dict[str, bool]:
+    return {match[1].lower(): False for match in re.finditer(r"(?m)^  (-[a-z]{1,4})", text)}
+
+
+def _aws(text: str) -> dict[str, bool]:
+    plain = re.sub(r".\x08", "", text)
+    found = re.findall(r"(?m)^ {7}(--[a-z0-9-]+)\s+\((\w+)", re.sub(r"\s*\t", " ", plain))
+    return {name: kind != "boolean" for name, kind in found}
+
+
+HELPS = {
+    "rsync": (("rsync", "--help"), _gnu), "tar": (("tar", "--help"), _gnu), "cp": (("cp", "--help"), _gnu),
+    "mv": (("mv", "--help"), _gnu), "ln": (("ln", "--help"), _gnu), "install": (("install", "--help"), _gnu),
+    "cpio": (("cpio", "--help"), _gnu), "curl": (("curl", "--help", "all"), _gnu), "wget": (("wget", "--help"), _gnu),
+    "scp": (("scp",), _usage), "sftp": (("sftp", "-h"), _usage), "zip": (("zip", "-so"), _zip),
+    "7z": (("7z", "--help"), _seven), "aws": (("aws", "s3", "sync", "help"), _aws),
+}  # fmt: skip
+
+_EXAMPLES = {"rsync": {"--no-OPTION"}, "tar": {"-cf", "-tvf", "-xf", "-f-", "-b20"}, "cpio": set(), "curl": set()}
+"""What stands in a help text and is no option."""
+
+_OPTIONAL = {
+    "wget": {"--max-redirect", "--hsts-file"},
+    "aws": {"--sse", "--sse-c", "--sse-c-copy-source", "--request-payer", "--version"},
+}
+"""Options of which a help text does not say whether they take a value."""
+
+
+@pytest.mark.parametrize("program", sorted(HELPS))
+def test_the_manual_has_all_options_of_the_installed_program(program: str) -> None:
+    command, parse = HELPS[program]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    told = {name: valued for name, valued in parse(_help(*command)).items() if name not in _EXAMPLES.get(program, ())}
+    if not told:
+        pytest.skip(f"{command[0]} has another help text")
+    manual = manual_catalogue.manual(program)
+    assert manual is not None
+    known = manual.known("s3 sync" if program == "aws" else "")
+    switches = manual.form == "switches"
+    missing = [name for name in told if name not in known and not (switches and any(key.startswith(name) for key in known))]
+    assert missing == []
+    if not switches:
+        takes = {name: known[name].takes in ("value", "many") for name in told if name not in _OPTIONAL.get(program, ())}
+        assert takes == {name: told[name] for name in takes}
