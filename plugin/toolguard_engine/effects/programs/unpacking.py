@@ -112,3 +112,71 @@ def _both(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 PROGRAMS: dict[str, Act] = dict.fromkeys(_INTERPRETERS.split(), _coded)
 PROGRAMS |= {name: _both if name in PROGRAMS else _unpacks for name in _NAMES.split()}
+
+
+# --- what an archive leaves behind, in whatever folder ---------------------------------------------------------------------
+
+_INTO = {
+    "tar": ("-C", "--directory", "--cd"), "bsdtar": ("-C", "--cd"), "gtar": ("-C", "--directory"), "unzip": ("-d",),
+    "unrar": ("-op",), "cpio": ("-D", "--directory"), "7z": ("-o",),
+}  # fmt: skip
+_ENDS = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".br", ".Z", ".lzma", ".gpg", ".asc", ".enc", ".uu")
+_INFLATERS = frozenset({"gunzip", "unxz", "unzstd", "bunzip2", "uncompress", "unlzma"})
+_VALUED = frozenset({"-f", "-C", "-d", "-T", "-X", "-D", "-I", "-F", "--file", "--directory", "-K"})
+_INFLATES = re.compile(r"-[a-zA-Z]*d[a-zA-Z]*|--(?:de|un)compress")
+
+
+def unpacks(run: ProgramRun) -> bool:
+    """Whether it unpacks an archive."""
+    kind, words = _ALIASES.get(run.name, run.name), run.argv[1:_MAX_WORDS]
+    if kind == "python":
+        return not _MODULES.isdisjoint(words) and "-e" in words
+    if run.name in ("unzip", "ditto", "unar"):
+        return not any(map(_LISTS.fullmatch, words)) and (run.name != "ditto" or "-x" in words)
+    if kind not in ("tar", "7z", "unrar", "cpio", "pax", "jar"):
+        return False
+    return any(map(_EXTRACTS[kind].fullmatch, words[:3] if kind == "tar" else words))
+
+
+def folder_of(run: ProgramRun) -> str:
+    """The folder that it is told to unpack into; empty for the current one."""
+    kind, words = _ALIASES.get(run.name, run.name), run.argv[1:_MAX_WORDS]
+    if run.name in ("ditto", "python", "python3"):
+        return words[-1] if words and words[-1] not in (".", "./") else ""
+    into = _INTO.get(run.name) or _INTO.get(kind, ())
+    folder = ""
+    for word, value in pairwise((*words, "")):
+        if word in into:
+            folder = value
+        else:
+            name = next((name for name in into if word.startswith(name) and len(word) > len(name)), "")
+            folder = word[len(name) :].removeprefix("=") if name and (name[:2] != "--" or "=" in word) else folder
+    return "" if folder in (".", "./") else folder
+
+
+def archive_of(run: ProgramRun) -> str:
+    """The archive; empty if it is the standard input."""
+    words = run.argv[1:_MAX_WORDS]
+    for word, value in pairwise((*words, "")):
+        if word.startswith("--file="):
+            return word.removeprefix("--file=")
+        is_letters = word[:1] == "-" or word == words[0]
+        if word == "--file" or (is_letters and word[:2] != "--" and word.endswith("f") and run.name.endswith("tar")):
+            return value
+    skipped = {value for word, value in pairwise(words) if word in _VALUED}
+    kind = _ALIASES.get(run.name, run.name)
+    named = [word for word in words if word[:1] != "-" and word not in skipped]
+    if kind in ("7z", "unrar", "jar"):
+        named = named[1:]
+    return "" if kind in ("tar", "cpio", "pax") else "".join(named[:1])
+
+
+def inflated(run: ProgramRun) -> Iterator[str]:
+    """The files that take the place of compressed ones: `gunzip x.sh.gz` makes `x.sh`."""
+    words = run.argv[1:_MAX_WORDS]
+    packs = _ALIASES.get(run.name) == "gzip" or run.name == "gzip"
+    if run.name in _INFLATERS or (packs and any(map(_INFLATES.fullmatch, words))):
+        for word in words:
+            end = next((end for end in _ENDS if word.endswith(end)), "")
+            if end and word[:1] != "-":
+                yield word.removesuffix(end)

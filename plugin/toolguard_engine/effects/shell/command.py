@@ -118,15 +118,33 @@ class UnreadFile(msgspec.Struct, frozen=True):
     made: bool = False
 
 
+class RanScripts(msgspec.Struct, frozen=True):
+    """The scripts that a command runs by their names. `ran`: their paths, each with the number of programs that were noted
+    when it ran last, `REPEATED` if it may run again after anything else. `opaque`: files whose content the command changes
+    in an unknown way; `copies`: files that it fills from others, and those; `foreign`: archives that an agent made or
+    fetched.
+    """
+
+    ran: tuple[tuple[str, int], ...]
+    opaque: frozenset[str] = frozenset()
+    copies: tuple[tuple[str, str], ...] = ()
+    foreign: frozenset[str] = frozenset()
+
+
 class Reading(msgspec.Struct, frozen=True):
     """Everything that a command would run, in the order of its text. `argv` is never empty; `flaws` is empty if reading was
     complete. `unread`: files that it runs and that were not read to their end; `written`: files whose
-    content it gives itself."""
+    content it gives itself; `scripts`: what it runs, and what is not known about it, None if it runs no script."""
 
     runs: tuple[ProgramRun, ...]
     flaws: frozenset[Flaw] = frozenset()
     unread: tuple[UnreadFile, ...] = ()
     written: tuple[tuple[str, str], ...] = ()
+    scripts: RanScripts | None = None
+
+
+REPEATED = 1_000_000
+"""The position of a script that runs in a loop or in the background."""
 
 
 Place = Literal[

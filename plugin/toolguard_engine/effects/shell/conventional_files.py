@@ -107,7 +107,7 @@ _ADDRESS = re.compile(
 def _required(walk: Walk, run: ProgramRun, state: ShellState) -> None:
     """Addresses in lists of packages that an agent made: `pip install -r x`."""
     for name in islice(dict.fromkeys(_valued(run.argv[1:MAX_WORDS], "-r", "--requirement")), MAX_NAMED):
-        file = found_file(walk, (name,), "", run)
+        file = found_file(walk, (name,), "", run, is_code=False)
         if file is not None and file.made:
             state.work.spend(len(file.text) / CODE_CHARACTERS)
             lines = [(at, f"pip install {quote(address)}") for at, address in _lines(file.text, _ADDRESS)]
@@ -209,7 +209,7 @@ def _described(walk: Walk, run: ProgramRun, state: ShellState, files: Iterator[s
             run_lines(
                 walk, FilePlace("standard input", "/dev/stdin", text, made=True), _lines_of(text), state.fork(run.name)
             )
-        file = found_file(walk, (name,), "", run)
+        file = found_file(walk, (name,), "", run, is_code=False)
         if file is not None and file.made:
             run_lines(walk, file, _lines_of(file.text), state.fork(run.name))
 

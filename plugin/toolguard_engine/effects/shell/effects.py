@@ -16,6 +16,7 @@ The kinds, with the flags they may have beside those of the path (`places.marks`
 - `permissions`: `recursive`, `world-writable`, `setuid`, `none` (for nobody), `attributes`; `owner`: `recursive`, `to-root`.
 - `elevate`: with administrator rights; the target is what runs. `reads`, `installs`: `routine_administration`.
 - `run-unread`: runs a file that an agent made and that cannot be read to its end; the target is the file.
+- `run-made`: runs a file that the same command changes in an unknown way; the target is the file.
 - `spawn`: starts another agent; the target is its folder. `run-later`: the target is the command that schedules others.
 - `gateway`: an operation on the gateway itself; the flag is its effect, as `controlplane.toml` explains.
 - `flood`: too many effects to examine. `load`: endless work without a result (`yes > /dev/null`).
@@ -55,7 +56,7 @@ from toolguard_engine.effects.programs import (
     unpacking,
     write_effects,
 )
-from toolguard_engine.effects.shell import file_doubts
+from toolguard_engine.effects.shell import file_doubts, made_then_run
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading, Redirect
 from toolguard_engine.effects.shell.places import Where, place
 from toolguard_engine.effects.shell.startup_lines import adds_plain_lines, starts_python
@@ -95,7 +96,9 @@ _TEXT_PRINTERS = program_catalogue.programs("text_printer")
 _SEARCHERS = program_catalogue.programs("file_finder")
 
 
-def effects(seen: Reading, where: Where = _UNKNOWN_HOST, work: WorkLimit | None = None) -> tuple[Effect, ...]:
+def effects(  # noqa: PLR0912 - a case for each combination
+    seen: Reading, where: Where = _UNKNOWN_HOST, work: WorkLimit | None = None
+) -> tuple[Effect, ...]:
     """`work`: what finding them may cost."""
     work = work or WorkLimit()
     found: list[Effect] = []
@@ -127,6 +130,8 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST, work: WorkLimit | None 
             found = list(rebuilt_text.marked(seen, found))
     if seen.unread:
         found += [Effect("run-unread", each.file, "", _NO_FLAGS) for each in seen.unread if each.made]
+    if seen.scripts is not None:
+        found += made_then_run.effects(seen, seen.scripts, found, where)
     found += data_flows.effects(seen, tuple(found), where)
     return file_doubts.counted(found, where) if of_files else tuple(found)
 

@@ -75,7 +75,9 @@ def printed(run: ProgramRun) -> StdinSource:
         files = _named(run) if run.name in _READERS else ()
         programs = (*fed.programs[-MAX_PROGRAMS:], run.name)
         return StdinSource(None, programs, (fed.files + files)[:MAX_PROGRAMS], _before(run))
-    text = maker(run, fed)
+    if run.name in _TAKING_FILES and any(map(_is_operand, run.argv, run.argv[1:])):
+        return StdinSource(None, (run.name,), _named(run))
+    text = maker(run, fed) if run.stdin is not None or run.name not in _CHANGING_INPUT else None
     if text is not None and (len(text) > MAX_TEXT or UNKNOWN in text):
         text = None if len(text) > MAX_TEXT else text
     files = _named(run) if run.name in _READERS else ()
@@ -87,6 +89,10 @@ def printed(run: ProgramRun) -> StdinSource:
 
 def _named(run: ProgramRun) -> tuple[str, ...]:
     return tuple(word for word in run.argv[1:] if not word.startswith(("-", "+")))
+
+
+def _is_operand(before: str, word: str) -> bool:
+    return word[:1] != "-" and before not in ("-w", "-c", "-l", "-s", "-g", "-o")
 
 
 def _echo(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
@@ -299,5 +305,13 @@ _MAKERS: dict[str, Callable[[ProgramRun, StdinSource], str | None]] = {
     "true": _fixed(""),
     "sponge": _tee, "urldecode": _url, "sed": _sed, "gsed": _sed, "cut": _cut,
 }  # fmt: skip
+_CHANGING_INPUT = frozenset(
+    ["dd", "tee", "base64", "base32", "openssl", "xxd", "rev", "tr", "sponge", "urldecode", "sed", "gsed", "cut"]
+)
+"""Without an input, what they print comes from somewhere else."""
+
+_TAKING_FILES = frozenset({"base64", "base32", "rev", "xxd"})
+"""Each operand is a file."""
+
 _READERS = program_catalogue.programs("file_printer")
 _HANDING_ON = program_catalogue.programs("input_printer")

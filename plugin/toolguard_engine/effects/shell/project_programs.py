@@ -68,9 +68,14 @@ def run_lines(walk: Walk, file: FilePlace, lines: Lines, state: ShellState, key:
         running.leave(file, inner.flaws, key)
 
 
-def found_file(walk: Walk, names: tuple[str, ...], folder: str, run: ProgramRun) -> FilePlace | None:
-    """The first of these files, as this command wrote it or as it is on this machine; else what may be one of them."""
+def found_file(
+    walk: Walk, names: tuple[str, ...], folder: str, run: ProgramRun, *, is_code: bool = True
+) -> FilePlace | None:
+    """The first of these files, as this command wrote it or as it is on this machine; else what may be one of them.
+    `is_code`: it contains programs to run, not only a description or a list."""
     paths = [join(folder, name) for name in names]
+    for path in paths if is_code else ():
+        walk.will_run(path, run)
     for path in paths:
         if walk.scripts(path, run.cwd) is not None and (text := walk.run_from(path, run.cwd)) is not None:
             return FilePlace(path, path, text, made=True)

@@ -12,7 +12,7 @@ from itertools import islice
 from msgspec import structs
 
 from toolguard_engine.effects.programs import file_programs
-from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, ProgramRun, UnreadFile
+from toolguard_engine.effects.shell.command import REPEATED, UNKNOWN, FilePlace, ProgramRun, RanScripts, UnreadFile
 from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.effects.shell.places import MEMORY, Where, is_device, normal
 from toolguard_engine.model.files import ExpectedText, FileMemory, FileSource, FileText, Unread
@@ -21,6 +21,9 @@ from toolguard_engine.model.work_limit import WorkLimit
 MAX_FILES = 16
 MAX_ASKED = 64
 """Paths that are asked for; at most of them there is nothing."""
+
+MAX_RAN = 64
+"""Scripts of which it is noted when they run."""
 
 MAX_WORD = 1_000
 MAX_DEPTH = 4
@@ -84,6 +87,31 @@ class RunFiles:
         self.patterns: dict[str, list[str]] = {}
         """With the files that agents made and that they mean."""
         self._entered: list[tuple[str, str]] = []
+        self.position = 0
+        """Programs that were noted so far."""
+        self.repeats = 0
+        """Loops and background commands around the program that is being walked."""
+        self.ran: dict[str, int] = {}
+        """See `RanScripts`."""
+        self.foreign: set[str] = set()
+
+    def will_run(self, word: str, cwd: str) -> None:
+        """A script is run by this name, whether it can be read or not."""
+        if not word or len(word) > MAX_WORD or UNKNOWN in cwd or len(self.ran) >= MAX_RAN:
+            return
+        path = normal(word, self._where, cwd)
+        if not _is_system(path):
+            self.ran[path] = REPEATED if self.repeats else self.position
+
+    def scripts(self, opaque: Collection[str]) -> RanScripts | None:
+        if not self.ran:
+            return None
+        return RanScripts(tuple(self.ran.items()), frozenset(opaque), tuple(self._copies.items()), frozenset(self.foreign))
+
+    def unpacked(self, archive: str, cwd: str) -> None:
+        """An archive is unpacked."""
+        if self.is_made_at(archive, cwd):
+            self.foreign.add(self.path(archive, cwd))
 
     def is_as(self, before: RunFiles) -> bool:
         """Whether the files are those that another call of the same commands found. Reads them."""
@@ -152,9 +180,24 @@ class RunFiles:
     def copies(self, run: ProgramRun) -> None:
         """The command copies, moves or links files: they can be read at their old places only."""
         for before, after in islice(file_programs.copied(run, self._where), MAX_PARTS):
-            source, target = self.path(before, run.cwd), self.path(after, run.cwd)
-            if source and target:
-                self._copies[target] = self._copies.get(source, source)
+            self.copy(before, after, run.cwd)
+
+    def copy(self, before: str, after: str, cwd: str) -> None:
+        """The content of one file becomes that of another."""
+        source, target = self.path(before, cwd), self.path(after, cwd)
+        if source and target and source != target:
+            self._copies[target] = self._copies.get(source, source)
+
+    def _before_copying(self, path: str) -> str:
+        """Where the content lies that the command itself brings to this path, perhaps with a folder around it."""
+        if not self._copies or path in self._copies:
+            return self._copies.get(path, path)
+        above, _, _ = path.rpartition("/")
+        while above and above not in self._copies:
+            above = above.rpartition("/")[0]
+        source = self._copies.get(above, "")
+        inside = path[len(above) :]
+        return source if source.endswith(inside) and source else source + inside
 
     def meant(self, word: str, cwd: str) -> list[str]:
         """The files that agents made and that a word with wildcards may name."""
@@ -179,8 +222,7 @@ class RunFiles:
 
     def text(self, word: str, cwd: str, *, sure: bool = True) -> FilePlace | None:
         """A file that is run. `sure`: it is the one that runs, if it is there at all; not one of several that may be."""
-        path = self.path(word, cwd)
-        path = self._copies.get(path, path)
+        path = self._before_copying(self.path(word, cwd))
         if not path or is_device(path) or (path.startswith("/proc/") and not self.is_made(path)):
             return None
         if _is_installed(path) and not self.is_made(path):

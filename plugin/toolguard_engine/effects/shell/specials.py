@@ -84,7 +84,9 @@ _SHELL_LONG = frozenset({"-norc", "-noprofile", "-rcfile", "-init-file", "-login
 def _script(walk: Walk, run: ProgramRun, at: int) -> str | None:
     """The content of the script `argv[at]`, or of the standard input; None if unknown."""
     if at >= len(run.argv) or run.argv[at] in STDIN:
+        walk.will_run_input(run)
         return walk.fed(run)
+    walk.will_run(run.argv[at], run)
     if run.argv[at].startswith(("/dev/fd/", "/proc/self/fd/")):
         return known(walk.opened.get(run.argv[at].rpartition("/")[2]))
     fed = next((feed for position, feed in run.given if position == at), None) if run.argv[at] == UNKNOWN else None

@@ -37,4 +37,5 @@ def read(
         frozenset(walk.flaws),
         unread,
         tuple(walk.files.items()) if walk.files else (),
+        None if running is None else running.scripts(walk.opaque),
     )

@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.code.code_deeds import INPUT, CodeReading
-from toolguard_engine.effects.programs import interpreters, sql, sql_meta_commands
-from toolguard_engine.effects.shell import applied_rehearsals, code_files, endless_loops, guesses, statement_files
+from toolguard_engine.effects.programs import interpreters, sql, sql_meta_commands, unpacking
+from toolguard_engine.effects.shell import applied_rehearsals, code_files, endless_loops, guesses, patches, statement_files
 from toolguard_engine.effects.shell import expand as fields
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, Flaw, ProgramRun, Redirect, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState
@@ -80,6 +80,8 @@ _COMMANDS = spelled(
     " GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS GIT_PROXY_COMMAND BROWSER LESSOPEN RSYNC_RSH SYSTEMD_PAGER SYSTEMD_EDITOR"
 )
 """Variables whose value is a command that other programs run."""
+_PATCHERS = frozenset({"git", "patch"})
+_UNPACKERS = program_catalogue.programs("archive_unpacker")
 _EDITORS = frozenset({"sed", "gsed"})
 """Change a file in its place."""
 _PASSING = program_catalogue.programs("file_printer")
@@ -94,6 +96,9 @@ STDIN = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 
 _FOLDERS = re.compile(r"(?<![^\s;|&()<>=:])~([+-])(?=[/\s;|&()<>:]|\Z)")
 _DESCRIPTOR = re.compile(r"\d+-?|-")
+
+
+_LOOPS = frozenset({"for", "select", "while", "until"})
 
 
 class _Full(Exception):  # noqa: N818 - not an error: the limit of runs is reached
@@ -128,6 +133,8 @@ class Walk:
         """Those of `files` whose names are known only in part."""
         self.appended: set[str] = set()
         """Those of `files` of which only what is added is known so far."""
+        self.opaque: set[str] = set()
+        """Files that the command changes in a way that is not known."""
         self.kept = 0
         self.similar = 0
         self.fed_to: set[tuple[str, str, str]] = set()
@@ -192,12 +199,16 @@ class Walk:
             if isinstance(command, Simple):
                 return self.simple(command, state, feed, piped=piped, pipeline=pipeline)
             return self.group(command, state, feed, piped=piped, pipeline=pipeline)
+        if pipe.background and self.running is not None:
+            self.running.repeats += 1
         if state.calling and self._multiplies(pipe, state):
             self.add(ProgramRun((FORK_BOMB,), FORK_BOMB, state.via, pipeline=pipeline), state)
         if last and endless_loops.listed(pipe):
             self.add(endless_loops.REQUESTS, state)
         for at, command in enumerate(pipe.commands):
             feed = self.command(command, state, feed, piped=piped or at < last, pipeline=pipeline)
+        if pipe.background and self.running is not None:
+            self.running.repeats -= 1
         return feed or NOTHING
 
     def _multiplies(self, pipe: Pipeline, state: ShellState) -> bool:
@@ -238,8 +249,21 @@ class Walk:
             feed = self.script(group.bodies[0], inner, stdin, piped=piped, pipeline=shared)
             self._uncalled(inner, state)
             return feed
+        loops = group.kind in _LOOPS
+        if loops and self.running is not None:
+            self.running.repeats += 1
+        try:
+            return self._compound(group, state, stdin, piped=piped, pipeline=shared)
+        finally:
+            if loops and self.running is not None:
+                self.running.repeats -= 1
+
+    def _compound(
+        self, group: Group, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
+    ) -> StdinSource:
+        """A loop, a condition or a group in braces."""
         if group.kind in ("for", "select"):
-            return self._loop(group, state, stdin, piped=piped, pipeline=shared)
+            return self._loop(group, state, stdin, piped=piped, pipeline=pipeline)
         for word in group.words:
             fields.text_of(word, state, self.capture)
         if group.kind in ("while", "until") and (does := endless_loops.endless(group)):
@@ -247,7 +271,7 @@ class Walk:
         conditional = group.kind != "{"
         state.maybe += conditional
         try:
-            found = [self.script(body, state, stdin, piped=piped, pipeline=shared) for body in group.bodies]
+            found = [self.script(body, state, stdin, piped=piped, pipeline=pipeline) for body in group.bodies]
         finally:
             state.maybe -= conditional
         return found[0] if len(found) == 1 else together(found, exact=False)
@@ -432,8 +456,12 @@ class Walk:
         if name in applied_rehearsals.CLIENTS:
             for applied in applied_rehearsals.applied(self.runs):
                 self.add(applied, state)
-        if name in _EDITORS and any(word.startswith(("-i", "--in-place")) for word in run.argv) and (own := literals(run)):
-            self.adds(own, run.argv[-1], run.cwd)
+        if name in _EDITORS and any(word.startswith(("-i", "--in-place")) for word in run.argv):
+            self._edited(run)
+        if self.running is not None and (name in _PATCHERS or name in _UNPACKERS):
+            self._brought(run)
+        if "/" in run.argv[0]:
+            self.will_run(run.argv[0], run)
         if (self.files or run.given) and (script := self._own(run, state)):
             ran = self.scripted(script, run, state.fork(name))
             if "/" in run.argv[0] and self.written(run.argv[0], run.cwd):
@@ -466,6 +494,33 @@ class Walk:
         if name in _REMOTE:  # whatever prints it there, it is from another machine
             return StdinSource(None, (*feed.programs[-MAX_FED:], name), (), feed.was or feed.text)
         return feed
+
+    def _edited(self, run: ProgramRun) -> None:
+        """A file that `sed` changes in its place: exactly, where one plain text replaces another."""
+        path = run.argv[-1]
+        text = self.run_from(path, run.cwd)
+        if text is None and self.running is not None and (file := self.running.text(path, run.cwd, sure=False)):
+            text = file.text
+        script = tuple(word for word in run.argv[:-1] if not word.startswith(("-i", "--in-place")))
+        changed = None if text is None else printed(replace(run, argv=script, stdin=StdinSource(text))).text
+        if changed is not None:
+            self._store(_located(path, run.cwd), changed[:MAX_CHARS])
+        elif own := literals(run):
+            self.adds(own, path, run.cwd)
+            if text is not None:
+                self.opaque.add(_located(path, run.cwd))
+
+    def _brought(self, run: ProgramRun) -> None:
+        """What an archive or a patch brings along."""
+        if run.name in _UNPACKERS and self.running is not None and unpacking.unpacks(run):
+            self.running.unpacked(unpacking.archive_of(run), run.cwd)
+        elif patches.applies(run):
+            named = patches.file_of(run)
+            text = (self.run_from(named, run.cwd) if named else self.fed(run)) or ""
+            files = [self.file_at(named, run)] if named and not text else self.fed_files(run)
+            for diff in (text, *(file.text for file in files if file is not None and file.made)):
+                for path, added in patches.added(diff):
+                    self.adds(added, path, run.cwd)
 
     def _own_code(self, run: ProgramRun, state: ShellState) -> None:
         """Of a wrapper that is also an interpreter: `bun -e`."""
@@ -514,6 +569,17 @@ class Walk:
                 return self.running.text(f"{folder or '.'}/{run.argv[0]}", run.cwd)
         return None
 
+    def will_run(self, word: str, run: ProgramRun) -> None:
+        """A script is run by its name. In a file that no agent made, that is ordinary."""
+        if self.running is not None and not is_away(run) and (self.here is None or self.here.made):
+            self.running.will_run(word, run.cwd)
+
+    def will_run_input(self, run: ProgramRun) -> None:
+        """The same of files that are run through the standard input."""
+        if run.stdin is not None and _PASSING.issuperset(run.stdin.programs):
+            for path in run.stdin.files[:MAX_FED]:
+                self.will_run(path, run)
+
     def file_at(self, path: str, run: ProgramRun) -> FilePlace | None:
         """A file on this machine that a program runs."""
         return None if self.running is None or is_away(run) else self.running.text(path, run.cwd)
@@ -542,6 +608,7 @@ class Walk:
     def goes_on_from(self, outer: Walk) -> None:
         """What the command has written so far, and the numbers of its pipelines, are also those of a file that it runs."""
         self.files, self.spelled, self.unnamed, self.appended = outer.files, outer.spelled, outer.unnamed, outer.appended
+        self.opaque = outer.opaque
         self.pipelines = outer.pipelines
 
     def run_file(self, file: FilePlace, run: ProgramRun, state: ShellState, stdin: StdinSource | None = None) -> StdinSource:
@@ -605,11 +672,15 @@ class Walk:
     def _noted(self, run: ProgramRun) -> ProgramRun:
         """Enters a program. Those of files are counted apart, so that they do not use up the room of the call's own."""
         running = self.running
+        if running is not None:
+            running.position += 1
         if self.here is None and len(self.runs) < MAX_RUNS:
             self.runs.append(run)
             return run
         if self.here is not None:
             if run.name == "trap":  # a script that cleans up behind itself is ordinary
+                if running is not None:
+                    running.position -= 1
                 return run
             run = run if run.origin is not None else replace(run, origin=self.here)
             if running is not None:
@@ -713,11 +784,12 @@ class Walk:
         if text is None:
             text = f"{feed.was}\n{UNKNOWN}\n" if feed.was else None
             text = "\n".join(filter(None, (*self._put_in(run, feed), text))) or None
-        if text is None:
-            return
         paths = [each.target for each in run.redirects if each.kind in _OUTPUT and each.fd in ("", "1")]
         if run.name in _STORING:
-            paths += [word.removeprefix("of=") for word in run.argv[1:]]
+            paths += [word.removeprefix("of=") for word in run.argv[1:] if not word.startswith(("-", "if=", "bs="))]
+        if text is None:
+            self._changed(paths, feed, run)
+            return
         for path in paths:
             self.kept += len(text)
             if self.kept > MAX_TOTAL:
@@ -725,10 +797,23 @@ class Walk:
                 return
             place = _located(path, run.cwd)
             appends = any(each.kind == "append" for each in run.redirects)
+            if feed.text is not None and not appends:
+                self.opaque.discard(place)
             before = self.files.get(place, "") if appends or UNKNOWN in place else ""  # one of several of this name
             if appends and place not in self.files:
                 self.appended.add(place)
             self._store(place, (before + text)[:MAX_CHARS])
+
+    def _changed(self, paths: list[str], feed: StdinSource, run: ProgramRun) -> None:
+        """A text that is not known gets into files: it is that of another file, or nobody knows it."""
+        is_copy = len(feed.files) == 1 and run.name == "cat"
+        kinds = {each.kind for each in run.redirects}
+        is_copy = is_copy and (feed.programs == ("cat",) or "read" in kinds) and "append" not in kinds
+        for path in paths:
+            if is_copy and self.running is not None:
+                self.running.copy(feed.files[0], path, run.cwd)
+            else:
+                self.opaque.add(_located(path, run.cwd))
 
     def _copy(self, run: ProgramRun) -> None:
         """Records copied, moved or linked content under its new name as well."""
@@ -921,12 +1006,14 @@ class Walk:
                     self._imported((word,), run, state)
             return
         for word in code_files.scripts(run):
+            self.will_run(word, run)
             if (text := self.run_from(word, run.cwd)) is not None:
                 self.run_code(FilePlace(word, word, text, made=True), run, state)
             else:
                 for file in self.files_at(word, run):
                     self.run_code(file, run, state)
         if not interpreters.is_script(run):
+            self.will_run_input(run)
             for file in self.fed_files(run):
                 self.run_code(file, run, state)
 
