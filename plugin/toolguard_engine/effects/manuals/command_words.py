@@ -82,6 +82,11 @@ class CommandWords(msgspec.Struct, frozen=True):
         return any(name in each.entry.traits for each in self.given)
 
     @property
+    def recursive(self) -> bool:
+        """Whether it takes what lies in folders."""
+        return "recurses" in self.does or self.trait("recursive")
+
+    @property
     def acts(self) -> frozenset[str]:
         """What the program does: by its verb or by default, unless its options say something else."""
         modes = frozenset[str]().union(*(each.entry.traits for each in self.given)) & _MODES

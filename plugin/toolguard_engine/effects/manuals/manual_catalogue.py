@@ -26,6 +26,11 @@ def manual(program: str) -> Manual | None:
     return msgspec.json.decode(raw, type=Manual) if raw is not None else None
 
 
+def aliases(program: str) -> tuple[str, ...]:
+    """All names of a program. Raises `KeyError` if it has no manual."""
+    return _named()[program]
+
+
 def programs() -> frozenset[str]:
     """The names of all programs that have a manual."""
     return frozenset(_raw())
@@ -34,8 +39,17 @@ def programs() -> frozenset[str]:
 @cache
 def _raw() -> dict[str, msgspec.Raw]:
     """Each manual is decoded when it is first asked for: most commands need none of them."""
-    found = msgspec.json.decode(_DATA.joinpath(MADE).read_bytes(), type=dict[str, msgspec.Raw])
-    return {name: each for names, each in found.items() for name in names.split()}
+    return {name: raw for names, raw in _lines().items() for name in names.split()}
+
+
+@cache
+def _named() -> dict[str, tuple[str, ...]]:
+    return {name: tuple(names.split()) for names in _lines() for name in names.split()}
+
+
+@cache
+def _lines() -> dict[str, msgspec.Raw]:
+    return msgspec.json.decode(_DATA.joinpath(MADE).read_bytes(), type=dict[str, msgspec.Raw])
 
 
 def from_toml() -> Iterator[Manual]:

@@ -57,7 +57,11 @@ TRAITS = frozenset({
 `performs`: revokes that; `deletes`: deletes at the target what the source does not have; `moves`: deletes the sources;
 `selects`: what is left out cannot be told from the words; `server-names`: another machine chooses the names of the files."""
 
-DEEDS = frozenset({"copies", "moves", "deletes", "packs", "unpacks", "lists", "downloads", "requests", "edits", "links"})
+DEEDS = frozenset(
+    {"copies", "moves", "deletes", "packs", "unpacks", "lists", "downloads", "requests", "edits", "links", "recurses"}
+)
+"""What a program or a verb does; `recurses`: it takes whole folders without being asked to."""
+
 _KEYS = frozenset({"names", "words", "does", "options", "form", "bundle", "abbreviates", "lists", "verbs", "like"})
 _VERB_KEYS = frozenset({"words", "does", "options"})
 

@@ -2,8 +2,9 @@
 
 `file_programs`, `file_readers`, `system_programs`, `unpacking`: files and the system. `network_programs`, `web_programs`,
 `addresses`: other machines. `interpreters`, `code_text`: code. `sql`, `sql_meta_commands`: databases. `agent_programs`,
-`gateway_programs`: other agents and the gateway. `data_flows`, `rebuilt_text`: what several programs do together. `getopt`
-parses options. The functions here make effects on paths, with a path's place and marks, in the same way everywhere.
+`gateway_programs`: other agents and the gateway. `data_flows`, `rebuilt_text`: what several programs do together. Options
+are read by manuals (`effects.manuals`), or for programs without one by `getopt`. The functions here make effects on paths,
+with a path's place and marks, in the same way everywhere.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs.getopt import OptionTable
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.shell.place_names import is_secret_name
@@ -20,6 +22,22 @@ from toolguard_engine.effects.shell.places import Where, classify, is_simple, pl
 
 class Act(Protocol):
     def __call__(self, run: ProgramRun, where: Where, /) -> Iterable[Effect]: ...
+
+
+class ManualAct(Protocol):
+    def __call__(self, run: ProgramRun, words: CommandWords, where: Where, /) -> Iterable[Effect]: ...
+
+
+def by_manual(act: ManualAct) -> Act:
+    """The act for programs with a manual. It goes through all readings of a command line: the strictest counts."""
+
+    def acts(run: ProgramRun, where: Where, /) -> Iterable[Effect]:
+        if len(run.readings) == 1:
+            return act(run, run.readings[0], where)
+        found = list(dict.fromkeys(effect for words in run.readings for effect in act(run, words, where)))
+        return [*found, Effect("flood", run=run)] if any(words.doubtful for words in run.readings) else found
+
+    return acts
 
 
 _TO_HARDWARE = frozenset(["write", "empty", "move-in"])
@@ -76,17 +94,6 @@ def has_option(options: OptionTable, *names: str) -> bool:
         if given in names or (len(given) > 3 and any(name.startswith(given) for name in names)):  # noqa: PLR2004 - `--` and 2 letters
             return True
     return False
-
-
-def stays_set(options: OptionTable, given: tuple[str, ...], back: tuple[str, ...]) -> bool:
-    """Whether the last of these options is one of `given` and not one of `back`, which revert them."""
-    asked_for = False
-    for name, _ in options.options:
-        if name in back:
-            asked_for = False
-        elif name in given or (len(name) > 3 and any(each.startswith(name) for each in given)):  # noqa: PLR2004 - `--` and 2 letters
-            asked_for = True
-    return asked_for
 
 
 def operands(options: OptionTable, run: ProgramRun) -> list[str]:

@@ -10,30 +10,26 @@ from posixpath import basename
 from msgspec.structs import replace
 
 from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.manuals import manual_catalogue, option_parser
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs import (
     Act,
+    ManualAct,
+    by_manual,
     effect_on,
     has_option,
     operands,
     secrets_read,
-    stays_set,
     worth_checking,
     write_effects,
 )
-from toolguard_engine.effects.programs.getopt import OptionTable, options
+from toolguard_engine.effects.programs.getopt import options
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.shell.gateway_file_paths import is_state
 from toolguard_engine.effects.shell.place_names import words as names
 from toolguard_engine.effects.shell.places import Where, marks, normal, place
 
 _NONE: frozenset[str] = frozenset()
-_TARGET = frozenset(["-t", "--target-directory", "-S", "--suffix"])
-_INSTALL = _TARGET | {"-m", "--mode", "-o", "--owner", "-g", "--group"}
-_RSYNC = names(
-    "-e --rsh --exclude --include --filter -f --files-from --exclude-from --include-from --log-file --bwlimit "
-    "--timeout --port "
-    "--password-file --temp-dir -T --backup-dir --suffix --chmod --chown --partial-dir --compare-dest --link-dest -B"
-)
 _SHRED = frozenset(["-n", "--iterations", "-s", "--size", "--random-source"])
 _TRUNCATE = frozenset(["-s", "--size", "-r", "--reference"])
 _FOLDERS = frozenset(["root", "home", "workspace", "credentials"])
@@ -76,8 +72,8 @@ def _del(run: ProgramRun, where: Where) -> Iterator[Effect]:
             yield effect_on("delete", path, run, where, recursive)
 
 
-def _mv(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    sources, target = _sources_and_target(options(run, _TARGET), run)
+def _mv(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
+    sources, target = _sources_and_target(words, run)
     if target and place(target, where, run.cwd) == "null":
         yield from (effect_on("empty", path, run, where, ["moved-away"]) for path in sources)
         return
@@ -87,17 +83,16 @@ def _mv(run: ProgramRun, where: Where) -> Iterator[Effect]:
         yield from write_effects(landing, run, where)
 
 
-def _cp(run: ProgramRun, where: Where, valued: frozenset[str] = _TARGET) -> Iterator[Effect]:
-    words = options(run, valued)
+def _cp(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
     sources, target = _sources_and_target(words, run)
     yield from secrets_read(sources, run, where, "copied")
-    if has_option(words, "-r", "-R", "-a", "--recursive", "--archive"):
+    if words.trait("recursive"):
         yield from (
             effect_on("pack", path, run, where)
             for path in worth_checking(sources)
             if place(path, where, run.cwd) in ("root", "home")
         )
-    if run.name == "install" and has_option(words, "-d", "--directory"):
+    if run.name == "install" and words.has("--directory"):
         return
     for path in worth_checking(sources):
         landing = _landing(path, target, len(sources), run, where)
@@ -113,8 +108,7 @@ def _cp(run: ProgramRun, where: Where, valued: frozenset[str] = _TARGET) -> Iter
 _SHELLS = program_catalogue.programs("copied_as_disguise")
 
 
-def _ln(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = options(run, _TARGET)
+def _ln(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
     sources, target = _sources_and_target(words, run)
     if not target and sources:
         return
@@ -130,19 +124,15 @@ def _ln(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 def new_names(run: ProgramRun, where: Where) -> Iterator[tuple[str, str, bool]]:
     """The paths under which a move or a link makes others available: source, new path, whether that is a link."""
-    if run.name not in RENAMERS:
-        return
-    words = options(run, _TARGET)
-    links = run.name in ("ln", "gln")
-    if run.name in ("cp", "gcp"):
-        links = has_option(words, "-s", "--symbolic-link")
-        if not links and not has_option(words, "-l", "--link"):
-            return
-    sources, target = _sources_and_target(words, run)
-    if not target and links and sources:
-        target = basename(sources[0].rstrip("/"))
-    for path in sources[:_MOST_NAMES] if target else ():
-        yield path, _landing(path, target, len(sources), run, where), links
+    for words in run.readings if run.name in RENAMERS else ():
+        links = "links" in words.does or words.has("--symbolic-link")
+        if "copies" in words.does and not links and not words.has("--link"):
+            continue
+        sources, target = _sources_and_target(words, run)
+        if not target and links and sources:
+            target = basename(sources[0].rstrip("/"))
+        for path in sources[:_MOST_NAMES] if target else ():
+            yield path, _landing(path, target, len(sources), run, where), links
 
 
 RENAMERS = frozenset(["mv", "gmv", "ln", "gln", "cp", "gcp"])
@@ -157,14 +147,14 @@ def _plutil(run: ProgramRun, where: Where) -> Iterator[Effect]:
             yield from write_effects(path, run, where, "in-place")
 
 
-def _sources_and_target(words: OptionTable, run: ProgramRun) -> tuple[list[str], str]:
-    named = operands(words, run)
-    target = words.last("-t", "--target-directory")
+def _sources_and_target(words: CommandWords, run: ProgramRun) -> tuple[list[str], str]:
+    """What `xargs` and the like would append counts as one unknown source."""
+    sources, target = [word.text for word in words.named("source")], words.one("target")
     if target:
-        return named or [UNKNOWN], target
-    if len(named) == 1:
-        return ([UNKNOWN], named[0]) if run.via else (named, "")
-    return named[:-1], named[-1] if named else ""
+        return sources or [UNKNOWN], target
+    if len(sources) == 1 and run.via:
+        return [UNKNOWN], sources[0]
+    return sources, ""
 
 
 def _landing(source: str, target: str, count: int, run: ProgramRun, where: Where) -> str:
@@ -188,18 +178,17 @@ def _all_built(sources: list[str], run: ProgramRun, where: Where) -> bool:
     return bool(sources) and all(place(path, where, run.cwd) == "artefact" for path in sources)
 
 
-def _rsync(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = options(run, _RSYNC)
+def _rsync(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
     sources, target = _sources_and_target(words, run)
-    if stays_set(words, ("-n", "--dry-run"), ("--no-dry-run", "--no-n")):
+    if words.rehearses:
         return
     yield from secrets_read(sources, run, where, "copied")
     if not target:
         return
-    if any(name.startswith("--del") for name, _ in words.options) and place(target, where, run.cwd) != "remote":
+    if words.trait("deletes") and place(target, where, run.cwd) != "remote":
         rebuilt = ["rebuilt"] if basename(target.rstrip("/")) in _PUBLISHED and _all_built(sources, run, where) else []
         yield effect_on("delete", target, run, where, ["recursive", "mirror", *rebuilt])
-    if words.has("--remove-source-files"):
+    if words.trait("moves"):
         yield from (effect_on("delete", path, run, where, ["recursive"]) for path in sources)
     yield from write_effects(target, run, where, "copied")
 
@@ -322,8 +311,11 @@ def _cmake(run: ProgramRun, where: Where) -> Iterator[Effect]:
         return
     name = _CMAKE[run.argv[2]]
     deep = ("-r",) if run.argv[2].endswith("directory") else ()
-    act: Act = {"rm": _rm, "cp": _cp, "mv": _mv}[name]
-    yield from act(replace(run, argv=(name, *deep, *run.argv[3:])), where)
+    argv = (name, *deep, *run.argv[3:])
+    if name == "rm":
+        yield from _rm(replace(run, argv=argv), where)
+    for words in option_parser.readings(name, argv):
+        yield from _COPIES[name](run, words, where)
 
 
 def _discards(run: ProgramRun) -> Iterator[Effect]:
@@ -355,13 +347,13 @@ def _git(run: ProgramRun, where: Where) -> Iterator[Effect]:
         yield from write_effects(path, run, where, "in-place")
 
 
+_COPIES: dict[str, ManualAct] = {"mv": _mv, "cp": _cp, "ln": _ln, "install": _cp, "ditto": _cp, "rsync": _rsync}
+
 PROGRAMS: dict[str, Act] = _aliased({
-    "rm": _rm, "unlink": _rm, "shred": _wipe, "rmdir": _rmdir, "mv": _mv, "cp": _cp, "ln": _ln, "tee": _tee,
-    "truncate": _truncate,
-    "touch": _touch, "split": _split, "csplit": _split, "sort": _sorts, "rsync": _rsync,
-    "install": partial(_cp, valued=_INSTALL),
-    "ditto": partial(_cp, valued=frozenset({"--arch", "--bom"})), "plutil": _plutil,
+    "rm": _rm, "unlink": _rm, "shred": _wipe, "rmdir": _rmdir, "tee": _tee, "truncate": _truncate,
+    "touch": _touch, "split": _split, "csplit": _split, "sort": _sorts, "plutil": _plutil,
 }) | {
+    **{alias: by_manual(act) for name, act in _COPIES.items() for alias in manual_catalogue.aliases(name)},
     "srm": _wipe, "wipe": _wipe, "scrub": _wipe, "sfill": _wipe, "secure-delete": _wipe, "nwipe": _wipe,
     "rd": _rmdir, "del": _del, "erase": _del, "Remove-Item": _del, "rimraf": _rimraf, "del-cli": _rimraf,
     "sponge": _tee, "ed": _editor, "ex": _editor, "vim": _editor, "vi": _editor, "nvim": _editor,
@@ -375,9 +367,10 @@ def copied(run: ProgramRun, where: Where) -> Iterator[tuple[str, str]]:
     """The paths of what is copied, moved or linked, before and after; nothing for other programs."""
     if run.name not in _PAIRED:
         return
-    sources, target = _sources_and_target(options(run, _INSTALL if run.name == "install" else _TARGET), run)
-    for path in worth_checking(sources) if target else ():
-        yield path, _landing(path, target, len(sources), run, where)
+    for words in run.readings:
+        sources, target = _sources_and_target(words, run)
+        for path in worth_checking(sources) if target else ():
+            yield path, _landing(path, target, len(sources), run, where)
 
 
 _PAIRED = frozenset(["mv", "cp", "ln", "install"])

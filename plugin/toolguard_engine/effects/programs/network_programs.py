@@ -18,8 +18,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.manuals.command_words import ParsedWord
-from toolguard_engine.effects.programs import Act, stays_set, web_programs, write_effects
+from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.manuals.command_words import CommandWords
+from toolguard_engine.effects.programs import Act, by_manual, effect_on, web_programs, write_effects
 from toolguard_engine.effects.programs.getopt import OptionTable, options
 from toolguard_engine.effects.programs.web_programs import (
     data_flags,
@@ -135,18 +136,6 @@ _SSH_VALUED = frozenset({
     "-B", "-b", "-c", "-D", "-E", "-e", "-F", "-I", "-i", "-J", "-L", "-l", "-m", "-O", "-o", "-p", "-Q", "-R", "-S",
     "-W", "-w",
 })  # fmt: skip
-_SCP_VALUED = frozenset({"-c", "-D", "-F", "-i", "-J", "-l", "-o", "-P", "-S", "-X"})
-_SFTP_VALUED = frozenset({"-B", "-b", "-c", "-D", "-F", "-i", "-J", "-l", "-o", "-P", "-R", "-S", "-s", "-X"})
-_RSYNC_VALUED = frozenset({
-    "-e", "-f", "-B", "-M", "-T", "--rsh", "--filter", "--exclude", "--include", "--exclude-from", "--include-from",
-    "--files-from",
-    "--port", "--password-file", "--timeout", "--contimeout", "--bwlimit", "--rsync-path", "--log-file",
-    "--out-format", "--chmod",
-    "--chown", "--usermap", "--groupmap", "--backup-dir", "--suffix", "--link-dest", "--compare-dest", "--copy-dest",
-    "--temp-dir",
-    "--max-size", "--min-size", "--max-delete", "--info", "--debug", "--partial-dir", "--block-size",
-    "--modify-window", "--address",
-})  # fmt: skip
 
 
 def remote(word: str) -> str:
@@ -176,14 +165,12 @@ def _ssh(run: ProgramRun, where: Where) -> Iterator[Effect]:
         yield Effect("copy-out", host, "remote", flags | sent | {"stream"}, run)
 
 
-def _copies(
-    run: ProgramRun, operands: tuple[ParsedWord, ...], where: Where, extra: frozenset[str] = frozenset()
-) -> Iterator[Effect]:
-    """Copies all operands but the last to the last; no effect if both are local."""
-    if len(operands) < 2:  # noqa: PLR2004 - a source and a destination
+def _copies(run: ProgramRun, words: CommandWords, where: Where, extra: frozenset[str] = frozenset()) -> Iterator[Effect]:
+    """Copies between machines; no effect if all sources and the target are local."""
+    sources, last = words.named("source"), words.one("target")
+    if not last:
         return
-    sources, last = operands[:-1], operands[-1]
-    host = remote(last.text)
+    host = remote(last)
     if host:
         flags = host_flags(host) | {"tls"} | extra
         for source in sources[:64]:
@@ -192,14 +179,14 @@ def _copies(
                 flags |= _bulk(source.text, run, where) | (_BULK if is_whole else frozenset())
                 if _is_own(flags) and "moves" not in extra and _is_personal(source.text, run, where):
                     flags -= _BULK
-        yield Effect("copy-out", last.text, "remote", flags, run)
+        yield Effect("copy-out", last, "remote", flags, run)
         return
     hosts = [remote(source.text) for source in sources]
     for source, host in zip(sources, hosts, strict=True):
         if host:
             yield Effect("copy-in", source.text, "remote", host_flags(host) | {"tls"}, run)
     if any(hosts):
-        yield from write_effects(last.text, run, where, "fetched", *extra)
+        yield from write_effects(last, run, where, "fetched", *extra)
 
 
 def _bulk(path: str, run: ProgramRun, where: Where) -> frozenset[str]:
@@ -218,31 +205,22 @@ def _is_personal(path: str, run: ProgramRun, where: Where) -> bool:
     return place(path, where, run.cwd) == "in-home" and "personal-file" in marks(path, where, run.cwd)
 
 
-def _scp(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    yield from _copies(run, options(run, _SCP_VALUED).operands, where)
-
-
-def _rsync(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = options(run, _RSYNC_VALUED)
-    if read.has("--list-only") or stays_set(read, ("-n", "--dry-run"), ("--no-dry-run", "--no-n")):
+def _rsync(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
+    if words.rehearses or "lists" in words.acts:
         return
-    deletes = (
-        frozenset({"delete"})
-        if any(name.startswith(("--delete", "--del")) for name, _ in read.options)
-        else frozenset[str]()
-    )
-    if read.has("--remove-source-files"):
-        deletes |= {"moves"}
-    if deletes == {"delete"} and _deploys(run, read.operands, where):
-        deletes |= {"deployed"}
-    yield from _copies(run, read.operands, where, deletes)
+    flags = {"delete"} if words.trait("deletes") else set[str]()
+    if words.trait("moves"):
+        flags.add("moves")
+    elif flags and _deploys(run, words, where):
+        flags.add("deployed")
+    yield from _copies(run, words, where, frozenset(flags))
 
 
-def _deploys(run: ProgramRun, operands: tuple[ParsedWord, ...], where: Where) -> bool:
+def _deploys(run: ProgramRun, words: CommandWords, where: Where) -> bool:
     """Whether what was built replaces a folder, not a whole disk or home, of a machine of one's own network."""
-    last = operands[-1].text if operands else ""
+    last = words.one("target")
     steps = [step for step in last.partition(":")[2].split("/") if step not in ("", ".", "..", "~")]
-    built = all(place(word.text, where, run.cwd) == "artefact" for word in operands[:-1])
+    built = all(place(word.text, where, run.cwd) == "artefact" for word in words.named("source"))
     return built and _is_own(host_flags(remote(last))) and len(steps) > 1 and ".." not in last
 
 
@@ -251,14 +229,11 @@ def _is_own(flags: frozenset[str]) -> bool:
     return "private" in flags and "lan" not in flags
 
 
-def _sftp(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = options(run, _SFTP_VALUED)
-    if read.operands:
-        source = read.operands[0].text
+def _sftp(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
+    if source := words.one("host"):
         host = remote(source) or source.rpartition("@")[2]
         yield Effect("transfer", source, "remote", host_flags(host) | {"tls"}, run)
-        if len(read.operands) > 1:
-            yield from write_effects(read.operands[1].text, run, where, "fetched")
+        yield from write_effects(words.one("target"), run, where, "fetched")
 
 
 def _ftp(run: ProgramRun, where: Where) -> Iterator[Effect]:
@@ -277,41 +252,44 @@ def _ftp(run: ProgramRun, where: Where) -> Iterator[Effect]:
 _PEER_SENDERS = program_catalogue.programs("peer_sender")
 _SENDERS_BY_VERB = program_catalogue.programs("sender_by_verb")
 _INPUT_MAILERS = program_catalogue.programs("input_mailer")
-_CLOUD_VERBS = frozenset(
-    {"cp", "sync", "mv", "copy", "copyto", "put", "upload", "upload-file", "move", "rsync", "upload-batch", "pipe"}
-)
-
-
-MAX_OWN = 12
-_OWN_REMOTE = frozenset(["az", "dropbox_uploader", "gdrive", "megaput", "b2"])
+_OWN_REMOTE = frozenset(["az", "b2", "mc", "mcli"])
 """Their words do not show which one is on another machine."""
 _ENVIRONMENT = program_catalogue.programs("environment_printer") | program_catalogue.programs("variable_lister")
+_MAX_SOURCES = 64
 
 
-_REHEARSALS = frozenset(["--dry-run", "--dryrun"])
-_WHOLE = frozenset(["-r", "-R", "-rf", "--recursive", "sync", "rsync", "mirror", "upload-batch"])
-"""Words by which a whole folder is copied."""
-
-
-def _to_cloud(run: ProgramRun, where: Where) -> Iterator[Effect]:
+def _to_cloud(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
     """`aws s3 cp`, `rclone copy` and the like. Deploying is ordinary; keys and whole homes are not."""
-    if _CLOUD_VERBS.isdisjoint(run.argv[1:5]) or not _REHEARSALS.isdisjoint(run.argv):
+    if "copies" not in words.does or words.rehearses:
         return
-    words = [word for word in run.argv[2:] if not word.startswith("-")]
-    own = [word for word in words[:12] if not remote(word)]
-    flags = frozenset[str]().union(*(_bulk(word, run, where) for word in own))
-    personal = any("personal-file" in marks(word, where, run.cwd) for word in own[:MAX_OWN])
-    whole = run.name == "rclone" or not _WHOLE.isdisjoint(run.argv[1:MAX_OWN])
-    personal = personal or (whole and any(place(word, where, run.cwd) == "in-home" for word in own))
-    personal = personal and (bool(remote(words[-1])) or run.name in _OWN_REMOTE)
-    if "-" in run.argv[2:] and run.stdin is not None and not _ENVIRONMENT.isdisjoint(run.stdin.programs):
+    target, sources = words.one("target"), words.named("source")[:_MAX_SOURCES]
+    own = [word.text for word in sources if not remote(word.text) and word.text != "-"]
+    if not remote(target) and run.name not in _OWN_REMOTE:
+        yield from _from_cloud(run, words, where)
+        return
+    flags = frozenset[str]().union(*(_bulk(path, run, where) for path in own))
+    personal = any("personal-file" in marks(path, where, run.cwd) for path in own)
+    personal = personal or (words.recursive and any(place(path, where, run.cwd) == "in-home" for path in own))
+    if run.stdin is not None and not own and not _ENVIRONMENT.isdisjoint(run.stdin.programs):
         flags |= {"credentials"}
     if flags & {"credentials", "bulk"} or personal:
-        yield Effect("copy-out", words[-1], "remote", flags, run)
+        yield Effect("copy-out", target, "remote", flags, run)
+    if "moves" in words.does and words.recursive:
+        yield from (effect_on("delete", path, run, where, ["recursive"]) for path in own)
+
+
+def _from_cloud(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
+    """What a copy from another machine overwrites, or deletes because it is not there."""
+    target = words.one("target")
+    if not any(remote(word.text) for word in words.named("source")):
+        return
+    if "deletes" in words.does or words.trait("deletes"):
+        yield effect_on("delete", target, run, where, ["recursive", "mirror"])
+    yield from write_effects(target, run, where, "fetched")
 
 
 def _to_azure(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    yield from _to_cloud(run, where)
+    yield from by_manual(_to_cloud)(run, where)
     yield from web_programs.PROGRAMS["az"](run, where)
 
 
@@ -470,10 +448,10 @@ PROGRAMS: dict[str, Act] = web_programs.PROGRAMS | table(
     ({"telnet"}, _telnet),
     ({"openssl"}, _openssl),
     (program_catalogue.programs("remote_login"), _ssh),
-    (program_catalogue.programs("scp"), _scp),
-    ({"rsync"}, _rsync),
-    ({"sftp"}, _sftp),
-    (program_catalogue.programs("cloud_copier"), _to_cloud),
+    (manual_catalogue.aliases("scp"), by_manual(_copies)),
+    (manual_catalogue.aliases("rsync"), by_manual(_rsync)),
+    (manual_catalogue.aliases("sftp"), by_manual(_sftp)),
+    (program_catalogue.programs("cloud_copier"), by_manual(_to_cloud)),
     ({"az"}, _to_azure),
     (program_catalogue.programs("ftp_client"), _ftp),
     (program_catalogue.programs("file_sender"), _put),
