@@ -10,13 +10,13 @@ from typing import Any, Literal
 import msgspec
 
 from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.programs import file_programs
+from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.programs import file_programs, unpacking
 from toolguard_engine.effects.programs.interpreters import FETCHERS
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.effects.shell.places import Where, normal
-from toolguard_engine.effects.shell.wrappers import value_of
 from toolguard_engine.model.files import MAX_EXPECTED_TEXT, Origin
 from toolguard_engine.wording.redact import HALVES
 
@@ -25,8 +25,7 @@ MAX_PATH = 4_096
 _ADDRESS = re.compile(r"\w{2,10}://(?:[^/@\s]{1,200}@)?([^/:\s?#]{1,200})|[\w.-]{1,60}@([\w.-]{1,200}):")
 _PATCH_FILE = re.compile(r"^\*\*\* (?:Update|Add) File:(.+)$")
 _WRITES = frozenset({"write", "empty", "disguise", "mcp-write"})
-_UNPACKERS = {"tar": ("-C", "--directory"), "bsdtar": ("-C",), "unzip": ("-d",), "7z": ("-o",)}
-_FETCH_FOLDERS = frozenset({"git", *_UNPACKERS})
+_FETCH_FOLDERS = manual_catalogue.doing("unpacks") | {"git"}
 _PATCHES = program_catalogue.tools("patches")
 _OLD_TEXT = frozenset({"oldText", "old_string", "old_str"})
 _NO_TEXT = frozenset({"path", "file_path", "filePath", "file", *_OLD_TEXT})
@@ -173,7 +172,7 @@ def _unpacked(run: ProgramRun, where: Where) -> Iterator[MadeFile]:
         if at < len(words):
             folder = words[at + 1] if at + 1 < len(words) else basename(words[at].rstrip("/")).removesuffix(".git")
             yield MadeFile("wrote", _folder(folder, run, where), _host(run), "outside")
-    elif run.name in _UNPACKERS and (folder := value_of(run.argv, _UNPACKERS[run.name])):
+    elif unpacking.unpacks(run) and (folder := unpacking.folder_of(run)):
         yield MadeFile("wrote", _folder(folder, run, where), run.name, "outside")
 
 

@@ -13,17 +13,28 @@ from importlib.resources import files
 import msgspec
 
 from toolguard_engine.effects.manuals import manual_form
-from toolguard_engine.effects.manuals.manual_form import Manual
+from toolguard_engine.effects.manuals.manual_form import DEEDS, Manual
 
 MADE = "manuals.json"
 _DATA = files("toolguard_manifests")
 
 
-@cache
+class _Index(msgspec.Struct, frozen=True):
+    """`manuals`: by the names of each program; `does`: the names of the programs that may do something."""
+
+    manuals: dict[str, msgspec.Raw]
+    does: dict[str, frozenset[str]]
+
+
 def manual(program: str) -> Manual | None:
     """The manual of a program by any of its names; None if it has none."""
-    raw = _raw().get(program)
-    return msgspec.json.decode(raw, type=Manual) if raw is not None else None
+    return _manual(program) if program in _named() else None
+
+
+@cache
+def _manual(program: str) -> Manual:
+    """Decoded when it is first asked for: most commands need none of them."""
+    return msgspec.json.decode(_index().manuals[" ".join(_named()[program])], type=Manual)
 
 
 def aliases(program: str) -> tuple[str, ...]:
@@ -33,23 +44,22 @@ def aliases(program: str) -> tuple[str, ...]:
 
 def programs() -> frozenset[str]:
     """The names of all programs that have a manual."""
-    return frozenset(_raw())
+    return frozenset(_named())
 
 
-@cache
-def _raw() -> dict[str, msgspec.Raw]:
-    """Each manual is decoded when it is first asked for: most commands need none of them."""
-    return {name: raw for names, raw in _lines().items() for name in names.split()}
+def doing(deed: str) -> frozenset[str]:
+    """The names of the programs that do this by default, by a verb or by an option. Raises `KeyError` if none does."""
+    return _index().does[deed]
 
 
 @cache
 def _named() -> dict[str, tuple[str, ...]]:
-    return {name: tuple(names.split()) for names in _lines() for name in names.split()}
+    return {name: tuple(names.split()) for names in _index().manuals for name in names.split()}
 
 
 @cache
-def _lines() -> dict[str, msgspec.Raw]:
-    return msgspec.json.decode(_DATA.joinpath(MADE).read_bytes(), type=dict[str, msgspec.Raw])
+def _index() -> _Index:
+    return msgspec.json.decode(_DATA.joinpath(MADE).read_bytes(), type=_Index)
 
 
 def from_toml() -> Iterator[Manual]:
@@ -64,7 +74,16 @@ def from_toml() -> Iterator[Manual]:
             yield each
 
 
+def deeds(each: Manual) -> frozenset[str]:
+    """What a program does by default, by a verb or by an option."""
+    usages = (each.usage, *each.verbs.values())
+    return frozenset[str]().union(*(usage.does for usage in usages), *(o.traits for usage in usages for o in usage.options))
+
+
 def encode(manuals: Iterable[Manual]) -> str:
-    """JSON with one manual per line, by the names of its programs."""
-    lines = (f'"{" ".join(each.names)}": {msgspec.json.encode(each, order="deterministic").decode()}' for each in manuals)
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+    """JSON with one manual per line, and the programs by what they do."""
+    listed = list(manuals)
+    does = {deed: sorted(name for each in listed if deed in deeds(each) for name in each.names) for deed in sorted(DEEDS)}
+    lines = (f'"{" ".join(each.names)}": {msgspec.json.encode(each, order="deterministic").decode()}' for each in listed)
+    index = msgspec.json.encode({deed: names for deed, names in does.items() if names}).decode()
+    return '{"does": ' + index + ',\n"manuals": {\n' + ",\n".join(lines) + "\n}}\n"

@@ -1,10 +1,10 @@
 """The effects of single programs. Each module has `PROGRAMS`, a table from a program's name to the function that finds them.
 
-`file_programs`, `file_readers`, `system_programs`, `unpacking`: files and the system. `network_programs`, `web_programs`,
-`addresses`: other machines. `interpreters`, `code_text`: code. `sql`, `sql_meta_commands`: databases. `agent_programs`,
-`gateway_programs`: other agents and the gateway. `data_flows`, `rebuilt_text`: what several programs do together. Options
-are read by manuals (`effects.manuals`), or for programs without one by `getopt`. The functions here make effects on paths,
-with a path's place and marks, in the same way everywhere.
+`file_programs`, `file_readers`, `system_programs`, `archives`, `unpacking`: files and the system. `network_programs`,
+`web_programs`, `addresses`: other machines. `interpreters`, `code_text`: code. `sql`, `sql_meta_commands`: databases.
+`agent_programs`, `gateway_programs`: other agents and the gateway. `data_flows`, `rebuilt_text`: what several programs do
+together. Options are read by manuals (`effects.manuals`), or for programs without one by `getopt`. The functions here make
+effects on paths, with a path's place and marks, in the same way everywhere.
 """
 
 from __future__ import annotations

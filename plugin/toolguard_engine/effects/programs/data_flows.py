@@ -14,9 +14,11 @@ from itertools import pairwise
 from posixpath import normpath
 
 from toolguard_engine.effects import key_owners, program_catalogue
+from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import accepted_keys, environment_dumps, instruction_files, loaded_files
 from toolguard_engine.effects.programs.code_text import methods
 from toolguard_engine.effects.programs.interpreters import DECODERS, FETCHERS, hidden_text, language
+from toolguard_engine.effects.programs.unpacking import unpacks
 from toolguard_engine.effects.programs.web_programs import data_flags, host_flags, target
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.shell.places import Where, is_device, place
@@ -31,7 +33,7 @@ _KEEPERS = program_catalogue.programs("output_keeper")
 _RESOLVERS = program_catalogue.programs("name_resolver")
 _ENCODERS = program_catalogue.programs("encoder")
 _MAKERS = program_catalogue.programs("data_maker")
-_UNPACKERS = program_catalogue.programs("archive_unpacker")
+_UNPACKERS = manual_catalogue.doing("unpacks")
 _PUBLISHERS = program_catalogue.programs("text_publisher")
 _TALKERS = _CONNECTORS | {"ztcp"}
 _CLONERS = program_catalogue.programs("cloner")
@@ -357,7 +359,7 @@ def _cloned_then_run(reading: Reading) -> Iterator[Effect]:
             address, folder = _cloned(run)
             folders |= {folder} if address else set()
             foreign |= {folder} if address and _is_foreign(address) else set()
-        elif run.name in _UNPACKERS and (run.stdin is not None or _extracts(run)):
+        elif run.name in _UNPACKERS and (run.stdin is not None or unpacks(run)):
             if run.stdin is not None and not FETCHERS.isdisjoint(run.stdin.programs):
                 folders.update(_entered_after(reading, at, run))
             unpacked = True
@@ -406,15 +408,6 @@ def _built_in(run: ProgramRun, folders: set[str]) -> str:
 _FEW = 8
 _BUILD_TOOLS = program_catalogue.programs("build_tool")
 _PROJECT_BUILDERS = program_catalogue.programs("build_tool", "build_runner", "container", "project_installer")
-
-
-_EXTRACTS = re.compile(r"-?[a-zA-Z]*x[a-zA-Z]*|--(?:extract|get)|-[a-zA-Z]*i[a-zA-Z]*")
-_LISTS = re.compile(r"-[a-zA-Z]*[lvtpZ][a-zA-Z]*")
-
-
-def _extracts(run: ProgramRun) -> bool:
-    words = run.argv[1:4]
-    return not any(map(_LISTS.fullmatch, words)) if run.name == "unzip" else any(map(_EXTRACTS.fullmatch, words))
 
 
 _INSTALLER = re.compile(r"(?:[^/]{1,200}/){0,9}(?:install|setup|bootstrap)[\w-]{0,20}(?:\.(?:sh|bash|py|pl|rb|run))?")

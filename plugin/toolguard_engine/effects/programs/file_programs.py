@@ -273,10 +273,7 @@ def _crypted(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """A file left unreadable without the key, as ransomware does, unless it is a project file."""
     words = options(run, _CRYPT_VALUES)
     inputs = [*operands(words, run), *(value.text for value in words.values("-in", "--in"))]
-    if run.name in _GPG:
-        if not has_option(words, "-c", "--symmetric", "-e", "--encrypt"):
-            return
-    elif run.name == "7z" and not any(word.startswith("-p") for word in run.argv[1:]):
+    if run.name in _GPG and not has_option(words, "-c", "--symmetric", "-e", "--encrypt"):
         return
     yield from (effect_on("encrypt", path, run, where) for path in inputs)
     yield from secrets_read(inputs, run, where)
@@ -357,7 +354,7 @@ PROGRAMS: dict[str, Act] = _aliased({
     "srm": _wipe, "wipe": _wipe, "scrub": _wipe, "sfill": _wipe, "secure-delete": _wipe, "nwipe": _wipe,
     "rd": _rmdir, "del": _del, "erase": _del, "Remove-Item": _del, "rimraf": _rimraf, "del-cli": _rimraf,
     "sponge": _tee, "ed": _editor, "ex": _editor, "vim": _editor, "vi": _editor, "nvim": _editor,
-    **dict.fromkeys(_GPG, _crypted), "ccencrypt": _crypted, "ccrypt": _crypted, "age": _crypted, "7z": _crypted,
+    **dict.fromkeys(_GPG, _crypted), "ccencrypt": _crypted, "ccrypt": _crypted, "age": _crypted,
     "mcrypt": _crypted, "git": _git, "cmake": _cmake,
     "less": partial(_outputs, valued=frozenset(), out=("-o", "-O", "--log-file", "--LOG-FILE")),
 }  # fmt: skip

@@ -27,7 +27,6 @@ _HUNTED = re.compile(
 _ENVIRONMENT = program_catalogue.programs("variable_lister")
 _NAMED_SO = re.compile(r"(?i)token|secret|passw|credential|(?:api|access|private|auth).?key|\bkey\b")
 _WIDE = frozenset(["root", "home", "system", "credentials"])
-_TAR = names("-f --file -C --directory -T --files-from -X --exclude-from --exclude -b --transform --strip-components -g -I")
 
 
 def _shows(run: ProgramRun, where: Where) -> Iterator[Effect]:
@@ -124,41 +123,6 @@ def _in_place(run: ProgramRun) -> bool:
 
 
 _EDITS = re.compile(r"--in-pl|-[nErszplae0-9u]{0,5}i")
-
-
-def _tar(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    """Also accepts the old form without a dash: `tar xzf a.tgz`."""
-    first = run.argv[1] if len(run.argv) > 1 else ""
-    argv = (run.argv[0], f"-{first}", *run.argv[2:]) if first[:1] not in ("-", "") else run.argv
-    words = options(ProgramRun(argv, run.name, via=run.via), _TAR)
-    paths = operands(words, run)
-    folder = words.last("-C", "--directory")
-    if words.has("-x", "--extract", "--get"):
-        yield from write_effects(folder, run, where, "unpacked")
-        return
-    if words.has("-c", "--create", "-r", "--append", "-u", "--update"):
-        named = [f"{folder}/{path}" if folder and path[:1] not in "/~$" else path for path in paths]
-        yield from secrets_read(named, run, where, "packed")
-        yield from (effect_on("pack", path, run, where) for path in named if place(path, where, run.cwd) in _WIDE)
-        yield from write_effects(words.last("-f", "--file"), run, where)
-        if words.has("--remove-files"):
-            yield from (effect_on("delete", path, run, where, ["recursive"]) for path in named)
-
-
-def _zip(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = options(run, frozenset(["-x", "-i", "-P", "--password", "-b", "-t", "-tt", "-n", "-O"]))
-    paths = operands(words, run)
-    yield from write_effects(paths[0] if paths else "", run, where)
-    yield from secrets_read(paths[1:], run, where, "packed")
-    yield from (effect_on("pack", path, run, where) for path in paths[1:] if place(path, where, run.cwd) in _WIDE)
-    if words.has("-m", "--move"):
-        yield from (effect_on("delete", path, run, where, ["recursive"]) for path in paths[1:])
-    if has_option(words, "-e", "-P", "--encrypt", "--password"):
-        yield from (effect_on("encrypt", path, run, where) for path in paths[1:])
-
-
-def _unzip(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    yield from write_effects(options(run, frozenset(["-d", "-x", "-P"])).last("-d"), run, where, "unpacked")
 
 
 def _input(run: ProgramRun, where: Where, names: tuple[str, ...]) -> Iterator[Effect]:
@@ -345,7 +309,6 @@ PROGRAMS: dict[str, Act] = {
     **dict.fromkeys(program_catalogue.programs("content_shower"), _shows),
     **dict.fromkeys(program_catalogue.programs("search_reader"), _searches),
     **dict.fromkeys(program_catalogue.programs("scripted_reader"), _scripted),
-    **dict.fromkeys(program_catalogue.programs("tar"), _tar), "zip": _zip, "unzip": _unzip,
     **dict.fromkeys(_FINDS, _find),
     "openssl": _openssl, "ssh-keygen": _keys,
     "keytool": partial(_input, names=("-keystore",)),

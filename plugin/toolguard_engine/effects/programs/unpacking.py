@@ -6,11 +6,13 @@ In other folders they are ordinary work, which `file_readers` and `file_programs
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from posixpath import basename
 
-from toolguard_engine.effects.programs import Act, write_effects
+from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.manuals.command_words import CommandWords
+from toolguard_engine.effects.programs import Act, by_manual, write_effects
 from toolguard_engine.effects.shell.command import Effect, ProgramRun
 from toolguard_engine.effects.shell.places import Where, marks
 
@@ -21,12 +23,6 @@ _ATTACHED = re.compile(r"(?:-[CdDoPy]|--[a-z-]{2,20}=)(.+)", re.DOTALL)
 _MAX_WORDS = 60
 
 _EXTRACTS = {
-    "tar": re.compile(r"-?[a-zA-Z]*x[a-zA-Z]*|--(?:extract|get)"),
-    "7z": re.compile(r"[xe]"),
-    "unrar": re.compile(r"[xe]"),
-    "cpio": re.compile(r"-[a-zA-Z]*i[a-zA-Z]*|--extract"),
-    "pax": re.compile(r"-[a-z]*r[a-z]*"),
-    "jar": re.compile(r"-?[a-z]*x[a-z]*|--extract"),
     "git": re.compile(r"clone|worktree|submodule|apply|am|checkout|restore|pull|init"),
     "hg": re.compile(r"clone"),
     "svn": re.compile(r"checkout|co|export"),
@@ -40,15 +36,14 @@ _EXTRACTS = {
 """The word that makes a program put files into a folder. Programs that are not listed do nothing else."""
 
 _ALIASES = {
-    "bsdtar": "tar", "gtar": "tar", "star": "tar", "7za": "7z", "7zz": "7z", "7zr": "7z", "rar": "unrar", "glab": "gh",
-    "podman": "docker", "kubectl": "docker", "nerdctl": "docker", "lxc": "docker", "xz": "gzip", "zstd": "gzip",
-    "bzip2": "gzip", "brotli": "gzip", "lz4": "gzip", "pnpm": "npm", "yarn": "npm", "bun": "npm", "python3": "python",
+    "glab": "gh", "podman": "docker", "kubectl": "docker", "nerdctl": "docker", "lxc": "docker", "xz": "gzip",
+    "zstd": "gzip", "bzip2": "gzip", "brotli": "gzip", "lz4": "gzip", "pnpm": "npm", "yarn": "npm", "bun": "npm",
+    "python3": "python",
 }  # fmt: skip
 _MODULES = frozenset({"zipfile", "tarfile"})
-_COPIERS = frozenset({"scp", "sftp", "rclone", "ditto", "docker", "podman", "kubectl", "nerdctl", "lxc", "yq", "openssl"})
+_PYTHONS = frozenset({"python", "python3"})
+_COPIERS = frozenset({"docker", "podman", "kubectl", "nerdctl", "lxc", "yq", "openssl"})
 """Programs whose last word is always the destination."""
-
-_LISTS = re.compile(r"-[a-zA-Z]*[lvtpZ][a-zA-Z]*")
 
 
 def _unpacks(run: ProgramRun, where: Where) -> Iterator[Effect]:
@@ -57,12 +52,28 @@ def _unpacks(run: ProgramRun, where: Where) -> Iterator[Effect]:
     verb = _EXTRACTS.get(kind)
     if verb is not None and not any(map(verb.fullmatch, words)):
         return
-    if (kind == "python" and _MODULES.isdisjoint(words)) or (run.name == "unzip" and any(map(_LISTS.fullmatch, words))):
+    if kind == "python" and _MODULES.isdisjoint(words):
         return
-    for target in dict.fromkeys(_targets(words, copies_here=run.name not in _COPIERS)):
+    yield from _landed(_targets(words, copies_here=run.name not in _COPIERS), run, where)
+
+
+def _landed(targets: Iterable[str], run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """A write to the first of these paths that is a file or folder of the gateway."""
+    for target in dict.fromkeys(targets):
         if "gateway-file" in marks(target, where, run.cwd):
             yield from write_effects(target, run, where, "unpacked")
             return
+
+
+def _by_manual(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
+    """What an archiver unpacks, or a program copies from another machine, into a folder of the gateway."""
+    if "unpacks" in words.acts:
+        folder = _folder(words) or "."
+        named = words.named("member")[:_MAX_WORDS]
+        last = [word.text for word in named[-1:] if "packs" in words.acts]
+        yield from _landed([folder, *last, *(f"{folder}/{word.text}" for word in named)], run, where)
+    elif "copies" in words.does:
+        yield from _landed([words.one("target")], run, where)
 
 
 def _targets(words: tuple[str, ...], *, copies_here: bool) -> Iterator[str]:
@@ -79,8 +90,7 @@ def _targets(words: tuple[str, ...], *, copies_here: bool) -> Iterator[str]:
 
 
 _NAMES = (
-    "tar bsdtar gtar star unzip 7z 7za 7zz 7zr unar unrar rar cpio pax jar ditto git hg svn gh glab degit tiged npm pnpm "
-    "yarn bun python python3 scp sftp rclone patch docker podman kubectl nerdctl lxc yq "
+    "git hg svn gh glab degit tiged npm pnpm yarn bun python python3 patch docker podman kubectl nerdctl lxc yq "
     "openssl gzip xz zstd bzip2 brotli lz4 "
     "gunzip unxz unzstd bunzip2 uncompress"
 )
@@ -110,65 +120,42 @@ def _both(run: ProgramRun, where: Where) -> Iterator[Effect]:
     yield from _coded(run, where)
 
 
+_FROM_AFAR = frozenset({*manual_catalogue.aliases("scp"), "sftp", "rclone", "ditto"})
+
 PROGRAMS: dict[str, Act] = dict.fromkeys(_INTERPRETERS.split(), _coded)
 PROGRAMS |= {name: _both if name in PROGRAMS else _unpacks for name in _NAMES.split()}
+PROGRAMS |= dict.fromkeys(manual_catalogue.doing("unpacks") | _FROM_AFAR, by_manual(_by_manual))
 
 
 # --- what an archive leaves behind, in whatever folder ---------------------------------------------------------------------
 
-_INTO = {
-    "tar": ("-C", "--directory", "--cd"), "bsdtar": ("-C", "--cd"), "gtar": ("-C", "--directory"), "unzip": ("-d",),
-    "unrar": ("-op",), "cpio": ("-D", "--directory"), "7z": ("-o",),
-}  # fmt: skip
 _ENDS = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".br", ".Z", ".lzma", ".gpg", ".asc", ".enc", ".uu")
 _INFLATERS = frozenset({"gunzip", "unxz", "unzstd", "bunzip2", "uncompress", "unlzma"})
-_VALUED = frozenset({"-f", "-C", "-d", "-T", "-X", "-D", "-I", "-F", "--file", "--directory", "-K"})
 _INFLATES = re.compile(r"-[a-zA-Z]*d[a-zA-Z]*|--(?:de|un)compress")
 
 
 def unpacks(run: ProgramRun) -> bool:
     """Whether it unpacks an archive."""
-    kind, words = _ALIASES.get(run.name, run.name), run.argv[1:_MAX_WORDS]
-    if kind == "python":
-        return not _MODULES.isdisjoint(words) and "-e" in words
-    if run.name in ("unzip", "ditto", "unar"):
-        return not any(map(_LISTS.fullmatch, words)) and (run.name != "ditto" or "-x" in words)
-    if kind not in ("tar", "7z", "unrar", "cpio", "pax", "jar"):
-        return False
-    return any(map(_EXTRACTS[kind].fullmatch, words[:3] if kind == "tar" else words))
+    if run.name in _PYTHONS:
+        return not _MODULES.isdisjoint(run.argv[1:_MAX_WORDS]) and "-e" in run.argv
+    return any("unpacks" in words.acts for words in run.readings)
 
 
 def folder_of(run: ProgramRun) -> str:
     """The folder that it is told to unpack into; empty for the current one."""
-    kind, words = _ALIASES.get(run.name, run.name), run.argv[1:_MAX_WORDS]
-    if run.name in ("ditto", "python", "python3"):
-        return words[-1] if words and words[-1] not in (".", "./") else ""
-    into = _INTO.get(run.name) or _INTO.get(kind, ())
-    folder = ""
-    for word, value in pairwise((*words, "")):
-        if word in into:
-            folder = value
-        else:
-            name = next((name for name in into if word.startswith(name) and len(word) > len(name)), "")
-            folder = word[len(name) :].removeprefix("=") if name and (name[:2] != "--" or "=" in word) else folder
+    folder = run.argv[-1] if run.name in _PYTHONS else next(filter(None, map(_folder, run.readings)), "")
     return "" if folder in (".", "./") else folder
+
+
+def _folder(words: CommandWords) -> str:
+    folder, target = words.one("folder"), words.one("target")
+    return f"{folder}/{target}" if folder and target and target[:1] not in ("/", "~", "$") else target or folder
 
 
 def archive_of(run: ProgramRun) -> str:
     """The archive; empty if it is the standard input."""
-    words = run.argv[1:_MAX_WORDS]
-    for word, value in pairwise((*words, "")):
-        if word.startswith("--file="):
-            return word.removeprefix("--file=")
-        is_letters = word[:1] == "-" or word == words[0]
-        if word == "--file" or (is_letters and word[:2] != "--" and word.endswith("f") and run.name.endswith("tar")):
-            return value
-    skipped = {value for word, value in pairwise(words) if word in _VALUED}
-    kind = _ALIASES.get(run.name, run.name)
-    named = [word for word in words if word[:1] != "-" and word not in skipped]
-    if kind in ("7z", "unrar", "jar"):
-        named = named[1:]
-    return "" if kind in ("tar", "cpio", "pax") else "".join(named[:1])
+    found = next(filter(None, (words.one("archive") or words.one("source") for words in run.readings)), "")
+    return "" if found == "-" else found
 
 
 def inflated(run: ProgramRun) -> Iterator[str]:

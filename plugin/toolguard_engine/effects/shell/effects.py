@@ -39,6 +39,7 @@ from toolguard_engine.effects.programs import (
     MAX_PATHS,
     Act,
     agent_programs,
+    archives,
     data_flows,
     effect_on,
     file_programs,
@@ -64,7 +65,7 @@ from toolguard_engine.effects.shell.wrappers import WRAPPERS, started
 from toolguard_engine.model.work_limit import WorkLimit
 
 _TABLES = (
-    file_programs.PROGRAMS, file_readers.PROGRAMS, system_programs.PROGRAMS, network_programs.PROGRAMS,
+    file_programs.PROGRAMS, file_readers.PROGRAMS, archives.PROGRAMS, system_programs.PROGRAMS, network_programs.PROGRAMS,
     interpreters.PROGRAMS, sql.PROGRAMS, agent_programs.PROGRAMS,
     gateway_programs.PROGRAMS, unpacking.PROGRAMS, lookalikes.PROGRAMS, timers.PROGRAMS,
 )  # fmt: skip

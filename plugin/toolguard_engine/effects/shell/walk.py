@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.code.code_deeds import INPUT, CodeReading
+from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import interpreters, sql, sql_meta_commands, unpacking
 from toolguard_engine.effects.shell import applied_rehearsals, code_files, endless_loops, guesses, patches, statement_files
 from toolguard_engine.effects.shell import expand as fields
@@ -81,7 +82,7 @@ _COMMANDS = spelled(
 )
 """Variables whose value is a command that other programs run."""
 _PATCHERS = frozenset({"git", "patch"})
-_UNPACKERS = program_catalogue.programs("archive_unpacker")
+_UNPACKERS = manual_catalogue.doing("unpacks")
 _EDITORS = frozenset({"sed", "gsed"})
 """Change a file in its place."""
 _PASSING = program_catalogue.programs("file_printer")
