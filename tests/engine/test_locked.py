@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import multiprocessing
 import os
+import re
 import shutil
 import tempfile
 import time
@@ -263,6 +266,39 @@ def test_a_lock_that_is_held(box: LockedFile[Box], path: Path, tmp_path: Path, m
         holder.join()
     assert change(box) == Box(2)  # the lock of a process that was killed is free at once
     assert path.with_name("box.json.lock").stat().st_ino == inode
+
+
+@pytest.mark.parametrize("code", [errno.ENOSYS, errno.ENOLCK, errno.EIO])
+def test_a_file_system_without_locks(box: LockedFile[Box], path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", refuse)
+        with pytest.raises(StoreError, match=re.escape(os.strerror(code))):
+            change(box)
+    assert names(path) == ["box.json.lock"]  # nothing was written, and no file stands for a lock
+    assert change(box) == Box(1)
+
+
+def test_a_lock_that_cannot_be_given_back(box: LockedFile[Box], monkeypatch: pytest.MonkeyPatch) -> None:
+    given = fcntl.flock
+
+    def refuse(handle: int, operation: int) -> None:
+        if operation == fcntl.LOCK_UN:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        given(handle, operation)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fcntl, "flock", refuse)
+        assert change(box) == Box(1)
+    assert box.read() == Box(1)
+
+
+def test_a_lock_inside_itself_is_refused_at_once(box: LockedFile[Box]) -> None:
+    with box.locked(), pytest.raises(Busy):
+        change(box)
+    assert change(box) == Box(1)
 
 
 def test_an_error_inside_frees_the_lock(box: LockedFile[Box]) -> None:

@@ -17,7 +17,7 @@ from toolguard_engine.stores import open as stores
 
 ROOT = Path(__file__).parents[2]
 OURS = ("plugin/toolguard_engine", "manifests/toolguard_manifests")
-THEIRS = ("msgspec", "rfc8785", "re2", "tomlkit", "psutil")
+THEIRS = ("msgspec", "rfc8785", "re2", "tomlkit", "psutil", "filelock")
 PLACE = {"agent": "main", "session": "agent:main:main"}
 
 REPORTING = f"""{PATIENT}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolguard_engine.stores import system_calls
+from toolguard_engine.stores import locked, system_calls
 
 if TYPE_CHECKING:
     from toolguard_engine.config.fleet_settings import FleetConfig
@@ -42,6 +42,7 @@ def load_all() -> None:
     )
     from toolguard_engine.stores.sqlite import standings  # noqa: F401
 
+    locked.load()
     system_calls.load()
 
 

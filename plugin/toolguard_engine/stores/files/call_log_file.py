@@ -6,7 +6,6 @@ Lines are appended with one `write` each, so that several gateways can share the
 
 from __future__ import annotations
 
-import fcntl
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import msgspec
 
 from toolguard_engine.stores.call_log import MAX_BYTES
+from toolguard_engine.stores.locked import StoreError, lock
 
 
 class CallLog:
@@ -50,8 +50,7 @@ class CallLog:
 
     def _turn_over(self, full: int) -> None:
         """Only one of several gateways moves a full file away; while it does, the others go on where they are."""
-        with suppress(BlockingIOError, FileNotFoundError):
-            fcntl.flock(full, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with suppress(StoreError, FileNotFoundError), lock(self.path, patient=False):
             if os.path.samestat(self.path.stat(), os.fstat(full)):
                 self.path.replace(self.path.with_name(f"{self.path.name}.1"))
 
