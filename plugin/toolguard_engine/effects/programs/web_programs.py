@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from msgspec.structs import replace
 
 from toolguard_engine.effects import key_owners, program_catalogue
-from toolguard_engine.effects.manuals.command_words import ParsedWord
-from toolguard_engine.effects.programs import Act, lookalikes, web_services, write_effects
+from toolguard_engine.effects.manuals.command_words import CommandWords, ParsedWord
+from toolguard_engine.effects.programs import Act, by_manual, lookalikes, web_services, write_effects
 from toolguard_engine.effects.programs.addresses import canonical, is_quad
 from toolguard_engine.effects.programs.getopt import OptionTable, given, options
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, Place, ProgramRun, StdinSource
@@ -295,25 +296,6 @@ def _under(folder: str, name: str) -> str:
 
 # --- curl -------------------------------------------------------------------------------------------------------------
 
-_CURL_VALUED = frozenset({
-    "-A", "-b", "-c", "-C", "-d", "-D", "-e", "-E", "-F", "-h", "-H", "-K", "-m", "-o", "-P", "-Q", "-r", "-t", "-T",
-    "-u", "-U",
-    "-w", "-x", "-X", "-y", "-Y", "-z",
-    "--request", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--json", "--form",
-    "--form-string",
-    "--upload-file", "--output", "--output-dir", "--header", "--user", "--user-agent", "--referer", "--cookie",
-    "--cookie-jar",
-    "--proxy", "--preproxy", "--socks4", "--socks4a", "--proxy1.0",
-    "--config", "--max-time", "--connect-timeout", "--retry", "--retry-delay", "--retry-max-time", "--url",
-    "--url-query", "--cert", "--key", "--cacert", "--capath", "--resolve", "--connect-to", "--interface", "--limit-rate",
-    "--range", "--write-out", "--dump-header", "--stderr", "--trace", "--trace-ascii", "--socks5", "--socks5-hostname",
-    "--unix-socket", "--abstract-unix-socket", "--proto", "--proto-default", "--proto-redir", "--max-redirs",
-    "--max-filesize",
-    "--oauth2-bearer", "--aws-sigv4", "--ciphers", "--dns-servers", "--doh-url", "--mail-from", "--mail-rcpt", "--quote",
-    "--telnet-option", "--time-cond", "--continue-at", "--expect100-timeout", "--pass", "--cert-type", "--key-type",
-    "--proxy-user",
-    "--speed-limit", "--speed-time", "--tls-max", "--variable", "--local-port", "--keepalive-time", "--netrc-file", "--rate",
-})  # fmt: skip
 _CURL_DATA = (
     "-d",
     "--data",
@@ -329,8 +311,7 @@ _CURL_DATA = (
 _CURL_LITERAL = ("--data-raw", "--form-string")
 
 
-def _curl(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = options(run, _CURL_VALUED)
+def _curl(run: ProgramRun, read: CommandWords, where: Where) -> Iterator[Effect]:
     found = _curl_asks(run, read, where)
     return (_through_proxy(effect) for effect in found) if _through_others(run, read) else found
 
@@ -339,7 +320,7 @@ def _through_proxy(effect: Effect) -> Effect:
     return replace(effect, flags=effect.flags - {"local", "private", "lan"})
 
 
-def _through_others(run: ProgramRun, read: OptionTable) -> bool:
+def _through_others(run: ProgramRun, read: CommandWords) -> bool:
     """Whether a proxy or a chosen address is used, so that the host name says nothing."""
     ends = [value.text for value in read.values(*_PROXIES)]
     ends += [value for name, value in run.assigns if name.lower() in _PROXY_VARIABLES]
@@ -351,13 +332,13 @@ _PROXIES = ("-x", "--proxy", "--preproxy", "--socks4", "--socks4a", "--socks5", 
 _PROXY_VARIABLES = frozenset({"http_proxy", "https_proxy", "all_proxy"})
 
 
-def _curl_asks(run: ProgramRun, read: OptionTable, where: Where) -> Iterator[Effect]:
+def _curl_asks(run: ProgramRun, read: CommandWords, where: Where) -> Iterator[Effect]:
     sent = _curl_sent(run, read, where)
     if sent is not None and "file" in sent and _is_own_service(run, read, where):
         sent |= {"own-service"}
     url_query = read.has("-G", "--get") and sent is not None
-    method = _curl_method(read, sent)
-    urls = (*read.operands, *read.values("--url"))
+    methods = _curl_methods(read, sent)
+    urls = tuple(read.named("url"))
     for url in urls:
         if url_query:
             to = target(url.text)
@@ -366,7 +347,8 @@ def _curl_asks(run: ProgramRun, read: OptionTable, where: Where) -> Iterator[Eff
             if sent:
                 yield Effect("send", to.url, "remote", to.flags | sent | {"address"}, run)
         else:
-            yield from _request(run, url.text, method, sent)
+            for method in methods:
+                yield from _request(run, url.text, method, sent)
             yield from _data_in_address(run, url.at, url.text, where)
     if urls:
         yield from _curl_headers(run, read, urls[0].text, where)
@@ -376,9 +358,9 @@ def _curl_asks(run: ProgramRun, read: OptionTable, where: Where) -> Iterator[Eff
     yield from _curl_saved(run, read, urls, where)
 
 
-def _is_own_service(run: ProgramRun, read: OptionTable, where: Where) -> bool:
+def _is_own_service(run: ProgramRun, read: CommandWords, where: Where) -> bool:
     """Whether files of the work go to a known service together with a key that it has issued, which is its use."""
-    urls = [word.text for word in (*read.operands, *read.values("--url"))]
+    urls = [word.text for word in read.named("url")]
     names = [name[1:] for _, feed in run.given for name in feed.programs if name[:1] == "$" and len(name) > 1]
     services = [service for name in names if (service := key_owners.of_variable(name))]
     files = [_curl_file(name, value.text) for name, value in read.options if name in _CURL_DATA]
@@ -390,18 +372,16 @@ def _is_own_service(run: ProgramRun, read: OptionTable, where: Where) -> bool:
     )
 
 
-def _curl_method(read: OptionTable, sent: frozenset[str] | None) -> str:
-    named = read.last("-X", "--request").upper()
-    if named:
-        return named
-    if read.has("-T", "--upload-file"):
-        return "PUT"
-    if read.has("-I", "--head") or sent is None or read.has("-G", "--get"):
-        return "GET"
-    return "POST"
+def _curl_methods(read: CommandWords, sent: frozenset[str] | None) -> list[str]:
+    """Each method that is named: which of them counts is left open, so that none hides another."""
+    if named := [value.text.upper() for value in read.values("--request") if value.text]:
+        return list(dict.fromkeys(named))
+    if read.has("--upload-file"):
+        return ["PUT"]
+    return ["GET" if read.has("--head") or sent is None or read.has("--get") else "POST"]
 
 
-def _curl_sent(run: ProgramRun, read: OptionTable, where: Where) -> frozenset[str] | None:
+def _curl_sent(run: ProgramRun, read: CommandWords, where: Where) -> frozenset[str] | None:
     """The flags of all bodies; None if there is none."""
     found: set[str] = set()
     bodies = 0
@@ -443,7 +423,7 @@ def _curl_file(name: str, value: str) -> str:
     return ""
 
 
-def _curl_headers(run: ProgramRun, read: OptionTable, url: str, where: Where) -> Iterator[Effect]:
+def _curl_headers(run: ProgramRun, read: CommandWords, url: str, where: Where) -> Iterator[Effect]:
     """A header with a program's output or a file's content. A token from a password store is normal authentication."""
     to = target(url)
     for name, value in read.options:
@@ -460,7 +440,7 @@ def _curl_headers(run: ProgramRun, read: OptionTable, url: str, where: Where) ->
                 yield Effect("send", to.url, "remote", to.flags | flags | {"address"}, run)
 
 
-def _curl_logs_in(run: ProgramRun, read: OptionTable, url: str, where: Where) -> Iterator[Effect]:
+def _curl_logs_in(run: ProgramRun, read: CommandWords, url: str, where: Where) -> Iterator[Effect]:
     """A key file used as the login name, or as the options themselves."""
     to = target(url)
     for name, value in read.options:
@@ -479,29 +459,22 @@ def _unverified(run: ProgramRun, urls: tuple[ParsedWord, ...], where: Where) -> 
             yield Effect("fetch", to.url, "remote", to.flags | {"unverified"}, run)
 
 
-def _curl_saved(run: ProgramRun, read: OptionTable, urls: tuple[ParsedWord, ...], where: Where) -> Iterator[Effect]:
-    folder = read.last("--output-dir")
-    for path in read.values("-o", "--output"):
-        yield from _saved(run, _under(folder, path.text), where)
-    if read.has("-O", "--remote-name", "--remote-name-all", "-J", "--remote-header-name"):
-        for url in urls:
-            yield from _saved(run, _under(folder, _base(url.text)), where)
+def _curl_saved(run: ProgramRun, read: CommandWords, urls: tuple[ParsedWord, ...], where: Where) -> Iterator[Effect]:
+    folders = [value.text for value in read.values("--output-dir")] or [""]
+    names = [value.text for value in read.values("--output")]
+    if read.has("--remote-name", "--remote-name-all", "--remote-header-name"):
+        names += [_base(url.text) for url in urls]
+    for folder, name in product(folders[:_MAX_FOLDERS], names):
+        yield from _saved(run, _under(folder, name), where)
+
+
+_MAX_FOLDERS = 4
 
 
 # --- wget and other fetchers ------------------------------------------------------------------------------------------
 
-_WGET_VALUED = frozenset({
-    "-O", "-P", "-o", "-a", "-i", "-U", "-t", "-T", "-w", "-Q", "-e", "-A", "-R", "-D", "-I", "-X", "-l", "-B",
-    "--output-document", "--directory-prefix", "--output-file", "--append-output", "--input-file", "--user-agent", "--tries",
-    "--timeout", "--wait", "--quota", "--execute", "--accept", "--reject", "--domains", "--level", "--base", "--post-data",
-    "--post-file", "--body-data", "--body-file", "--method", "--header", "--user", "--password", "--http-user",
-    "--http-password",
-    "--load-cookies", "--save-cookies", "--referer", "--limit-rate", "--ca-certificate", "--certificate", "--private-key",
-})  # fmt: skip
 
-
-def _wget(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = options(run, _WGET_VALUED)
+def _wget(run: ProgramRun, read: CommandWords, where: Where) -> Iterator[Effect]:
     sent: frozenset[str] | None = None
     for value in read.values("--post-data", "--body-data"):
         sent = (sent or frozenset()) | _words(run, value.at, where)
@@ -511,18 +484,20 @@ def _wget(run: ProgramRun, where: Where) -> Iterator[Effect]:
         secret = data_flags(given(run, value.at), where, run.cwd) & {"file", "credentials", "personal"}
         if secret >= {"file", "credentials"}:
             sent = (sent or frozenset()) | secret
-    method = read.last("--method").upper() or ("GET" if sent is None else "POST")
-    for url in read.operands:
-        yield from _request(run, url.text, method, sent)
+    urls = tuple(read.named("url"))
+    methods = [value.text.upper() for value in read.values("--method")] or ["GET" if sent is None else "POST"]
+    for url in urls:
+        for method in dict.fromkeys(methods):
+            yield from _request(run, url.text, method, sent)
         yield from _data_in_address(run, url.at, url.text, where)
     if read.has("--no-check-certificate"):
-        yield from _unverified(run, read.operands, where)
-    named = read.last("-O", "--output-document")
-    if named:
-        yield from _saved(run, named, where)
-    elif not read.has("--spider"):
-        for url in read.operands:
-            yield from _saved(run, _under(read.last("-P", "--directory-prefix"), _base(url.text)), where)
+        yield from _unverified(run, urls, where)
+    named = [value.text for value in read.values("--output-document")]
+    if not named and not read.has("--spider"):
+        folders = [value.text for value in read.values("--directory-prefix")] or [""]
+        named = [_under(folder, _base(url.text)) for folder, url in product(folders[:_MAX_FOLDERS], urls)]
+    for path in named:
+        yield from _saved(run, path, where)
 
 
 _ARIA_VALUED = frozenset({"-o", "-d", "-s", "-x", "-j", "-i", "-k", "--out", "--dir", "--split", "--header", "--input-file"})
@@ -652,8 +627,8 @@ def table(*rows: tuple[Iterable[str], Act]) -> dict[str, Act]:
 
 
 PROGRAMS: dict[str, Act] = table(
-    (program_catalogue.programs("curl"), _curl),
-    (program_catalogue.programs("wget"), _wget),
+    (program_catalogue.programs("curl"), by_manual(_curl)),
+    (program_catalogue.programs("wget"), by_manual(_wget)),
     (program_catalogue.programs("download_manager"), _aria),
     (program_catalogue.programs("httpie"), _httpie),
     (program_catalogue.programs("code_platform"), _platform),
