@@ -114,6 +114,55 @@ def transcribed(n: int) -> tuple[str, dict[str, Any], str, bool]:
     return "process", {"action": "poll", "sessionId": "s-1"}, f"Transcribed 00:{n % 60:02}:00 of 01:00:00", False
 
 
+WORDS = ("alder", "birch", "cedar", "dogwood", "elm", "fir", "gum", "hazel", "ivy", "juniper")
+
+
+def word(n: int) -> str:
+    return WORDS[n % 10] + WORDS[n // 10 % 10]
+
+
+def exit_code_alone(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    return "exec", {"command": f"./{word(n)} --all"}, "(Command exited with code 1)", True
+
+
+def error_in_turn(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    return "exec", {"command": f"./{word(n)} --all"}, ("error: bad state", "error: no quorum")[n % 2], True
+
+
+def found_between(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    if n % 9 == 0:
+        return "exec", {"command": f"grep -rn {word(n)} src"}, f"src/a.py:{n}: {word(n)}", False
+    return "exec", {"command": f"grep -rn {word(n)} src"}, "(Command exited with code 1)", True
+
+
+def no_connection(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    return "exec", {"command": f"./sync {word(n)}"}, "sync: connection refused", True
+
+
+def denied_in_background(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    reason = "exec denied: Automation runs cannot wait for interactive exec approval. Fix one of these: rerun interactively"
+    return "exec", {"command": "date"}, f'{{"status":"error","tool":"exec","error":"{reason}"}}', True
+
+
+def denied_whatever_it_is(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    tool, _, text, failed = denied_in_background(n)
+    return tool, {"command": f"{word(n)} --version"}, text, failed
+
+
+def unavailable(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    text = "Plugin approval unavailable: heartbeat runs have no approval-capable initiating surface."
+    return "exec", {"command": "rm -r old"}, text, True
+
+
+def approval_of_the_gateway(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    short = f"{n * 2654435761 % 2**32:08x}"
+    text = (
+        f"Approval required (id {short}, full {short}-1111-4222-8333-444455556666).\nCommand:\n```sh\ndate\n```\n"
+        f"Reply with: /approve {short} allow-once|deny"
+    )
+    return "exec", {"command": "date"}, text, True
+
+
 def requests_until_the_end(tool: Tool, settings: dict[str, Any], most: int = 60) -> tuple[int, list[int]]:
     """Requests to the model, the final answer included (0: it was not ended), and which results had a note."""
     session, noted = opened(settings), []
@@ -156,13 +205,24 @@ COSTS: list[tuple[Tool, dict[str, Any], int, list[int]]] = [
     (clock, ON, 23, [10, 15, 20]),
     (fetched, ON, 23, [10, 15, 20]),
     (cancelled, ON, 0, []),
-    (no_user, {}, 0, []),
+    (no_user, {}, 32, [10, 30]),
     (no_user_of_that_name, {}, 0, []),
     (no_report, {}, 0, []),
     (page, ON, 0, []),
     (no_page, {}, 0, []),
     (waited, {}, 0, []),
     (transcribed, ON, 0, []),
+    (exit_code_alone, {}, 32, [10, 30]),
+    (exit_code_alone, ON, 32, [10, 30]),
+    (exit_code_alone, {"loopDetection": {"enabled": False}}, 0, []),
+    (exit_code_alone, {"loopDetection": {"identicalErrors": {"warn": 0, "stop": 0}}}, 0, []),
+    (error_in_turn, {}, 61, [19, 20, 59]),
+    (found_between, {}, 0, []),
+    (no_connection, {}, 0, []),
+    (denied_in_background, {}, 8, [3, 6]),
+    (denied_whatever_it_is, {}, 32, [10, 30]),
+    (unavailable, {}, 8, [3, 6]),
+    (approval_of_the_gateway, {}, 8, [3, 6]),
 ]
 
 

@@ -125,6 +125,11 @@ def kind_digest(tool: str, params: Any) -> int:
     return _kind(tool_name(tool)[:_MAX_PROGRAM], program)
 
 
+def tool_digest(tool: str) -> int:
+    """Equal for all calls of one tool."""
+    return _kind(tool_name(tool)[:_MAX_PROGRAM], "")
+
+
 @lru_cache(maxsize=1_000)
 def _kind(tool: str, program: str) -> int:
     return digest(f"{tool}\n{program}".encode("utf-8", "backslashreplace"))

@@ -1,9 +1,9 @@
 """Removes the volatile parts of a call's outcome.
 
 In doubt, two outcomes are different. These do not count: times of day, durations, UUIDs, temporary names, process ids,
-memory addresses, request ids, attempt counters, and the ids that a sent message got. All other numbers do: `41%` and `42%`
-are two results. So do durations that are described as remaining or as part of a total, and anything from the call's own
-arguments.
+memory addresses, request ids, ids of the gateway's own approvals, attempt counters, and the ids that a sent message got. All
+other numbers do: `41%` and `42%` are two results. So do durations that are described as remaining or as part of a total, and
+anything from the call's own arguments.
 """
 
 from __future__ import annotations
@@ -45,6 +45,9 @@ _REQUEST = re.compile(
     rb"([RrTtCcIi](?:equest|EQUEST|race|RACE|orrelation|nvocation)[-_ ]?[Ii][Dd]"
     rb'(?:\\?"?[ \t]{0,2}[:=][ \t]{0,2}|[ \t])\\?"?)[\w-]{6,80}'
 )
+_APPROVAL = re.compile(rb"(\(id |/approve )[0-9a-f]{8}\b")
+"""The short id of an approval that the gateway itself asks for: each attempt has its own."""
+
 _REQUEST_NAME = re.compile(rb"req_[A-Za-z0-9]{8,64}")
 _SENT_IDS = re.compile(
     rb'("(?i:message_?ids?|platformMessageIds?|file_?id|fileKey|poll_?id|receipt|run_?id|idempotencyKey|ts|timestamp'
@@ -120,6 +123,8 @@ def _without_ids(data: bytes) -> bytes:
         data = _ADDRESS.sub(b"<address>", data)
     if b"request" in low or b"trace" in low or b"correl" in low or b"invoc" in low:
         data = _REQUEST.sub(rb"\1", data)
+    if b"/approve " in low:
+        data = _APPROVAL.sub(rb"\1", data)
     if b"req_" in low:
         data = _REQUEST_NAME.sub(b"req_", data)
     return data

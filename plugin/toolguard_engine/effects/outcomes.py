@@ -28,13 +28,15 @@ MAX_REASON = 1_500
 
 class Outcome(msgspec.Struct, frozen=True):
     """`result`: a digest, equal for outcomes that say the same; `exact`: a digest of everything. Of a failure: `wording`, a
-    digest of its text without numbers; `lasting`: a retry cannot fix it; `explained`: its text says why; `names`: it says on
-    what; `cut_off`: the gateway ended the run, so the real outcome is unknown. `running`: a command that goes on."""
+    digest of its text without numbers; `lasting`: a retry cannot fix it; `passing`: it may pass by itself; `explained`: its
+    text says why; `names`: it says on what; `cut_off`: the gateway ended the run, so the real outcome is unknown. `running`:
+    a command that goes on."""
 
     result: int
     failed: bool = False
     wording: int = 0
     lasting: bool = False
+    passing: bool = False
     explained: bool = False
     names: bool = False
     cut_off: bool = False
@@ -45,7 +47,13 @@ class Outcome(msgspec.Struct, frozen=True):
 ABORTED = "Aborted"
 """The gateway's result of a call if it ends the run itself."""
 
-_FAILED = frozenset(
+_REFUSED = frozenset({"approval-pending", "approval-unavailable"})
+"""What the gateway calls a command that it has not run, because its own policy asks a person first."""
+
+_REFUSALS = ("exec denied", "approval unavailable", "approval required (id")
+"""What it says of such a command, in lower case."""
+
+_FAILED = _REFUSED | frozenset(
     {"error", "failed", "failure", "timeout", "timed-out", "timed_out", "killed", "aborted", "denied", "cancelled"}
 )
 _TRANSIENT = frozenset({"timeout", "timed-out", "timed_out", "killed", "aborted", "cancelled"})
@@ -113,11 +121,13 @@ def outcome(  # noqa: PLR0913
     message = _UNINFORMATIVE.sub("", error[:MAX_REASON])
     if error is not text:
         masked = stable(error[:MAX_TEXT].encode("utf-8", "replace"), known, sent=False)
+    lasting, passing = _duration(tool, params, error, state, exit_code)
     return Outcome(
         result,
         failed=True,
         wording=digest(masked.translate(None, DIGITS)),
-        lasting=_is_lasting(tool, params, error, state, exit_code),
+        lasting=lasting,
+        passing=passing,
         explained=bool(message.strip(_NOT_WORDS)),
         names=_NAME.search(message) is not None or _QUOTED.search(message) is not None,
         cut_off=text == ABORTED,
@@ -157,18 +167,22 @@ def _error(text: str) -> str:
     return sentence if shown else text
 
 
-def _is_lasting(tool: str, params: Any, error: str, state: str, exit_code: int | None) -> bool:
+def _duration(tool: str, params: Any, error: str, state: str, exit_code: int | None) -> tuple[bool, bool]:
+    """Whether a failure is lasting, and whether it may pass by itself. An error that says nothing about it is neither."""
     of_command = tool_name(tool) in _SHELLS
     if state in _TRANSIENT or exit_code in _TRANSIENT_EXITS or (of_command and _waits(params)):
-        return False
+        return False, True
+    if state in _REFUSED or any(text in error[:MAX_REASON].lower() for text in _REFUSALS):
+        return True, False
     reason = (error[-MAX_REASON:] if of_command else error[:MAX_REASON]).lower()
+    if "lock': file exists" in reason or _matches(  # git's lock, held while another git runs
+        _ADVICE.sub("", _NAME.sub("", reason)), _TRANSIENT_TEXTS, _TRANSIENT_PATTERN
+    ):
+        return False, True
     if is_poll(tool, params):
         lasting = _POLL_LASTING.search(reason) is not None
-    else:
-        lasting = exit_code in _NOT_RUN or _matches(reason, _LASTING_TEXTS, _LASTING_PATTERN)
-    if not lasting or "lock': file exists" in reason:  # git's lock, held while another git runs
-        return False
-    return not _matches(_ADVICE.sub("", _NAME.sub("", reason)), _TRANSIENT_TEXTS, _TRANSIENT_PATTERN)
+        return lasting, not lasting
+    return exit_code in _NOT_RUN or _matches(reason, _LASTING_TEXTS, _LASTING_PATTERN), False
 
 
 def _waits(params: Any) -> bool:

@@ -46,8 +46,10 @@ class Past(msgspec.Struct, omit_defaults=True):
     (`certain_loops`). `waits`: something that the run started may still be running. `untold`: a note that could not be
     given behind the result it belongs to, since nobody had asked; it goes behind the next one. `errors`: how often a call
     of a family failed in one way, by the digest of both, `kind_errors`: the same of calls that vary freely, since the
-    last success that told something new; `errors_most`: at most how often. `seen`: successes that were news, of exempt
-    tools or while anything was in `errors`. `missing`: calls of tools that do not exist, by name.
+    last success that told something new; `errors_most`: at most how often. `uniform_errors` and `uniform_errors_most`: the
+    same for all calls of a tool, whatever their arguments; `uniform_call`: the last one that was counted. `seen`:
+    successes that were news, of exempt tools or while anything was in `errors` or `uniform_errors`. `missing`: calls of
+    tools that do not exist, by name.
     `criticals`: how often a detector blocked. `armed`: calls that the guard after a compaction still watches; `watched_call`
     and `watched`: what it saw, the call and what came of it, in `watched_calls`, the last one in `watched_request`.
     """
@@ -71,6 +73,9 @@ class Past(msgspec.Struct, omit_defaults=True):
     errors: dict[int, Count] = {}
     kind_errors: dict[int, Count] = {}
     errors_most: int = 0
+    uniform_errors: dict[int, Count] = {}
+    uniform_errors_most: int = 0
+    uniform_call: int = 0
     seen: list[int] = []
     missing: dict[str, Count] = {}
     criticals: Count = msgspec.field(default_factory=Count)
@@ -93,7 +98,7 @@ class Past(msgspec.Struct, omit_defaults=True):
     @property
     def matters(self) -> bool:
         """Whether an engine after this one should know of it: a run in which all was new has nothing to go on from."""
-        return bool(self.stale or self.errors or self.missing or self.armed or self.criticals.count)
+        return bool(self.stale or self.errors or self.uniform_errors or self.missing or self.armed or self.criticals.count)
 
     def streak(self, call: int, series: int, result: int, *, freely: bool = False) -> int:
         """Among the steps that count and are the same call as this one, from the newest back, how many had this result.

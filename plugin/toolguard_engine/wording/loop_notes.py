@@ -65,6 +65,15 @@ def same_error(call: Call, count: int, end: int) -> str:
     )
 
 
+def one_error(call: Call, count: int, end: int) -> str:
+    """`count` calls of one tool failed with the same error, with different arguments. `end`: as in `same_error`."""
+    ends = f" After {end} such failures this turn ends." if end else ""
+    return (
+        f"{NOTE} {count} calls of {_name(call)} failed with the same error, the newest {_spelled(call)}.{ends} "
+        f"Other arguments do not seem to help: first find out what makes them fail. {_OTHERWISE}"
+    )
+
+
 def blocked(call: Call, how: str) -> str:
     """`how`: what was found, as a sentence."""
     return (

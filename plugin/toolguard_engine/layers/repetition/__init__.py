@@ -10,8 +10,8 @@
 - a call that the gateway's own detection does not let run counts as one that ran and as a block (`host_veto`);
 - calls in a row that bring nothing new end the run, whichever they are (`circuit_breaker`);
 - calls of tools under `neverBlock` are neither counted nor noted, and end no run;
-- with `enabled` absent only `identical_errors`, `certain_loops` and the guard after a `compaction` count, with false
-  nothing does;
+- with `enabled` absent only `identical_errors`, `uniform_errors`, `certain_loops` and the guard after a `compaction` count,
+  with false nothing does;
 - what one message of the model does twice counts once: it could not know better in between. No run ends in the message in
   which it was first warned.
 """
@@ -38,6 +38,7 @@ from toolguard_engine.layers.repetition import (
     identical_errors,
     ping_pong,
     poll_no_progress,
+    uniform_errors,
     unknown_tool,
 )
 from toolguard_engine.layers.repetition.reaction import NOTHING, Reaction
@@ -127,6 +128,8 @@ def wanted(call: Call, run: Run, config: Config) -> Wanted:
 def _may_be_due(past: Past, settings: LoopDetection) -> bool:
     if past.armed or past.untold or identical_errors.may_be_due(past, settings.identical_errors):
         return True
+    if uniform_errors.may_be_due(past, settings):
+        return True
     if settings.enabled is not True:
         return past.stale + IN_FLIGHT >= settings.warning_threshold
     return past.hot + IN_FLIGHT >= settings.warning_threshold or past.stale + IN_FLIGHT >= circuit_breaker.warns_at(settings)
@@ -156,7 +159,7 @@ def _on_outcome(call: Call, outcome: Outcome, run: Run, config: Config) -> React
     exempt = exemptions.of(call, config)
     if (
         not outcome.failed
-        and (exempt or past.errors)
+        and (exempt or past.errors or past.uniform_errors)
         and past.is_news(mixed(call_digest(call.tool, call.params), outcome.result))
     ):
         _on_news(call, past, exempt=exempt is not None)
@@ -171,6 +174,9 @@ def _on_outcome(call: Call, outcome: Outcome, run: Run, config: Config) -> React
     if lasting and run.stop is None:
         family = digests(call.tool, call.params)[1]
         found = identical_errors.on_failure(call, family, outcome, run, settings.identical_errors)
+    if uniform_errors.counts(outcome) and run.stop is None:
+        uniform = uniform_errors.on_failure(call, outcome, run, settings)
+        found = found if found.code else uniform
     if found.stop:
         return found
     on_step = _on_step if settings.enabled is True else certain_loops.on_outcome
@@ -182,6 +188,7 @@ def _on_news(call: Call, past: Past, *, exempt: bool) -> None:
     """A success that is new. An exempt one counts for nothing, but what it may have changed is progress for what does."""
     reads_only = is_read_only(call.tool, call.params)
     identical_errors.on_news(past, reads_only=reads_only)
+    uniform_errors.on_news(past)
     if exempt and not reads_only:
         past.progressed_beside()
 

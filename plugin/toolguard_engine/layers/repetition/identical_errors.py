@@ -44,16 +44,16 @@ def on_failure(call: Call, family: int, outcome: Outcome, run: Run, settings: Id
     if not (settings.warn or settings.stop):
         return NOTHING
     past = run.past
-    count = _counted(past.errors, mixed(family, outcome.result), call.request)
+    count = count_again(past.errors, mixed(family, outcome.result), call.request)
     if outcome.names:
         kind = kind_digest(call.tool, call.params)
-        count = max(count, _counted(past.kind_errors, mixed(kind, outcome.result), call.request))
+        count = max(count, count_again(past.kind_errors, mixed(kind, outcome.result), call.request))
     past.errors_most = max(past.errors_most, count)
     return _due(call, count, run, settings) if count else NOTHING
 
 
-def _counted(errors: dict[int, Count], key: int, request: int) -> int:
-    """Counts once more; the count, 0 where it was counted for this request already."""
+def count_again(errors: dict[int, Count], key: int, request: int) -> int:
+    """Counts one more failure under `key` and returns the count; 0 if it was counted for this request already."""
     known = errors.pop(key, None) or Count()
     counted = known.again(request)
     errors[key] = known  # at the end: the oldest are dropped first
