@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import translate
 from functools import lru_cache
 
+from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.rules import patterns
 
 Search = Callable[[str], object]
@@ -38,7 +39,6 @@ _VALUED_BY: dict[str, str] = {
     "git": "-e --exclude -o --push-option -m --message -C -c -F --file --receive-pack --exec --repo --author --date",
     "apt apt-get aptitude": "-o --option -c --config-file -t --target-release --default-release -a",
     "dnf yum zypper": "-c -x --exclude --setopt --enablerepo --disablerepo --installroot --releasever",
-    "rsync": "-e --rsh -f --filter -B -M -T --temp-dir --exclude --include --files-from --log-file --backup-dir --suffix",
     "kubectl oc k3s": "-n --namespace -l --selector -o --output -f --filename -c --context --cluster --kubeconfig -k --user"
     " --field-selector --timeout --grace-period --as --token --server",
     "helm": "--description -n --namespace --set --set-string --set-file -f --values --kube-context --timeout --kubeconfig"
@@ -47,8 +47,7 @@ _VALUED_BY: dict[str, str] = {
     " -replace --var --var-file --target",
     "npm pnpm yarn bun": "--tag --otp --access --registry -w --workspace --prefix -C --filter -F --userconfig --loglevel",
     "docker podman": "-f --filter --format --context -H --host --config -l --log-level",
-    "aws gcloud az": "--profile --region --query --output --project --format --filter --account --subscription"
-    " --resource-group",
+    "gcloud az": "--profile --region --query --output --project --format --filter --account --subscription --resource-group",
 }
 _ABBREVIATED = 6
 """Two dashes and four letters; of a shorter option all but one."""
@@ -189,7 +188,7 @@ class Unwanted(WantedTerms):
         """Whether one of them counts in the end."""
         if not self.is_in(words):
             return False
-        valued = _VALUED.get(program, _COMMONLY_VALUED)
+        valued = _valued(program)
         kept: list[str] = []
         for before, word in zip(("", *words), words, strict=False):
             if word[:1] == "-" and self._takes_back(word):
@@ -210,6 +209,13 @@ def _awaits(word: str, valued: frozenset[str]) -> bool:
     if word in valued:
         return True
     return word[:1] == "-" and word[1:2] != "-" and f"-{word[-1]}" in valued and _CLUSTER.fullmatch(word) is not None
+
+
+@lru_cache(maxsize=256)
+def _valued(program: str) -> frozenset[str]:
+    """The options of a program that take the next word, as far as they are known."""
+    found, manual = _VALUED.get(program, _COMMONLY_VALUED), manual_catalogue.manual(program)
+    return found if manual is None else found.union(n for n, option in manual.known("").items() if option.takes == "value")
 
 
 _COMMONLY_VALUED = frozenset(_VALUED_ANYWHERE.split())

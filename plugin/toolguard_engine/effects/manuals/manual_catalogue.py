@@ -75,15 +75,20 @@ def from_toml() -> Iterator[Manual]:
 
 
 def deeds(each: Manual) -> frozenset[str]:
-    """What a program does by default, by a verb or by an option."""
+    """What a program does by default, by a verb or by an option; `runs` if it runs the value of an option."""
     usages = (each.usage, *each.verbs.values())
-    return frozenset[str]().union(*(usage.does for usage in usages), *(o.traits for usage in usages for o in usage.options))
+    options = [option for usage in usages for option in usage.options]
+    runs = {"runs"} if any(option.role in ("command", "exec") for option in options) else set[str]()
+    return frozenset(runs).union(*(usage.does for usage in usages), *(option.traits for option in options))
 
 
 def encode(manuals: Iterable[Manual]) -> str:
     """JSON with one manual per line, and the programs by what they do."""
     listed = list(manuals)
-    does = {deed: sorted(name for each in listed if deed in deeds(each) for name in each.names) for deed in sorted(DEEDS)}
+    does = {
+        deed: sorted(name for each in listed if deed in deeds(each) for name in each.names)
+        for deed in sorted(DEEDS | {"runs"})
+    }
     lines = (f'"{" ".join(each.names)}": {msgspec.json.encode(each, order="deterministic").decode()}' for each in listed)
     index = msgspec.json.encode({deed: names for deed, names in does.items() if names}).decode()
     return '{"does": ' + index + ',\n"manuals": {\n' + ",\n".join(lines) + "\n}}\n"

@@ -43,19 +43,21 @@ Takes = Literal["nothing", "value", "attached", "many"]
 Form = Literal["getopt", "long", "switches"]
 
 ROLES = frozenset({
-    "archive", "command", "config", "exclude", "exclude-from", "filter", "folder", "include", "input", "member", "names",
-    "output", "password", "pattern", "remote-command", "source", "target", "url", "host", "script", "proxy", "owner",
+    "archive", "command", "config", "exec", "exclude", "exclude-from", "filter", "folder", "include", "input", "member",
+    "names", "output", "password", "pattern", "remote-command", "source", "target", "url", "host", "script", "proxy",
+    "owner",
 })  # fmt: skip
 """What a word or a value is. `names`: a file that lists names; `folder`: where the program works from there on; `command`:
-it is run on this machine; `source`, `target`: what is copied, and to where."""
+it is run on this machine, as is what follows `exec=` in an `exec`; `source`, `target`: what is copied, and to where."""
 
 TRAITS = frozenset({
     "packs", "unpacks", "lists", "recursive", "rehearses", "performs", "deletes", "moves", "encrypts", "selects", "prints",
-    "server-names",
+    "server-names", "names-stdin",
 })  # fmt: skip
 """`packs`, `unpacks`, `lists`: what an archiver does; `prints`: unpacks to its output; `rehearses`: changes nothing;
 `performs`: revokes that; `deletes`: deletes at the target what the source does not have; `moves`: deletes the sources;
-`selects`: what is left out cannot be told from the words; `server-names`: another machine chooses the names of the files."""
+`selects`: what is left out cannot be told from the words; `server-names`: another machine chooses the names of the files;
+`names-stdin`: the names of the files are read from the input."""
 
 DEEDS = frozenset(
     {"copies", "moves", "deletes", "packs", "unpacks", "lists", "downloads", "requests", "edits", "links", "recurses"}

@@ -15,20 +15,27 @@ from toolguard_engine.effects.shell.places import Where, place
 
 _WIDE = frozenset(["root", "home", "system", "credentials"])
 _ROOTED = ("/", "~", "$")
+_MAX_FOLDERS = 4
 
 
 def members(words: CommandWords) -> list[str]:
-    """What is packed, as paths from the folder that the program starts in: `-C` counts for the words after it."""
+    """What is packed, as paths from the folder that the program starts in: `-C` counts for the words after it. If there are
+    several, each may also be the only one."""
     folders = words.named("folder")
-    found = []
+    found: dict[str, None] = {}
     for word in words.named("member"):
+        before = [each.text for each in folders if each.at < word.at][-_MAX_FOLDERS:]
         path = word.text
-        for folder in reversed([each.text for each in folders if each.at < word.at]):
-            path = path if path.startswith(_ROOTED) else f"{folder}/{path}"
-        found.append(path)
+        for folder in reversed(before):
+            path = _inside(folder, path)
+        found |= dict.fromkeys([path, *(_inside(folder, word.text) for folder in before)])
     if not found and "recurses" in words.does and words.one("archive") and not words.named("names"):
-        found = [folders[-1].text if folders else "."]
-    return found
+        return [folders[-1].text if folders else "."]
+    return list(found)
+
+
+def _inside(folder: str, path: str) -> str:
+    return path if path.startswith(_ROOTED) else f"{folder}/{path}"
 
 
 def _archives(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
@@ -36,7 +43,8 @@ def _archives(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Ef
     if "packs" in acts:
         yield from _packs(run, words, where)
     if "unpacks" in acts:
-        yield from write_effects(words.one("target") or words.one("folder"), run, where, "unpacked")
+        for folder in words.named("target", "folder"):
+            yield from write_effects(folder.text, run, where, "unpacked")
     elif "edits" in acts:
         yield from write_effects(words.one("archive"), run, where, "in-place")
 

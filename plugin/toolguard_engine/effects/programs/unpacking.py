@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from itertools import pairwise
 from posixpath import basename
 
@@ -42,6 +43,7 @@ _ALIASES = {
 }  # fmt: skip
 _MODULES = frozenset({"zipfile", "tarfile"})
 _PYTHONS = frozenset({"python", "python3"})
+_ROOTED = ("/", "~", "$")
 _COPIERS = frozenset({"docker", "podman", "kubectl", "nerdctl", "lxc", "yq", "openssl"})
 """Programs whose last word is always the destination."""
 
@@ -68,7 +70,7 @@ def _landed(targets: Iterable[str], run: ProgramRun, where: Where) -> Iterator[E
 def _by_manual(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
     """What an archiver unpacks, or a program copies from another machine, into a folder of the gateway."""
     if "unpacks" in words.acts:
-        folder = _folder(words) or "."
+        folder = next(iter(_folders(words)), ".")
         named = words.named("member")[:_MAX_WORDS]
         last = [word.text for word in named[-1:] if "packs" in words.acts]
         yield from _landed([folder, *last, *(f"{folder}/{word.text}" for word in named)], run, where)
@@ -143,13 +145,19 @@ def unpacks(run: ProgramRun) -> bool:
 
 def folder_of(run: ProgramRun) -> str:
     """The folder that it is told to unpack into; empty for the current one."""
-    folder = run.argv[-1] if run.name in _PYTHONS else next(filter(None, map(_folder, run.readings)), "")
-    return "" if folder in (".", "./") else folder
+    return next(iter(folders_of(run)), "")
 
 
-def _folder(words: CommandWords) -> str:
-    folder, target = words.one("folder"), words.one("target")
-    return f"{folder}/{target}" if folder and target and target[:1] not in ("/", "~", "$") else target or folder
+def folders_of(run: ProgramRun) -> list[str]:
+    """The folders that it may be told to unpack into: several if the command names more than one."""
+    found = [run.argv[-1]] if run.name in _PYTHONS else [each for words in run.readings for each in _folders(words)]
+    return [folder for folder in dict.fromkeys(found) if folder not in ("", ".", "./")]
+
+
+def _folders(words: CommandWords) -> list[str]:
+    named = [word.text for word in words.named("folder", "target")]
+    whole = reduce(lambda above, name: name if name.startswith(_ROOTED) or not above else f"{above}/{name}", named, "")
+    return [whole, *named] if len(named) > 1 else named
 
 
 def archive_of(run: ProgramRun) -> str:

@@ -500,15 +500,11 @@ def _wget(run: ProgramRun, read: CommandWords, where: Where) -> Iterator[Effect]
         yield from _saved(run, path, where)
 
 
-_ARIA_VALUED = frozenset({"-o", "-d", "-s", "-x", "-j", "-i", "-k", "--out", "--dir", "--split", "--header", "--input-file"})
-
-
-def _aria(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = options(run, _ARIA_VALUED)
-    for url in read.operands:
+def _aria(run: ProgramRun, read: CommandWords, where: Where) -> Iterator[Effect]:
+    for url in read.named("url"):
         yield from _request(run, url.text, "GET", None)
-        name = read.last("-o", "--out") or _base(url.text)
-        yield from _saved(run, _under(read.last("-d", "--dir"), name), where)
+        for name in [value.text for value in read.values("--out")] or [_base(url.text)]:
+            yield from _saved(run, _under(read.one("folder"), name), where)
 
 
 _HTTPIE_VALUED = frozenset({
@@ -629,7 +625,7 @@ def table(*rows: tuple[Iterable[str], Act]) -> dict[str, Act]:
 PROGRAMS: dict[str, Act] = table(
     (program_catalogue.programs("curl"), by_manual(_curl)),
     (program_catalogue.programs("wget"), by_manual(_wget)),
-    (program_catalogue.programs("download_manager"), _aria),
+    (program_catalogue.programs("download_manager"), by_manual(_aria)),
     (program_catalogue.programs("httpie"), _httpie),
     (program_catalogue.programs("code_platform"), _platform),
     ({"az"}, _api("rest")),

@@ -9,6 +9,7 @@ from itertools import dropwhile
 from msgspec.structs import replace
 
 from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import getopt
 from toolguard_engine.effects.shell import conventional_files, project_programs
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, ProgramRun, StdinSource
@@ -292,10 +293,21 @@ def _options_with_commands(walk: Walk, run: ProgramRun, state: ShellState) -> St
     prefixes = _COMMAND_OPTIONS[run.name]
     for at, word in enumerate(run.argv):
         for prefix in prefixes:
-            if word == prefix.rstrip("=") and at + 1 < len(run.argv) and not prefix.endswith("exec="):
+            if word == prefix.rstrip("=") and at + 1 < len(run.argv):
                 walk.inner_text(run.argv[at + 1].removeprefix(":").removeprefix("!"), run, state.fork(run.name))
             elif word.startswith(prefix) and len(word) > len(prefix) and prefix.endswith(("=", "!")):
                 walk.inner_text(word[len(prefix) :], run, state.fork(run.name))
+    return None
+
+
+def _manual_commands(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    """The commands that options name, by the program's manual: `tar --to-command`, `rsync -e`, `zip -TT`."""
+    given = (each for words in run.readings for each in words.given if each.valued)
+    found = dict.fromkeys(each.value.text for each in given if each.entry.role == "command")
+    given = (each for words in run.readings for each in words.given if each.entry.role == "exec")
+    found |= dict.fromkeys(each.value.text[5:] for each in given if each.value.text.startswith("exec="))
+    for text in found:
+        walk.inner_text(text, run, state.fork(run.name))
     return None
 
 
@@ -490,10 +502,8 @@ _PARALLEL = Wrapper("jNSnLaI")
 _WHOLE_LINES = re.compile(r"-[rtpox]*(?:0|d.*)|--null|--delimiter.*")
 _EXECUTING = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _COMMAND_OPTIONS = {
-    "tar": ("--checkpoint-action=exec=", "--to-command=", "--use-compress-program=", "-I="),
-    "gtar": ("--checkpoint-action=exec=", "--to-command=", "--use-compress-program=", "-I="),
-    "man": ("-P=", "--pager="), "rsync": ("-e=", "--rsh="), "less": ("+!",), "split": ("--filter=",),
-    "zip": ("-TT=", "--unzip-command="), "sort": ("--compress-program=",), "expect": ("-c=",),
+    "man": ("-P=", "--pager="), "less": ("+!",), "split": ("--filter=",), "sort": ("--compress-program=",),
+    "expect": ("-c=",),
     "mapfile": ("-C=",), "readarray": ("-C=",), "compgen": ("-C=",), "complete": ("-C=",),
 }  # fmt: skip
 _RARER = program_catalogue.programs("rare_interpreter")
@@ -506,6 +516,7 @@ SPECIALS: dict[str, Special] = {
     **dict.fromkeys(program_catalogue.programs("fd"), _fd),
     **dict.fromkeys(program_catalogue.programs("folder_changer"), _cd),
     **dict.fromkeys(_COMMAND_OPTIONS, _options_with_commands),
+    **dict.fromkeys(manual_catalogue.doing("runs"), _manual_commands),
     **dict.fromkeys(program_catalogue.programs("editor_with_commands"), _editor),
     **dict.fromkeys(_RARER, _interpreted),
     **dict.fromkeys(program_catalogue.programs("sed"), _sed),

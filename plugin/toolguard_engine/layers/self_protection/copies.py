@@ -4,41 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import reduce
 from itertools import pairwise
 
 from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.shell.command import ProgramRun
-from toolguard_engine.layers.self_protection.exclusions import TARS, patterns
+from toolguard_engine.layers.self_protection.exclusions import patterns
 
 Source = tuple[int, str, str]
 """The position of a word, the word, and the folder that it is relative to (empty: the program's)."""
 
-_RECURSIVE = re.compile(r"-\w*[rRa]|--(?:recursive|archive)")
-_CHANGES_TO = re.compile(r"-C(.*)|--(?:directory|cd)(?:=(.*))?", re.DOTALL)
-_TAR_PACKS = re.compile(r"-?[A-Za-z]*[cru][A-Za-z]*|--(?:create|append|update)")
-_TAR_VALUED = re.compile(
-    r"-[A-Za-z]*[fbgHIKNTVX]|--(?:file|files-from|exclude-from|format|use-compress-program|transform|newer|mtime)"
-)
 _VALUED = re.compile(
-    r"--(?:exclude|filter|include|rsh|files-from|exclude-from|include-from|exclude-file|repo|repository-file|password-file|tag"
-    r"|host|compression|config|cache-dir|profile|bwlimit|timeout|log-file|partial-dir|link-dest|backup-dir|temp-dir|iexclude"
-    r"|pattern|patterns-from|exclude-if-present|comment|archive-dir|name)"
+    r"--(?:exclude|filter|include|rsh|exclude-from|include-from|exclude-file|password-file|tag|host|compression|config"
+    r"|cache-dir|profile|bwlimit|timeout|log-file|temp-dir|exclude-if-present|comment|archive-dir|name)"
 )
-"""Options whose value is the next word."""
-
-_SHORT_VALUED = {"rsync": "efTBM", "restic": "reop", "rustic": "reop", "borg": "eC"}
-_TARGET = re.compile(r"-\w*t|--target-directory.*")
+"""Options of programs without a manual whose value is the next word."""
 
 _VERBS: dict[str, frozenset[str]] = {
-    "restic": frozenset({"backup"}), "rustic": frozenset({"backup"}), "borg": frozenset({"create"}),
     "kopia": frozenset({"snapshot", "create"}), "duplicacy": frozenset({"backup"}),
-    "rclone": frozenset({"copy", "sync", "move", "copyto", "moveto", "bisync"}),
-    "aws": frozenset({"sync", "cp", "mv"}), "gsutil": frozenset({"cp", "rsync", "mv"}),
-    "mc": frozenset({"cp", "mirror", "mv"}),
-    "s3cmd": frozenset({"sync", "put"}), "azcopy": frozenset({"copy", "sync", "cp"}), "rar": frozenset({"a"}),
-    "7z": frozenset({"a", "u"}), "7za": frozenset({"a", "u"}), "7zz": frozenset({"a", "u"}),
 }  # fmt: skip
-"""Programs that copy only with these sub-commands."""
+"""Programs without a manual that copy only with these sub-commands."""
 
 _NONE: frozenset[str] = frozenset()
 _WHOLE = program_catalogue.programs("whole_copier")
@@ -57,16 +43,14 @@ _CERTAIN = program_catalogue.programs("certain_copier")
 
 def takes_all(run: ProgramRun) -> bool:
     """Whether it certainly takes everything in a given folder: no list selects files."""
-    return run.name in _CERTAIN and not any(word.startswith("--files-from") for word in run.argv[1:])
+    named = any(words.named("names") or words.trait("names-stdin") for words in run.readings)
+    return not named and (run.name in _CERTAIN or packs(run))
 
 
 def sources(run: ProgramRun) -> Iterator[Source]:
     name, argv = run.name, run.argv
-    if name in TARS:
-        yield from _packed(run)
-    elif name in _LIKE_CP:
-        if any(_RECURSIVE.match(word) or word.startswith("--files-from") for word in argv[1:]):
-            yield from _operands(run, last=name == "cp" and any(_TARGET.fullmatch(word) for word in argv))
+    if run.readings:
+        yield from dict.fromkeys(source for words in run.readings for source in _by_manual(run, words))
     elif name in _CONTAINERS:
         yield from _given_to_container(run)
     elif name in _SERVERS or (name == "busybox" and "httpd" in argv[1:2]):
@@ -76,6 +60,23 @@ def sources(run: ProgramRun) -> Iterator[Source]:
         yield from _by_module(run)
     elif name in _WHOLE or not _VERBS.get(name, _NONE).isdisjoint(argv[1:5]):
         yield from _operands(run, last=True)
+
+
+def _by_manual(run: ProgramRun, words: CommandWords) -> Iterator[Source]:
+    """What it packs or copies. A program that copies like `cp` takes folders only if it is told to."""
+    if "packs" in words.acts:
+        folders = words.named("folder")
+        for word in words.named("member", "source"):
+            before = [folder.text for folder in folders if folder.at < word.at]
+            whole = reduce(_inside, before, "")
+            yield from ((word.at, word.text, folder) for folder in dict.fromkeys([whole, *before[:MAX_FOLDERS]]))
+        if not words.named("member", "source", "names") and words.one("archive") and "recurses" in words.does:
+            yield 0, ".", ""
+    elif "copies" in words.does and (words.recursive or words.named("names") or run.name not in _LIKE_CP):
+        yield from ((word.at, word.text, "") for word in words.named("source"))
+
+
+MAX_FOLDERS = 4
 
 
 def _given_to_container(run: ProgramRun) -> Iterator[Source]:
@@ -106,39 +107,16 @@ def _by_module(run: ProgramRun) -> Iterator[Source]:
 
 
 def packs(run: ProgramRun) -> bool:
-    """Whether it is a `tar` that creates an archive."""
-    words = (word for at, word in enumerate(run.argv[1:]) if not at or word.startswith("-"))
-    return run.name in TARS and any(_TAR_PACKS.fullmatch(word) for word in words)
-
-
-def _packed(run: ProgramRun) -> Iterator[Source]:
-    """What `tar` packs. `-C` applies to all words after it."""
-    if not packs(run):
-        return
-    argv, folder, at = run.argv, "", 1
-    if argv[1][:1] != "-":
-        at = 2 + sum(argv[1].count(sign) for sign in "fbgTX")
-        if "C" in argv[1]:
-            folder, at = "".join(argv[at : at + 1]), at + 1
-    skipped = {position for position, _ in patterns(run)}
-    while at < len(argv):
-        word = argv[at]
-        if changed := _CHANGES_TO.fullmatch(word):
-            attached = changed[1] or changed[2]
-            at += not attached
-            folder = _inside(folder, attached or "".join(argv[at : at + 1]))
-        elif word.startswith("-") and word != "-":
-            at += _TAR_VALUED.fullmatch(word) is not None
-        elif at not in skipped:
-            yield at, word, folder
-        at += 1
+    """Whether it creates an archive."""
+    return any("packs" in words.acts for words in run.readings)
 
 
 def working_folders(run: ProgramRun) -> set[int]:
-    """The positions of `-C` and its values in a `tar` that packs: they name nothing that it packs."""
+    """The positions of `-C` and its values in a program that packs: they name nothing that it packs."""
     if not packs(run):
         return set()
-    return {at for at, word in enumerate(run.argv) if _CHANGES_TO.fullmatch(run.argv[at - 1]) or _CHANGES_TO.fullmatch(word)}
+    given = [each for words in run.readings for each in words.given if each.entry.role == "folder"]
+    return {at for each in given for at in (each.word, each.value.at)}
 
 
 def _inside(folder: str, name: str) -> str:
@@ -147,13 +125,12 @@ def _inside(folder: str, name: str) -> str:
 
 def _operands(run: ProgramRun, *, last: bool) -> Iterator[Source]:
     skipped = {position for position, _ in patterns(run)}
-    short = {f"-{letter}" for letter in _SHORT_VALUED.get(run.name, "")}
     found: list[Source] = []
     at = 0
     while (at := at + 1) < len(run.argv):
         word = run.argv[at]
         if word.startswith("-") and word != "-":
-            at += word in short or _VALUED.fullmatch(word) is not None
+            at += _VALUED.fullmatch(word) is not None
         elif at not in skipped:
             found.append((at, word, ""))
     yield from found if last else found[:-1]

@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.shell.command import ProgramRun
 from toolguard_engine.layers.self_protection.scene import CommandScene, lies_below, resolved
 
@@ -23,17 +24,12 @@ COPIERS = program_catalogue.programs("tree_copier")
 _LONG = frozenset(
     {"--exclude", "--iexclude", "--exclude-dir", "--ignore", "--ignore-dir", "--ignore-path", "--exclude-path", "--filter"}
 )
-_UNREAD = frozenset(
-    {
-        "--exclude-from", "--exclude-file", "--iexclude-file", "--patterns-from", "--exclude-filelist", "--filter-from",
-        "--exclude-if-present", "--exclude-tag", "--exclude-tag-all", "--exclude-tag-under", "--exclude-ignore",
-        "--exclude-vcs-ignores", "--exclude-globbing-filelist", "--exclude-regexp", "--pattern", "--include", "--iinclude",
-        "--include-from", "--include-filelist", "--no-wildcards", "--anchored", "--delete-excluded",
-    }
-)  # fmt: skip
-"""Options that make it unknown what is excluded."""
+_UNREAD = frozenset({
+    "--exclude-from", "--exclude-file", "--exclude-filelist", "--filter-from", "--exclude-globbing-filelist",
+    "--exclude-regexp", "--pattern", "--include", "--include-from", "--include-filelist",
+})  # fmt: skip
+"""Options that make it unknown what a program without a manual excludes."""
 
-_SHORT: dict[str, str] = {"restic": "-e", "rustic": "-e", "borg": "-e", "rsync": "-f", "mksquashfs": "-e"}
 _FD = program_catalogue.programs("fd")
 _ANYWHERE = program_catalogue.programs("open_excluder")
 """Programs for which a pattern without a folder matches names in any folder."""
@@ -45,7 +41,12 @@ _MAX_PATTERNS = 200
 
 
 def patterns(run: ProgramRun) -> Iterator[tuple[int, str]]:
-    """The exclusion patterns, each with the position of its word."""
+    """The exclusion patterns, each with the position of its word. If the command line can be read in several ways, only
+    those that are patterns in all of them."""
+    if run.readings:
+        first, *others = map(_by_manual, run.readings)
+        yield from (found for found in first if all(found in other for other in others))
+        return
     argv, at = run.argv, 0
     while (at := at + 1) < len(argv):
         word = argv[at]
@@ -54,16 +55,9 @@ def patterns(run: ProgramRun) -> Iterator[tuple[int, str]]:
             if not sign:
                 at += 1
                 value = "".join(argv[at : at + 1])
-            yield from ((at, pattern) for pattern in _filtered(name, value))
-        elif word == _SHORT.get(run.name):
-            at += 1
-            yield from (
-                (at, pattern) for pattern in _filtered("--filter" if word == "-f" else name, "".join(argv[at : at + 1]))
-            )
-        elif word == "-x" and run.name == "zip":
-            while at + 1 < len(argv) and not argv[at + 1].startswith("-") and argv[at + 1] != "@":
-                at += 1
-                yield at, argv[at]
+            yield from ((at, pattern) for pattern in _filtered(value) if name == "--filter")
+            if name != "--filter":
+                yield at, value
         elif word in ("-g", "--glob", "--iglob") and run.name == "rg":
             at += 1
             yield from ((at, pattern) for pattern in _negated("".join(argv[at : at + 1])))
@@ -72,15 +66,17 @@ def patterns(run: ProgramRun) -> Iterator[tuple[int, str]]:
         elif word == "-E" and run.name in _FD:
             at += 1
             yield at, "".join(argv[at : at + 1])
-        elif word.startswith(("-xr!", "-x!")) and run.name.startswith("7z"):
-            yield at, word.partition("!")[2]
 
 
-def _filtered(option: str, value: str) -> Iterable[str]:
-    """The pattern of an exclusion; in a filter rule of `rsync` or `rclone` it follows a minus."""
-    if option != "--filter":
-        return [value]
-    kind, _, pattern = value.replace("_", " ", 1).partition(" ")
+def _by_manual(words: CommandWords) -> list[tuple[int, str]]:
+    plain = [(word.at, word.text) for word in words.named("exclude")]
+    rules = [(word.at, pattern) for word in words.named("filter") for pattern in _filtered(word.text)]
+    return sorted(plain + rules)
+
+
+def _filtered(rule: str) -> Iterable[str]:
+    """The pattern of an exclusion in a filter rule of `rsync` or `rclone`: it follows a minus."""
+    kind, _, pattern = rule.replace("_", " ", 1).partition(" ")
     return [pattern] if kind in ("-", "exclude", "-p", "-s") else []
 
 
@@ -90,7 +86,7 @@ def _negated(glob: str) -> Iterable[str]:
 
 def without_patterns(run: ProgramRun) -> tuple[str, ...]:
     """The words of a program without its exclusion patterns."""
-    if run.name not in COPIERS and run.name not in SEARCHERS:
+    if not run.readings and run.name not in COPIERS and run.name not in SEARCHERS:
         return run.argv
     left = {at for at, _ in patterns(run)}
     return tuple(word for at, word in enumerate(run.argv) if at not in left) if left else run.argv
@@ -111,11 +107,18 @@ def left_out(run: ProgramRun, scene: CommandScene, root: str, named: str, end: i
     below = [key for key in secrets(scene) if lies_below(key, root)]
     found = [(at, pattern) for at, pattern in patterns(run)][:_MAX_PATTERNS]
     counting = [pattern for at, pattern in found if not end or at < end]
-    unread = any(word.partition("=")[0] in _UNREAD or (word == "-X" and run.name in TARS) for word in run.argv)
-    unread = unread or any(word[:1] in "+P" and run.name == "rsync" for word in run.argv if " " in word)
+    unread = _is_unread(run)
     if below and not unread and all(any(_covers(each, key, root, named, run, scene) for each in counting) for key in below):
         return "all"
     return "unsure" if unread or (found and any(_mentions(pattern, scene) for _, pattern in found)) else "none"
+
+
+def _is_unread(run: ProgramRun) -> bool:
+    """Whether something else than the patterns decides what is excluded: lists in files, exceptions, another syntax."""
+    if not run.readings:
+        return any(word.partition("=")[0] in _UNREAD for word in run.argv)
+    rules = (word.text for words in run.readings for word in words.named("filter"))
+    return any(words.trait("selects") for words in run.readings) or any(rule[:1] in ("+", "P") for rule in rules)
 
 
 def _mentions(pattern: str, scene: CommandScene) -> bool:

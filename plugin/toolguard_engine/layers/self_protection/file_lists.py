@@ -23,11 +23,7 @@ from toolguard_engine.layers.self_protection.scene import (
 )
 
 _ALWAYS = frozenset({"xargs", "parallel", "cpio", "pax", "afio", "mapfile", "readarray", "read"})
-_BY_NAME = {
-    "tar": re.compile(r"-\w*T.*"), "bsdtar": re.compile(r"-\w*T.*"), "gtar": re.compile(r"-\w*T.*"),
-    "zip": re.compile(r"-\w*@"), "curl": re.compile(r"-\w*K.*|--conf.*"), "wget": re.compile(r"-\w*i.*|--input.*"),
-    "aria2c": re.compile(r"-i.*|--input.*"), "ffmpeg": re.compile(r"concat"),
-}  # fmt: skip
+_BY_NAME = {"ffmpeg": re.compile(r"concat")}
 _ANY = re.compile(
     r"--?(?:include-from|files0?-from|paths-from|pathspec-from-file|patterns-from|from-file)\b.*|(?:-[ixr])?@.+"
 )
@@ -52,6 +48,8 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
 def reads_list(run: ProgramRun) -> bool:
     """Whether a program reads the names of its files from a file or from its input."""
     if run.name in _ALWAYS:
+        return True
+    if any(words.named("names", "config") or words.trait("names-stdin") for words in run.readings):
         return True
     own = _BY_NAME.get(run.name)
     return any((own is not None and own.fullmatch(word)) or _ANY.fullmatch(word) for word in run.argv[1:])

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.manuals.command_words import CommandWords
+from toolguard_engine.effects.programs.unpacking import folders_of, unpacks
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.layers.self_protection import copies
 from toolguard_engine.layers.self_protection.exclusions import TARS, left_out
@@ -33,29 +35,7 @@ _GIT_TAKES = frozenset({"add", "stage"})
 _GIT_ALL = frozenset({"-A", "--all", "--no-ignore-removal"})
 _GIT_VALUED = frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace"})
 _GIT_PATCHES = frozenset({"apply", "am"})
-_UNPACKERS: dict[str, tuple[re.Pattern[str], tuple[str, ...]]] = {
-    "unzip": (re.compile(r"(?!-\w*[lptvzZ])|--"), ("-d",)),
-    "cpio": (re.compile(r"-\w*i|--extract"), ("-D", "--directory")),
-    "bsdcpio": (re.compile(r"-\w*i|--extract"), ("-D", "--directory")),
-    **dict.fromkeys(("7z", "7za", "7zz", "unar"), (re.compile(r"x\Z|e\Z"), ("-o",))),
-}
-"""Programs that unpack: what their first word then matches, and the options that name the folder."""
-
-_FETCHES: dict[str, tuple[str, ...]] = {
-    "curl": ("--output-dir",), "wget": ("-P", "--directory-prefix"), "aria2c": ("-d", "--dir"),
-}  # fmt: skip
-"""Programs that download a file, and the options that name the target folder."""
-
-_REMOTE_NAME = re.compile(r"-[fsSLkgvJR#i46]*O[fsSLkgvJR#i46]*|--remote-name(?:-all)?")
-_OUTPUT = re.compile(r"(?:-[fsSLkgvJR#i46]*o|--output=|--out=)(.*)|--output|--out", re.DOTALL)
-_SERVERS_CHOICE = re.compile(
-    r"-[fsSLkgvOR#i46]*J[fsSLkgvOR#i46]*|--remote-header-name|--content-disposition|--trust-server-names|-r|-m|--recursive"
-    r"|--mirror|-i|--input-file\b.*"
-)
-"""Options with which the file name does not follow from the address."""
-
 _COPIERS = program_catalogue.programs("folder_mover")
-_RECURSIVE = re.compile(r"-\w*[rRa]|--(?:recursive|archive)")
 _CONTENTS = re.compile(r"(?:^|/)(?:\.|\*|\.(?:openclaw|clawdbot)/?)$")
 
 
@@ -75,7 +55,7 @@ def _whole(run: ProgramRun, scene: CommandScene) -> str:
         return FILES if scene.is_ours(_value(rest, ("-d", "--directory")) or ".", run) else ""
     if name == "ln":
         return FILES if any(scene.holds_ours(word, run) for word in _linked(rest)) else ""
-    return _moved(run, rest, scene) if name in _COPIERS else ""
+    return _moved(run, scene) if name in _COPIERS else ""
 
 
 def _git(rest: tuple[str, ...], run: ProgramRun, scene: CommandScene) -> str:
@@ -110,21 +90,17 @@ def _taken_paths(rest: tuple[str, ...]) -> list[str]:
     return [word for word in rest if not word.startswith("-")] or (["."] if not _GIT_ALL.isdisjoint(rest) else [])
 
 
-def _extracts(rest: tuple[str, ...]) -> bool:
-    mode = rest[0] if rest and not rest[0].startswith("--") else ""
-    short = (word for word in rest if word is mode or re.fullmatch(r"-[a-zA-Z]+", word))
-    return "--extract" in rest or any("x" in word for word in short)
-
-
-def _moved(run: ProgramRun, rest: tuple[str, ...], scene: CommandScene) -> str:
+def _moved(run: ProgramRun, scene: CommandScene) -> str:
     """Why it must not run: it moves such a folder away, or copies a whole folder's contents into it."""
-    given = [word for word in rest if not word.startswith("-")]
-    if len(given) <= 1 or not (run.name == "mv" or any(_RECURSIVE.match(word) for word in rest)):
-        return ""
-    if run.name == "mv" and any(scene.holds_ours(word, run) for word in given[:-1]):
-        return FILES
-    contents = any(_is_contents(word, run.name) for word in given[:-1])
-    return FILES if contents and scene.holds_ours(given[-1], run) else ""
+    return FILES if any(_moves(run, words, scene) for words in run.readings) else ""
+
+
+def _moves(run: ProgramRun, words: CommandWords, scene: CommandScene) -> bool:
+    sources = [word.text for word in words.named("source")]
+    if run.name == "mv" and any(scene.holds_ours(word, run) for word in sources):
+        return True
+    contents = any(_is_contents(word, run.name) for word in sources)
+    return contents and (run.name == "mv" or words.recursive) and scene.holds_ours(words.one("target"), run)
 
 
 def _copied(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
@@ -161,19 +137,12 @@ def _secret_root(word: str, folder: str, scene: CommandScene) -> str:
 
 def _unpacked(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     """Whether it unpacks into a state folder or one above it; only possible if it merely runs above one."""
-    rest = run.argv[1:]
-    options: tuple[str, ...]
-    if run.name in TARS:
-        unpacks, options = _extracts(rest), ("-C", "--directory")
-    elif run.name in _UNPACKERS:
-        first, options = _UNPACKERS[run.name]
-        unpacks = first.match("".join(rest[:1])) is not None
-    else:
+    if not unpacks(run):
         return None
-    folder = _value(rest, options)
-    if not unpacks or not scene.holds_ours(folder or ".", run):
+    folders = folders_of(run)
+    if not any(scene.holds_ours(folder, run) for folder in folders or ["."]):
         return None
-    return ProtectionFinding(FILES, certain=bool(folder) or _is_in_state(".", run, scene))
+    return ProtectionFinding(FILES, certain=bool(folders) or _is_in_state(".", run, scene))
 
 
 def _is_in_state(path: str, run: ProgramRun, scene: CommandScene) -> bool:
@@ -183,27 +152,23 @@ def _is_in_state(path: str, run: ProgramRun, scene: CommandScene) -> bool:
 
 def _fetched(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     """Whether it downloads to a protected place; only possible if the server chooses the file name."""
-    if run.name not in _FETCHES:
-        return None
-    rest = run.argv[1:]
-    folder = _value(rest, _FETCHES[run.name]) or "."
-    if UNKNOWN in folder or not (scene.holds_ours(folder, run) or scene.is_ours(folder, run)):
-        return None
-    names = [_file_name(word, run.name) for word in rest if not word.startswith("-")] if _by_address(run) else []
-    for at, word in enumerate(rest):
-        if run.name != "wget" and (found := _OUTPUT.fullmatch(word)):
-            names.append(found[1] or "".join(rest[at + 1 : at + 2]))
-    if any(scene.is_ours(f"{folder}/{name}", run) for name in names if name):
-        return ProtectionFinding(FILES)
-    unsure = any(map(_SERVERS_CHOICE.fullmatch, rest)) or any(
-        UNKNOWN in name or "[" in name or "{" in name for name in names
-    )
-    return ProtectionFinding(FILES, certain=False) if unsure and _is_in_state(folder, run, scene) else None
+    found = [_downloads(run, words, scene) for words in run.readings if not words.does.isdisjoint(("downloads", "requests"))]
+    return next((each for each in found if each is not None and each.certain), next(filter(None, found), None))
 
 
-def _by_address(run: ProgramRun) -> bool:
-    """Whether a downloaded file is named after its address."""
-    return run.name != "curl" or any(map(_REMOTE_NAME.fullmatch, run.argv[1:]))
+def _downloads(run: ProgramRun, words: CommandWords, scene: CommandScene) -> ProtectionFinding | None:
+    unsure = False
+    outputs = [word.text for word in words.values("--output", "--out")]
+    if "downloads" in words.does or words.has("--remote-name", "--remote-name-all", "--remote-header-name"):
+        outputs += [_file_name(word.text, run.name) for word in words.named("url")]
+    for folder in [word.text for word in words.named("folder")] or ["."]:
+        if UNKNOWN in folder or not (scene.holds_ours(folder, run) or scene.is_ours(folder, run)):
+            continue
+        if any(scene.is_ours(f"{folder}/{name}", run) for name in outputs if name):
+            return ProtectionFinding(FILES)
+        chosen = words.trait("server-names") or any(UNKNOWN in name or "[" in name or "{" in name for name in outputs)
+        unsure = unsure or (chosen and _is_in_state(folder, run, scene))
+    return ProtectionFinding(FILES, certain=False) if unsure else None
 
 
 def _file_name(address: str, program: str) -> str:

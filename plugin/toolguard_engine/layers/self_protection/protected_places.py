@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from toolguard_engine.effects import program_catalogue, protected_paths
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.protected_paths import Place
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.layers.self_protection import content_searches, sqlite_shell
@@ -141,8 +142,9 @@ def _kinds(run: ProgramRun, scene: CommandScene) -> dict[Place, bool]:
         walked = sqlite_shell.walked((*run.argv[1:], *texts(run)))
         found |= {"root" for path in walked if holds_ours(path, scene.host, scene.here(run))}
     open_paths = {scene.possible(path) for path in paths} - found if not _FINDERS.intersection(run.via[-1:]) else set()
-    if remote and run.argv[-1] in remote:
-        open_paths = {*open_paths, scene.place(run.argv[-1].partition(":")[2])} - found
+    for words in run.readings if remote else ():
+        if (target := words.one("target")) in remote:
+            open_paths = {*open_paths, scene.place(target.partition(":")[2])} - found
     return {place: place in found for place in (*found, *open_paths) if place}
 
 
@@ -155,14 +157,18 @@ def _is_remote_copy(run: ProgramRun) -> bool:
 
 def _copies_out(run: ProgramRun, scene: CommandScene) -> bool:
     """Whether it plainly copies files to an unprotected place: only its last operand is written."""
-    plain = [word for word in run.argv[1:] if not word.startswith("-")]
     options = (word for word in run.argv[1:] if word.startswith("-"))
-    if len(plain) <= 1 or not all(map(_PLAIN_COPY.fullmatch, options)) or not _FINDS.isdisjoint(run.via):
+    if not all(map(_PLAIN_COPY.fullmatch, options)) or not _FINDS.isdisjoint(run.via):
         return False
-    if any(UNKNOWN in word or "{}" in word or "$" in word for word in plain):
+    return bool(run.readings) and all(_writes_elsewhere(words, scene) for words in run.readings)
+
+
+def _writes_elsewhere(words: CommandWords, scene: CommandScene) -> bool:
+    sources, last = [word.text for word in words.named("source")], words.one("target")
+    if not sources or not last or any(UNKNOWN in word or "{}" in word or "$" in word for word in (*sources, last)):
         return False
-    target = plain[-1].partition(":")[2] if _REMOTE.fullmatch(plain[-1]) else plain[-1]
-    return not any(scene.place(path) for path in (target, *(f"{target}/{base(word)}" for word in plain[:-1])))
+    target = last.partition(":")[2] if _REMOTE.fullmatch(last) else last
+    return not any(scene.place(path) for path in (target, *(f"{target}/{base(word)}" for word in sources)))
 
 
 def _paths(run: ProgramRun, scene: CommandScene) -> Iterator[str]:
