@@ -1,8 +1,8 @@
 """The catalogue of programs and gateway tools: the only source of sets of such names.
 
 It is maintained in `programs.toml`, which states its rules at the top. `scripts/build_manifest` makes two files from it,
-with all includes resolved: `programs.json` for the engine, and `catalogue.json` for the gateway plugin, with all tools and
-the program roles that the plugin uses.
+with all includes resolved, those of manuals as well: `programs.json` for the engine, and `catalogue.json` for the gateway
+plugin, with all tools and the program roles that the plugin uses.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from typing import Any
 
 import msgspec
 
+from toolguard_engine.effects.manuals import manual_catalogue
+
 SOURCE = "programs.toml"
 MADE = "programs.json"
 GATEWAY_PROGRAMS = ("near_lister", "off_host")
 """Program roles that the gateway plugin uses."""
 
 _DATA = files("toolguard_manifests")
-_KEYS = frozenset({"means", "includes", "names"})
+_KEYS = frozenset({"means", "includes", "manuals", "names"})
 
 Roles = dict[str, frozenset[str]]
 
@@ -101,9 +103,10 @@ def _resolve(role: str, table: Mapping[str, Mapping[str, Any]], found: Roles, ab
         raise ValueError(f"{above[-1]!r} includes {role!r}, which is not a role or includes it in turn")
     entry = table[role]
     if not entry.get("means") or not entry.keys() <= _KEYS:
-        raise ValueError(f"{role!r} needs a meaning, and may otherwise have only includes and names")
+        raise ValueError(f"{role!r} needs a meaning, and may otherwise have only includes, manuals and names")
     names = entry.get("names", "").split()
     included = [_resolve(each, table, found, (*above, role)) for each in entry.get("includes", ())]
+    included += [_doing(deed) for deed in entry.get("manuals", "").split()]
     whole = frozenset(names).union(*included)
     if len(names) != len(set(names)) or not whole:
         raise ValueError(f"{role!r} has a repeated name, or no names")
@@ -111,6 +114,14 @@ def _resolve(role: str, table: Mapping[str, Mapping[str, Any]], found: Roles, ab
         raise ValueError(f"{role!r} repeats names from its includes: {', '.join(repeated)}")
     found[role] = whole
     return whole
+
+
+@cache
+def _doing(deed: str) -> frozenset[str]:
+    """The programs whose manuals, as they are in TOML, say that they do this."""
+    return frozenset(
+        name for each in manual_catalogue.from_toml() if deed in manual_catalogue.deeds(each) for name in each.names
+    )
 
 
 def _encoded(roles: Roles) -> str:

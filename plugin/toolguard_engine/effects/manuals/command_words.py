@@ -92,7 +92,7 @@ class CommandWords(msgspec.Struct, frozen=True):
         modes = frozenset[str]().union(*(each.entry.traits for each in self.given)) & _MODES
         if "lists" in modes and not self.unknown:
             return self.does - _MODES | {"lists"}
-        return self.does | modes - {"lists"}
+        return self.does - (_MODES if modes - {"lists"} else frozenset()) | modes - {"lists"}
 
     @property
     def rehearses(self) -> bool:

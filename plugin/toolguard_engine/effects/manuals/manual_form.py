@@ -59,10 +59,12 @@ TRAITS = frozenset({
 `selects`: what is left out cannot be told from the words; `server-names`: another machine chooses the names of the files;
 `names-stdin`: the names of the files are read from the input."""
 
-DEEDS = frozenset(
-    {"copies", "moves", "deletes", "packs", "unpacks", "lists", "downloads", "requests", "edits", "links", "recurses"}
-)
-"""What a program or a verb does; `recurses`: it takes whole folders without being asked to."""
+DEEDS = frozenset({
+    "copies", "moves", "deletes", "packs", "unpacks", "lists", "downloads", "requests", "edits", "links", "recurses",
+    "uploads",
+})  # fmt: skip
+"""What a program or a verb does. `recurses`: it takes whole folders without being asked to; `uploads`: the target is on
+another machine, although its name does not show that."""
 
 _KEYS = frozenset({"names", "words", "does", "options", "form", "bundle", "abbreviates", "lists", "verbs", "like"})
 _VERB_KEYS = frozenset({"words", "does", "options"})

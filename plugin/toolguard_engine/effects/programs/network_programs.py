@@ -252,8 +252,7 @@ def _ftp(run: ProgramRun, where: Where) -> Iterator[Effect]:
 _PEER_SENDERS = program_catalogue.programs("peer_sender")
 _SENDERS_BY_VERB = program_catalogue.programs("sender_by_verb")
 _INPUT_MAILERS = program_catalogue.programs("input_mailer")
-_OWN_REMOTE = frozenset(["az", "b2", "mc", "mcli"])
-"""Their words do not show which one is on another machine."""
+_LOCAL = ("/", "~", "$", ".")
 _ENVIRONMENT = program_catalogue.programs("environment_printer") | program_catalogue.programs("variable_lister")
 _MAX_SOURCES = 64
 
@@ -264,7 +263,7 @@ def _to_cloud(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Ef
         return
     target, sources = words.one("target"), words.named("source")[:_MAX_SOURCES]
     own = [word.text for word in sources if not remote(word.text) and word.text != "-"]
-    if not remote(target) and run.name not in _OWN_REMOTE:
+    if not remote(target) and ("uploads" not in words.does or target.startswith(_LOCAL)):
         yield from _from_cloud(run, words, where)
         return
     flags = frozenset[str]().union(*(_bulk(path, run, where) for path in own))
@@ -281,7 +280,7 @@ def _to_cloud(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Ef
 def _from_cloud(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
     """What a copy from another machine overwrites, or deletes because it is not there."""
     target = words.one("target")
-    if not any(remote(word.text) for word in words.named("source")):
+    if "uploads" not in words.does and not any(remote(word.text) for word in words.named("source")):
         return
     if "deletes" in words.does or words.trait("deletes"):
         yield effect_on("delete", target, run, where, ["recursive", "mirror"])
