@@ -421,18 +421,20 @@ class Guard:
 
 
 def _layered(given: LayerInput) -> Judgement:
-    """The call judged by all layers."""
-    found = judgement.UNJUDGED
+    """The call judged by all layers. Once a layer has failed, no later one lets the call run: it may not have seen all."""
+    found, failed = judgement.UNJUDGED, False
     try:
         for layer in LAYERS:
             try:
                 changed = layer.judge(given, found)
             except (TooIntricate, MemoryError):  # too much work to look at: held, unless another layer blocks it
-                changed = judgement.changed(found, TOO_INTRICATE) if found.decision == "allow" else None
+                failed, changed = True, None
             if changed is not None:
                 found = changed
-                if found.ends:
-                    break
+            if failed and found.decision == "allow":
+                found = judgement.changed(found, TOO_INTRICATE)
+            if found.ends:
+                break
     except RecursionError:  # the arguments could be decoded, and are too deep for a layer
         return judgement.of(TOO_DEEP)
     return found

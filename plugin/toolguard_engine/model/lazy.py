@@ -1,21 +1,38 @@
-"""An attribute that is worked out on first use and kept."""
+"""An attribute that is worked out on first use and kept, also if working it out fails."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from toolguard_engine.model.work_limit import TooIntricate
+
 T = TypeVar("T")
+
+FAILURES = (TooIntricate, MemoryError, RecursionError)
+"""How judging a call fails that is too much to look at. A bug is any other exception."""
 
 
 class Lazy(Generic[T]):
-    """`functools.cached_property` without the lock that Python 3.11 takes: for objects of one thread, on a hot path."""
+    """`functools.cached_property` without the lock that Python 3.11 takes: for objects of one thread, on a hot path.
+
+    What has failed once fails again with the same kind of exception. A second attempt would start from what the first one
+    has left half done, and whoever asks then would take less than everything for the whole.
+    """
 
     def __init__(self, make: Callable[[Any], T]) -> None:
         self._make = make
         self._name = make.__name__
+        self._failed = f"{make.__name__}: failed"
         self.__doc__ = make.__doc__
 
     def __get__(self, owner: Any, _: type | None = None) -> T:
-        value = owner.__dict__[self._name] = self._make(owner)
+        known = owner.__dict__
+        if self._failed in known:
+            raise known[self._failed]
+        try:
+            value = known[self._name] = self._make(owner)
+        except FAILURES as failure:
+            known[self._failed] = type(failure)
+            raise
         return value

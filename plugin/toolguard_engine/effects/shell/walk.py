@@ -39,12 +39,13 @@ from toolguard_engine.effects.shell.syntax_tree import (
     Word,
 )
 from toolguard_engine.effects.shell.wrappers import NEVER, SHELLS, WRAPPERS, Wrapper, after_verb, options, value_of
-from toolguard_engine.model.work_limit import TooIntricate
+from toolguard_engine.model.lazy import FAILURES
 
 MAX_RUNS = 500
 MAX_NESTED = 12
 MAX_WRAPPED = 24
 MAX_TOTAL = 2 * MAX_CHARS
+MAX_STORED = 8 * MAX_TOTAL
 MAX_SIMILAR = 64
 """Files and words of which the name is known only in part."""
 MAX_JOINED = 4 * MAX_CHARS
@@ -137,6 +138,8 @@ class Walk:
         self.opaque: set[str] = set()
         """Files that the command changes in a way that is not known."""
         self.kept = 0
+        self.stored = 0
+        """Characters of all that was put into `files`, also what other texts have replaced since."""
         self.similar = 0
         self.fed_to: set[tuple[str, str, str]] = set()
         """Clients of databases, and the files with statements that they have read."""
@@ -158,7 +161,7 @@ class Walk:
             found = self.script(script, state, stdin, piped=piped, pipeline=pipeline)
             if state.functions and self.nested == 1 and (file is None or self._calls_unknown()):
                 self._uncalled(state)
-        except (_Full, TooIntricate) as limit:
+        except (_Full, *FAILURES) as limit:
             if self.nested > 1:
                 raise
             self.flaws.add("long" if isinstance(limit, _Full) else "intricate")
@@ -620,7 +623,11 @@ class Walk:
         inner = type(self)(self.specials, running, file)
         inner.goes_on_from(self)
         outer, state.work = state.work, running.work
-        feed = inner.text(file.text, state, stdin, piped=run.piped, pipeline=run.pipeline)
+        try:
+            feed = inner.text(file.text, state, stdin, piped=run.piped, pipeline=run.pipeline)
+        except FAILURES:  # of `text` itself: a flaw of this file, as everything that fails in it
+            inner.flaws.add("intricate")
+            feed = StdinSource(None)
         state.work = outer
         running.leave(file, inner.flaws)
         self.pipelines = inner.pipelines
@@ -655,7 +662,7 @@ class Walk:
             self._commands_in(found, code, state)
             for path in code_files.imported(found[1], found[0], file.path.rpartition("/")[0]):
                 self._imported(path, run, state)
-        except (_Full, TooIntricate):
+        except (_Full, *FAILURES):
             flaws.add("intricate")
         self.here, state.work = before, outer
         if self.running is not None:
@@ -733,7 +740,7 @@ class Walk:
             return text
         if not any(sign in path for sign in "*?["):
             return None
-        return "\n".join(text for other, text in self.files.items() if fnmatch(other, place)) or None
+        return self._joined((text for other, text in self.files.items() if fnmatch(other, place)), "\n") or None
 
     def run_from(self, path: str, cwd: str) -> str | None:
         """The same of a file that is run, in which there may also be what was written to a name known only in part."""
@@ -774,6 +781,10 @@ class Walk:
         return self.files[other] if there is None else f"{self.files[other]}\n{there.text}"
 
     def _store(self, place: str, text: str) -> None:
+        self.stored += len(text)
+        if self.stored > MAX_STORED:
+            self.flaws.add("long")
+            text = ""
         self.files[place] = text
         if UNKNOWN in place:
             self.unnamed[place] = True
