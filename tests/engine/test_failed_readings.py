@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from effort import ALL
-from test_run_files import HOME, WORK, FilesAt, guard
+from test_run_files import HOME, WORK, guard
 from toolguard_engine.effects import reading
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call
@@ -74,7 +74,7 @@ def judged(case: Case, number: int = 0, fault: type[Exception] = MemoryError) ->
     which the server answers with a block."""
     tool, params, files = case
     reading._kept.clear()
-    one: Guard = guard(files, {path: AGENT for path in files})[0]
+    one: Guard = guard(files, dict.fromkeys(files, AGENT))[0]
     call = Call(tool, params, agent="main", session="s", run="r", cwd=WORK)
     with raising(number, fault) as count:
         try:
@@ -89,7 +89,9 @@ def test_an_exception_anywhere_never_lets_a_call_run(name: str) -> None:
     plain, calls = judged(HARMFUL[name])
     assert plain in ("hold", "block")
     assert calls > 50, "the guard's functions are not seen"
-    points = random.Random(name).sample(range(1, calls + 1), k=min(calls, 400 if ALL else 40))
+    points = random.Random(name).sample(  # noqa: S311 - only spreads the points
+        range(1, calls + 1), k=min(calls, 400 if ALL else 40)
+    )
     for at in points:
         for fault in FAULTS:
             assert judged(HARMFUL[name], at, fault)[0] != "allow", (name, at, fault)

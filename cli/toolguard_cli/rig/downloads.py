@@ -148,7 +148,8 @@ def _run(command: list[str], path: Path | None = None) -> None:
             f"no answer within {INSTALL_LIMIT} s: {' '.join(command)}", "check the network, then try again"
         ) from error
     if done.returncode != 0:
-        raise UserError(f"download failed: {_printed_by(done)}", "check the network, the proxy and the free space, then try again")
+        fix = "check the network, the proxy and the free space, then try again"
+        raise UserError(f"download failed: {_printed_by(done)}", fix)
 
 
 def _printed_by(done: subprocess.CompletedProcess[str]) -> str:
