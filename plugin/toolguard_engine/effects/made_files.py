@@ -27,13 +27,17 @@ _PATCH_FILE = re.compile(r"^\*\*\* (?:Update|Add) File:(.+)$")
 _WRITES = frozenset({"write", "empty", "disguise", "mcp-write"})
 _FETCH_FOLDERS = manual_catalogue.doing("unpacks") | {"git"}
 _PATCHES = program_catalogue.tools("patches")
+_NEVER_MOVED = frozenset({"", ".", ".."})
+"""What `mv` refuses to move."""
+
 _OLD_TEXT = frozenset({"oldText", "old_string", "old_str"})
 _NO_TEXT = frozenset({"path", "file_path", "filePath", "file", *_OLD_TEXT})
 
 
 class MadeFile(msgspec.Struct, frozen=True):
-    """`path`: absolute; `source`: of what is moved, copied or linked, or the host of what is fetched. `text`: what is
-    written, None where it is not known; `whole`: nothing else will be in the file; `old`: the text in its place before."""
+    """`path`: absolute; `source`: of what is moved, copied or linked, or the host of what is fetched, empty where it is not
+    known. `text`: what is written, None where it is not known; `whole`: nothing else will be in the file; `old`: the text in
+    its place before. `many`: `source` is a pattern with wildcards, and `path` the folder that all it means is moved to."""
 
     kind: Literal["wrote", "moved", "copied", "linked", "removed"]
     path: str
@@ -42,6 +46,7 @@ class MadeFile(msgspec.Struct, frozen=True):
     text: str | None = None
     whole: bool = False
     old: str = ""
+    many: bool = False
 
 
 def changes(reading: CallReading) -> list[MadeFile]:
@@ -70,6 +75,12 @@ def _path(path: str, where: Where, cwd: str) -> str:
         return ""
     full = normal(path, where, cwd)
     return "" if UNKNOWN in full or full.startswith(("/~", "/$", "/dev/", "/proc/")) else full
+
+
+def _pattern(path: str, where: Where, cwd: str) -> str:
+    """A path with wildcards, absolute; `/*` where not even its folder is known."""
+    full = normal(path, where, cwd)
+    return "/*" if UNKNOWN in full or full.startswith(("/~", "/$")) or HALVES.search(full) else full
 
 
 def _of_tool(reading: CallReading) -> Iterator[MadeFile]:
@@ -150,6 +161,16 @@ def _of_pairs(run: ProgramRun, pairs: tuple[tuple[str, str], ...], where: Where)
         "moved" if run.name == "mv" else "linked" if run.name == "ln" or "--symbolic-link" in run.argv else "copied"
     )
     for before, after in pairs:
+        if kind == "moved" and basename(before.rstrip("/")) in _NEVER_MOVED:
+            continue
+        if kind == "moved" and GLOB.search(before):
+            yield MadeFile(
+                kind,
+                _path(after.removesuffix(f"/{basename(before)}"), where, run.cwd),
+                _pattern(before, where, run.cwd),
+                many=True,
+            )
+            continue
         landing = _path(after, where, run.cwd)
         at = landing.rpartition("/")[0] if kind == "linked" and not before.startswith(("/", "~", "$")) else run.cwd
         yield MadeFile(kind, landing, _path(before, where, at))

@@ -133,11 +133,17 @@ class Owners:
         if true == named and self._creates(effect, true):
             self._new.add(true)
         yield self._marked(effect if true == named else self._moved(effect, true), true)
-        if "recursive" in effect.flags and self._names:
-            self._work.spend(len(self._names) / 32)
-            inside = f"{true}/"
-            moved = [name.source for path, name in self._names.items() if path.startswith(inside) and not name.is_link]
-            yield from (self._moved(effect, source) for source in moved)
+        if "recursive" in effect.flags:
+            yield from self._inside(effect, true)
+
+    def _inside(self, effect: Effect, folder: str) -> Iterator[Effect]:
+        """The same effect on what this call or an earlier one has moved into a folder: it is still whose it was."""
+        self._work.spend(len(self._names) / 32)
+        inside = f"{folder}/"
+        moved = [name.source for path, name in self._names.items() if path.startswith(inside) and not name.is_link]
+        for source in (*moved, *self._made.moved_into(folder)):
+            if (found := self._moved(effect, source)) is not effect:
+                yield found
 
     def _looked_up(self, effect: Effect) -> Effect:
         """An older version of a file is written over it: is there a change to lose?"""

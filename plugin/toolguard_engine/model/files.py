@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Literal, Protocol
 
 import msgspec
+from msgspec import structs
 
 Origin = Literal["agent", "outside"]
 """Who wrote the content of a file: the model itself, or somebody whose text a tool call fetched or unpacked."""
@@ -88,6 +89,12 @@ class ExpectedText(msgspec.Struct, frozen=True):
     old: str = ""
 
 
+ANY = "*"
+"""The name under which a folder has the record of files that were moved into it and are not known one by one."""
+
+MAX_MOVED_INTO = 8
+
+
 class FileMemory:
     """What tool calls wrote, copied, moved, linked, fetched or unpacked: the last `MAX_RECORDS` files of all sessions. The
     calls of one message are all judged before the first of them runs, so what they will write is `expected` meanwhile."""
@@ -95,6 +102,8 @@ class FileMemory:
     def __init__(self) -> None:
         self._records: OrderedDict[str, FileRecord] = OrderedDict()
         self._expected: OrderedDict[str, ExpectedText] = OrderedDict()
+        self._displaced = set[str]()
+        """The paths whose content was moved there from a place where no record was."""
         self.changes = 0
         """Since the memory is there."""
 
@@ -106,8 +115,8 @@ class FileMemory:
     def restore(self, records: dict[str, FileRecord]) -> None:
         """What was known before; what is known now counts more."""
         self._records = OrderedDict({**records, **self._records})
-        while len(self._records) > MAX_RECORDS:
-            self._records.popitem(last=False)
+        self._displaced = {path for path, record in self._records.items() if record.was}
+        self._shrink()
 
     def expect(self, path: str, found: ExpectedText) -> None:
         before = self._expected.pop(path, None)
@@ -142,8 +151,17 @@ class FileMemory:
             leads_to = found and (found.was or ("" if itself and above == path else found.link))
             if leads_to:
                 return leads_to + path[len(above) :]
-            above = above.rpartition("/")[0]
+            folder, _, name = above.rpartition("/")
+            if found is None and (many := self._records.get(f"{folder}/{ANY}")) is not None:
+                return f"{many.was.rpartition('/')[0]}/{name}{path[len(above) :]}"
+            above = folder
         return path
+
+    def moved_into(self, folder: str) -> list[str]:
+        """Where content was that has been moved into a folder, at most `MAX_MOVED_INTO` paths."""
+        inside = f"{folder}/"
+        found = (self._records[path].was for path in self._displaced if path.startswith(inside))
+        return list(islice(found, MAX_MOVED_INTO))
 
     def exactly(self, path: str) -> FileRecord | None:
         """The record of this very file."""
@@ -159,32 +177,65 @@ class FileMemory:
             return []
         depth = -1 if "**" in pattern else pattern.count("/")
         named = re.compile(fnmatch.translate(pattern)).match
-        found = (path for path in reversed(self._records) if depth in (-1, path.count("/")) and named(path))
+        known = (path for path in reversed(self._records) if not path.endswith(f"/{ANY}"))
+        found = (path for path in known if depth in (-1, path.count("/")) and named(path))
         return list(islice(found, limit))
 
     def has_below(self, folder: str) -> bool:
         """Whether there is a record of something in a folder."""
         inside = folder + "/"
-        return any(path.startswith(inside) for path in self._records)
+        return is_movable(folder) and any(path.startswith(inside) for path in self._records)
 
     def wrote(self, path: str, record: FileRecord) -> None:
         self.changes += 1
         self._records[path] = record
         self._records.move_to_end(path)
-        if len(self._records) > MAX_RECORDS:
-            self._records.popitem(last=False)
+        (self._displaced.add if record.was else self._displaced.discard)(path)
+        self._shrink()
 
     def moved(self, source: str, target: str) -> None:
-        """Also for a folder with what is in it."""
+        """Also for a folder with what is in it. A source that cannot be moved, or is not known, changes nothing. What is
+        known of the source is kept until it is `removed`: the move may fail."""
+        if not is_movable(source):
+            return
         inside = source + "/"
         for path in [path for path in self._records if path == source or path.startswith(inside)]:
-            self.wrote(target + path[len(source) :], self._records.pop(path))
+            record = self._records[path]
+            self.wrote(path, structs.replace(record, created=False))
+            self.wrote(target + path[len(source) :], record)
+
+    def moved_matching(self, pattern: str, folder: str) -> list[str]:
+        """The same for all that a pattern with `*`, `?` and `[]` means, as a shell does: a hidden name only if the pattern
+        says so. What else the pattern means is known by its old folder only. Returns the sources that are known."""
+        depth = pattern.count("/") + 1
+        named = re.compile(fnmatch.translate(pattern)).match
+        shows_hidden, found = pattern.rpartition("/")[2].startswith("."), list[str]()
+        for head in dict.fromkeys("/".join(path.split("/")[:depth]) for path in self._records):
+            name = head.rpartition("/")[2]
+            if head.count("/") + 1 == depth and named(head) and (shows_hidden or name[:1] != "."):
+                self.moved(head, f"{folder}/{name}")
+                found.append(head)
+        self.wrote(f"{folder}/{ANY}", FileRecord("agent", "mv", was=pattern))
+        return found
 
     def removed(self, paths: set[str]) -> None:
         """Also what is in them."""
         self.changes += 1
         for known in [known for known in self._records if known in paths or any(above in paths for above in _above(known))]:
-            del self._records[known]
+            self._drop(known)
+
+    def _drop(self, path: str) -> FileRecord:
+        self._displaced.discard(path)
+        return self._records.pop(path)
+
+    def _shrink(self) -> None:
+        while len(self._records) > MAX_RECORDS:
+            self._displaced.discard(self._records.popitem(last=False)[0])
+
+
+def is_movable(path: str) -> bool:
+    """Whether a path names something that can be moved: it is known, absolute, and not the root."""
+    return path.startswith("/") and path != "/"
 
 
 def _above(path: str) -> Iterator[str]:

@@ -102,6 +102,10 @@ class FileReader:
         """Those of the paths at which there is surely nothing."""
         return self._bounded(lambda listed: [path for path in listed if not os.path.lexists(path)], paths) or []
 
+    def folders(self, paths: list[str]) -> list[str]:
+        """Those of the paths at which there is surely a folder."""
+        return self._bounded(lambda listed: [path for path in listed if os.path.isdir(path)], paths) or []  # noqa: PTH112
+
     def _resolve_safely(self, path: str) -> str:
         try:
             return self._resolve(path)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, groupby
+from posixpath import basename
 
 from msgspec import structs
 
@@ -32,11 +33,14 @@ _SELF_CHANGING = ("package.json", "package-lock.json")
 
 @dataclass
 class _Running:
-    """`there`: which of the person's own files that it writes were there before."""
+    """`there`: which of the person's own files that it writes were there before; `folders`: which of the targets of moves
+    and copies were folders; `sources`: what it moves, as far as records know it."""
 
     reading: CallReading
     there: frozenset[str]
     judged: dict[str, FileText]
+    folders: frozenset[str] = frozenset()
+    sources: set[str] = field(default_factory=set)
 
     @cached_property
     def found(self) -> list[MadeFile]:
@@ -67,9 +71,10 @@ class FileWatch:
         if not (judged or reading.tool_effects or any(reading.command_effects) or _is_git(reading)):
             return
         running = _Running(reading, frozenset(), judged)
-        if self._reader is not None and any(map(_is_personal, (*reading.tool_effects, *chain(*reading.command_effects)))):
+        if self._reader is not None and any(map(_may_replace, (*reading.tool_effects, *chain(*reading.command_effects)))):
             asked = [each.path for each in running.found if each.kind != "removed"]
             running.there = frozenset(asked) - frozenset(self._reader.missing(asked))
+            running.folders = frozenset(self._reader.folders([each.path for each in running.found if each.kind in _LANDS]))
         self._begun.append(running)
 
     def ended(self, call: Call) -> None:
@@ -98,7 +103,7 @@ class FileWatch:
                     continue
                 for change in found:
                     self._enter(change, running)
-            if running.judged or any(change.text is not None for change in running.found):
+            if running.judged or running.sources or any(each.text is not None for each in running.found):
                 self._running[running.reading.call.call_id] = running
                 if len(self._running) > MAX_RUNNING:
                     self._forget(self._running.popitem(last=False)[0])
@@ -108,13 +113,11 @@ class FileWatch:
 
     def _enter(self, change: MadeFile, running: _Running) -> None:
         memory, call = self._memory(), running.reading.call
+        change = _landed(change, running.folders)
         before = memory.exactly(change.path)
         created = change.path not in running.there or (before is not None and before.created)
         if change.kind == "moved":
-            moved = memory.exactly(change.source) is not None or memory.has_below(change.source)
-            memory.moved(change.source, change.path)
-            if not moved:
-                memory.wrote(change.path, FileRecord("agent", call.tool, call.session, was=change.source))
+            self._moved(change, running, created=created)
         elif change.kind == "copied":
             source = memory.of(change.source) or FileRecord("agent", change.source, call.session)
             memory.wrote(change.path, structs.replace(source, created=created))
@@ -127,8 +130,27 @@ class FileWatch:
             if change.text is not None and call.call_id:
                 memory.expect(change.path, ExpectedText(call.call_id, change.text, change.whole, change.old))
 
+    def _moved(self, change: MadeFile, running: _Running, *, created: bool) -> None:
+        """The content keeps its identity; but if it replaces a file of the person, no agent has made the file there."""
+        memory, call = self._memory(), running.reading.call
+        unknown = FileRecord("agent", call.tool, call.session, was=change.source)
+        if change.many:
+            running.sources.update(memory.moved_matching(change.source, change.path))
+            if change.path not in running.folders:  # it is moved to this name if the pattern means one file
+                memory.wrote(change.path, unknown)
+        elif memory.exactly(change.source) is not None or memory.has_below(change.source):
+            memory.moved(change.source, change.path)
+            running.sources.add(change.source)
+            record = memory.exactly(change.path)
+            if record is not None and not created:
+                memory.wrote(change.path, structs.replace(record, created=False))
+        else:  # of an unknown source it is only known that an agent has put it there
+            memory.wrote(change.path, unknown)
+
     def _compare(self, run: _Running) -> None:
-        """What was judged with what lies there now."""
+        """What was judged with what lies there now, and whether what was moved has gone."""
+        if run.sources and self._reader is not None and (gone := self._reader.missing(list(run.sources))):
+            self._memory().removed(set(gone))
         own = {change.path for change in run.found}
         for path, judged in run.judged.items() if self._reader is not None else ():
             if path in own or path.endswith(_SELF_CHANGING) or not judged.digest or self._reader is None:
@@ -139,6 +161,17 @@ class FileWatch:
                 self._outbox.event("security", run.reading.call, Verdict("allow", CODE_CHANGED, reason=reason))
 
 
+_LANDS = ("moved", "copied", "linked")
+
+
+def _landed(change: MadeFile, folders: frozenset[str]) -> MadeFile:
+    """The same in the folder that was at its target, if there was one."""
+    name = basename(change.source)
+    if change.kind not in _LANDS or change.many or change.path not in folders or basename(change.path) == name:
+        return change
+    return structs.replace(change, path=f"{change.path}/{name}")
+
+
 def _is_git(reading: CallReading) -> bool:
     for run in reading.runs if reading.commands else ():  # noqa: SIM110 - a generator takes twice as long
         if run.name == "git":
@@ -146,5 +179,6 @@ def _is_git(reading: CallReading) -> bool:
     return False
 
 
-def _is_personal(effect: Effect) -> bool:
-    return "personal-file" in effect.flags
+def _may_replace(effect: Effect) -> bool:
+    """Whether it matters if a file of the person is at the target."""
+    return effect.kind == "move" or "personal-file" in effect.flags

@@ -1,0 +1,134 @@
+"""What is remembered of files stays right when they are moved: compared with what `mv` really does."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from effort import ALL
+from test_file_watch import Play
+from toolguard_engine.model.files import FileMemory, FileRecord
+from toolguard_engine.wire import messages
+
+AGENT = FileRecord("agent", "exec", "s", created=True)
+SOURCES = ("a.sh", "b.sh", "c.sh", "d", "e", "d/a.sh", "e/*", "*.sh", "*", '"$UNSET"', "~", "/", "..", ".", "./d", "nosuch")
+TARGETS = ("a.sh", "c.sh", "d", "d/", "e", "e/", "d/b.sh", "f", "~/Documents/", "~/Documents/x")
+
+
+def decided(play: Play, command: str) -> str:
+    """What the guard says about a command. Whatever it does, the memory takes it as having run if it may."""
+    play.count += 1
+    place = {"agent": "main", "session": "s", "run": f"r{play.count}", "call": f"c{play.count}", "cwd": str(play.work)}
+    answer = play.session.answer(messages.Judge(play.count, "exec", {"command": command}, **place))
+    play.session.settle()
+    assert isinstance(answer, messages.VerdictAnswer)
+    return answer.decision
+
+
+def really(play: Play, command: str) -> None:
+    environment = {"HOME": str(play.work.parent), "PATH": "/usr/bin:/bin"}
+    subprocess.run(["/bin/sh", "-c", command], cwd=play.work, env=environment, capture_output=True, check=False)
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Play:
+    found = Play(tmp_path)
+    (tmp_path / "Documents").mkdir()
+    for folder in ("d", "e"):
+        (found.work / folder).mkdir()
+    for path in (found.work / "b.sh", found.work / "d" / "mine.sh", tmp_path / "Documents" / "a.md"):
+        path.write_text("person")
+    return found
+
+
+@pytest.mark.parametrize("seed", range(60 if ALL else 15))
+def test_no_move_makes_the_guard_forget_or_confuse(play: Play, seed: int) -> None:
+    """A file that an agent wrote is known as such wherever it is now, and one of the person never is."""
+    chance = random.Random(seed)  # noqa: S311 - not a secret
+    for _ in range(12):
+        if chance.random() < 0.3:
+            path = chance.choice(("a.sh", "c.sh", "d/a.sh", "e/x.sh"))
+            if (play.work / path).is_dir():
+                continue
+            command = f"echo agent > {path}"
+        else:
+            command = f"mv {chance.choice(SOURCES)} {chance.choice(TARGETS)}"
+        if decided(play, command) == "allow":
+            really(play, command)
+        memory = play.session.guard.files
+        for path in (path for path in play.work.parent.rglob("*") if path.is_file() and path.suffix in (".sh", ".md")):
+            record, content = memory.of(str(path)), path.read_text().strip()
+            if content == "agent":
+                assert record is not None, (command, path)
+            else:
+                assert record is None or record.was or not record.created, (command, path)
+
+
+@pytest.mark.parametrize("source", ['"$UNSET"', '""', "theme/*", "~", "/", "..", ".", "$(nosuch)", "*.nosuch"])
+def test_a_source_that_is_not_known_changes_nothing(play: Play, source: str) -> None:
+    decided(play, "echo agent > tools.py; mkdir -p sub; echo agent > sub/tools.py")
+    before = play.session.guard.files.records
+    decided(play, f"mv {source} modes")
+    now = play.session.guard.files.records
+    assert {path: now.get(path) for path in before} == before
+
+
+def test_a_script_is_known_after_honest_moves(play: Play) -> None:
+    """It had been held as unreadable, and ran after one of these."""
+    decided(play, "echo agent > tools.sh")
+    decided(play, 'cd src && mv theme/* modes/theme/; mv "$UNSET" x')
+    assert play.session.guard.files.exactly(str(play.work / "tools.sh")) is not None
+    decided(play, "mkdir bin; mv t*.sh bin/")
+    assert play.session.guard.files.exactly(str(play.work / "bin" / "tools.sh")) is not None
+    decided(play, "mv bin lib")
+    assert play.session.guard.files.exactly(str(play.work / "lib" / "tools.sh")) is not None
+
+
+MOVED_AND_DELETED = [
+    ("mkdir out; mv ~/Documents/a.md out/", "rm -rf out"),
+    ("mv ~/Documents/a.md out/", "rm -rf ./out/"),
+    ("mkdir out; mv ~/Documents/* out/", "rm -rf out"),
+    ("mv ~/Documents/*.md build/", "rm -r build"),
+    ("mv ~/Documents/a.md build/a.md; mv build old", "rm -rf old"),
+    ("mv ~/Documents/a.md out/x", "find out -delete"),
+    ("cp ~/Documents/a.md b && mv b ~/Documents/a.md", "rm ~/Documents/a.md"),
+    ("cp ~/Documents/a.md b; mv -f b ~/Documents/a.md", "rm -f ~/Documents/a.md"),
+]
+
+
+@pytest.mark.parametrize(("moves", "deletes"), MOVED_AND_DELETED)
+def test_what_was_moved_is_still_the_persons(play: Play, moves: str, deletes: str) -> None:
+    assert decided(play, moves) == "allow"
+    really(play, moves)
+    assert decided(play, deletes) != "allow"
+
+
+FREE = [
+    ("mkdir out; echo x > out/a.txt", "rm -rf out"),
+    ("echo x > a.txt; mkdir build; mv a.txt build/", "rm -rf build"),
+    ("mv /tmp/x.tar build/", "rm -rf build"),
+    ("mv dist/* build/", "rm -rf build"),
+    ("echo x > ~/Documents/new.md; mv ~/Documents/new.md ~/Documents/newer.md", "rm ~/Documents/newer.md"),
+]
+
+
+@pytest.mark.parametrize(("makes", "deletes"), FREE)
+def test_what_agents_made_themselves_stays_free(play: Play, makes: str, deletes: str) -> None:
+    assert decided(play, makes) == "allow"
+    really(play, makes)
+    assert decided(play, deletes) == "allow"
+
+
+def test_what_lies_in_a_folder_is_known_by_where_it_was() -> None:
+    memory = FileMemory()
+    memory.restore({f"/w/{at}": AGENT for at in range(5)} | {"/w/x": FileRecord("agent", was="/home/ada/Documents/x")})
+    assert memory.moved_into("/w") == ["/home/ada/Documents/x"]
+    memory.moved("/w", "/v")
+    memory.removed({"/w"})
+    assert memory.moved_into("/w") == []
+    assert memory.moved_into("/v") == ["/home/ada/Documents/x"]
+    memory.removed({"/v/x"})
+    assert memory.moved_into("/v") == []
