@@ -17,6 +17,7 @@ import { factsOf, Places, stampOf } from "./places.mjs";
 import { waitingFor } from "./reports.mjs";
 import { Runs } from "./runs.mjs";
 import { Seams, Trace } from "./seams.mjs";
+import { ownSecrets, secretsOf } from "./secrets.mjs";
 import { isMeasured, Usage } from "./usage.mjs";
 import { Answerer } from "./answerer.mjs";
 import { Waker } from "./waker.mjs";
@@ -102,8 +103,14 @@ function makeCore(api, root, version, logger) {
     engine.note({ type: "seams", seams: seams.evidence });
     hooks.engineReady();
   };
-  const received = (/** @type {any} */ message) =>
-    message.type === "decided" ? hooks.decided(message) : void waker.wake(message);
+  const received = (/** @type {any} */ message) => {
+    if (message.type === "decided") hooks.decided(message);
+    else if (message.type === "secrets") secrets.use(message.hidden);
+    else void waker.wake(message);
+  };
+  const secrets = secretsOf(state);
+  const { enabled, redactSecrets } = api.pluginConfig ?? {};
+  secrets.use(enabled === false || redactSecrets === false ? [] : ownSecrets(api.config), { fromEngine: false });
   const engine = new Engine(engineCommand(root, state, api.pluginConfig), {
     stateDir: state, config: api.pluginConfig ?? {}, gateway: gatewayName(state), gatewayPid: process.pid,
     host: String(api.runtime?.version ?? ""), plugin: version, configPath: configPath(state), root,
@@ -122,7 +129,7 @@ function makeCore(api, root, version, logger) {
   });
   const places = placesOf(root, state, api.pluginConfig);
   const hooks = new Hooks(engine, api.pluginConfig, runs, seams, trace, order, workspaces(api), state, places, waitingFor(state),
-    new Answerer(logger, () => api.runtime?.config?.current?.() ?? api.config));
+    new Answerer(logger, () => api.runtime?.config?.current?.() ?? api.config), secrets);
   const dashboard = new Dashboard(dashboardCommand(root, state, configPath(state), api.pluginConfig), logger, version);
   const notifier = new Notifier(notifierCommand(root, state, configPath(state), api.pluginConfig), api.pluginConfig, logger, version);
   const usage = isMeasured(api.pluginConfig) ? new Usage(engine, runs) : null;

@@ -411,7 +411,8 @@ export class Engine {
     this.#unanswered.delete(message.id);
     const level = /** @type {keyof Logger} */ (message.level);
     if (message.type === "log") return this.#logger[level]?.(`[toolguard] ${message.text}`);
-    if (message.type === "wake" || message.type === "decided") return this.#onEvent(message);
+    const isAnswer = message.id !== undefined;
+    if (message.type === "wake" || message.type === "decided" || (message.type === "secrets" && !isAnswer)) return this.#onEvent(message);
     if (message.id === 0) return this.#introduced(message);
     if (message.type === "error") this.#complain(`the engine could not answer: ${message.error}`);
     this.#settle(message.id, message);

@@ -13,7 +13,8 @@ import { factsOf, Places } from "./places.mjs";
 import { Prompts } from "./prompts.mjs";
 import { Reports } from "./reports.mjs";
 import { copy, same } from "./same.mjs";
-import { addNoteBlock, endRunInPlace, replaceResultText, resultText, toolCalls } from "./seams.mjs";
+import { addNoteBlock, bound, endRunInPlace, replaceResultText, resultText, toolCalls } from "./seams.mjs";
+import { KnownSecrets } from "./secrets.mjs";
 import { bounded, faultOf, glimpse } from "./shape.mjs";
 import { agentOf } from "./usage.mjs";
 
@@ -27,6 +28,7 @@ import { agentOf } from "./usage.mjs";
 
 const DEFAULT_MAX_FAILURES = 5;
 const LONGEST_NAME = 1_000;
+const MAX_FOUND = 5_000;
 
 export class Hooks {
   #engine;
@@ -40,6 +42,9 @@ export class Hooks {
   #state;
   #places;
   #reports;
+  #secrets;
+  /** @type {Map<string, true>} reports about secrets that were sent */
+  #found = new Map();
 
   /**
    * @param {Engine} engine
@@ -53,8 +58,9 @@ export class Hooks {
    * @param {() => Places} [places] the protected places
    * @param {import("./reports.mjs").Waiting} [waiting] reports for the engine
    * @param {Pick<import("./answerer.mjs").Answerer, "answer">} [answerer] of the gateway's own prompts
+   * @param {KnownSecrets} [secrets]
    */
-  constructor(engine, config, runs, seams, trace, order, workspace, state, places, waiting, answerer) {
+  constructor(engine, config, runs, seams, trace, order, workspace, state, places, waiting, answerer, secrets) {
     this.#engine = engine;
     this.#config = config ?? {};
     this.#runs = runs;
@@ -66,6 +72,7 @@ export class Hooks {
     this.#state = state;
     this.#places = places ?? (() => new Places(factsOf(state, "", config)));
     this.#reports = new Reports(engine, waiting);
+    this.#secrets = secrets ?? new KnownSecrets();
   }
 
   /** @param {any} message of the engine: a held call was decided on elsewhere */
@@ -77,6 +84,60 @@ export class Hooks {
   engineReady() {
     this.#reports.answered();
     void this.#reports.send();
+    void this.#askSecrets();
+  }
+
+  /** The engine sends another list by itself when they change. */
+  async #askSecrets() {
+    const answer = await this.#engine.ask({ type: "secrets" });
+    if (answer?.type === "secrets") this.#secrets.use(answer.hidden);
+  }
+
+  /**
+   * Any text of a request to the model, on hosts that call no hooks as well: the last place where a secret is replaced. It
+   * also covers what no result contains, such as the notice about a command that has ended in the background.
+   * @param {string} text
+   */
+  textSent(text) {
+    if (!acts(this.#config, "")) return text;
+    /** @type {Set<string>} */
+    const names = new Set();
+    const clean = this.#secrets.clean(text, names);
+    if (names.size > 0) this.#reportSecrets(names, "", undefined, {});
+    return clean;
+  }
+
+  /**
+   * Replaces the secrets in a tool result. An agent that is only watched gets it unchanged.
+   * @param {any} message
+   * @param {string | undefined} id
+   * @param {any} ctx
+   */
+  #hideSecrets(message, id, ctx) {
+    const kept = !acts(this.#config, ctx?.agentId);
+    if (kept && !isOn(this.#config, ctx?.agentId)) return;
+    const names = this.#secrets.cleanResult(message, kept);
+    if (names.size === 0) return;
+    const call = id ? this.#runs.knownCall(ctx?.sessionKey, id) : undefined;
+    const run = this.#runs.known(call?.run ?? "") ?? this.#runs.ofSession(ctx?.sessionKey);
+    const place = { agent: ctx?.agentId ?? "", session: ctx?.sessionKey ?? "", run: run?.id ?? "" };
+    this.#reportSecrets(names, call?.tool || String(message?.toolName ?? ""), kept, { ...place, call: id ?? "" });
+  }
+
+  /**
+   * For the audit log: each secret once for a run and a tool, however often it is read.
+   * @param {Set<string>} names
+   * @param {string} tool
+   * @param {boolean | undefined} kept
+   * @param {{ agent?: string, session?: string, run?: string, call?: string }} where
+   */
+  #reportSecrets(names, tool, kept, where) {
+    const key = (/** @type {string} */ name) => JSON.stringify([where.session, where.run, tool, name]);
+    const fresh = [...names].filter((name) => !this.#found.has(key(name)));
+    if (fresh.length === 0) return;
+    for (const name of fresh) this.#found.set(key(name), true);
+    bound(this.#found, MAX_FOUND);
+    this.#reports.add({ type: "redacted", names: fresh, tool: tool.slice(0, LONGEST_NAME), kept: kept === true, ...where });
   }
 
   /**
@@ -364,13 +425,14 @@ export class Hooks {
   }
 
   /**
-   * A tool result on its way into the history: here the text of a refusal is replaced.
+   * A tool result on its way into the history: here secrets and the text of a refusal are replaced.
    * @param {any} event
    * @param {any} ctx
    */
   resultWritten(event, ctx) {
     const { message } = event;
     const id = event.toolCallId ?? message?.toolCallId ?? ctx?.toolCallId;
+    this.#hideSecrets(message, id, ctx);
     const original = resultText(message);
     if (!id) return;
     const known = this.#runs.knownCall(ctx?.sessionKey, id);

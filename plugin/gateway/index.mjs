@@ -8,7 +8,7 @@ import { approveTool, chatCommand } from "./chat.mjs";
 import { configPath, stateDir } from "./command.mjs";
 import { isGivenConversation, Membership } from "./core.mjs";
 import { verdictWithoutEngine } from "./failmode.mjs";
-import { TRACED } from "./messages.mjs";
+import { ANY_TEXT, TRACED } from "./messages.mjs";
 import { factsOf, Places } from "./places.mjs";
 import { isLimited, isMeasured } from "./usage.mjs";
 
@@ -66,8 +66,9 @@ function connectHooks(api, membership) {
     // The gateway refuses this hook, and says so in its log, to a plugin that is not given conversations.
     if (isGivenConversation(api)) on("before_agent_reply", (event, ctx) => membership.core?.hooks.runBeginning(event, ctx));
   }
+  const hide = (/** @type {string} */ text) => membership.core?.hooks.textSent(text) ?? text;
   const to = (/** @type {string} */ text) => membership.core?.trace.outgoing(text) ?? text;
-  api.registerTextTransforms?.({ input: [{ from: TRACED, to }] });
+  api.registerTextTransforms?.({ input: [{ from: ANY_TEXT, to: hide }, { from: TRACED, to }] });
 }
 
 /**

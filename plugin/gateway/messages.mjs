@@ -7,6 +7,9 @@ export const LIMIT = "[TOOL ERROR LIMIT]";
 export const TRACED =
   /^(?:Validation failed for tool "|Tool \S{1,200} not found|\{\s*"status":\s*"error"|\[TOOL ERROR|\[LOOP DETECTED\])[\s\S]*$/;
 
+/** Every text as a whole: where secrets are looked for. */
+export const ANY_TEXT = /^[\s\S]+$/;
+
 const MAX_SHOWN = 300;
 
 /**

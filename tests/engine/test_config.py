@@ -29,6 +29,7 @@ def test_defaults() -> None:
         "pendingTimeoutMs": 300_000,
         "approvalWindowMs": 30_000,
         "pinParams": "approved",
+        "redactSecrets": True,
         "approval": {
             "mode": "nonce",
             "prefix": "TOOLGUARD",

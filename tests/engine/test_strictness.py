@@ -44,6 +44,7 @@ CASES: list[tuple[str, Any, Any]] = [
     ("approval.answerLinkMs", 900_000, 900_001),
     ("metrics.dashboard.hosts", ["box.example"], ["box.example", "http://evil.example"]),
     ("pinParams", "always", "approved"),
+    ("redactSecrets", True, False),
     ("logLevel", "warn", "error"),
     ("loopDetection.enabled", True, None),
     ("loopDetection.enabled", None, False),

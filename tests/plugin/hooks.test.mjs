@@ -1186,7 +1186,8 @@ describe("arguments that break a bound", () => {
     engine.asked = [];
     engine.answers = { unjudged: { type: "pong" } };
     hooks.engineReady();
-    assert.deepEqual(engine.asked.map(({ type, code }) => [type, code]), [["unjudged", "call.too-deep"]]);
+    const asked = engine.asked.filter(({ type }) => type !== "secrets");
+    assert.deepEqual(asked.map(({ type, code }) => [type, code]), [["unjudged", "call.too-deep"]]);
   });
 
   test("end the run where they ran instead of what was judged", async () => {
@@ -1426,5 +1427,91 @@ describe("before a run begins", () => {
       const { hooks } = gateway(answer ? { message: answer } : {});
       assert.equal(await hooks.messageArriving({ content: "go on" }, CTX), undefined);
       assert.equal(await hooks.runBeginning({}, CTX), undefined);
+    });
+});
+
+describe("secrets", () => {
+  const TOKEN = "8f3a1c9b7e2d4f60a1b2c3d4e5f60718";
+  const MARK = "[redacted: gateway token]";
+  const LIST = { type: "secrets", hidden: [[TOKEN, MARK, "gateway.auth.token"]] };
+  const PLAIN = { isError: false };
+
+  /** @param {any} [config] @param {FakeEngine["answers"]} [answers] */
+  async function told(config = {}, answers = {}) {
+    const made = gateway({ secrets: LIST, redacted: { type: "pong" }, ...answers }, config);
+    made.hooks.engineReady();
+    await Promise.resolve();
+    made.engine.asked = [];
+    return made;
+  }
+
+  /** @param {FakeEngine} engine */
+  const reports = (engine) => engine.asked.filter(({ type }) => type === "redacted");
+
+  for (const way of ["resultWritten", "messageWritten"])
+    test(`are replaced where a result is written: ${way}`, async () => {
+      const { engine, hooks } = await told();
+      const message = toolResult("c1", `token: ${TOKEN}`, PLAIN);
+      if (way === "resultWritten") hooks.resultWritten({ toolName: "read", toolCallId: "c1", message }, CTX);
+      else hooks.messageWritten({ message }, CTX);
+      assert.deepEqual(message, toolResult("c1", `token: ${MARK}`, PLAIN));
+      assert.deepEqual(reports(engine), [
+        { type: "redacted", names: ["gateway.auth.token"], tool: "read", kept: false, run: "r1", call: "c1", agent: "main",
+          session: CTX.sessionKey },
+      ]);
+    });
+
+  test("are reported once for a run and a tool, however often they are read", async () => {
+    const { engine, hooks } = await told();
+    for (let at = 0; at < 50; at++) hooks.messageWritten({ message: toolResult(`c${at}`, TOKEN, PLAIN) }, CTX);
+    assert.equal(reports(engine).length, 1);
+    hooks.messageWritten({ message: { ...toolResult("d1", TOKEN, PLAIN), toolName: "exec" } }, CTX);
+    hooks.agentEvent({ stream: "lifecycle", data: { phase: "start" }, runId: "r2", ...CTX });
+    hooks.messageWritten({ message: toolResult("d2", TOKEN, PLAIN) }, CTX);
+    await new Promise((go) => setImmediate(go));
+    assert.deepEqual(reports(engine).map(({ tool, run }) => [tool, run]), [["read", "r1"], ["exec", "r1"], ["read", "r2"]]);
+  });
+
+  test("do not reach the engine with a refusal that quotes them", async () => {
+    const { engine, hooks } = await told({}, { failed: { text: FIXED } });
+    refuse(hooks, "c1", toolResult("c1", `${REFUSED}\n${TOKEN}`));
+    assert.equal(engine.asked.find(({ type }) => type === "failed")?.text, `${REFUSED}\n${MARK}`);
+  });
+
+  test("are replaced in every other text that is sent", async () => {
+    const { engine, hooks } = await told();
+    assert.equal(hooks.textSent(`System: exec completed :: ${TOKEN}`), `System: exec completed :: ${MARK}`);
+    assert.equal(hooks.textSent("nothing here"), "nothing here");
+    assert.deepEqual(reports(engine).map(({ tool, names }) => [tool, names]), [["", ["gateway.auth.token"]]]);
+  });
+
+  test("stay replaced while the engine is silent, and the line for the audit log waits for it", async () => {
+    const { engine, hooks } = await told();
+    engine.answers = {};
+    const message = toolResult("c1", TOKEN, PLAIN);
+    hooks.messageWritten({ message }, CTX);
+    assert.deepEqual(message, toolResult("c1", MARK, PLAIN));
+    await new Promise((go) => setImmediate(go));
+    engine.asked = [];
+    engine.answers = { redacted: { type: "pong" } };
+    hooks.engineReady();
+    assert.equal(reports(engine).length, 1);
+  });
+
+  test("are only reported for an agent that is only watched", async () => {
+    const { engine, hooks } = await told({ agents: { main: { mode: "shadow" } } });
+    const message = toolResult("c1", TOKEN, PLAIN);
+    hooks.messageWritten({ message }, CTX);
+    assert.deepEqual(message, toolResult("c1", TOKEN, PLAIN));
+    assert.deepEqual(reports(engine).map(({ kept }) => kept), [true]);
+  });
+
+  for (const config of [{ mode: "disabled" }, { enabled: false }, { agents: { main: { mode: "disabled" } } }])
+    test(`are nobody's business where the guard is off: ${JSON.stringify(config)}`, async () => {
+      const { engine, hooks } = await told(config);
+      const message = toolResult("c1", TOKEN, PLAIN);
+      hooks.messageWritten({ message }, CTX);
+      assert.deepEqual(message, toolResult("c1", TOKEN, PLAIN));
+      assert.deepEqual(reports(engine), []);
     });
 });

@@ -210,8 +210,9 @@ describe("with the real engine", () => {
       const result = { role: "toolResult", toolCallId: id, toolName: "read", isError: true, content };
       fire("tool_result_persist", { toolName: "read", toolCallId: id, message: result });
       fire("before_message_write", { message: result });
-      const [{ from, to }] = registered.transforms.input;
-      assert.equal(String(result.content[0]?.text).replace(from, to), result.content[0]?.text);
+      let sent = String(result.content[0]?.text);
+      for (const { from, to } of registered.transforms.input) sent = sent.replace(from, to);
+      assert.equal(sent, result.content[0]?.text);
       return result;
     };
     registered.service.start();

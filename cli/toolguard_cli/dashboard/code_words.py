@@ -48,6 +48,7 @@ _WORDS = {
     "rule.self-protection.possible": "The call might change or disable the guard.",
     "rule.too-intricate": "The call is too complex to be judged safely.",
     "rule.too-long": "The call is too long to be judged safely.",
+    "secret.redacted": "A secret of the gateway was in what the model was to see.",
     "security.hook-order": "Another plugin runs after the guard and may change what was judged.",
     "security.rewritten": "The call that ran differs from the one that was judged.",
 }

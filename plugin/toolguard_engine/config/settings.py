@@ -293,6 +293,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     approval_window_ms: ApprovalWindow = 30_000
     store_path: FilePath | msgspec.UnsetType = msgspec.UNSET
     pin_params: PinParams = "approved"
+    redact_secrets: bool = True
     approval: ApprovalConfig = ApprovalConfig()
     loop_detection: LoopDetection = LoopDetection()
     metrics: MetricsConfig = MetricsConfig()

@@ -262,6 +262,7 @@ ORDERS: Mapping[str, Order] = {
     "approval.revokedSigners": Trusted(),
     "metrics.dashboard.hosts": Exempts(),  # names that the page accepts, and where links lead
     "pinParams": Listed("always", "approved"),
+    "redactSecrets": _ON,
     "logLevel": Listed(("debug", "info", "warn"), "error"),  # the gateway's log lacks the guard's warnings
     "loopDetection.enabled": Listed(True, None, False),  # noqa: FBT003
     "loopDetection.historySize": _LESS_IS_WEAKER,

@@ -20,6 +20,7 @@ from toolguard_engine.server.pipe import Pipe
 from toolguard_engine.server.policy_step import Includes, PolicyWatch
 from toolguard_engine.server.published_engine import Published
 from toolguard_engine.server.records_step import Records
+from toolguard_engine.server.secrets_step import SecretsWatch
 from toolguard_engine.server.session import Session
 from toolguard_engine.server.session_state import Setup
 from toolguard_engine.server.settings_step import SettingsWatch
@@ -54,6 +55,7 @@ def engine(
             policy=PolicyWatch(context, includes, held.fleet_stop),
             records=records,
             settings=SettingsWatch(context, records),
+            secrets=SecretsWatch(context),
             metrics=Metrics(context, held),
             published=Published(context, records),
         ),
@@ -77,5 +79,6 @@ def _session(clock: Clock, includes: Includes, held: HeldCalls, queue: StoreQueu
             open_approvals=held.open,
             files=FileReader(),
             queue=queue,
+            environment=dict(os.environ),
         )
     )

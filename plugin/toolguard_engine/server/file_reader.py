@@ -88,19 +88,19 @@ class FileReader:
             self._worker.leave()
 
     def read(self, path: str) -> FileText | Unread:
-        found = self._bounded(self._read, path)
+        found = self.bounded(self._read, path)
         return found if found is not None else Unread("too-slow")
 
     def resolve(self, path: str) -> str:
-        found = self._bounded(self._resolve_safely, path)
+        found = self.bounded(self._resolve_safely, path)
         return path if found is None else found
 
     def is_unchanged(self, path: str) -> bool:
-        return bool(self._bounded(is_unchanged, path))
+        return bool(self.bounded(is_unchanged, path))
 
     def missing(self, paths: list[str]) -> list[str]:
         """Those of the paths at which there is surely nothing."""
-        return self._bounded(lambda listed: [path for path in listed if not os.path.lexists(path)], paths) or []
+        return self.bounded(lambda listed: [path for path in listed if not os.path.lexists(path)], paths) or []
 
     def folders(self, paths: list[str]) -> list[str]:
         """Those of the paths at which there is surely a folder."""
@@ -112,7 +112,7 @@ class FileReader:
         except (OSError, ValueError):
             return path
 
-    def _bounded(self, look: Callable[[Any], Any], at: Any) -> Any:
+    def bounded(self, look: Callable[[Any], Any], at: Any) -> Any:
         """What a look finds; None where it takes too long."""
         self._stuck = [worker for worker in self._stuck if worker.is_stuck()]
         if len(self._stuck) >= MAX_STUCK:

@@ -23,6 +23,7 @@ from toolguard_engine.server.pipe import Pipe
 from toolguard_engine.server.policy_step import PolicyWatch
 from toolguard_engine.server.published_engine import Published
 from toolguard_engine.server.records_step import Records
+from toolguard_engine.server.secrets_step import SecretsWatch
 from toolguard_engine.server.settings_step import SettingsWatch
 from toolguard_engine.wire import messages
 from toolguard_engine.wire.line_reader import Lines
@@ -43,6 +44,7 @@ class Parts:
     policy: PolicyWatch
     records: Records
     settings: SettingsWatch
+    secrets: SecretsWatch
     metrics: Metrics
     published: Published
 
@@ -142,6 +144,7 @@ class Engine:
             parts.policy.look_at_switch,
             parts.policy.look_at_includes,
             parts.metrics.look_at_limits,
+            parts.secrets.look,
         )
         for line, too_long in self._lines.feed(data):
             self._answer(line, too_long=too_long)
@@ -212,7 +215,7 @@ class Engine:
         if isinstance(message, messages.PersonDecision) and message.action == "kill-switch":
             self.parts.policy.expire_switch()  # what was answered holds from the next call on
             self._do(self.parts.policy.look_at_switch)
-        self._do(partial(self.parts.held.follow, message, answer))
+        self._do(partial(self.parts.held.follow, message, answer), partial(self.parts.secrets.note, message))
 
     def _unreadable(self, leading: messages.Leading, reason: str) -> messages.Wire:
         self.parts.published.note()
@@ -244,6 +247,7 @@ class Engine:
             parts.records.begin_standings,
             parts.settings.begin,
             parts.records.begin_log,
+            parts.secrets.begin,
             self._name_problems,
         )
 

@@ -35,6 +35,7 @@ from toolguard_engine.wording import approval as approval_texts
 from toolguard_engine.wording import correction as texts
 
 CODE_REWRITTEN = "security.rewritten"
+CODE_REDACTED = "secret.redacted"
 
 
 class Session(SessionState):
@@ -68,6 +69,8 @@ class Session(SessionState):
                 return self._person.resolved(message)
             case messages.Unjudged():
                 return self._unjudged(message)
+            case messages.AskSecrets() | messages.Redacted():
+                return self._about_secrets(message)
             case messages.Hello():
                 return self._hello(message)
             case messages.Ping():
@@ -198,6 +201,20 @@ class Session(SessionState):
         call = Call(message.tool, None, agent=message.agent, session=message.session, run=message.run)
         verdict = Verdict("block", message.code, reason=message.reason)
         self.outbox.refused_by_gateway(call, verdict, message.shown)
+        return messages.Pong(message.id)
+
+    def _about_secrets(self, message: messages.AskSecrets | messages.Redacted) -> messages.Wire:
+        """What is to be replaced, or a line for the audit log about what was. Names of unknown secrets are left out."""
+        if isinstance(message, messages.AskSecrets):
+            return messages.Secrets(message.id, self.hidden)
+        known = {secret.name for secret in self.hidden}
+        names = ", ".join(dict.fromkeys(name for name in message.names if name in known))
+        where = "the result" if message.tool else "a text for the model"
+        became = "not replaced, because the guard only watches this agent" if message.kept else "replaced"
+        call = Call(message.tool, None, agent=message.agent, session=message.session, run=message.run)
+        reason = f"{where} contained secrets ({names}), {became}"
+        if names:
+            self.outbox.event("note", call, Verdict("allow", CODE_REDACTED, reason=reason))
         return messages.Pong(message.id)
 
     def remember(self, runs: dict[str, Run]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -15,6 +15,7 @@ from toolguard_engine.server.store_queue import StoreQueue, at_once
 from toolguard_engine.stores.ports import KillSwitchStore, StandingsStore, WeakeningsStore
 from toolguard_engine.wire import messages
 from toolguard_engine.wording.correction import Hints
+from toolguard_engine.wording.secret_values import Replacement
 
 Clock = Callable[[], datetime]
 
@@ -39,8 +40,8 @@ class Setup:
     `model.Host`; `included`: the files that the config at this path takes in; `links`: the links that lead to a home folder
     and a state folder; `package`: the folders of the package that a script belongs to.
 
-    `files`: reads what calls run. `open_approvals` is called once the gateway has said where its state is. `queue` does what
-    needs the stores.
+    `environment`: the variables of the process, which are the gateway's. `files`: reads what calls run. `open_approvals` is
+    called once the gateway has said where its state is. `queue` does what needs the stores.
     """
 
     hints: Hints
@@ -56,6 +57,7 @@ class Setup:
     worked: Callable[[], float] | None = None
     files: FileReader | None = None
     queue: StoreQueue = field(default_factory=at_once)
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -74,6 +76,8 @@ class SessionState:
     weakenings: WeakeningsStore | None = None
     answers: list[tuple[messages.Incoming, messages.Wire | None]] = field(default_factory=list)
     """What the stores were needed for, with its answer; None: it was answered before, and the store has changed since."""
+    hidden: tuple[Replacement, ...] = ()
+    """What the gateway part replaces in all that a model sees."""
     leaving: str = ""
     """Why the gateway is about to stop the plugin, if it said so."""
 

@@ -44,17 +44,28 @@ def plugins(path: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
+def whole(path: str) -> tuple[Any, tuple[Path, ...]]:
+    """All of it, with its includes, and the files that it was read from; None if it cannot be read."""
+    reader = _Reader()
+    try:
+        value = reader.read(Path(path))
+    except (OSError, ValueError, RecursionError):
+        value = None
+    return value, tuple(reader.files)
+
+
 class _Reader:
     """All methods raise `OSError`, `ValueError` or `RecursionError`."""
 
     def __init__(self) -> None:
         self._bytes = 0
-        self._files = 0
+        self.files: list[Path] = []
+        """Each as often as it was read."""
 
     def read(self, path: Path, *, only: str = "", level: int = 0) -> Any:
         """The value of a file with its includes; with `only`, just that member of an object."""
-        self._files += 1
-        if level > MAX_LEVELS or self._files > MAX_FILES:
+        self.files.append(path)
+        if level > MAX_LEVELS or len(self.files) > MAX_FILES:
             raise ValueError("it includes too much")
         data = atomic.read_bounded(path, MAX_BYTES - self._bytes)
         self._bytes += len(data)

@@ -129,6 +129,24 @@ class Unjudged(Place, frozen=True, tag="unjudged"):
     summed: bool = False
 
 
+class AskSecrets(Wire, frozen=True, tag="secrets"):
+    """Which texts must not be shown to a model? Answer: `Secrets`, and another one whenever they change."""
+
+    id: Id
+
+
+class Redacted(Place, frozen=True, tag="redacted"):
+    """The gateway part found secrets in what a model was to see, and replaced them, for the audit log. `names`: which ones;
+    `kept`: they were not replaced, because the guard only watches this agent. Without a tool they were in another text of a
+    request. Answer: `Pong`.
+    """
+
+    id: Id
+    names: Annotated[list[Name], Meta(max_length=1_000)]
+    tool: Name = ""
+    kept: bool = False
+
+
 class Warned(Wire, frozen=True, tag="warned"):
     """Note: something about the gateway itself that endangers the guard, for the audit log."""
 
@@ -274,7 +292,21 @@ class Ping(Wire, frozen=True, tag="ping"):
 Note = Compacted | ToolText | UserMessage | Warned | RunEnd | ModelEnded | ModelAnswer | Seams | Leaving
 """What is told without an id, but for `Came`, which may have one."""
 
-Incoming = Hello | Judge | ParamsChanged | Failed | Message | ToolResult | PersonDecision | Resolved | Unjudged | Ping | Note
+Incoming = (
+    Hello
+    | Judge
+    | ParamsChanged
+    | Failed
+    | Message
+    | ToolResult
+    | PersonDecision
+    | Resolved
+    | Unjudged
+    | AskSecrets
+    | Redacted
+    | Ping
+    | Note
+)
 
 
 class Ready(Wire, frozen=True, tag="ready"):
@@ -368,6 +400,14 @@ class Decided(Wire, frozen=True, tag="decided"):
 
     nonce: str
     decision: Literal["approve", "deny"]
+
+
+class Secrets(Wire, frozen=True, tag="secrets", omit_defaults=True):
+    """What the gateway part replaces in all that a model sees: (text, what is shown instead, name of the secret). Without an
+    id it was not asked for: the secrets have changed."""
+
+    id: Id | None = None
+    hidden: tuple[tuple[str, str, str], ...] = ()
 
 
 class Pong(Wire, frozen=True, tag="pong", omit_defaults=True):

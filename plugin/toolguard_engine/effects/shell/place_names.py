@@ -211,8 +211,8 @@ HOME_SECRETS: Final[dict[str, tuple[str, ...]]] = {
     ".cache": ("huggingface/token",), ".jenkins": ("secrets", "credentials"), ".circleci": ("cli.yml",), ".dockercfg": (),
     ".chef": (),
     ".ICEauthority": (), ".Xauthority": (), ".openclaw": ("credentials", "identity", "agents", "oauth.json", ".env",
-    "devices"),
-    ".clawdbot": ("credentials", "identity", "agents", "oauth.json", ".env", "devices"),
+    "devices", "secrets.json"),
+    ".clawdbot": ("credentials", "identity", "agents", "oauth.json", ".env", "devices", "secrets.json"),
     ".local": ("share/keyrings", "share/TelegramDesktop", "share/kwalletd", "share/python_keyring"),
     ".config": (
         "gcloud", "gh/hosts", "hub", "git/credentials", "op/", "google-chrome", "chromium", "BraveSoftware",
@@ -254,7 +254,7 @@ SYSTEM_SECRETS: Final = (
 )  # fmt: skip
 SECRET_PATTERN: Final = re.compile(
     r"/etc/ssh/ssh_host_\w+_key\Z|/proc/(?!self/|thread-self/)[^/]{1,20}/(?:environ|mem|maps)\Z"
-    r"|/(?:[^/\n]{1,255}/){0,20}\.?(?:openclaw|clawdbot)/(?:credentials|identity|agents/[^/\n]{1,255}/agent/auth)"
+    r"|/(?:[^/\n]{1,255}/){0,20}\.?(?:openclaw|clawdbot)/(?:credentials|identity|secrets\.json|agents/[^/\n]{1,255}/agent/auth)"
 )
 NO_SECRETS: Final = frozenset(["README", "README.md"])
 PUBLIC_CERTIFICATES: Final = re.compile(
