@@ -104,7 +104,7 @@ class FileReader:
 
     def folders(self, paths: list[str]) -> list[str]:
         """Those of the paths at which there is surely a folder."""
-        return self._bounded(lambda listed: [path for path in listed if os.path.isdir(path)], paths) or []  # noqa: PTH112
+        return self.bounded(lambda listed: [path for path in listed if os.path.isdir(path)], paths) or []  # noqa: PTH112
 
     def _resolve_safely(self, path: str) -> str:
         try:
