@@ -121,7 +121,7 @@ export class Hooks {
     const call = id ? this.#runs.knownCall(ctx?.sessionKey, id) : undefined;
     const run = this.#runs.known(call?.run ?? "") ?? this.#runs.ofSession(ctx?.sessionKey);
     const place = { agent: ctx?.agentId ?? "", session: ctx?.sessionKey ?? "", run: run?.id ?? "" };
-    this.#reportSecrets(names, call?.tool || String(message?.toolName ?? ""), kept, { ...place, call: id ?? "" });
+    this.#reportSecrets(names, call?.tool || String(message?.toolName ?? message?.details?.toolName ?? ""), kept, { ...place, call: id ?? "" });
   }
 
   /**
@@ -165,6 +165,7 @@ export class Hooks {
     if (message?.role === "assistant") this.#modelAnswered(message, ctx);
     else if (message?.role === "toolResult") this.resultWritten({ message, toolCallId: message.toolCallId }, ctx);
     else if (message?.role === "user") this.#userWrote(message, ctx);
+    else if (message?.role === "custom") this.#hideSecrets(message, undefined, ctx); // results of Tool Search's inner calls
   }
 
   /**

@@ -14,6 +14,7 @@ import pytest
 from gateway_stage import NEW_HOST, Played, Stage, audit, waiting
 from standings_seen import command, read
 from toolguard_cli.rig import scripted_model
+from toolguard_cli.rig.private_home import Home
 from toolguard_cli.rig.scripted_model import call
 
 CODE = "secret.redacted"
@@ -24,23 +25,18 @@ MODEL_KEY = f"sk-proj-{secrets.token_hex(24)}"
 ODD = f'p"a\\ß/{secrets.token_hex(8)}&+'
 """A password that JSON, URLs and HTML write in another way."""
 
-HOST: dict[str, Any] = {
-    "mcp": {
-        "servers": {
-            "shelf": {
-                "command": sys.executable,
-                "args": [str(SHELF)],
-                "env": {"SHELF_API_KEY": MODEL_KEY, "SHELF_BOT": BOT_TOKEN, "SHELF_PASSWORD": ODD},
-            }
-        }
-    },
-}
+
+def host(home: Home) -> dict[str, Any]:
+    """With an MCP server that reads the config by itself."""
+    env = {"SHELF_API_KEY": MODEL_KEY, "SHELF_BOT": BOT_TOKEN, "SHELF_PASSWORD": ODD}
+    server = {"command": sys.executable, "args": [str(SHELF), str(home.config_path)], "env": env}
+    return {"mcp": {"servers": {"shelf": server}}}
 
 
 @pytest.fixture
 def kept(either) -> Stage:
     """A gateway with an MCP server that has secrets in its environment."""
-    return either.under(host=HOST)
+    return either.under(host=host(either.home))
 
 
 def secrets_of(stage: Stage) -> tuple[str, ...]:
@@ -123,7 +119,7 @@ def test_inside_tool_search(kept, tool, params) -> None:
 
 @pytest.mark.skipif(not NEW_HOST, reason="this release has no Tool Search")
 def test_the_tool_of_an_mcp_server_inside_tool_search(kept) -> None:
-    looked_up = call("tool_call", {"id": "mcp:shelf:shelf__look_up", "args": {"path": str(kept.home.config_path)}})
+    looked_up = call("tool_call", {"id": "mcp:shelf:shelf__look_up", "args": {}})
     played = play_one(kept, call("tool_search", {"query": "look_up returns a file"}), looked_up)
     assert leaked(kept, played) == []
     assert MARK in played.results[1]
@@ -131,8 +127,8 @@ def test_the_tool_of_an_mcp_server_inside_tool_search(kept) -> None:
 
 def test_the_tool_of_an_mcp_server(either) -> None:
     """Its result has two blocks: the token begins in one and ends in the other."""
-    stage = either.under(host=HOST | ({"tools": {"toolSearch": False}} if NEW_HOST else {}))
-    played = play_one(stage, call("shelf__look_up", {"path": str(stage.home.config_path)}))
+    stage = either.under(host=host(either.home) | ({"tools": {"toolSearch": False}} if NEW_HOST else {}))
+    played = play_one(stage, call("shelf__look_up", {"blocks": True}))
     assert leaked(stage, played) == []
     halves = (stage.home.token[:12], stage.home.token[12:])
     assert [half for half in halves if half in json.dumps(played.requests[-1].messages)] == []
@@ -156,7 +152,7 @@ def test_an_error_that_quotes_a_secret(kept) -> None:
 
 
 def test_switched_off(either) -> None:
-    stage = either.under(host=HOST, redactSecrets=False)
+    stage = either.under(host=host(either.home), redactSecrets=False)
     played = play_one(stage, command(f"cat {stage.home.config_path}"))
     assert stage.home.token in played.results[0]
     assert redactions(stage, played) == []

@@ -1461,6 +1461,14 @@ describe("secrets", () => {
       ]);
     });
 
+  test("are replaced in the record of a call inside Tool Search", async () => {
+    const { engine, hooks } = await told();
+    const message = { role: "custom", content: "", details: { toolName: "exec", result: { content: [{ type: "text", text: TOKEN }] } } };
+    hooks.messageWritten({ message }, CTX);
+    assert.equal(message.details.result.content[0]?.text, MARK);
+    assert.deepEqual(reports(engine).map(({ tool }) => tool), ["exec"]);
+  });
+
   test("are reported once for a run and a tool, however often they are read", async () => {
     const { engine, hooks } = await told();
     for (let at = 0; at < 50; at++) hooks.messageWritten({ message: toolResult(`c${at}`, TOKEN, PLAIN) }, CTX);

@@ -1,5 +1,5 @@
-"""A tool server (MCP over standard input and output) with one tool, `look_up`: it returns a file in two blocks, cut inside
-the value of the first `token`, and again as structured content."""
+"""A tool server (MCP over standard input and output) with one tool, `look_up`: it returns the file that the command names
+as structured content, or in two blocks, cut inside the value of the first `token`."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 TOOL = {
     "name": "look_up",
     "description": "Returns a file.",
-    "inputSchema": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+    "inputSchema": {"type": "object", "properties": {"blocks": {"type": "boolean"}}},
 }
 
 
@@ -19,12 +19,14 @@ def answer(method, params):
     if method == "tools/list":
         return {"tools": [TOOL]}
     if method == "tools/call":
-        text = Path(params["arguments"]["path"]).read_text()
+        text = Path(sys.argv[1]).read_text()
         middle = text.find('"token": "') + len('"token": "') + 12
-        return {
-            "content": [{"type": "text", "text": part} for part in (text[:middle], text[middle:])],
-            "structuredContent": {"text": text},
-        }
+        blocks = [{"type": "text", "text": part} for part in (text[:middle], text[middle:])]
+        return (
+            {"content": blocks}
+            if params["arguments"].get("blocks")
+            else {"content": [], "structuredContent": {"text": text}}
+        )
     return {}
 
 
