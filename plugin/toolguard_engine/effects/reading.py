@@ -15,6 +15,7 @@ from toolguard_engine.effects.shell.effects import effects
 from toolguard_engine.effects.shell.places import Where
 from toolguard_engine.effects.shell.run_files import RunFiles
 from toolguard_engine.effects.shell.unwrap import read
+from toolguard_engine.host import path_repairs
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.files import FileMemory, FileSource, NoFiles
@@ -55,8 +56,14 @@ def _keep(key: _Key, found: _KeptReading) -> None:
         _kept.popitem(last=False)
 
 
+def _as_opened(tool: str, call: Call, host: Host) -> dict[str, Any]:
+    around = path_repairs.Surroundings(host.home, host.state_dir, call.cwd)
+    return path_repairs.bundled().opened(tool, call.params, host.release, around)
+
+
 class CallReading:
-    """`tool`: the name in the form in which names are compared; `params`: empty where the call has no object of them;
+    """`tool`: the name in the form in which names are compared; `params`: with the paths that the gateway will really open,
+    empty where the call has no object of them;
     `work`: what judging it may cost; `files`: the files of this machine; `made`: which of them the agents made."""
 
     def __init__(
@@ -74,7 +81,7 @@ class CallReading:
         self.made = made or FileMemory()
         self.tool = tool_name(call.tool)
         self.has_params = isinstance(call.params, dict)
-        self.params: dict[str, Any] = call.params if self.has_params else {}
+        self.params = _as_opened(self.tool, call, host) if self.has_params else {}
         self.executes = self.tool in call_texts.EXEC_TOOLS
         self.command_where = where_of(call, self.params, host)
         """The folder of the commands."""

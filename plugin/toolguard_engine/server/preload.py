@@ -11,6 +11,7 @@ import re2  # noqa: F401
 
 from toolguard_engine.effects import key_owners
 from toolguard_engine.effects.control_plane import verb_catalogue
+from toolguard_engine.host import path_repairs
 from toolguard_engine.metrics import database, prices
 from toolguard_engine.rules import risk_levels, scores
 from toolguard_engine.stores import open as stores
@@ -23,6 +24,7 @@ def load() -> None:
     risk_levels.load()
     verb_catalogue.load()
     key_owners.services()
+    path_repairs.bundled()
     database.migrations()
     prices.listed()
     for encoding in ("utf-16-le", "utf-16-be"):

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from msgspec import structs
 
 from toolguard_engine.effects import program_catalogue, protected_paths, tools
+from toolguard_engine.effects.call_place import named_folder
 from toolguard_engine.effects.control_plane import gateway_tools as controlplane
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import ProgramRun, Reading
@@ -125,8 +126,7 @@ def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[P
 
 def _folder(params: dict[str, Any], cwd: str) -> str:
     """The working directory of a command, if the call names one; `cwd` is the agent's folder."""
-    given = params.get("workdir") or params.get("cwd")
-    folder = given if isinstance(given, str) else ""
+    folder = named_folder(params)
     return f"{cwd}/{folder}" if cwd and folder and not folder.startswith(("/", "~", "$")) else folder or cwd
 
 

@@ -1,0 +1,23 @@
+"""The names that OpenClaw's `read` tries if there is no file of the name that it was given."""
+
+from __future__ import annotations
+
+import re
+from unicodedata import normalize
+
+_SPACES = re.compile(r"[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
+_BEFORE_NOON = re.compile(r" (?=(?:AM|PM)(?:\b|\.))", re.IGNORECASE | re.ASCII)
+_NARROW_SPACE = "\u202f"
+_STRAIGHT = re.compile(r"[\u2018\u2019]")
+_CURLY = re.compile(r"['\u2018]")
+
+
+def of(path: str) -> list[str]:
+    """The path itself and those with a similar last part."""
+    above, slash, name = path.rpartition("/")
+    plain = _SPACES.sub(" ", name)
+    found = [path, normalize("NFC", path), normalize("NFD", path)]
+    for spaced in (plain, _BEFORE_NOON.sub(_NARROW_SPACE, plain)):
+        for quoted in (_STRAIGHT.sub("'", spaced), _CURLY.sub("\u2019", spaced)):
+            found += [f"{above}{slash}{normalize('NFC', quoted)}", f"{above}{slash}{normalize('NFD', quoted)}"]
+    return list(dict.fromkeys(found))

@@ -1,0 +1,121 @@
+"""Paths are judged as the gateway's tools open them, not as they are written."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.host import file_addresses, repair_catalogue
+from toolguard_engine.layers.self_protection import judge
+from toolguard_engine.model.call import Call, Host
+
+HOME = "/home/u"
+STATE = f"{HOME}/.openclaw"
+RELEASES = ("2026.9.6", "2026.8.2", "2026.6.11", "2027.1.1", "")
+WRITTEN = (
+    "../openclaw.json",
+    "../openclaw.json</arg_value>>",
+    "../openclaw.json</arg_value>>>></arg_value>>",
+    "$HOME/../../openclaw.json",
+    " /../../openclaw.json",
+    "~x/../../openclaw.json",
+    "file:/../../openclaw.json",
+    "FILE:///../../openclaw.json",
+    "x://../../openclaw.json",
+    f"file://{STATE}/openclaw.json#x.md",
+    f"file://{STATE}/openclaw.json?x",
+    f"file://{HOME}/.ope\tnclaw/%6fpenclaw.json",
+    f"file://{HOME}/x/%2e%2e/.openclaw/openclaw.json",
+    f"@file://{STATE}/openclaw.json</arg_value>>",
+)
+PLAIN = (
+    "notes.md", "docs/a b.md", "caf\u00e9.md", "\u65e5\u672c/\u8a9e.md", "\U0001f600.md", "~/notes/a.md", "/srv/x.md",
+    "routes/[id].tsx", "a+b=c,d.md",
+)  # fmt: skip
+
+
+def host(release: str) -> Host:
+    return Host(home=HOME, state_dir=STATE, config_path=f"{STATE}/openclaw.json", release=release)
+
+
+def call(tool: str, **params: object) -> Call:
+    return Call(tool, params, cwd=f"{STATE}/workspace")
+
+
+def opened(tool: str, release: str = "2026.9.6", **params: object) -> tuple[str, ...]:
+    return CallReading(call(tool, **params), host(release)).paths
+
+
+@pytest.mark.parametrize("path", WRITTEN)
+def test_the_config_is_protected_however_its_path_is_written(path: str) -> None:
+    verdict = judge(call("edit", path=path, edits=[]), host("2026.9.6"))
+    assert verdict is not None
+    assert verdict.decision == "block"
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize(
+    "path", ["../toolguard/key</arg_value>>", "@../toolguard/key</arg_value>>", "~/.openclaw/toolguard/key"]
+)
+def test_the_key_is_protected_on_every_release(path: str, release: str) -> None:
+    verdict = judge(call("read", path=path), host(release))
+    assert verdict is not None
+    assert verdict.decision == "block"
+
+
+@pytest.mark.parametrize("media", ["MEDIA:~/.openclaw/toolguard/key", "@MEDIA: ~/.openclaw/toolguard/key"])
+def test_an_attachment_is_what_follows_the_prefix(media: str) -> None:
+    assert "~/.openclaw/toolguard/key" in opened("message", action="send", media=media)
+    assert "~/.openclaw/toolguard/key" in opened("message", action="send", attachments=[{"media": media}])
+
+
+@pytest.mark.parametrize("tool", ["read", "write", "edit", "message", "view_image"])
+@pytest.mark.parametrize("path", PLAIN)
+def test_an_ordinary_path_stays_as_it_is(tool: str, path: str) -> None:
+    params = {"path": path, "media": path}
+    reading = CallReading(call(tool, **params), host("2026.9.6"))
+    assert path in reading.paths
+    if path.isascii():
+        assert reading.params is reading.call.params
+
+
+def test_the_call_itself_keeps_what_was_sent() -> None:
+    reading = CallReading(call("write", path="~/.bashrc</arg_value>>", content="x"), host("2026.9.6"))
+    assert reading.paths == ("~/.bashrc",)
+    assert reading.call.params == {"path": "~/.bashrc</arg_value>>", "content": "x"}
+
+
+def test_a_path_that_may_be_two_is_judged_as_both() -> None:
+    assert opened("write", path="@a.md", content="") == ("a.md", f"{STATE}/workspace/@a.md")
+
+
+@pytest.mark.parametrize(
+    "header", ["*** Update File: ../a.md", "\ufeff*** Update File: ../a.md\ufeff", "*** Add File: ../a.md\u00a0"]
+)
+def test_the_files_of_a_patch_are_those_that_the_tool_finds(header: str) -> None:
+    assert opened("apply_patch", input=f"*** Begin Patch\n{header}\n*** End Patch") == ("../a.md",)
+
+
+@pytest.mark.parametrize(
+    ("workdir", "folder"), [("docs ", "docs"), ("docs</arg_value>>", "docs"), ("docs</arg_value>></arg_value>>", "docs")]
+)
+def test_the_folder_of_a_command_is_the_repaired_one(workdir: str, folder: str) -> None:
+    assert CallReading(call("exec", command="ls", workdir=workdir), host("2026.9.6")).where.cwd.endswith(f"/{folder}")
+
+
+@pytest.mark.parametrize(
+    ("address", "path"),
+    [
+        ("file:///a/b", "/a/b"), ("file:/a/b", "/a/b"), ("FILE://localhost/a", "/a"), ("file:///a/../b", "/b"),
+        ("file:///a/%2e%2E/b", "/b"), ("file:///a%20b", "/a b"), ("file:\\\\\\a\\b", "/a/b"), ("file:///a?b", "/a"),
+        ("file:///a#b", "/a"), ("file:///\ta", "/a"), (" file:///a ", "/a"), ("file:///../../a", "/a"),
+    ],
+)  # fmt: skip
+def test_file_urls_are_read_as_node_reads_them(address: str, path: str) -> None:
+    assert list(file_addresses.paths(address)) == [path]
+
+
+def test_the_catalogue_is_generated_from_its_source() -> None:
+    bundled = repair_catalogue.load()
+    assert repair_catalogue.encode(repair_catalogue.from_toml(bundled.releases)) == repair_catalogue.encode(bundled)
+    assert {"read", "write", "edit", "apply_patch", "exec"} <= set(bundled.releases["2026.9.6"])

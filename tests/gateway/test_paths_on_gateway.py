@@ -1,0 +1,61 @@
+"""What the gateway's tools open is what the guard judges: some 300 spellings for each tool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway_stage import RELEASE, Stage, once
+from standings_seen import batch
+from toolguard_cli.rig import downloads, path_differences, scripted_model
+from toolguard_cli.rig.path_probe import PROBERS, PathProbe, Prober
+from toolguard_cli.rig.path_spellings import spellings
+
+TAG = "</arg_value>>"
+FALLS_BACK = RELEASE.startswith("2026.6.")
+"""Runs a command elsewhere if its folder does not exist."""
+
+
+@pytest.fixture(scope="module")
+def probe(real: downloads.Runtime) -> Iterator[PathProbe]:
+    with PathProbe(real) as running:
+        yield running
+
+
+@pytest.mark.parametrize("prober", PROBERS, ids=[prober.tool for prober in PROBERS])
+def test_the_guard_judges_the_file_that_is_opened(probe: PathProbe, prober: Prober) -> None:
+    if prober.tool not in probe.offered() or (prober.tool == "exec" and FALLS_BACK):
+        pytest.skip(f"not in {RELEASE}")
+    guard = path_differences.guard_paths(probe.place, str(probe.state_dir), RELEASE)
+    opened = probe.tried(prober, spellings())
+    assert path_differences.differences(opened, prober, guard) == []
+    assert sum(bool(each.path) for each in opened) > len(opened) // 6
+
+
+def test_a_repaired_path_reaches_neither_the_key_nor_the_config(stage: Stage) -> None:
+    state = Path(stage.home.state_dir)
+    before = stage.home.config_path.read_text()
+    played = stage.play(
+        once(
+            batch(
+                scripted_model.call("read", {"path": f"{state}/toolguard/key{TAG}"}),
+                scripted_model.call(
+                    "edit",
+                    {"path": f"{state}/openclaw.json{TAG}", "edits": [{"oldText": '"gateway"', "newText": '"gateways"'}]},
+                ),
+                scripted_model.call("write", {"path": f"~/.bashrc{TAG}", "content": "rm -rf ~/Documents\n"}),
+                scripted_model.call("write", {"path": f"notes.md{TAG}", "content": "milk\n"}),
+            )
+        )
+    )
+    assert [text.partition("|")[0] for text in played.results[:3]] == [
+        "TOOLGUARD_BLOCK",
+        "TOOLGUARD_BLOCK",
+        "TOOLGUARD_ESCALATE",
+    ]
+    assert stage.codes(played).count("rule.self-protection") == 2
+    assert stage.home.config_path.read_text() == before
+    assert not (stage.home.root / ".bashrc").exists()
+    assert (stage.home.workspace_dir / "notes.md").read_text() == "milk\n"
