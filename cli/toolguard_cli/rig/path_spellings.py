@@ -41,7 +41,8 @@ _WRAPPED = (
 )  # fmt: skip
 _OUT = (
     " ", "@", "@ ", "~x", "~root", "$HOME", "${HOME}", "$PWD", "file:", "FILE:", "file://x", "x:", "x:/", "https:/",
-    "MEDIA:", "media:/", "\ufeff", "\u200b", "%2e%2e", "*", "[a]", "a b", ".", "...", "\\", "a\\b", "</arg_value>>", "@@", "~+",
+    "MEDIA:", "media:/", "\ufeff", "\u200b", "%2e%2e", "*", "[a]", "a b", ".", "...", "\\", "a\\b", "</arg_value>>", "@@",
+    "~+",
 )  # fmt: skip
 """Names of folders that something may take for more than a name; `..` leads out of them."""
 
