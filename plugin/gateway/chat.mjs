@@ -2,6 +2,7 @@
 // agent's approval tool, if the settings allow it.
 
 /** @typedef {Pick<import("./engine.mjs").Engine, "ask">} Engine */
+/** @typedef {Pick<import("./connections.mjs").Peers, "doubtful">} Peers */
 
 const LONGEST = 1_000;
 const USAGE = [
@@ -18,28 +19,34 @@ const ALONE = new Set(["pending", "accept"]);
 const WITH_NONCE = new Set(["approve", "deny", "revive"]);
 const SWITCHED = new Set(["on", "off"]);
 const FOR_A_WHILE = /^(?:--|\u2014)for(?:=(.*))?$/iu; // phones replace two hyphens by a dash
+const LOOSENS = new Set(["approve", "checkpoint", "accept"]);
+/** The gateway's own chat. Other channels have an identity of their own. */
+const OWN_CHAT = new Set(["", "webchat"]);
+const UNKNOWN = [{ opened: 0, closed: 0, kind: "unknown", why: "by a program that cannot be identified" }];
 const NO_ANSWER = "The guard is not answering. Run `toolguard doctor` in a terminal.";
 
 /**
  * The gateway passes `senderIsOwner` to third-party commands only if they require a scope.
  * @param {() => Engine | undefined} engine
+ * @param {() => Peers | undefined} peers
  */
-export function chatCommand(engine) {
+export function chatCommand(engine, peers) {
   return {
     name: "toolguard",
     description: "Approve or deny held tool calls, list them, refill budgets, or block every call",
     acceptsArgs: true,
     requireAuth: true,
     requiredScopes: ["operator.approvals"],
-    handler: (/** @type {any} */ ctx) => answered(engine(), ctx),
+    handler: (/** @type {any} */ ctx) => answered(engine(), peers(), ctx),
   };
 }
 
 /**
  * @param {Engine | undefined} engine
+ * @param {Peers | undefined} peers
  * @param {any} ctx
  */
-async function answered(engine, ctx) {
+async function answered(engine, peers, ctx) {
   if (ctx?.senderIsOwner !== true) return { text: OWNER_ONLY, isError: true };
   const [action = "", nonce = "", ...why] = String(ctx.args ?? "").trim().split(/\s+/);
   if (!isComplete(action, nonce)) return { text: USAGE };
@@ -47,11 +54,29 @@ async function answered(engine, ctx) {
   if (lasts === undefined) return { text: USAGE, isError: true };
   const session = action === "checkpoint" && typeof ctx.sessionKey === "string" ? { session: ctx.sessionKey.slice(0, LONGEST) } : {};
   const by = [ctx.channel, ctx.senderId].filter(Boolean).join(":") || "owner";
+  const doubtful = loosens(action, nonce) && isOperator(ctx) ? { peers: peers ? await peers.doubtful() : UNKNOWN } : {};
   const answer = await engine?.ask({
     type: "decide", action, nonce: nonce.slice(0, LONGEST), why: why.join(" ").slice(0, LONGEST), by, where: "chat",
-    ...session, ...(lasts ? { lasts: lasts.slice(0, LONGEST) } : {}),
+    ...session, ...doubtful, ...(lasts ? { lasts: lasts.slice(0, LONGEST) } : {}),
   });
   return { text: answer?.text ?? NO_ANSWER, isError: answer?.ok !== true };
+}
+
+/**
+ * Nothing that stops agents waits for the look at connections.
+ * @param {string} action
+ * @param {string} nonce
+ */
+function loosens(action, nonce) {
+  return LOOSENS.has(action) || (action === "kill-switch" && nonce !== "on");
+}
+
+/**
+ * Whether the command came over a connection to the gateway itself, whatever channel it names.
+ * @param {any} ctx
+ */
+function isOperator(ctx) {
+  return Array.isArray(ctx.gatewayClientScopes) || OWN_CHAT.has(String(ctx.channel ?? ""));
 }
 
 /**

@@ -11,6 +11,7 @@ import { configPath, engineCommand, gatewayName, python, stateDir } from "./comm
 import { Dashboard, dashboardCommand } from "./dashboard.mjs";
 import { Engine, PROTOCOL } from "./engine.mjs";
 import { Hooks } from "./hooks.mjs";
+import { Peers, peersCommand } from "./connections.mjs";
 import { Notifier, notifierCommand } from "./notifier.mjs";
 import { OrderWatch } from "./order.mjs";
 import { factsOf, Places, stampOf } from "./places.mjs";
@@ -22,7 +23,7 @@ import { isMeasured, Usage } from "./usage.mjs";
 import { Answerer } from "./answerer.mjs";
 import { Waker } from "./waker.mjs";
 
-/** @typedef {{ engine: Engine, hooks: Hooks, trace: Trace, waker: Waker, order: OrderWatch, dashboard: Dashboard, notifier: Notifier, usage: Usage | null }} Core */
+/** @typedef {{ engine: Engine, hooks: Hooks, trace: Trace, waker: Waker, order: OrderWatch, dashboard: Dashboard, notifier: Notifier, usage: Usage | null, peers: Peers }} Core */
 /** @typedef {import("./engine.mjs").Logger} Logger */
 
 const NOT_GUARDED =
@@ -86,6 +87,7 @@ export class Membership {
     cores.delete(this.#key);
     entry?.core.dashboard.leave();
     entry?.core.notifier.leave();
+    entry?.core.peers.end();
     await entry?.core.engine.stop();
   }
 }
@@ -128,12 +130,13 @@ function makeCore(api, root, version, logger) {
     engine.note({ type: "warned", text });
   });
   const places = placesOf(root, state, api.pluginConfig);
+  const peers = new Peers(peersCommand(root, state, configPath(state), api.pluginConfig), logger);
   const hooks = new Hooks(engine, api.pluginConfig, runs, seams, trace, order, workspaces(api), state, places, waitingFor(state),
     new Answerer(logger, () => api.runtime?.config?.current?.() ?? api.config), secrets);
   const dashboard = new Dashboard(dashboardCommand(root, state, configPath(state), api.pluginConfig), logger, version);
   const notifier = new Notifier(notifierCommand(root, state, configPath(state), api.pluginConfig), api.pluginConfig, logger, version);
   const usage = isMeasured(api.pluginConfig) ? new Usage(engine, runs) : null;
-  return { engine, trace, hooks, waker, order, dashboard, notifier, usage };
+  return { engine, trace, hooks, waker, order, dashboard, notifier, usage, peers };
 }
 
 /**

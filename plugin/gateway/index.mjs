@@ -27,7 +27,7 @@ function register(api) {
   connectHooks(api, membership);
   connectLife(api, membership);
   const engine = () => membership.core?.engine;
-  api.registerCommand?.(chatCommand(engine));
+  api.registerCommand?.(chatCommand(engine, () => membership.core?.peers));
   if (api.pluginConfig?.approval?.agentTool === true) api.registerTool?.(approveTool(engine));
 }
 

@@ -324,7 +324,7 @@ def test_without_a_terminal() -> None:
 @pytest.mark.parametrize(("name", "kind"), [("linux", Linux), ("darwin", macos.MacOS)])
 def test_each_system_has_its_own_facts(name: str, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operating_system, "NAME", name)
-    assert type(require_human._system()) is kind
+    assert type(require_human.this_system()) is kind
 
 
 def test_only_linux_has_namespaces_and_screens_in_variables(monkeypatch: pytest.MonkeyPatch) -> None:

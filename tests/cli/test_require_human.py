@@ -183,11 +183,11 @@ def test_a_number_that_a_gateway_has_left_is_not_the_gateway(places: Places, bel
     info.gateway_pid = os.getppid()
     engines.publish(places.state_dir, info)
     hold(places)
-    agents = require_human._agents(places, Linux())
+    agents = require_human.agents_of(places, Linux())
     assert (agents.gateways, agents.engines) == (frozenset({os.getppid()}), frozenset({info.pid}))
     info.gateway_pid = info.pid
     engines.publish(places.state_dir, info)
-    assert require_human._agents(places, Linux()).gateways == frozenset()
+    assert require_human.agents_of(places, Linux()).gateways == frozenset()
 
 
 def test_watch_in_doubt_approves_nothing(places: Places) -> None:

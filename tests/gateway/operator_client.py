@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import queue
-import socket
 import threading
 import time
 import uuid
@@ -18,8 +17,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import connect
 
+from operator_process import OperatorProcess
 from toolguard_cli.rig import scripted_model
 from toolguard_cli.rig.private_home import Home
 
@@ -64,8 +63,7 @@ class Operator:
         }  # fmt: skip
         limit = time.monotonic() + START_SECONDS
         while True:
-            plain = socket.create_connection(("127.0.0.1", home.port), timeout=CALL_SECONDS)
-            self._socket = connect(f"ws://127.0.0.1:{home.port}", sock=plain, max_size=None)
+            self._socket = OperatorProcess(f"ws://127.0.0.1:{home.port}")
             self._reader = threading.Thread(target=self._read, args=(self._socket,), daemon=True)
             self._reader.start()
             try:

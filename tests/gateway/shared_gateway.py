@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway_stage import NEW_HOST, Stage, put_in
+from operator_process import PostingProcess
 from toolguard_cli.rig import downloads, scripted_model
 from toolguard_cli.rig.private_home import Home, over
 from toolguard_cli.rig.real_gateway import Gateway
@@ -65,6 +66,25 @@ class Reachable(Home):
         return {**super().environment, "PATH": path}
 
 
+class TurnsByAnother(Gateway):
+    """Its turns are asked for by a program that does nothing else, as a person's would."""
+
+    def __init__(self, real: downloads.Runtime, home: Home) -> None:
+        super().__init__(real, home)
+        self._idle: list[PostingProcess] = []
+
+    def _post(self, path: str, body: dict[str, Any], headers: dict[str, str], limit: float) -> tuple[int, str]:
+        program = self._idle.pop() if self._idle else PostingProcess()
+        try:
+            return program.post(self.home.port, path, body, {**self._headers, **headers}, limit)
+        finally:
+            self._idle.append(program)
+
+    def end_programs(self) -> None:
+        while self._idle:
+            self._idle.pop().close()
+
+
 class Shared:
     """The gateway, and the guard as a copy or a link. Use it as a context manager."""
 
@@ -73,7 +93,7 @@ class Shared:
         (self._home.workspace_dir / IN_WORKSPACE).write_text("Here the agent works.\n")
         put_in(self._home, link=link)
         self._bare = json.loads(self._home.config_path.read_text())
-        self._gateway = Gateway(real, self._home)
+        self._gateway = TurnsByAnother(real, self._home)
         self._stage = Stage(self._gateway, server)
         self._now: Under | None = None
 
@@ -197,6 +217,7 @@ class Shared:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._gateway.end_programs()
         self._gateway.stop(signal.SIGKILL)  # it would wait for runs that tests have left
         self._home.__exit__(None, None, None)
 

@@ -3,6 +3,9 @@ import { describe, test } from "node:test";
 
 import { approveTool, chatCommand } from "../../plugin/gateway/chat.mjs";
 
+/** Only a person is connected. */
+const nobodyElse = () => ({ doubtful: async () => [] });
+
 /** @typedef {Record<string, any>} Message */
 
 const AWAY = /^The guard is not answering\. Run `toolguard doctor`/;
@@ -25,7 +28,7 @@ function engineFor(answer = ANSWER) {
 const owner = (args, more = {}) => ({ senderIsOwner: true, channel: "telegram", senderId: "42", args, ...more });
 
 test("the command is for those who are known, and demands the scope that makes the gateway say who the owner is", () => {
-  const { handler, description, ...command } = chatCommand(() => undefined);
+  const { handler, description, ...command } = chatCommand(() => undefined, nobodyElse);
   assert.deepEqual(command, {
     name: "toolguard", acceptsArgs: true, requireAuth: true, requiredScopes: ["operator.approvals"],
   });
@@ -42,7 +45,7 @@ describe("only the owner is heard", () => {
     for (const args of ["approve 0a1b2c3d", "deny 0a1b2c3d", "checkpoint", "kill-switch off", "kill-switch on", "pending", ""])
       test(`${JSON.stringify(ctx)} may not say "${args}"`, async () => {
         const { asked, engine } = engineFor();
-        const answer = await chatCommand(engine).handler(ctx && { args, ...ctx });
+        const answer = await chatCommand(engine, nobodyElse).handler(ctx && { args, ...ctx });
         assert.deepEqual(answer, { text: "Only the owner of this gateway may use this command.", isError: true });
         assert.deepEqual(asked, []);
       });
@@ -54,14 +57,14 @@ for (const [words, lasts, why] of [
 ])
   test(`"${words}" also asks to allow the call for a while`, async () => {
     const { asked, engine } = engineFor();
-    await chatCommand(engine).handler(owner(words));
+    await chatCommand(engine, nobodyElse).handler(owner(words));
     assert.deepEqual(asked.map((each) => [each.action, each.nonce, each.lasts, each.why]), [["approve", "0a1b", lasts, why]]);
   });
 
 for (const words of ["approve 0a1b --for", "approve 0a1b for", "approve 0a1b --for= x"])
   test(`"${words}" approves nothing: it does not say how long`, async () => {
     const { asked, engine } = engineFor();
-    const answer = await chatCommand(engine).handler(owner(words));
+    const answer = await chatCommand(engine, nobodyElse).handler(owner(words));
     assert.match(answer.text, /^Usage: /);
     assert.equal(answer.isError, true);
     assert.deepEqual(asked, []);
@@ -94,7 +97,7 @@ describe("what the owner says", () => {
   for (const [args, expected] of understood)
     test(JSON.stringify(args), async () => {
       const { asked, engine } = engineFor();
-      assert.deepEqual(await chatCommand(engine).handler(owner(args)), { text: ANSWER.text, isError: false });
+      assert.deepEqual(await chatCommand(engine, nobodyElse).handler(owner(args)), { text: ANSWER.text, isError: false });
       assert.deepEqual(asked, [{ type: "decide", by: "telegram:42", where: "chat", ...expected }]);
     });
 
@@ -104,14 +107,14 @@ describe("what the owner says", () => {
   ])
     test(`the usage, and nobody is asked: ${String(JSON.stringify(args)).slice(0, 30)}`, async () => {
       const { asked, engine } = engineFor();
-      const answer = await chatCommand(engine).handler(owner(args));
+      const answer = await chatCommand(engine, nobodyElse).handler(owner(args));
       assert.match(answer.text, /^Usage: \/toolguard pending .+\n\/toolguard approve <nonce> \[--for 1h\|8h\|1d\|7d\] .+\n\/toolguard deny <nonce> \[reason\]/);
       assert.deepEqual(asked, []);
     });
 
   test("a checkpoint is for the session of the chat, where the gateway names it", async () => {
     const { asked, engine } = engineFor();
-    const { handler } = chatCommand(engine);
+    const { handler } = chatCommand(engine, nobodyElse);
     for (const sessionKey of ["agent:main:main", undefined, 7, "s".repeat(5_000)])
       await handler(owner("checkpoint", { sessionKey }));
     await handler(owner("approve 0a1b2c3d", { sessionKey: "agent:main:main" }));
@@ -128,7 +131,7 @@ describe("what the owner says", () => {
   for (const [more, by] of senders)
     test(`who it was: ${by}`, async () => {
       const { asked, engine } = engineFor();
-      await chatCommand(engine).handler(owner("pending", more));
+      await chatCommand(engine, nobodyElse).handler(owner("pending", more));
       assert.equal(asked[0]?.by, by);
     });
 });
@@ -143,13 +146,13 @@ describe("the answer", () => {
   ];
   for (const [what, answer, text, isError] of answers)
     test(what, async () => {
-      const reply = await chatCommand(engineFor(answer).engine).handler(owner("approve 0a1b2c3d"));
+      const reply = await chatCommand(engineFor(answer).engine, nobodyElse).handler(owner("approve 0a1b2c3d"));
       assert.match(reply.text, text);
       assert.equal(reply.isError, isError);
     });
 
   test("no engine at all", async () => {
-    const reply = await chatCommand(() => undefined).handler(owner("pending"));
+    const reply = await chatCommand(() => undefined, nobodyElse).handler(owner("pending"));
     assert.match(reply.text, AWAY);
     assert.equal(reply.isError, true);
   });

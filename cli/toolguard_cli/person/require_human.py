@@ -77,8 +77,8 @@ def refuse(places: Places, command: str, *, loosens: bool = True) -> None:
 
 def caller(places: Places, command: str, *, loosens: bool = True) -> Caller:
     """Who started this command. Raises `UserError` for an agent, and if confirmation is needed but impossible."""
-    system, pid = _system(), os.getpid()
-    agents = _agents(places, system)
+    system, pid = this_system(), os.getpid()
+    agents = agents_of(places, system)
     found = origin.of(system, pid, agents) if not is_marked(os.environ) else origin.MARKED
     started = printable.plain(found.why)  # process names are untrusted
     if found.kind == "agent":
@@ -86,7 +86,7 @@ def caller(places: Places, command: str, *, loosens: bool = True) -> Caller:
         raise UserError(f"`toolguard {command}` was started {started}; only a person may do that", _fix(command))
     if not loosens:
         return Caller(places, command)
-    if why := namespaces.doubt(_namespaces(places)):
+    if why := namespaces.doubt(namespaces_of(places)):
         raise _no_person(places, command, why)
     if found.kind == "person":
         return Caller(places, command)
@@ -121,7 +121,8 @@ def _log(places: Places, code: str, reason: str) -> None:
         stores.audit_log(places.state_dir).append([event])
 
 
-def _system() -> System:
+def this_system() -> System:
+    """The processes and terminals of the system that this runs on."""
     if operating_system.is_macos():
         from toolguard_cli.person.macos import MacOS  # noqa: PLC0415 - needed on macOS only
 
@@ -131,7 +132,7 @@ def _system() -> System:
     return Linux()
 
 
-def _agents(places: Places, system: System) -> Agents:
+def agents_of(places: Places, system: System) -> Agents:
     """The gateways and engines of this machine. A `--state-dir` option does not hide the gateway whose config is changed."""
     folders = _folders(places)
     running = [info for folder in folders for info in stores.engines(folder).running()]
@@ -142,7 +143,7 @@ def _agents(places: Places, system: System) -> Agents:
     return Agents(gateways, frozenset(info.pid for info in running), since)
 
 
-def _namespaces(places: Places) -> list[list[str]]:
+def namespaces_of(places: Places) -> list[list[str]]:
     """Namespaces of the current or last engines: a command in another namespace cannot see whether they run."""
     found = [info for folder in _folders(places) for info in stores.engines(folder).noted()]
     return [info.namespaces for info in found if info.namespaces]

@@ -158,6 +158,13 @@ class Approvals:
         """Whether the call held under this nonce waits no more: asking again brings news."""
         return self._nonces.is_decided(nonce, self._clock())
 
+    def held_since(self, nonce: str) -> float | None:
+        """When this call was held (seconds since 1970); None if the nonce names no single one. Raises `StoreError`."""
+        try:
+            return replies.now_known(self._nonces.entries(), self._clock()).find(nonce).created
+        except RefusedError:
+            return None
+
     def decide(self, message: messages.PersonDecision, config: Config) -> messages.DecisionReply:
         """A yes or no that came through the gateway."""
         now = self._clock()

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from toolguard_engine.approvals import replies
+from toolguard_engine.approvals import chat_senders, replies
 from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.layers.autonomy.checkpoint_gate import means
 from toolguard_engine.model.call import Call, Verdict
@@ -27,6 +27,13 @@ NO_SESSION = "The gateway does not say which chat this is; refill the budgets of
 AWAY = "The store of held calls does not answer. Before you try again, check the call's state with /toolguard pending."
 NOT_THE_AGENT = "The agent may not approve its own calls (approval.agentTool is off)."
 
+_INSTEAD = {
+    "checkpoint": "toolguard checkpoint",
+    "kill-switch": "toolguard kill-switch off",
+    "accept": "toolguard config accept",
+}
+"""Commands in chat that loosen something and name no held call, and what replaces them in a terminal."""
+
 T = TypeVar("T")
 Asking = messages.PersonDecision | messages.Resolved
 
@@ -42,6 +49,10 @@ class PersonDecisions:
         """The answer; None where it follows in `SessionState.answers`."""
         if message.where == "tool" and not (self._state.config.approval.agent_tool and message.action == "approve"):
             return messages.DecisionReply(message.id, ok=False, text=NOT_THE_AGENT)
+        if message.action in _INSTEAD and not (message.action == "kill-switch" and message.nonce == "on"):
+            peer = chat_senders.in_doubt(message.peers, self._state.now() - chat_senders.RECENT)
+            if peer is not None:
+                return self._refused(message, peer, _INSTEAD[message.action])
         if message.action == "checkpoint":
             return self._checkpoint(message)
         if message.action == "kill-switch":
@@ -50,10 +61,40 @@ class PersonDecisions:
             return self._accept(message)
         if self._state.approvals is None:
             return messages.DecisionReply(message.id, ok=False, text="Approvals are unavailable; run `toolguard doctor`.")
-        answered = self._with_weaker if message.action == "pending" else lambda answer: answer
         away = messages.DecisionReply(message.id, ok=False, text=AWAY)
+        if message.action == "approve" and message.peers:
+            self._ask(message, partial(self._approve_in_doubt, message), self._in_doubt(message), away)
+            return None
+        answered = self._with_weaker if message.action == "pending" else lambda answer: answer
         self._ask(message, partial(self._state.approvals.decide, message, self._state.config), answered, away)
         return None
+
+    def _approve_in_doubt(self, message: messages.PersonDecision) -> messages.DecisionReply | messages.DoubtfulPeer:
+        """The answer to an approval, or the connection because of which it does not count. Not on the thread of the loop."""
+        approvals = self._state.approvals
+        assert approvals is not None  # noqa: S101 - `decide` has looked
+        since = approvals.held_since(message.nonce)
+        peer = None if since is None else chat_senders.in_doubt(message.peers, since)
+        return peer or approvals.decide(message, self._state.config)
+
+    def _in_doubt(
+        self, message: messages.PersonDecision
+    ) -> Callable[[messages.DecisionReply | messages.DoubtfulPeer], messages.Wire]:
+        def answer(found: messages.DecisionReply | messages.DoubtfulPeer) -> messages.Wire:
+            if isinstance(found, messages.DecisionReply):
+                return found
+            return self._refused(message, found, f"toolguard approve {audit_log.plain(message.nonce)[:20]}")
+
+        return answer
+
+    def _refused(
+        self, message: messages.PersonDecision, peer: messages.DoubtfulPeer, instead: str
+    ) -> messages.DecisionReply:
+        """Somebody else may have sent this command."""
+        reason = f"`/toolguard {message.action}` in chat does not count: {audit_log.plain(chat_senders.reason(peer))}"
+        verdict = Verdict("block", chat_senders.code(peer), reason=reason)
+        self._outbox.event("security", Call("", None), verdict, message.nonce if message.action == "approve" else "")
+        return messages.DecisionReply(message.id, ok=False, text=chat_senders.refusal(peer, instead))
 
     def _ask(
         self, message: Asking, work: Callable[[], T], answered: Callable[[T], messages.Wire], away: messages.Wire,

@@ -86,12 +86,22 @@ class ParamsChanged(Place, frozen=True, tag="ran"):
     others: Text = ""
 
 
+class DoubtfulPeer(msgspec.Struct, frozen=True):
+    """A connection to the gateway from this machine of which it is not certain that a person holds it. `closed`: 0 while it
+    is open; `kind`: `agent` or `unknown`; `why`: completes the sentence "a connection is held ..."."""
+
+    opened: float
+    closed: float = 0.0
+    kind: Name = ""
+    why: Name = ""
+
+
 class PersonDecision(Wire, frozen=True, tag="decide"):
     """A person's word, or the agent's where that is allowed: `where` is `chat` or `tool`. Answer: `Told`.
 
     `checkpoint` is for `session`, for all where `nonce` is `all`; for `kill-switch` `nonce` is `on` or `off`; `accept` is
     for all settings that became weaker, with the mark of what was shown as `nonce`. `lasts`: `approve` also allows exactly
-    this call for that long.
+    this call for that long. `peers`: for a command that came over the gateway's own chat, who else could have sent it.
     """
 
     id: Id
@@ -102,6 +112,7 @@ class PersonDecision(Wire, frozen=True, tag="decide"):
     why: Name = ""
     session: Name = ""
     lasts: Name = ""
+    peers: tuple[DoubtfulPeer, ...] = ()
 
 
 class Resolved(Wire, frozen=True, tag="resolved"):
