@@ -79,7 +79,8 @@ class _Signs:
 def _signs(host: Host) -> _Signs:
     protected = protected_paths.of(host)
     common = (
-        "claw", "toolguard", ".open", "kill", "fuser", "systemctl", "gdb", "lldb", "strace", "ltrace", "launchctl",
+        "claw", "toolguard", ".open", "kill", "fuser", "systemctl", "gdb", "lldb", "strace", "ltrace", "gcore", "py-spy",
+        "rbspy", "perf", "reptyr", "bpftrace", "nsenter", "loginctl", "cgroup.", "freezer.state", "launchctl",
         "update-activation", "updateactivation", "setenvironment", "tmux", "locate", *map(str.lower, host.code),
         *file_names.DISTINCTIVE,
     )  # fmt: skip

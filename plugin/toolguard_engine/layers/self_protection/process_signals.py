@@ -56,17 +56,33 @@ _PORT_KILLERS = program_catalogue.programs("port_killer")
 _SERVICES = program_catalogue.programs("service_manager")
 _CONTAINERS = program_catalogue.programs("container")
 _INSIDE = frozenset({"exec", "run", "create"})
-_SESSION_ENDING = frozenset({"exit"})
+_SESSION_ENDING = frozenset({"exit", "isolate", "emergency", "rescue", "halt", "poweroff", "reboot", "kexec"})
 _STOPPING_A_WHILE = frozenset({"restart", "try-restart", "reload-or-restart", "try-reload-or-restart"})
 _BUS_CALLERS = program_catalogue.programs("bus_caller")
 _BUS_CALL = re.compile(r"(?:Stop|Restart|Kill|TryRestart|Freeze)Unit|(?:Disable|Mask)UnitFiles")
 _DEBUGGERS = program_catalogue.programs("debugger")
 _ATTACHES = frozenset({"-p", "--pid", "--attach-pid", "attach"})
+_CLUSTERED = re.compile(r"-[a-zA-Z]{1,8}p")
 _ATTACHED = re.compile(r"(?:-p|--pid=|--attach-pid=)?(\d{1,12})")
 _ENDING = frozenset(
     {"stop", "disable", "mask", "kill", "rm", "remove", "delete", "unload", "bootout", "down", "pause", "freeze"}
 )
 _UNITS = ("openclaw-gateway.service", "openclaw-gateway", "openclaw.service", "openclaw")
+_MANY = re.compile(r"\.(?:slice|target|scope)\Z|\A(?:user|session)[@-]|\Adefault\Z")
+"""Units of systemd that have others in them, or that belong to a whole login."""
+
+_DOMAIN = re.compile(r"(?:user|gui|login|system|pid)(?:/\d+)?/?")
+"""What launchctl calls all services of a login."""
+
+_SESSIONS = frozenset({"loginctl"})
+_SESSION_VERBS = frozenset({"terminate-user", "terminate-session", "terminate-seat", "kill-user", "kill-session"})
+_CGROUP = re.compile(r"cgroup\.(?:freeze|kill)\Z|freezer\.state\Z")
+_OWN_PARENT = re.compile(r"/proc/(?:\$\$|self|thread-self|\$\{?(?:BASHPID|PPID))/(?:stat|status)\b")
+"""Where a shell reads the id of its own parent, which is the gateway or what the gateway started."""
+
+_OF_ANY = re.compile(r"/proc/(?:\*|\[|\$|\?|\d+/(?:stat|status|task|children)|\w*\x00)")
+"""Where it reads the ids of other processes, whichever they are."""
+
 _GLOB = re.compile(r"[*?\[]")
 _SERVICE_NAMES = re.compile(r"openclaw|toolguard|clawdbot", re.IGNORECASE)
 _OWN_PATTERN = re.compile(r"toolguard|(?<![./\w])(?:openclaw|clawdbot)")
@@ -144,7 +160,9 @@ def _ends(run: ProgramRun, scene: CommandScene) -> Aim:
     if any(base(word).partition("@")[0] in _PORT_KILLERS for word in run.argv[:4]):
         return _by_port(rest, scene)
     if name in _DEBUGGERS:
-        return _by_debugger(rest, scene.host)
+        return _by_debugger(rest, scene)
+    if name in _SESSIONS and not _SESSION_VERBS.isdisjoint(rest):
+        return Aim.MAYBE_US
     if name == "systemctl" and not _SESSION_ENDING.isdisjoint(rest):
         return Aim.MAYBE_US
     if name == "systemctl" and not _STOPPING_A_WHILE.isdisjoint(rest):
@@ -155,6 +173,8 @@ def _ends(run: ProgramRun, scene: CommandScene) -> Aim:
         if name in _CONTAINERS and _runs_inside(rest):
             return Aim.ELSEWHERE
         return max((_is_service(word, name) for word in rest), default=Aim.ELSEWHERE)
+    if any(_CGROUP.search(each.target) for each in run.redirects) or (name == "tee" and any(map(_CGROUP.search, rest))):
+        return Aim.MAYBE_US
     return Aim.ELSEWHERE
 
 
@@ -173,16 +193,36 @@ def _is_service(word: str, manager: str) -> Aim:
     """Whether a word names one of our services, or for `systemctl` a pattern that matches one."""
     if _SERVICE_NAMES.search(word):
         return Aim.MAYBE_US if manager in _CONTAINERS else Aim.US
+    if manager == "systemctl" and (_MANY.search(word) or UNKNOWN in word):
+        return Aim.MAYBE_US
+    if manager == "launchctl" and _DOMAIN.fullmatch(word):
+        return Aim.MAYBE_US
     if manager != "systemctl" or len(word) > _MAX_PATTERN or word.startswith("-") or _GLOB.search(word) is None:
         return Aim.ELSEWHERE
     return Aim.MAYBE_US if any(fnmatchcase(unit, word.lower()) for unit in _UNITS) else Aim.ELSEWHERE
 
 
-def _by_debugger(rest: tuple[str, ...], host: Host) -> Aim:
-    """Whether a debugger attaches to one of our processes."""
-    values = [value for option, value in pairwise(rest) if option in _ATTACHES]
+def _by_debugger(rest: tuple[str, ...], scene: CommandScene) -> Aim:
+    """Whether a debugger attaches to one of our processes. An id that is not known may be one, unless it is that of a
+    process that the command itself started, or of one that it searches for by a name that is not ours."""
+    values = [value for option, value in pairwise(rest) if option in _ATTACHES or _CLUSTERED.fullmatch(option)]
     values += [match[1] for word in rest if (match := _ATTACHED.fullmatch(word))]
-    return Aim.US if any(_number(value) in host.pids for value in values) else Aim.ELSEWHERE
+    values += [word for word in rest if _PARENT.search(word)]
+    values += [word[2:] for word in rest if word.startswith("-p") and len(word) > len("-p")]
+    if any(_number(value) in scene.host.pids or _PARENT.search(value) for value in values):
+        return Aim.US
+    if any((UNKNOWN in value or "$" in value) and value != "$!" for value in values):
+        return _unknown_process(scene)
+    return Aim.ELSEWHERE
+
+
+def _unknown_process(scene: CommandScene) -> Aim:
+    """What an id that the command finds out may be."""
+    if _OWN_PARENT.search(scene.text):
+        return Aim.US
+    if not any(run.name in _LISTERS or run.name in _NAME_LISTERS for run in scene.runs):
+        return Aim.MAYBE_US
+    return max(_lists_ours(run, scene) for run in scene.runs)
 
 
 def _number(text: str) -> int:
@@ -200,8 +240,11 @@ def _by_number(rest: tuple[str, ...], scene: CommandScene) -> Aim:
         number = target.rstrip(",")
         if number == "-1" or _number(number) in scene.host.pids or _PARENT.search(target):
             return Aim.US
-        if ("$" in target or UNKNOWN in target) and _mentions_us(scene.text):
-            aim = max(aim, Aim.MAYBE_US)
+        if "$" in target or UNKNOWN in target:
+            if _OWN_PARENT.search(scene.text):
+                return Aim.US
+            if _mentions_us(scene.text) or _OF_ANY.search(scene.text):
+                aim = max(aim, Aim.MAYBE_US)
     return aim
 
 
