@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ntpath
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -65,6 +65,19 @@ class PathRepairs:
                 if value is not params[name]:
                     changed[name] = value
         return {**params, **changed} if changed else params
+
+    def named(self, tool: str, params: dict[str, Any]) -> Iterator[str]:
+        """The texts in the parameters that hold the tool's paths."""
+        names = self._catalogue.parameters.get(tool, ())
+        todo: list[tuple[Any, int]] = [(params, 0)]
+        while todo:
+            value, depth = todo.pop()
+            if isinstance(value, str):
+                yield value
+            elif depth <= _MAX_DEPTH and isinstance(value, list):
+                todo += [(each, depth + 1) for each in value]
+            elif depth <= _MAX_DEPTH and isinstance(value, dict):
+                todo += [(each, depth + 1) for name, each in value.items() if name in names]
 
     def forms(self, text: str, tool: str, release: str, around: Surroundings) -> tuple[str, ...]:
         """The paths that the tool may open for this text; only the text itself if it is a plain path."""
