@@ -1,8 +1,8 @@
 """Signs in a path that nobody sees, or that no file name should have.
 
 They make two paths look alike, and programs disagree about them: what one strips, the next takes for part of the name. Signs
-that ordinary writing needs are not odd: joiners between the letters of Arabic or Indic words, selectors and joiners inside an
-emoji, and blanks inside a name.
+that ordinary writing needs are not odd: joiners between the letters of Arabic or Indic words, selectors and joiners inside
+an emoji, and blanks inside a name.
 """
 
 from __future__ import annotations
