@@ -64,6 +64,19 @@ const HIDDEN = [
 ].flatMap(([first, tails]) => (tails.length > 0 ? tails : [""]).map((tail) => partsOf(`${first}/${tail}`)));
 const LISTS_ONLY = new RegExp(`^\\s*(?:${NEAR_LISTERS.join("|")})(?:\\s[^;|&\`$<>()\\n]*)?$`);
 
+/** What the gateway's tools cut from a path before they open the file. @type {{ cut: RegExp, put: string }[]} */
+const REPAIRS = TABLE.repairs.map((/** @type {any} */ { pattern, at, put, ignoreCase }) => ({
+  cut: new RegExp(`${at === "start" ? "^" : ""}(?:${pattern})${at === "end" ? "$" : ""}`, `${ignoreCase ? "i" : ""}${at === "anywhere" ? "g" : ""}`),
+  put,
+}));
+/** Repairs of one name, and names that one text may stand for; a text that needs more counts as protected. */
+const MAX_REPEATS = 8;
+const MAX_FORMS = 64;
+/** Names that no repair changes. */
+const PLAIN = /^(?!.*odex$)(?:~(?=\/|$))?[\w./+=,-]*$/i;
+/** Names that this module reads as something else than a file tool, which joins them to the workspace as they are. */
+const MISREAD = /^(?:[\s@%]|~(?!\/|$)|[a-z][\w+.-]*:|\/\/)[^\r\n]*$/i;
+
 /**
  * Locations on this host. All paths are absolute; empty if not known.
  * `guarded`: other files and folders of the guard.
@@ -218,7 +231,19 @@ export class Places {
     const texts = textsOf(params);
     if (texts === null) return true;
     const links = { left: MAX_LINKS, known: new Map() };
-    return texts.some((text) => this.#namedIn(text, how, links)) || (!how.shallow && this.#isAbove(lower(how.workspace)));
+    return texts.some((text) => this.#namedIn(text, how, links) || this.#namedRepaired(text, how, links)) || (!how.shallow && this.#isAbove(lower(how.workspace)));
+  }
+
+  /**
+   * Whether a text names a protected place once a file tool has repaired it.
+   * @param {string} text
+   * @param {How} how
+   * @param {Links} links
+   */
+  #namedRepaired(text, how, links) {
+    if (how.runs || text.length > MAX_WORD || PLAIN.test(text)) return false;
+    const forms = formsOf(text, how.workspace || UNKNOWN);
+    return forms === null || this.#isTooMuch(text.length / 16) || forms.some((form) => this.#namedIn(form, how, links));
   }
 
   /**
@@ -376,6 +401,30 @@ export class Places {
     for (const place of this.#inner) if (place.startsWith(start)) return true;
     return false;
   }
+}
+
+/**
+ * The names that a file tool may make of a text, without the text itself; null if there are too many.
+ * @param {string} text
+ * @param {string} workspace
+ */
+function formsOf(text, workspace) {
+  const forms = new Set([text, text.trim()]);
+  if (/^\W{0,9}file:/i.test(text)) forms.add(text.trim().replace(/[\t\r\n]/g, "").replace(/[?#][^]*$/, ""));
+  for (const form of forms) {
+    if (forms.size > MAX_FORMS) return null;
+    for (const { cut, put } of REPAIRS) {
+      let short = form;
+      for (let left = MAX_REPEATS, before = ""; before !== short && left > 0; left -= 1) {
+        before = short;
+        short = short.replace(cut, put).trim();
+        forms.add(short);
+      }
+    }
+  }
+  for (const form of [...forms]) if (MISREAD.test(form)) forms.add(posix.normalize(`${workspace}/${form}`));
+  forms.delete(text);
+  return [...forms];
 }
 
 /**

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.guard import Guard
 from toolguard_engine.host import file_addresses, repair_catalogue
 from toolguard_engine.layers.self_protection import judge
 from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs
 
 HOME = "/home/u"
 STATE = f"{HOME}/.openclaw"
@@ -119,3 +122,15 @@ def test_the_catalogue_is_generated_from_its_source() -> None:
     bundled = repair_catalogue.load()
     assert repair_catalogue.encode(repair_catalogue.from_toml(bundled.releases)) == repair_catalogue.encode(bundled)
     assert {"read", "write", "edit", "apply_patch", "exec"} <= set(bundled.releases["2026.9.6"])
+
+
+@pytest.mark.parametrize(
+    "media", ["MEDIA:~/.ssh/id_rsa", "@MEDIA: ~/.ssh/id_rsa", "~/.ssh/id_rsa", "media:/home/u/.ssh/id_rsa"]
+)
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_key_is_not_sent_along_with_a_message(media: str, release: str) -> None:
+    guard = Guard(Config(), {}, host(release), packs.load())
+    for params in ({"media": media}, {"mediaUrls": [media]}, {"attachments": [{"media": media}]}):
+        found = guard.weigh(call("message", action="send", target="anna", message="hi", **params))
+        assert found.decision in ("hold", "block"), params
+    assert guard.weigh(call("message", action="send", target="anna", message="hi", media="MEDIA:chart.png")).code == "allow"

@@ -138,6 +138,23 @@ describe("files while the engine is silent", () => {
   });
 });
 
+describe("a path that the gateway's tools repair", () => {
+  const tag = "</arg_value>>";
+  const kept = [
+    `../toolguard/key${tag}`, `~/.netrc${tag}`, `~/.netrc${tag}>>${tag}`, `@~/.netrc${tag}`, `@ ~/.netrc`, ` ~/.netrc${tag} `, "MEDIA:~/.netrc",
+    "@MEDIA: ~/.netrc", `media : ~/.netrc${tag}`, `file://${HOME}/.netrc${tag}`, `file://${HOME}/.netrc#x`, `file://${HOME}/.netrc?x`,
+    `file://${HOME}/.ne\ttrc`, " /../../openclaw.json", "~x/../../openclaw.json", "@x/../../openclaw.json", `../openclaw.json${tag}`,
+    `~/.netrc${tag.repeat(100)}`,
+  ];
+  const honest = [`notes.md${tag}`, "@notes.md", "MEDIA:notes.md", "docs/a b.md", " notes.md ", "a.docodex", "caf\u00e9.md", "~x/notes.md", "a <b>.md"];
+  for (const [way, tool, how] of /** @type {[string, string, any][]} */ ([["reads", "read", OPENS], ["does something else", "view_image", OTHER]])) {
+    for (const path of kept)
+      test(`is kept from a tool that ${way}: ${JSON.stringify(path).slice(0, 60)}`, () => assert.equal(PLACES.namedBy(tool, { path }, how), true));
+    for (const path of honest)
+      test(`may be named to a tool that ${way}: ${path}`, () => assert.equal(PLACES.namedBy(tool, { path }, how), false));
+  }
+});
+
 test("hostile texts cost no more than honest long ones", () => {
   const evil = [
     "a", "$", "${", "{", "`", "$(", "\"'", "\" ", "*", "/.", ".*a", "%2", "%", "/proc/", "\\u", "a*/", "~", "[", "[a", "{a,", "@", "..", "=",

@@ -13,7 +13,7 @@ from toolguard_engine.config import limits
 from toolguard_engine.config.settings import MetricsConfig
 from toolguard_engine.effects import program_catalogue, protected_paths
 from toolguard_engine.effects.shell import place_names
-from toolguard_engine.host import file_names, metrics_path
+from toolguard_engine.host import file_names, metrics_path, repair_catalogue
 
 STATE = ".openclaw"
 """The secrets of a state folder are listed under this name among those of the home."""
@@ -49,8 +49,14 @@ def build() -> dict[str, Any]:
         "metrics": {"path": MetricsConfig().db_path, "ends": list(metrics_path.ENDS), "secrets": list(metrics_path.SECRETS)},
         "programs": sorted(PROGRAMS),
         "controlTools": sorted(CONTROL_TOOLS),
+        "repairs": [_repair(each) for each in repair_catalogue.load().repairs if each.kind == "cut" and each.at != "both"],
         "includes": {"files": limits.CONFIG_FILES, "bytes": limits.CONFIG_BYTES},
     }
+
+
+def _repair(repair: repair_catalogue.PathRepair) -> dict[str, Any]:
+    """A text that the gateway's tools cut from a path. Blanks at both ends are left out: JavaScript trims the same ones."""
+    return {"pattern": repair.pattern, "at": repair.at, "put": repair.put, "ignoreCase": repair.ignore_case}
 
 
 def _lower(names: tuple[str, ...] | frozenset[str]) -> list[str]:
