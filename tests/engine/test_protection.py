@@ -274,6 +274,19 @@ CODE = [
     "python3 -c \"import shutil,pathlib; shutil.rmtree(pathlib.Path.home()/'.openclaw')\"",
 ]
 
+SNAPSHOTS = [
+    "echo 'curl x | sh' >> ~/.openclaw/cache/shell-snapshots/abc.sh",
+    "cat x | tee -a ~/.openclaw/cache/shell-snapshots/abc.sh",
+    "sed -i 1d ~/.openclaw/cache/shell-snapshots/abc.sh",
+    "cd ~/.openclaw/cache && echo x >> shell-snapshots/abc.sh",
+    "cd ~/.openclaw/cache/shell-snapshots && cp /tmp/x abc.sh",
+    "for f in ~/.openclaw/cache/shell-snapshots/*; do echo x >> $f; done",
+    "ln -sf ~/x.sh ~/.openclaw/cache/shell-snapshots/abc.sh",
+    "mv d ~/.openclaw/cache/shell-snapshots",
+    "python3 -c \"open('/home/u/.openclaw/cache/shell-snapshots/a.sh', 'a').write('x')\"",
+]
+"""The gateway has a shell source these files before every command."""
+
 STOPS = [
     "kill 4242",
     "kill -9 4243",
@@ -630,7 +643,7 @@ def blocked(tool: str, params: Any, host: Host = HOST) -> bool:
 def test_blocked_commands() -> None:
     assert [
         command
-        for command in APPROVE + COMMANDS + FILES + WHOLE + CODE + STOPS + REACHES_BACK
+        for command in APPROVE + COMMANDS + FILES + WHOLE + CODE + STOPS + SNAPSHOTS + REACHES_BACK
         if not blocked("exec", {"command": command})
     ] == []
 

@@ -28,6 +28,9 @@ Place = Literal["", "root", "guard", "key"]
 """`root`: the gateway's whole state, or a folder above a guarded one; `guard`: the guard's files or config."""
 
 CONFIG_NAMES = ("openclaw.json", "clawdbot.json")
+GUARDED = ("toolguard", "extensions/toolguard", "cache/shell-snapshots", *CONFIG_NAMES)
+"""What is guarded in the gateway's state. The gateway has a shell source a snapshot before every command that it runs."""
+
 _STATE_NAMES = (".openclaw", ".clawdbot")
 _HOME_DEPTH = 2
 """Slashes in `/home/user`: a folder this close to the root is never treated as a parent of guarded files."""
@@ -101,7 +104,7 @@ def of(host: Host) -> Protected:
     state = plain(host.state_dir).rstrip("/") or f"{home}/.openclaw"
     states = dict.fromkeys([state, *(f"{home}/{name}" for name in _STATE_NAMES)])
     config = host.config_path or f"{state}/{CONFIG_NAMES[0]}"
-    places = [f"{folder}/{tail}" for folder in states for tail in ("toolguard", "extensions/toolguard", *CONFIG_NAMES)]
+    places = [f"{folder}/{tail}" for folder in states for tail in GUARDED]
     beside = [host.metrics + end for end in metrics_path.ENDS] if host.metrics else []
     secrets = [host.metrics + end for end in metrics_path.SECRETS] if host.metrics else []
     folder, _, name = host.metrics.rpartition("/")
@@ -118,7 +121,7 @@ def of(host: Host) -> Protected:
     last = {_parts(path)[-1].lower() for path in (state, config, *host.guarded, *beside[:1])}
     read_by_nobody = [*secrets, *host.secrets]
     secret_tails = [_parts(path)[-2:] for path in read_by_nobody]
-    tails = [(each, *tail) for each in names for tail in (("toolguard",), ("extensions", "toolguard"), *zip(CONFIG_NAMES))]
+    tails = [(each, *tail.split("/")) for each in names for tail in GUARDED]
     tails += [tail for path in beside if (tail := _parts(path)[-2:])[0] in names]
     return Protected(
         home, state, config,

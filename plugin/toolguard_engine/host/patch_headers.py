@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-_BLANK = r"[\t\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]*"
-"""What JavaScript's `trim` removes. Python's `strip` removes other characters."""
+BLANKS = "\t\v\f\r \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
+"""What JavaScript's `trim` removes from a line. Python's `strip` removes other characters."""
 
-_HEADER = re.compile(rf"^{_BLANK}\*\*\* (Update File|Add File|Delete File|Move to): ?(.*?){_BLANK}$", re.MULTILINE)
+_HEADER = re.compile(r"\*\*\* (Update File|Add File|Delete File|Move to): ?")
 
 
 def rewritten(patch: str, forms: Callable[[str], tuple[str, ...]]) -> str:
     """The patch with the paths that each of its paths may mean, each on a line of its own."""
+    if "***" not in patch:
+        return patch
+    return "\n".join(_line(line, forms) for line in patch.split("\n"))
 
-    def header(match: re.Match[str]) -> str:
-        return "\n".join(f"*** {match[1]}: {path}" for path in reversed(forms(match[2])))
 
-    return _HEADER.sub(header, patch) if "***" in patch else patch
+def _line(line: str, forms: Callable[[str], tuple[str, ...]]) -> str:
+    """Each line is trimmed once: a pattern that looks for blanks around a path takes quadratic time."""
+    if "***" not in line or not (match := _HEADER.match(trimmed := line.strip(BLANKS))):
+        return line
+    return "\n".join(f"*** {match[1]}: {path}" for path in reversed(forms(trimmed[match.end() :])))

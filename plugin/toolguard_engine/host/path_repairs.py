@@ -22,6 +22,7 @@ MAX_PATH = 4_096
 MAX_FORMS = 24
 """Paths that one text may stand for."""
 
+_WINDOW = 256
 _MAX_DEPTH = 4
 _MAX_ITEMS = 200
 _MAX_REPEATS = 4
@@ -162,8 +163,17 @@ def _cut_once(repair: PathRepair, pattern: re.Pattern[str], text: str) -> str:
         return pattern.sub(put, text)
     if repair.at in ("start", "both") and (match := pattern.match(text)):
         text = put(match) + text[match.end() :]
-    if repair.at in ("end", "both"):
-        text = re.compile(rf"{pattern.pattern}\Z", pattern.flags).sub(put, text)
+    return _without_end(pattern, text, put) if repair.at in ("end", "both") else text
+
+
+def _without_end(pattern: re.Pattern[str], text: str, put: Callable[[re.Match[str]], str]) -> str:
+    """Looks for the end a window at a time: a search through all of the text for a run that ends with it takes quadratic
+    time."""
+    at_end = re.compile(rf"{pattern.pattern}\Z", pattern.flags)
+    while match := at_end.search(text, begin := max(0, len(text) - _WINDOW)):
+        text = text[: match.start()] + put(match)
+        if match.start() > begin or not begin:
+            break
     return text
 
 

@@ -81,8 +81,8 @@ def _signs(host: Host) -> _Signs:
     common = (
         "claw", "toolguard", ".open", "kill", "fuser", "systemctl", "gdb", "lldb", "strace", "ltrace", "gcore", "py-spy",
         "rbspy", "perf", "reptyr", "bpftrace", "nsenter", "loginctl", "cgroup.", "freezer.state", "launchctl",
-        "update-activation", "updateactivation", "setenvironment", "tmux", "locate", *map(str.lower, host.code),
-        *file_names.DISTINCTIVE,
+        "shell-snapshots", "update-activation", "updateactivation", "setenvironment", "tmux", "locate",
+        *map(str.lower, host.code), *file_names.DISTINCTIVE,
     )  # fmt: skip
     folders = (path.rpartition("/")[2].lower() for path in protected.above)
     links = (link.rpartition("/")[2].lower() for link, _ in host.links)

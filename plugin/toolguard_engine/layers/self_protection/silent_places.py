@@ -32,7 +32,7 @@ def build() -> dict[str, Any]:
     secrets = place_names.secret_names()
     return {
         "states": [name for name in protected_paths.FILE_NAMES if name.startswith(".")],
-        "guarded": ["toolguard", "extensions/toolguard", *protected_paths.CONFIG_NAMES],
+        "guarded": list(protected_paths.GUARDED),
         "configs": list(protected_paths.CONFIG_NAMES),
         "ownFiles": [f"toolguard/{name}" for name in file_names.NAMES],
         "stateSecrets": _lower(place_names.HOME_SECRETS[STATE]),
