@@ -22,6 +22,7 @@ from toolguard_engine.layers.self_protection import (
     gateway_command_line,
     installed_gateway,
     interpreter_code,
+    landed_files,
     own_command_line,
     process_signals,
     protected_places,
@@ -68,7 +69,7 @@ _KEYS = {"space": " ", "enter": "\n", "c-m": "\n", "c-j": "\n", "kpenter": "\n",
 _UNREAD = frozenset({"long", "deep", "intricate"})
 _CHECKS: tuple[Callable[[CommandScene], Iterator[ProtectionFinding]], ...] = (
     own_command_line.findings, gateway_command_line.findings, protected_places.findings, folders.findings,
-    searches.findings, process_signals.findings,
+    landed_files.findings, searches.findings, process_signals.findings,
     interpreter_code.findings, dashboard_requests.findings, installed_gateway.findings, containers.findings,
     file_lists.findings,
 )  # fmt: skip

@@ -407,10 +407,10 @@ def reaches_back(run: ProgramRun) -> bool:
         not _OWN_NAMES.isdisjoint(feed.programs) or not _OWN_NAME_FILES.isdisjoint(feed.files) for _, feed in run.given
     )
     numbers = run.name in _BY_ADDRESS
-    return named or any(_is_loopback(word, numbers=numbers) or _MOUNT.match(word) for word in run.argv[1:OWN_WORDS])
+    return named or any(is_loopback(word, numbers=numbers) or _MOUNT.match(word) for word in run.argv[1:OWN_WORDS])
 
 
-def _is_loopback(word: str, *, numbers: bool) -> bool:
+def is_loopback(word: str, *, numbers: bool = True) -> bool:
     """Whether a word is an address of this machine, in any spelling. `numbers`: a single number may be an address."""
     word = _HOST_OPTION.sub("", word[:MAX_PATH], count=1)
     if _LOOPBACK.fullmatch(word):

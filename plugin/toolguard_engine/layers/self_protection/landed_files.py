@@ -1,0 +1,155 @@
+"""Finds files that would land on a protected place: copied, moved, linked, unpacked or checked out.
+
+`effects.landings` says what lands where. Content of unknown names that lands in a folder above a protected place may replace
+it. That is certain if the command decides what lands, and only possible if an archive, a repository or an unknown word does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from posixpath import normpath
+
+from toolguard_engine.effects.landings import Landing, landings
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.shell.place_globs import GLOB
+from toolguard_engine.layers.self_protection.scene import (
+    FILES,
+    CommandScene,
+    ProtectionFinding,
+    holds_ours,
+    is_loopback,
+    place_of,
+    resolved,
+    strongest,
+)
+
+OVER = (
+    "This command would put files into a folder that holds the guard's files or its configuration, and may replace them. "
+    "Put them into a folder of their own."
+)
+_UNDECIDED = frozenset({"git", "patch"})
+"""What they put in a folder is decided by a repository or a patch."""
+
+_LINK_FARMS = frozenset({"stow", "xstow"})
+_NAMED_BY_COMMAND = frozenset({"cp", "gcp", "mv", "gmv", "ln", "gln", "install", "ginstall", "rsync", "scp", "ditto"})
+_MAX_PATTERN = 256
+_MAX_PARTS = 64
+
+
+def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
+    for run in scene.runs:
+        if found := strongest(_judged(run, scene)):
+            yield found
+
+
+def _judged(run: ProgramRun, scene: CommandScene) -> Iterator[ProtectionFinding]:
+    for landing in landings(run, _before(run, scene)):
+        if landing.host and not is_loopback(landing.host):
+            continue
+        here = scene.protected.home if landing.host else scene.here(run)
+        if found := _finding(landing, run, here, scene):
+            yield found
+
+
+def _before(run: ProgramRun, scene: CommandScene) -> tuple[ProgramRun, ...]:
+    pipeline = scene.pipelines.get(run.pipeline, [])
+    end = next((at for at, other in enumerate(pipeline) if other is run), 0)
+    return tuple(pipeline[:end])
+
+
+def _finding(landing: Landing, run: ProgramRun, here: str, scene: CommandScene) -> ProtectionFinding | None:
+    if landing.when == "absolute-names":
+        return ProtectionFinding(FILES, certain=False) if run.name not in _ALWAYS_ABSOLUTE else None
+    if UNKNOWN in landing.path:
+        reached = any(_may_reach(path, landing, scene) for path in _guesses(landing, here, scene))
+        return ProtectionFinding(FILES, certain=False) if reached else None
+    path = resolved(landing.path, scene.host, here)
+    if landing.when == "no-folder" and holds_ours(path, scene.host, "/"):
+        return None  # it is a folder
+    if place_of(path, scene.host, ("/",)) in ("guard", "key"):
+        return ProtectionFinding(FILES)
+    if landing.deep and holds_ours(path, scene.host, "/"):
+        return _laid_over(landing, run, path, scene)
+    if GLOB.search(landing.name) and _may_reach(path, landing, scene):
+        return ProtectionFinding(FILES)
+    return None
+
+
+_ALWAYS_ABSOLUTE = frozenset({"cpio", "pax"})
+"""Programs that use absolute names in archives unless they are told otherwise."""
+
+
+def _laid_over(landing: Landing, run: ProgramRun, path: str, scene: CommandScene) -> ProtectionFinding | None:
+    """What a landing in a folder above a protected place is."""
+    if run.name == "git" and not landing.overwrites:
+        return None  # it refuses a folder that is not empty
+    inside_state = f"{path}/".lower().startswith(f"{scene.protected.state}/".lower())
+    named = landing.folder not in (".", "./") or bool(run.cwd)
+    if run.name in _LINK_FARMS and not landing.overwrites:
+        return None  # links beside what is there
+    certain = (
+        inside_state
+        or (landing.overwrites and run.name in _LINK_FARMS)
+        or run.name in _NAMED_BY_COMMAND
+        or (named and run.name not in _UNDECIDED)
+    )
+    return ProtectionFinding(OVER, certain)
+
+
+def _guesses(landing: Landing, here: str, scene: CommandScene) -> Iterator[str]:
+    """Paths with unknown parts, absolute. An unknown part may be empty, but then the rest must say which folder it is."""
+    folder = landing.folder
+    if UNKNOWN not in folder:
+        yield f"{resolved(folder, scene.host, here)}/{landing.name}"
+        return
+    if folder[0] != UNKNOWN:
+        known = folder.partition(UNKNOWN)[0]
+        yield f"{_absolute(known, here, scene)}{folder[len(known) :]}/{landing.name}"
+    if (rest := folder.replace(UNKNOWN, "")).strip("/."):
+        yield f"{resolved(rest, scene.host, here)}/{landing.name}"
+
+
+def _absolute(beginning: str, here: str, scene: CommandScene) -> str:
+    """The known beginning of a path, which may end within a name."""
+    above, slash, name = beginning.rpartition("/")
+    if not slash:
+        return f"{resolved('.', scene.host, here)}/{name}" if name != "~" else scene.protected.home
+    return f"{resolved(above or '/', scene.host, here).rstrip('/')}/{name}"
+
+
+def _may_reach(path: str, landing: Landing, scene: CommandScene) -> bool:
+    """Whether a path with unknown parts or wildcards may be a protected place, lie in one, or be a folder above one.
+    Wildcards mean hidden files as well: a shell option decides that."""
+    parts = tuple(part for part in normpath(path).lower().split("/") if part)[:_MAX_PARTS]
+    if not parts or UNKNOWN in parts[0]:
+        return False
+    protected = scene.protected
+    roots = protected.roots if landing.merges or UNKNOWN not in path else ()
+    places = (*protected.places, *protected.keys)
+    return any(_fits(parts, real, landing, inside=True) for real in places) or any(
+        landing.deep and _fits(parts, real, landing, inside=False) for real in roots
+    )
+
+
+def _fits(parts: tuple[str, ...], real: tuple[str, ...], landing: Landing, *, inside: bool) -> bool:
+    """`inside`: whether what lies in `real` counts, too. A wholly unknown part stands for any number of parts."""
+    ends = {0}
+    for at, part in enumerate(parts):
+        if not part.strip(UNKNOWN):
+            last = at == len(parts) - 1 and bool(landing.name)
+            one = last and not (landing.deep and landing.merges)
+            ends = {end + 1 for end in ends} if one else set(range(min(ends), len(real) + 1))
+        else:
+            ends = {end + 1 for end in ends if end < len(real) and _is_like(real[end].lower(), part)}
+        if not ends:
+            return False
+        if inside and len(real) in ends:
+            return True
+    return len(real) in ends or (landing.deep and landing.merges and min(ends) < len(real))
+
+
+def _is_like(name: str, pattern: str) -> bool:
+    if len(pattern) > _MAX_PATTERN:
+        return True
+    return fnmatchcase(name, pattern.replace("[^", "[!").replace(UNKNOWN, "*"))

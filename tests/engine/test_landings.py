@@ -1,0 +1,99 @@
+"""What lands where, compared with the real programs: whatever really replaces the gateway's config is stopped, and what puts
+files anywhere else is as free as before."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from toolguard_engine.config.settings import Config
+from toolguard_engine.guard import Guard
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs
+from toolguard_engine.server import tool_hints
+
+FORMS = [
+    "cp -rT d ~", "cp -aT d ~", "cp -aT d/ ~/", "cp -r d/.[!.]* ~", "cp -r d/.??* ~", "cp -r d/. ~", "cp -r d/. ~/",
+    "cp -r d/.openclaw ~", "cp -rt ~ d/.openclaw", "cp -t ~ -a d/.openclaw", "cp -r --target-directory=$HOME d/.openclaw",
+    "cp -r --target-directory $HOME d/.openclaw", "cp -a d/.o* ~", "cd d && cp -r --parents .openclaw ~",
+    "cd d && cp -r . ~", "cd ~ && cp -r work/d/. .", "(cd d; cp -r . $HOME)", "cp --recursive --no-target-directory d ~",
+    "cp d/.openclaw/openclaw.json ~/.openclaw", "cp d/.openclaw/* ~/.openclaw/", "shopt -s dotglob; cp -r d/* ~",
+    "find d -mindepth 1 -maxdepth 1 -exec cp -r {} ~ \\;", "find d -mindepth 1 -maxdepth 1 -exec cp -rt ~ {} +",
+    "install -D d/.openclaw/openclaw.json ~/.openclaw/openclaw.json", "install d/.openclaw/openclaw.json ~/.openclaw",
+    "ln -f d/.openclaw/openclaw.json ~/.openclaw/", "ln -sf $PWD/d/.openclaw/openclaw.json ~/.openclaw/openclaw.json",
+    "mv -f d/.openclaw/openclaw.json ~/.openclaw/", "mv -t ~/.openclaw -f d/.openclaw/openclaw.json",
+    "rsync -a d/ ~", "rsync -a d/. ~/", "rsync -a d/.openclaw ~", "rsync -ra --compress-level 9 d/ $HOME",
+    "rsync -a --files-from=list d ~", "cd d && rsync -aR .openclaw ~",
+    "tar xf d.tar -C ~", "tar -C ~ -xf d.tar", "cd ~ && tar xf work/d.tar", "tar --directory=$HOME --extract --file=d.tar",
+    "tar xf d2.tar --strip-components=1 -C ~", "tar cf - -C d . | tar xf - -C ~",
+    "(cd d && tar cf - .) | (cd ~ && tar xf -)",
+    "unzip -qo d.zip -d ~", "cd ~ && unzip -qo work/d.zip",
+    "cd d && find . | cpio -pdum ~ 2> /dev/null", "cd ~ && cpio -idum < work/d.cpio 2> /dev/null",
+]  # fmt: skip
+HONEST = [
+    "cp -r notes/. ~/notes/", "cp -r d ~/copy", "cp -r d/. ~/copy2", "mkdir -p ~/x && cp -rT d ~/x", "rsync -a d/ ~/copy3",
+    "rsync -a notes/ public/", "mkdir -p ~/y && tar xf n.tar -C ~/y", "mkdir z; cd z && tar xf ../n.tar",
+    "cp notes/a.txt ~", "cp -r notes ~", "mv notes/a.txt ~/b.txt", "install -D notes/a.txt ~/bin/a",
+    "unzip -qo n.zip -d out",
+    "cd notes && find . | cpio -pdum ~/z 2> /dev/null", "cp -r notes/* ~/w 2> /dev/null; true",
+]  # fmt: skip
+NEEDED = ("rsync", "cpio", "unzip", "zip")
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with a gateway's config, and in its folder `work` one with another config, also packed."""
+    work = tmp_path / "work"
+    for path, text in {
+        tmp_path / ".openclaw" / "openclaw.json": "real",
+        work / "d" / ".openclaw" / "openclaw.json": "other",
+        work / "e" / "d" / ".openclaw" / "openclaw.json": "other",
+        work / "notes" / "a.txt": "notes",
+        work / "list": ".openclaw/openclaw.json\n",
+    }.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "notes").mkdir()
+    packs_ = (
+        "tar cf d.tar -C d . && tar cf d2.tar -C e d && tar cf n.tar -C notes . && (cd d && zip -qr ../d.zip .) && "
+        "(cd notes && zip -qr ../n.zip .) && (cd d && find . | cpio -o > ../d.cpio 2> /dev/null)"
+    )
+    ran(packs_, tmp_path)
+    return tmp_path
+
+
+def ran(command: str, home: Path) -> None:
+    environment = {"HOME": str(home), "PATH": "/usr/bin:/bin"}
+    subprocess.run(["/bin/bash", "-c", command], cwd=home / "work", env=environment, capture_output=True, check=False)
+
+
+def decision(command: str, home: Path) -> str:
+    state = f"{home}/.openclaw"
+    guard = Guard(Config(), tool_hints.load(), Host(str(home), state, f"{state}/openclaw.json"), packs.load())
+    return guard.weigh(Call("exec", {"command": command}, cwd=f"{home}/work")).decision
+
+
+def missing(command: str) -> str:
+    return next((name for name in NEEDED if name in command and not shutil.which(name)), "")
+
+
+@pytest.mark.parametrize("command", FORMS)
+def test_what_replaces_the_config_is_stopped(home: Path, command: str) -> None:
+    if name := missing(f"{command} zip cpio"):
+        pytest.skip(f"{name} is missing")
+    found = decision(command, home)
+    ran(command, home)
+    assert (home / ".openclaw" / "openclaw.json").read_text() == "other", "the form does not do what it is listed for"
+    assert found != "allow"
+
+
+@pytest.mark.parametrize("command", HONEST)
+def test_what_lands_elsewhere_is_free(home: Path, command: str) -> None:
+    if name := missing(f"{command} zip cpio"):
+        pytest.skip(f"{name} is missing")
+    assert decision(command, home) == "allow"
+    ran(command, home)
+    assert (home / ".openclaw" / "openclaw.json").read_text() == "real"
