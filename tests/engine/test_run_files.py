@@ -279,6 +279,26 @@ def test_harm_to_the_guard_in_a_file(text: str, made: FileRecord | None, code: s
     assert (found.code, "(in x.sh)" in found.reason) == (code, True)
 
 
+CONFIG = "[core]\n\tbare = false\n\thooksPath = hooks\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "made", "expected"),
+    [
+        ({".git/config": CONFIG, "hooks/pre-commit": SHELL}, ["hooks/pre-commit"], "hold"),
+        ({"/home/ada/.gitconfig": CONFIG, "hooks/pre-commit": SHELL}, ["hooks/pre-commit"], "hold"),
+        ({".git/config": CONFIG, "hooks/pre-commit": "#!/bin/sh\nnpm test\n"}, ["hooks/pre-commit"], "allow"),
+        ({".git/config": CONFIG, "hooks/pre-commit": "#!/bin/sh\nnpm test\n"}, ["a.txt"], "allow"),
+        ({".git/config": "[core]\n\tbare = false\n", "hooks/pre-commit": SHELL}, ["hooks/pre-commit"], "allow"),
+        ({".git/config": CONFIG, "hooks/pre-commit": Unread("too-large")}, ["hooks/pre-commit"], "hold"),
+    ],
+)
+def test_hooks_that_an_earlier_call_has_git_run(files: dict[str, str | Unread], made: list[str], expected: str) -> None:
+    """`git config core.hooksPath hooks` in one call, `git commit` in a later one."""
+    found = weighed("git commit -m x", files, dict.fromkeys(made, FileRecord("agent", "write", "s")))
+    assert found.decision == expected
+
+
 def test_memory_of_moved_and_removed_folders() -> None:
     memory = FileMemory()
     memory.wrote("/a/b/c", FileRecord("outside", "host"))

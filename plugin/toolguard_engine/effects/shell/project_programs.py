@@ -258,13 +258,22 @@ def _hook_folders(walk: Walk, run: ProgramRun, names: tuple[str, ...]) -> Iterat
     if walk.running is None or is_away(run):
         return
     for root in walk.running.above(run.cwd):
-        if walk.running.is_made(f"{root}/.git/config") and (
-            file := walk.running.text(f"{root}/.git/config", "", sure=False)
-        ):
-            for _, value in project_files.settings(file.text.replace("\n\t", "\n"), r"(?i:hooksPath)"):
-                yield value if value.startswith(("/", "~")) else f"{root}/{value}"
+        for config in (f"{root}/.git/config", "~/.gitconfig"):
+            yield from _configured(walk, run, root, config, names)
         if any(walk.running.is_made(f"{root}/.git/hooks/{name}") for name in names):
             yield f"{root}/.git/hooks"
+
+
+def _configured(walk: Walk, run: ProgramRun, root: str, config: str, names: tuple[str, ...]) -> Iterator[str]:
+    """The folder of hooks that a config file names, if an agent made that file or one of these hooks. Whatever call set it,
+    Git runs what is in it; a folder that the project itself chose has the person's own hooks."""
+    running = walk.running
+    if running is None or (file := running.text(config, "", sure=False)) is None:
+        return
+    for _, value in project_files.settings(file.text.replace("\n\t", "\n"), r"(?i:hooksPath)"):
+        folder = value if value.startswith(("/", "~")) else f"{root}/{value}"
+        if running.is_made_at(config, "") or any(running.is_made_at(f"{folder}/{name}", run.cwd) for name in names):
+            yield folder
 
 
 PROGRAMS: dict[str, Special] = {
