@@ -94,6 +94,13 @@ MOVED_AND_DELETED = [
     ("mv ~/Documents/*.md build/", "rm -r build"),
     ("mv ~/Documents/a.md build/a.md; mv build old", "rm -rf old"),
     ("mv ~/Documents/a.md out/x", "find out -delete"),
+    ("mkdir out; mv ~/Documents/a.md out/", "rm -rf out/*"),
+    ("mkdir out; mv ~/Documents/a.md out/", "rm out/*.md"),
+    ("mkdir out; mv ~/Documents/* out/", "rm out/*"),
+    ("mkdir -p out/sub; mv ~/Documents/a.md out/sub/", "rm -r out/s*"),
+    ("mkdir out; mv ~/Documents/a.md out/", 'rm out/"$X"'),
+    ("mkdir out; mv ~/Documents/a.md out/", "ls out | xargs -I{} rm out/{}"),
+    ("mkdir out; mv ~/Documents/a.md out/", "find out -type f -exec rm {} +"),
     ("cp ~/Documents/a.md b && mv b ~/Documents/a.md", "rm ~/Documents/a.md"),
     ("cp ~/Documents/a.md b; mv -f b ~/Documents/a.md", "rm -f ~/Documents/a.md"),
 ]
@@ -111,6 +118,10 @@ FREE = [
     ("echo x > a.txt; mkdir build; mv a.txt build/", "rm -rf build"),
     ("mv /tmp/x.tar build/", "rm -rf build"),
     ("mv dist/* build/", "rm -rf build"),
+    ("mkdir out; mv ~/Documents/a.md out/", "rm out/*.o"),
+    ("mkdir -p out/sub; mv ~/Documents/a.md out/sub/", "rm -f out/*"),
+    ("mkdir out; mv ~/Documents/a.md out/", "find out -name '*.pyc' -delete"),
+    ("mkdir build; echo x > build/a; mv build/* .", "rm -rf build/*"),
     ("echo x > ~/Documents/new.md; mv ~/Documents/new.md ~/Documents/newer.md", "rm ~/Documents/newer.md"),
 ]
 
@@ -120,6 +131,62 @@ def test_what_agents_made_themselves_stays_free(play: Play, makes: str, deletes:
     assert decided(play, makes) == "allow"
     really(play, makes)
     assert decided(play, deletes) == "allow"
+
+
+def ends(play: Play, command: str) -> None:
+    """The call that was judged last has run."""
+    place = {"agent": "main", "session": "s", "run": f"r{play.count}", "call": f"c{play.count}"}
+    play.session.answer(messages.ToolResult("exec", {"command": command}, "done", 4, **place))
+    play.session.settle()
+
+
+NOT_DELETED = [
+    "false && rm f.sh",
+    "if false; then rm f.sh; fi",
+    "rm -i f.sh < /dev/null",
+    "rm nosuch/../f.sh; true",
+    "find . -type d -empty -delete",
+    "rm -f *.nosuch",
+]
+
+
+@pytest.mark.parametrize("command", NOT_DELETED)
+def test_a_deletion_that_did_not_happen_changes_nothing(play: Play, command: str) -> None:
+    """A script too large to be read was held, and ran after one of these."""
+    assert decided(play, "echo x > f.sh") == "allow"
+    (play.work / "f.sh").write_text("# padding\n" * 300_000 + "rm -rf ~/Documents\n")
+    assert decided(play, "sh f.sh") != "allow"
+    assert decided(play, command) == "allow"
+    really(play, command)
+    ends(play, command)
+    assert (play.work / "f.sh").exists()
+    assert decided(play, "sh f.sh") != "allow"
+
+
+DELETED = ["rm f.sh", "rm f.sh; rm -f sub/h.sh", "mv f.sh g.sh", "cd sub && rm h.sh"]
+
+
+@pytest.mark.parametrize("command", DELETED)
+def test_what_is_gone_is_forgotten(play: Play, command: str) -> None:
+    makes = "echo x > f.sh; mkdir -p sub; echo x > sub/h.sh"
+    decided(play, makes)
+    really(play, makes)
+    ends(play, makes)
+    assert decided(play, command) == "allow"
+    really(play, command)
+    ends(play, command)
+    known = {path for path in play.session.guard.files.records if not Path(path).exists()}
+    assert known == set()
+
+
+def test_a_file_that_is_put_back_is_not_the_agents(play: Play) -> None:
+    """`git checkout` and the like bring back what a person has made."""
+    decided(play, "echo x > ~/Documents/n.txt")
+    command = "rm ~/Documents/n.txt; ./restore"
+    assert decided(play, command) == "allow"
+    (play.work.parent / "Documents" / "n.txt").write_text("person")
+    ends(play, command)
+    assert decided(play, "rm ~/Documents/n.txt") != "allow"
 
 
 def test_what_lies_in_a_folder_is_known_by_where_it_was() -> None:

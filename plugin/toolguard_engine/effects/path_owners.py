@@ -8,7 +8,9 @@ nothing. A link itself is not its target: `rm out` removes the link. A tool that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import fnmatch
+import re
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -133,15 +135,20 @@ class Owners:
         if true == named and self._creates(effect, true):
             self._new.add(true)
         yield self._marked(effect if true == named else self._moved(effect, true), true)
-        if "recursive" in effect.flags:
+        if self._names or self._made.has_displaced:
             yield from self._inside(effect, true)
 
-    def _inside(self, effect: Effect, folder: str) -> Iterator[Effect]:
-        """The same effect on what this call or an earlier one has moved into a folder: it is still whose it was."""
-        self._work.spend(len(self._names) / 32)
-        inside = f"{folder}/"
-        moved = [name.source for path, name in self._names.items() if path.startswith(inside) and not name.is_link]
-        for source in (*moved, *self._made.moved_into(folder)):
+    def _inside(self, effect: Effect, path: str) -> Iterator[Effect]:
+        """The same effect on what this call or an earlier one has moved to where it reaches: it is still whose it was."""
+        folder, pattern = _known_part(path)
+        recursive = "recursive" in effect.flags or ("each" in effect.flags and "filtered" not in effect.flags)
+        if not recursive and not pattern:
+            return
+        self._work.spend(1 + len(self._names) / 32)
+        inside, is_meant = f"{folder}/", _reach(path, recursive=recursive) if pattern else None
+        names = [name for at, name in self._names.items() if at.startswith(inside) and (is_meant is None or is_meant(at))]
+        moved = [name.source for name in names if not name.is_link]
+        for source in (*moved, *self._made.moved_into(folder, is_meant)):
             if (found := self._moved(effect, source)) is not effect:
                 yield found
 
@@ -208,6 +215,18 @@ class Owners:
             folder, _, last = path.rpartition("/")
             return f"{self._files.resolve(folder).rstrip('/')}/{last}" if folder else path
         return self._files.resolve(path)
+
+
+def _reach(pattern: str, *, recursive: bool) -> Callable[[str], bool]:
+    """Tells of a path whether a pattern means it, or, if `recursive`, a folder around it. An unknown part may be any."""
+    depth = pattern.count("/") + 1
+    named = re.compile(fnmatch.translate(pattern.replace(UNKNOWN, "*"))).match
+
+    def is_meant(path: str) -> bool:
+        head = path if "**" in pattern else "/".join(path.split("/")[:depth])
+        return named(head) is not None and (recursive or head == path)
+
+    return is_meant
 
 
 def _goes_on(path: str) -> bool:

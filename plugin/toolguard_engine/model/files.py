@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Literal, Protocol
 
@@ -157,11 +157,18 @@ class FileMemory:
             above = folder
         return path
 
-    def moved_into(self, folder: str) -> list[str]:
-        """Where content was that has been moved into a folder, at most `MAX_MOVED_INTO` paths."""
+    @property
+    def has_displaced(self) -> bool:
+        return bool(self._displaced)
+
+    def moved_into(self, folder: str, is_meant: Callable[[str], bool] | None = None) -> list[str]:
+        """Where content was that has been moved into a folder, at most `MAX_MOVED_INTO` paths. `is_meant`: only what was
+        moved to paths of which this is true, and what is not known one by one."""
         inside = f"{folder}/"
-        found = (self._records[path].was for path in self._displaced if path.startswith(inside))
-        return list(islice(found, MAX_MOVED_INTO))
+        paths = (path for path in self._displaced if path.startswith(inside))
+        if is_meant is not None:
+            paths = (path for path in paths if path.endswith(f"/{ANY}") or is_meant(path))
+        return list(islice((self._records[path].was for path in paths), MAX_MOVED_INTO))
 
     def exactly(self, path: str) -> FileRecord | None:
         """The record of this very file."""
@@ -185,6 +192,11 @@ class FileMemory:
         """Whether there is a record of something in a folder."""
         inside = folder + "/"
         return is_movable(folder) and any(path.startswith(inside) for path in self._records)
+
+    def below(self, folders: set[str]) -> list[str]:
+        """The files in these folders of which there is a record, without those that are not known one by one."""
+        known = (path for path in self._records if not path.endswith(f"/{ANY}"))
+        return [path for path in known if any(above in folders for above in _above(path))]
 
     def wrote(self, path: str, record: FileRecord) -> None:
         self.changes += 1

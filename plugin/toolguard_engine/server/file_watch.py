@@ -20,7 +20,7 @@ from toolguard_engine.effects.made_files import MadeFile, changes
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import Effect
 from toolguard_engine.model.call import Call, Verdict
-from toolguard_engine.model.files import ExpectedText, FileMemory, FileRecord, FileText
+from toolguard_engine.model.files import ExpectedText, FileMemory, FileRecord, FileText, is_movable
 from toolguard_engine.model.work_limit import TooIntricate
 from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.outbox import Outbox
@@ -34,13 +34,13 @@ _SELF_CHANGING = ("package.json", "package-lock.json")
 @dataclass
 class _Running:
     """`there`: which of the person's own files that it writes were there before; `folders`: which of the targets of moves
-    and copies were folders; `sources`: what it moves, as far as records know it."""
+    and copies were folders; `leaving`: the paths that it deletes, and those with records that it moves away."""
 
     reading: CallReading
     there: frozenset[str]
     judged: dict[str, FileText]
     folders: frozenset[str] = frozenset()
-    sources: set[str] = field(default_factory=set)
+    leaving: set[str] = field(default_factory=set)
 
     @cached_property
     def found(self) -> list[MadeFile]:
@@ -99,11 +99,12 @@ class FileWatch:
         with suppress(TooIntricate, MemoryError, RecursionError):
             for removes, found in groupby(running.found, lambda change: change.kind == "removed"):
                 if removes:
-                    self._memory().removed({change.path for change in found})
+                    running.leaving.update(change.path for change in found if is_movable(change.path))
                     continue
                 for change in found:
+                    running.leaving.discard(change.path)
                     self._enter(change, running)
-            if running.judged or running.sources or any(each.text is not None for each in running.found):
+            if running.judged or running.leaving or any(each.text is not None for each in running.found):
                 self._running[running.reading.call.call_id] = running
                 if len(self._running) > MAX_RUNNING:
                     self._forget(self._running.popitem(last=False)[0])
@@ -135,12 +136,12 @@ class FileWatch:
         memory, call = self._memory(), running.reading.call
         unknown = FileRecord("agent", call.tool, call.session, was=change.source)
         if change.many:
-            running.sources.update(memory.moved_matching(change.source, change.path))
+            running.leaving.update(memory.moved_matching(change.source, change.path))
             if change.path not in running.folders:  # it is moved to this name if the pattern means one file
                 memory.wrote(change.path, unknown)
         elif memory.exactly(change.source) is not None or memory.has_below(change.source):
             memory.moved(change.source, change.path)
-            running.sources.add(change.source)
+            running.leaving.add(change.source)
             record = memory.exactly(change.path)
             if record is not None and not created:
                 memory.wrote(change.path, structs.replace(record, created=False))
@@ -148,9 +149,8 @@ class FileWatch:
             memory.wrote(change.path, unknown)
 
     def _compare(self, run: _Running) -> None:
-        """What was judged with what lies there now, and whether what was moved has gone."""
-        if run.sources and self._reader is not None and (gone := self._reader.missing(list(run.sources))):
-            self._memory().removed(set(gone))
+        """What was judged with what lies there now."""
+        self._forget_gone(run.leaving)
         own = {change.path for change in run.found}
         for path, judged in run.judged.items() if self._reader is not None else ():
             if path in own or path.endswith(_SELF_CHANGING) or not judged.digest or self._reader is None:
@@ -159,6 +159,23 @@ class FileWatch:
             if isinstance(now, FileText) and now.digest != judged.digest:
                 reason = f"{path} is no longer the file that was judged before the call ran"
                 self._outbox.event("security", run.reading.call, Verdict("allow", CODE_CHANGED, reason=reason))
+
+    def _forget_gone(self, paths: set[str]) -> None:
+        """A call that would delete or move files may have failed, or done it to some of them: only what is gone has no
+        record any more. What lies there again need not be what an agent has made."""
+        memory = self._memory()
+        if self._reader is None or not paths or memory.is_empty:
+            return
+        gone = set(self._reader.missing(list(paths)))
+        still = paths - gone
+        if still:
+            gone.update(self._reader.missing(memory.below(still)))
+        if gone:
+            memory.removed(gone)
+        for path in still:
+            record = memory.exactly(path)
+            if record is not None and record.created:
+                memory.wrote(path, structs.replace(record, created=False))
 
 
 _LANDS = ("moved", "copied", "linked")
