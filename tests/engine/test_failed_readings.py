@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import inspect
+import math
 import random
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
 import pytest
 
 from effort import ALL
-from test_run_files import HOME, WORK, guard
+from test_run_files import HOME, WORK, FilesAt, guard
 from toolguard_engine.effects import reading
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call
-from toolguard_engine.model.files import FileRecord, Unread
-from toolguard_engine.model.work_limit import TooIntricate
+from toolguard_engine.model.files import FileRecord, FileText, Unread
+from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
 
 OWN = "toolguard_engine"
 FAULTS: tuple[type[Exception], ...] = (MemoryError, RecursionError, TooIntricate)
@@ -79,7 +80,7 @@ def judged(case: Case, number: int = 0, fault: type[Exception] = MemoryError) ->
     with raising(number, fault) as count:
         try:
             decision = one.judge(call).decision
-        except FAULTS:
+        except (*FAULTS, OSError):
             decision = "raised"
     return decision, count[0]
 
@@ -154,3 +155,56 @@ def test_a_padded_script_is_never_run_unread(command: str, path: str, text: str,
         for length in LENGTHS
         if (decision := judged(("exec", {"command": command}, {path: text * length + harm}))[0]) == "allow"
     } == {}
+
+
+@pytest.mark.parametrize("name", HARMFUL)
+def test_a_budget_that_ends_anywhere_never_lets_a_call_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    spend, count, last = WorkLimit.spend, 0, 0
+
+    def spend_until(limit: WorkLimit, steps: float) -> None:
+        nonlocal count
+        count += 1
+        spend(limit, math.inf if count == last else steps)
+
+    monkeypatch.setattr(WorkLimit, "spend", spend_until)
+    assert judged(HARMFUL[name])[0] != "allow"
+    most = count
+    for last in random.Random(name).sample(range(1, most + 1), k=min(most, 200 if ALL else 30)):  # noqa: S311
+        count = 0
+        assert judged(HARMFUL[name])[0] != "allow", (name, last)
+
+
+@pytest.mark.parametrize("name", [name for name, (_, _, files) in HARMFUL.items() if files])
+@pytest.mark.parametrize("fault", [*FAULTS, OSError, FileNotFoundError])
+def test_a_file_that_fails_never_lets_a_call_run(name: str, fault: type[Exception], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each read in turn. A `FileSource` answers with a reason; if it raises, the call is not let through either."""
+    read, count, last = FilesAt.read, 0, 0
+
+    def failing(source: FilesAt, path: str) -> FileText | Unread:
+        nonlocal count
+        count += 1
+        if count == last:
+            raise fault
+        return read(source, path)
+
+    monkeypatch.setattr(FilesAt, "read", failing)
+    assert judged(HARMFUL[name])[0] != "allow"
+    most = count
+    assert most, "no file is read"
+    for last in range(1, most + 1):
+        count = 0
+        assert judged(HARMFUL[name])[0] != "allow", (name, last)
+
+
+@pytest.mark.parametrize("name", HARMFUL)
+def test_a_failure_does_not_outlive_its_call(name: str) -> None:
+    """Nothing that is kept between calls is left half done: the same call gets its full verdict afterwards."""
+    tool, params, files = HARMFUL[name]
+    plain, calls = judged(HARMFUL[name])
+    for at in random.Random(name).sample(range(1, calls + 1), k=min(calls, 200 if ALL else 60)):  # noqa: S311
+        reading._kept.clear()
+        one: Guard = guard(files, dict.fromkeys(files, AGENT))[0]
+        call = Call(tool, params, agent="main", session="s", run="r", cwd=WORK)
+        with raising(at, MemoryError), suppress(MemoryError):
+            one.judge(call)
+        assert one.judge(call).decision == plain, (name, at)

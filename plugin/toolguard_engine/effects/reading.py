@@ -123,7 +123,11 @@ class CallReading:
         named = self._named_effects
         if named is None:
             named = tuple([effects(reading, where, self.work) for reading in readings])
-            if self.running.judged:
+            if (
+                self.running.judged
+                and not self.running.has_failed
+                and not any("intricate" in each.flaws for each in readings)
+            ):
                 _keep((self.commands, where), _KeptReading(readings, named, self.running))
         return tuple([self._owned(found, where, seen.runs) for seen, found in zip(readings, named, strict=True)])
 

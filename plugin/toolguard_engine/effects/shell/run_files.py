@@ -84,6 +84,8 @@ class RunFiles:
         self.unread: dict[str, UnreadFile] = {}
         self.runs = 0
         """Programs that the files run."""
+        self.has_failed = False
+        """Whether reading one of the files has failed: the next call tries again."""
         self.patterns: dict[str, list[str]] = {}
         """With the files that agents made and that they mean."""
         self._entered: list[tuple[str, str]] = []
@@ -141,6 +143,7 @@ class RunFiles:
 
     def leave(self, file: FilePlace, flaws: Collection[str], part: str = "") -> None:
         self._entered.remove((file.path, part))
+        self.has_failed = self.has_failed or "intricate" in flaws
         if not {"long", "deep", "intricate"}.isdisjoint(flaws):
             self._leave_out(file, "it is too long or too complex")
 
