@@ -57,6 +57,7 @@ def test_what_the_gateway_refuses_in_the_background_ends(shared: Shared) -> None
     assert LOOP in results[-1]
 
 
+@pytest.mark.thorough
 def test_one_error_with_ever_other_arguments_ends(shared: Shared) -> None:
     stage = shared.under()
     played = stage.play(counting(lambda n: call("exec", {"command": f"test -e {WORDS[n % 10]}{n}"}), most=MOST))
