@@ -98,7 +98,8 @@ class Past(msgspec.Struct, omit_defaults=True):
     @property
     def matters(self) -> bool:
         """Whether an engine after this one should know of it: a run in which all was new has nothing to go on from."""
-        return bool(self.stale or self.errors or self.uniform_errors or self.missing or self.armed or self.criticals.count)
+        repeats = self.uniform_errors_most > 1
+        return bool(self.stale or self.errors or repeats or self.missing or self.armed or self.criticals.count)
 
     def streak(self, call: int, series: int, result: int, *, freely: bool = False) -> int:
         """Among the steps that count and are the same call as this one, from the newest back, how many had this result.

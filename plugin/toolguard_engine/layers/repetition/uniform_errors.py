@@ -19,6 +19,9 @@ from toolguard_engine.model.call import Call, Run
 from toolguard_engine.model.history import Past, mixed
 from toolguard_engine.wording import loop_notes
 
+AGAIN = 2
+"""A failure that is the first of its kind is no repetition, whatever the thresholds."""
+
 
 def may_be_due(past: Past, settings: LoopDetection) -> bool:
     """Whether one more failure could lead to a note or to the end of the run."""
@@ -57,6 +60,8 @@ def on_failure(call: Call, outcome: Outcome, run: Run, settings: LoopDetection) 
 def _due(call: Call, count: int, run: Run, settings: LoopDetection) -> Reaction:
     finding, last = loop_notes.failed_alike(call, count), settings.global_circuit_breaker_threshold
     stops = settings.identical_errors.stop > 0
+    if count < AGAIN:
+        return NOTHING
     if stops and count >= last:
         return end(run, CODE, finding)
     if settings.identical_errors.warn and count == settings.warning_threshold:

@@ -85,7 +85,7 @@ def _laid_over(landing: Landing, run: ProgramRun, path: str, scene: CommandScene
     if run.name == "git" and not landing.overwrites:
         return None  # it refuses a folder that is not empty
     inside_state = f"{path}/".lower().startswith(f"{scene.protected.state}/".lower())
-    named = landing.folder not in (".", "./") or bool(run.cwd)
+    named = landing.folder not in (".", "./")
     if run.name in _LINK_FARMS and not landing.overwrites:
         return None  # links beside what is there
     certain = (
