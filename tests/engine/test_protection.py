@@ -336,6 +336,10 @@ STOPS = [
     "kill -STOP $(awk '{print $4}' /proc/self/stat)",
     "P=$(grep PPid /proc/self/status | cut -f2); kill $P",
     "perf record -p $(cut -d' ' -f4 /proc/self/stat)",
+    "ltrace -p $(ps -o ppid= -p $$)",
+    "kill $(ps -oppid= $$)",
+    "read -r _ _ _ p _ < /proc/$$/stat; kill $p",
+    "while read p; do gdb -p $p; done < /proc/self/stat",
 ]
 
 MAY_STOP = [

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
-from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base
+from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base, sources
 from toolguard_engine.model.call import Host
 
 REASON = "This command would stop the guard or the gateway that it protects."
@@ -83,6 +83,9 @@ _OWN_PARENT = re.compile(r"/proc/(?:\$\$|self|thread-self|\$\{?(?:BASHPID|PPID))
 _OF_ANY = re.compile(r"/proc/(?:\*|\[|\$|\?|\d+/(?:stat|status|task|children)|\w*\x00)")
 """Where it reads the ids of other processes, whichever they are."""
 
+_PRINTS_PARENTS = re.compile(r"(?:-o|o|--format=)?ppid=?")
+"""The format of `ps` with which it prints ids of parents only."""
+
 _GLOB = re.compile(r"[*?\[]")
 _SERVICE_NAMES = re.compile(r"openclaw|toolguard|clawdbot", re.IGNORECASE)
 _OWN_PATTERN = re.compile(r"toolguard|(?<![./\w])(?:openclaw|clawdbot)")
@@ -124,6 +127,8 @@ def _lists_ours(run: ProgramRun, scene: CommandScene) -> Aim:
     if name in _NAME_LISTERS:
         return _by_name(run, scene.host)
     if name in _LISTERS:
+        if any(map(_PRINTS_PARENTS.fullmatch, rest)):
+            return Aim.US if "$$" in rest else Aim.MAYBE_US
         chosen = [_fits(word, exact=True) for option, word in pairwise(rest) if option in {"-C", "-c"}]
         return max(*chosen, _our_port(rest) if name != "ps" else Aim.ELSEWHERE, Aim.ELSEWHERE)
     given = [word for word in rest if not word.startswith("-")]
@@ -218,11 +223,16 @@ def _by_debugger(rest: tuple[str, ...], scene: CommandScene) -> Aim:
 
 def _unknown_process(scene: CommandScene) -> Aim:
     """What an id that the command finds out may be."""
-    if _OWN_PARENT.search(scene.text):
+    if _OWN_PARENT.search(_named_text(scene)):
         return Aim.US
     if not any(run.name in _LISTERS or run.name in _NAME_LISTERS for run in scene.runs):
         return Aim.MAYBE_US
     return max(_lists_ours(run, scene) for run in scene.runs)
+
+
+def _named_text(scene: CommandScene) -> str:
+    """The texts of a command, and the files from which its programs read."""
+    return "\n".join([scene.text, *(path for run in scene.runs for path in sources(run))])
 
 
 def _number(text: str) -> int:
@@ -241,9 +251,10 @@ def _by_number(rest: tuple[str, ...], scene: CommandScene) -> Aim:
         if number == "-1" or _number(number) in scene.host.pids or _PARENT.search(target):
             return Aim.US
         if "$" in target or UNKNOWN in target:
-            if _OWN_PARENT.search(scene.text):
+            named = _named_text(scene)
+            if _OWN_PARENT.search(named):
                 return Aim.US
-            if _mentions_us(scene.text) or _OF_ANY.search(scene.text):
+            if _mentions_us(scene.text) or _OF_ANY.search(named):
                 aim = max(aim, Aim.MAYBE_US)
     return aim
 
