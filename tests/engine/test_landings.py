@@ -16,6 +16,10 @@ from toolguard_engine.rules import packs
 from toolguard_engine.server import tool_hints
 
 FORMS = [
+    "rsync -a --files-from=list d ~ --checksum-seed 5", "rsync -r d/.o* ~ --max-alloc 1G", "cp -r d/. ~/$UNSET",
+    "cp -r d/. $UNSET$HOME", "cp -rT d ~/$UNSET", "cp -r d/. ~ $UNSET", "cd $UNSET && tar xf work/d.tar",
+    "cd ~/$UNSET && unzip -qo work/d.zip", "rsync -a d/ $UNSET$HOME/$UNSET", "cpio -iu < abs.cpio 2> /dev/null",
+    "pax -r < abs.cpio 2> /dev/null", "bsdtar xf d.tar -C ~", "7z x -y d.zip -o$HOME", "tar xf d.tar -C ~ ./.openclaw",
     "cp -rT d ~", "cp -aT d ~", "cp -aT d/ ~/", "cp -r d/.[!.]* ~", "cp -r d/.??* ~", "cp -r d/. ~", "cp -r d/. ~/",
     "cp -r d/.openclaw ~", "cp -rt ~ d/.openclaw", "cp -t ~ -a d/.openclaw", "cp -r --target-directory=$HOME d/.openclaw",
     "cp -r --target-directory $HOME d/.openclaw", "cp -a d/.o* ~", "cd d && cp -r --parents .openclaw ~",
@@ -34,13 +38,15 @@ FORMS = [
     "cd d && find . | cpio -pdum ~ 2> /dev/null", "cd ~ && cpio -idum < work/d.cpio 2> /dev/null",
 ]  # fmt: skip
 HONEST = [
-    "cp -r notes/. ~/notes/", "cp -r d ~/copy", "cp -r d/. ~/copy2", "mkdir -p ~/x && cp -rT d ~/x", "rsync -a d/ ~/copy3",
+    "d=$(mktemp -d); cd $d && tar xf ~/work/n.tar", "cpio -i --no-absolute-filenames < n.cpio 2> /dev/null",
+    "cp -r notes/. ~/notes-$(date +%F)", "cp -r notes/. ~/notes/",
+    "cp -r d ~/copy", "cp -r d/. ~/copy2", "mkdir -p ~/x && cp -rT d ~/x", "rsync -a d/ ~/copy3",
     "rsync -a notes/ public/", "mkdir -p ~/y && tar xf n.tar -C ~/y", "mkdir z; cd z && tar xf ../n.tar",
     "cp notes/a.txt ~", "cp -r notes ~", "mv notes/a.txt ~/b.txt", "install -D notes/a.txt ~/bin/a",
     "unzip -qo n.zip -d out",
     "cd notes && find . | cpio -pdum ~/z 2> /dev/null", "cp -r notes/* ~/w 2> /dev/null; true",
 ]  # fmt: skip
-NEEDED = ("rsync", "cpio", "unzip", "zip")
+NEEDED = ("rsync", "cpio", "unzip", "zip", "pax", "bsdtar", "7z")
 
 
 @pytest.fixture
@@ -59,7 +65,10 @@ def home(tmp_path: Path) -> Path:
     (tmp_path / "notes").mkdir()
     packs_ = (
         "tar cf d.tar -C d . && tar cf d2.tar -C e d && tar cf n.tar -C notes . && (cd d && zip -qr ../d.zip .) && "
-        "(cd notes && zip -qr ../n.zip .) && (cd d && find . | cpio -o > ../d.cpio 2> /dev/null)"
+        "(cd notes && zip -qr ../n.zip .) && (cd d && find . | cpio -o > ../d.cpio 2> /dev/null) && "
+        "(cd notes && find . | cpio -o > ../n.cpio 2> /dev/null) && mv ~/.openclaw/openclaw.json real && "
+        "cp d/.openclaw/openclaw.json ~/.openclaw && find ~/.openclaw/openclaw.json | cpio -o > abs.cpio 2> /dev/null && "
+        "mv real ~/.openclaw/openclaw.json"
     )
     ran(packs_, tmp_path)
     return tmp_path

@@ -234,11 +234,10 @@ FILES = [
 ]
 
 WHOLE = [
+    "tar xf a.tar -C ~/.openclaw",
+    "tar xf a.tar -C ~ .openclaw/openclaw.json",
     "git -C ~/.openclaw checkout .",
     "cd ~/.openclaw && git stash",
-    "tar xf a.tar -C ~",
-    "tar -xzf a.tar --directory=/home/u",
-    "unzip a.zip -d ~",
     "cp -r fake/. ~/",
     "rsync -a fake/ ~/",
     "patch -p1 -d ~/.openclaw",
@@ -341,6 +340,14 @@ STOPS = [
     "read -r _ _ _ p _ < /proc/$$/stat; kill $p",
     "while read p; do gdb -p $p; done < /proc/self/stat",
 ]
+
+MAY_REPLACE = [
+    "tar xf a.tar -C ~",
+    "cd ~ && tar xf a.tar",
+    "tar -xzf a.tar --directory=/home/u",
+    "unzip a.zip -d ~",
+]
+"""An archive whose content is not known."""
 
 MAY_STOP = [
     "systemctl --user stop app.slice",
@@ -654,7 +661,9 @@ def test_blocked_commands() -> None:
 
 def test_held_commands() -> None:
     assert [
-        (command, found) for command in MAY_STOP + ELSEWHERE if (found := decision("exec", {"command": command})) != "hold"
+        (command, found)
+        for command in MAY_STOP + MAY_REPLACE + ELSEWHERE
+        if (found := decision("exec", {"command": command})) != "hold"
     ] == []
 
 

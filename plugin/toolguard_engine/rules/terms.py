@@ -213,9 +213,12 @@ def _awaits(word: str, valued: frozenset[str]) -> bool:
 
 @lru_cache(maxsize=256)
 def _valued(program: str) -> frozenset[str]:
-    """The options of a program that take the next word, as far as they are known."""
+    """The options of a program that take the next word, as far as they are known. Those of a manual that has only
+    some of the sub-commands may be others' options without a value."""
     found, manual = _VALUED.get(program, _COMMONLY_VALUED), manual_catalogue.manual(program)
-    return found if manual is None else found.union(n for n, option in manual.known("").items() if option.takes == "value")
+    if manual is None or program in _VALUED:
+        return found
+    return found.union(n for n, option in manual.known("").items() if option.takes == "value")
 
 
 _COMMONLY_VALUED = frozenset(_VALUED_ANYWHERE.split())

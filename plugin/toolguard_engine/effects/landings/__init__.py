@@ -1,30 +1,78 @@
 """What lands where: the one place that knows where programs put the files that they copy, move, link, unpack or check out.
 
-Whatever asks where files may appear or be replaced asks `landings`. It says more where it cannot know, never less. Words are
-taken as the program gets them, relative to the folder that it runs in; nothing is looked up.
+Whatever asks where files may appear or be replaced asks `landings`. It says more where it cannot know, never less. Options
+and operands are read by the programs' manuals (`effects.manuals`), in all their readings. Words are taken as the program
+gets them, relative to the folder that it runs in; nothing is looked up.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from msgspec import structs
 
 from toolguard_engine.effects.landings import checked_out_files, copied_files, unpacked_files
 from toolguard_engine.effects.landings.landing import Landing as Landing
-from toolguard_engine.effects.shell.command import ProgramRun
+from toolguard_engine.effects.landings.landing import Lands
+from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.manuals.command_words import CommandWords
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 
-_PROGRAMS = copied_files.PROGRAMS | unpacked_files.PROGRAMS | checked_out_files.PROGRAMS
-_LEAVES = frozenset({"stow", "xstow"})
+
+def _named(table: dict[str, Lands]) -> dict[str, Lands]:
+    return {name: act for program, act in table.items() for name in manual_catalogue.aliases(program)}
+
+
+_PROGRAMS: dict[str, Lands] = {
+    **dict.fromkeys(manual_catalogue.doing("copies") | manual_catalogue.doing("moves"), copied_files.from_afar),
+    **dict.fromkeys(manual_catalogue.doing("unpacks"), unpacked_files.unpacked),
+    **_named(copied_files.PROGRAMS), **_named(unpacked_files.PROGRAMS), **_named(checked_out_files.PROGRAMS),
+}  # fmt: skip
+_LISTED = {name: act for program, act in unpacked_files.LISTED.items() for name in manual_catalogue.aliases(program)}
+_PLAIN: dict[str, Callable[[ProgramRun], Iterator[Landing]]] = {
+    **dict.fromkeys(("docker", "podman", "nerdctl", "kubectl", "oc"), copied_files.by_container),
+    "robocopy": copied_files.by_robocopy, "xcopy": copied_files.by_robocopy,
+    "Copy-Item": copied_files.by_power_shell, "Move-Item": partial(copied_files.by_power_shell, deep=True),
+    "Expand-Archive": partial(copied_files.by_power_shell, unpacks=True),
+}  # fmt: skip
+"""Programs without a manual."""
+
+_LEAVES = frozenset(manual_catalogue.aliases("stow"))
 """Programs that put files beside the folder that they run in, though no word says so."""
+
+_ARCHIVERS = manual_catalogue.doing("unpacks")
 
 
 def landings(run: ProgramRun, before: tuple[ProgramRun, ...] = ()) -> Iterator[Landing]:
     """`before`: the programs of its pipeline before it, which may give it the names of files."""
-    if (act := _PROGRAMS.get(run.name)) is not None:
+    yield from _landings(run, before)
+    if any(run.argv[at] == UNKNOWN for at in run.unset):
+        yield from _landings(_without_unset(run), before)
+
+
+def _without_unset(run: ProgramRun) -> ProgramRun:
+    """As the program runs if its variables that were never set are empty: the words that are nothing else vanish."""
+    left = tuple(word for at, word in enumerate(run.argv) if at not in run.unset or word != UNKNOWN)
+    return structs.replace(run, argv=left, given=(), unset=())
+
+
+def _landings(run: ProgramRun, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
+    if len(run.readings) > 1:
+        yield from dict.fromkeys(each for words in run.readings for each in _by_manual(run, words, before))
+    elif run.readings:
+        yield from _by_manual(run, run.readings[0], before)
+    elif (act := _PLAIN.get(run.name)) is not None:
         yield from act(run)
-    elif (listed := unpacked_files.LISTED.get(run.name)) is not None:
-        yield from listed(run, before)
     elif run.name.startswith("py"):
         yield from unpacked_files.by_python_module(run)
+
+
+def _by_manual(run: ProgramRun, words: CommandWords, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
+    if (listed := _LISTED.get(run.name)) is not None:
+        yield from listed(run, words, before)
+    elif (act := _PROGRAMS.get(run.name)) is not None:
+        yield from act(run, words)
 
 
 def leaves_its_folder(run: ProgramRun) -> bool:
@@ -34,4 +82,8 @@ def leaves_its_folder(run: ProgramRun) -> bool:
     return run.name in _ARCHIVERS and any(each.when == "absolute-names" for each in landings(run))
 
 
-_ARCHIVERS = unpacked_files.PROGRAMS.keys() | unpacked_files.LISTED.keys()
+def is_open(run: ProgramRun) -> bool:
+    """Whether it puts files somewhere, and what it is given is not known in part."""
+    return (UNKNOWN in run.cwd or any(UNKNOWN in word for word in run.argv[1:])) and (
+        run.name in _PROGRAMS or run.name in _LISTED
+    )

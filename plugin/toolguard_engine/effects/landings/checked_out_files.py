@@ -4,126 +4,86 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolguard_engine.effects.landings.copied_files import has
 from toolguard_engine.effects.landings.landing import Landing, Lands, inside, last_part
-from toolguard_engine.effects.programs.getopt import options
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 
-_VALUED = frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix"})
-CHANGES = frozenset(
-    {
-        "checkout", "co", "stash", "reset", "clean", "restore", "pull", "merge", "rebase", "switch", "am", "cherry-pick",
-        "revert", "checkout-index", "read-tree", "sparse-checkout", "bisect",
-    }
-)  # fmt: skip
-"""Sub-commands that put the files of a commit into the working tree."""
-
 _PATHS = frozenset({"restore", "checkout", "co", "checkout-index"})
-_NEW = frozenset({"clone", "worktree"})
-_CLONE = frozenset(
-    {
-        "-b", "--branch", "-o", "--origin", "-c", "--config", "--depth", "--reference", "--separate-git-dir", "-j", "--jobs",
-        "--template", "-u", "--upload-pack", "--filter", "--shallow-since", "--shallow-exclude", "--server-option",
-        "--reference-if-able", "--bundle-uri",
-    }
-)  # fmt: skip
-_RESTORE = frozenset({"-s", "--source", "--pathspec-from-file", "-U", "--conflict"})
+_PATCHES = frozenset({"apply", "am"})
 
 
-def git_verb(run: ProgramRun) -> tuple[int, str, str]:
-    """The position of git's sub-command, its working tree as the command names it (`-C`, `--work-tree`, `GIT_WORK_TREE`, a
-    setting), and the folder that its paths are relative to."""
-    argv, at, folder = run.argv, 1, ""
+def working_tree(run: ProgramRun, words: CommandWords) -> tuple[str, str]:
+    """Git's working tree as the command names it (`-C`, `--work-tree`, `GIT_WORK_TREE`, a setting), and the folder that its
+    paths are relative to."""
+    folder = ""
+    for each in words.given:
+        if each.entry.role == "folder":
+            folder = inside(folder, each.value.text)
     tree = next((value for name, value in run.assigns if name == "GIT_WORK_TREE"), "")
-    while at < len(argv) and argv[at].startswith("-"):
-        name, sign, value = argv[at].partition("=")
-        if not sign and name in _VALUED:
-            at += 1
-            value = "".join(argv[at : at + 1])
-        if name == "-C":
-            folder = inside(folder, value)
-        elif name == "--work-tree":
-            tree = value
-        elif name == "-c" and value.lower().startswith("core.worktree="):
-            tree = tree or value.partition("=")[2]
-        at += 1
-    return at, inside(folder, tree) if tree else folder or ".", folder
+    for value in words.values("-c"):
+        if value.text.lower().startswith("core.worktree="):
+            tree = tree or value.text.partition("=")[2]
+    tree = words.last("--work-tree") or tree
+    return inside(folder, tree) if tree else folder or ".", folder
 
 
-def _git(run: ProgramRun) -> Iterator[Landing]:
-    at, tree, folder = git_verb(run)
-    verb = "".join(run.argv[at : at + 1])
-    if verb in _NEW:
-        yield from _new(run, at, verb, folder)
-    elif verb == "config":
-        words = [word.text for word in options(run, frozenset({"-f", "--file"}), start=at + 1).operands]
-        if len(words) > 1 and words[-2].lower() == "core.worktree":
-            yield Landing(UNKNOWN, words[-1])
-    elif verb == "apply":
-        into = options(run, frozenset({"--directory", "-p", "-C", "--exclude", "--include"}), start=at + 1)
-        if not has(into, "--check", "--stat", "--numstat", "--summary", "--cached"):
-            yield Landing(UNKNOWN, inside(tree, into.last("--directory")) or tree)
-    elif verb in CHANGES:
-        yield from _checked_out(run, at, verb, tree)
-
-
-def _checked_out(run: ProgramRun, at: int, verb: str, tree: str) -> Iterator[Landing]:
-    words = options(run, _RESTORE, start=at + 1)
-    if verb in ("stash", "bisect", "sparse-checkout") and not {"list", "show", "drop", "log"}.isdisjoint(
-        run.argv[at + 1 : at + 2]
-    ):
+def _git(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
+    verb = words.verb
+    tree, folder = working_tree(run, words)
+    if not verb or "lists" in words.acts:
         return
-    if verb == "checkout-index" and (prefix := words.last("--prefix") or _attached(run, "--prefix=")):
+    if verb in ("clone", "worktree add", "submodule add"):
+        yield from _new(words, folder)
+    elif verb == "config":
+        named = [word.text for word in words.operands]
+        if len(named) > 1 and named[-2].lower() == "core.worktree":
+            yield Landing(UNKNOWN, named[-1])
+    elif verb in _PATCHES:
+        if not words.rehearses and not words.has("--cached"):
+            yield Landing(UNKNOWN, inside(tree, words.last("--directory")) or tree)
+    elif not words.rehearses:
+        yield from _checked_out(run, words, tree)
+
+
+def _checked_out(run: ProgramRun, words: CommandWords, tree: str) -> Iterator[Landing]:
+    if prefix := words.last("--prefix"):
         yield Landing(UNKNOWN, inside(tree, prefix))
         return
-    named = _pathspecs(run, at, verb)
+    named = _pathspecs(run, words)
     if named and not any(set(":*?[") & set(name) or not last_part(name) for name in named):
         yield from (Landing(UNKNOWN, tree, name) for name in named)
     else:
         yield Landing(UNKNOWN, tree)
 
 
-def _attached(run: ProgramRun, option: str) -> str:
-    return next((word[len(option) :] for word in run.argv if word.startswith(option)), "")
-
-
-def _pathspecs(run: ProgramRun, at: int, verb: str) -> list[str]:
+def _pathspecs(run: ProgramRun, words: CommandWords) -> list[str]:
     """The paths that alone are checked out; none if that may be everything."""
-    words = run.argv[at + 1 :]
-    if verb not in _PATHS or any(word.startswith("--pathspec") for word in words):
+    if words.verb not in _PATHS or words.named("names") or words.trait("names-stdin"):
         return []
-    if "--" in words:
-        return list(words[words.index("--") + 1 :])
-    return [word.text for word in options(run, _RESTORE, start=at + 1).operands] if verb == "restore" else []
+    end = run.argv.index("--") if "--" in run.argv else 0
+    return [word.text for word in words.operands if word.at > end] if end or words.verb == "restore" else []
 
 
-def _new(run: ProgramRun, at: int, verb: str, folder: str) -> Iterator[Landing]:
+def _new(words: CommandWords, folder: str) -> Iterator[Landing]:
     """A folder that is not there yet, or is empty: git refuses any other."""
-    words = [word.text for word in options(run, _CLONE, start=at + 1).operands]
-    if verb == "worktree":
-        words = words[:1] + words if words[:1] == ["add"] else []
-    if verb == "worktree" and len(words) > 2:  # noqa: PLR2004 - the verb twice, and a folder
-        yield Landing(UNKNOWN, inside(folder, words[2]), overwrites=False)
-    elif verb == "clone" and words:
-        target = words[1] if len(words) > 1 else last_part(words[0]).removesuffix(".git").rpartition(":")[2] or UNKNOWN
-        yield Landing(words[0], inside(folder, target), overwrites=False)
+    source, target = words.one("source"), words.one("target")
+    if words.verb != "worktree add" and source and not target:
+        target = last_part(source).removesuffix(".git").rpartition(":")[2] or UNKNOWN
+    if target:
+        yield Landing(source or UNKNOWN, inside(folder, target), overwrites=False)
 
 
-_STOW = frozenset({"-t", "--target", "-d", "--dir", "--ignore", "--defer", "--override"})
-
-
-def _stow(run: ProgramRun) -> Iterator[Landing]:
+def _stow(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     """Links to everything in a package, in the folder above its own unless another is named. What is there stays, unless it
     is adopted: moved into the package first."""
-    words = options(run, _STOW)
-    if has(words, "-D", "--delete", "-n", "--no", "--simulate"):
+    if words.rehearses or (words.has("--delete") and not words.has("--stow", "--restow")):
         return
     given = next((value for name, value in run.assigns if name == "STOW_DIR"), "")
-    packages = words.last("-d", "--dir") or given or "."
-    target = words.last("-t", "--target") or inside(packages, "..")
-    overwrites = words.has("--adopt")
-    for word in words.operands:
-        yield Landing(inside(packages, word.text), target, overwrites=overwrites)
+    packages = words.last("--dir") or given or "."
+    target = words.last("--target") or inside(packages, "..")
+    for word in words.named("source"):
+        yield Landing(inside(packages, word.text), target, overwrites=words.has("--adopt"))
 
 
-PROGRAMS: dict[str, Lands] = {"git": _git, "stow": _stow, "xstow": _stow}
+PROGRAMS: dict[str, Lands] = {"git": _git, "stow": _stow}
+"""By the first name of their manuals."""

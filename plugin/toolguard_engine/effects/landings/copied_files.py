@@ -3,45 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 from toolguard_engine.effects.landings.landing import Landing, Lands, When, last_part, split_host
-from toolguard_engine.effects.programs.getopt import OptionTable, options
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
-from toolguard_engine.effects.shell.place_names import words as words_of
-
-_TARGET = frozenset({"-t", "--target-directory", "-S", "--suffix"})
-_INSTALL = _TARGET | {"-m", "--mode", "-o", "--owner", "-g", "--group", "--strip-program"}
-_SCP = frozenset({"-c", "-D", "-F", "-i", "-J", "-l", "-o", "-P", "-S", "-X"})
-_DITTO = frozenset({"--arch", "--bom", "--zlibCompressionLevel", "--password"})
-_RSYNC = words_of(
-    "-e --rsh --exclude --include --filter -f --files-from --exclude-from --include-from --log-file --log- "
-    "file-format --out-format --bwlimit --timeout --contimeout --port --password-file --early-input --temp-dir "
-    "-T --backup-dir --suffix --chmod --chown --usermap --groupmap --partial-dir --compare-dest --copy-dest "
-    "--link-dest -B --block-size -M --remote-option --rsync-path --max-size --min-size --max-delete --max- "
-    "alloc --modify-window -@ --compress-level --zl --compress-choice --zc --checksum-choice --cc --checksum- "
-    "seed --skip-compress --sockopts --address --outbuf --info --debug --protocol --iconv --stop-after --stop- "
-    "at --time-limit --write-batch --only-write-batch --read-batch --copy-as --config --dparam "
-)
-_DEEP = ("-r", "-R", "-a", "--recursive", "--archive")
-_DEEP_RSYNC = ("-r", "-a", "-d", "--recursive", "--archive", "--dirs", "--files-from")
 
 
-def has(words: OptionTable, *names: str) -> bool:
-    """Whether one of these options is given; a long one may be abbreviated."""
-    return any(
-        name in names or (len(name) > 3 and name[:2] == "--" and any(each.startswith(name) for each in names))  # noqa: PLR2004 - `--` and 2 letters
-        for name, _ in words.options
-    )
+def sources_and_target(run: ProgramRun, words: CommandWords) -> tuple[list[str], str, bool]:
+    """What is copied, where to, and whether an option says that this is a folder.
 
-
-def sources_and_target(words: OptionTable) -> tuple[list[str], str, bool]:
-    """What is copied, where to, and whether an option says that this is a folder."""
-    named = [word.text for word in words.operands]
-    target = words.last("-t", "--target-directory")
-    if target:
-        return named or [UNKNOWN], target, True
-    return named[:-1], named[-1] if named else "", False
+    A program that gets more words from another one (`xargs`) copies what it does not name.
+    """
+    sources, target = [word.text for word in words.named("source")], words.one("target")
+    if not target and len(sources) == 1 and run.via:
+        sources, target = [], sources[0]
+    return sources or [UNKNOWN], target, any(each.entry.role == "target" for each in words.given)
 
 
 def landings_in(
@@ -64,111 +40,83 @@ def landings_in(
             yield Landing(source, folder, "", *made, "no-folder", host)
 
 
-def _exactly(sources: list[str], target: str, like: Landing) -> Iterator[Landing]:
-    """The target is never a folder to put things into (`-T`)."""
-    for source in sources:
-        yield Landing(source, target, "", like.deep, like.merges, like.overwrites)
-
-
-def _copy(
-    run: ProgramRun, valued: frozenset[str] = _TARGET, *, always_deep: bool = False, bsd: bool = False
-) -> Iterator[Landing]:
-    words = options(run, valued)
-    sources, target, is_folder = sources_and_target(words)
+def _placed(run: ProgramRun, words: CommandWords, like: Landing) -> Iterator[Landing]:
+    """Like `landings_in`, with the options that all of these programs have. `-T`: the target is never a folder to put things
+    into."""
+    sources, target, is_folder = sources_and_target(run, words)
     if not target:
         return
-    like = Landing("", "", "", always_deep or has(words, *_DEEP), overwrites=not has(words, "-n", "--no-clobber"))
-    if has(words, "-T", "--no-target-directory"):
-        yield from _exactly(sources, target, like)
+    if words.has("--no-target-directory"):
+        for source in sources:
+            yield Landing(source, target, "", like.deep, like.merges, like.overwrites)
     else:
-        yield from landings_in(
-            sources, target, is_folder=is_folder, like=like, keeps_folders=has(words, "--parents"), bsd=bsd
-        )
+        keeps = words.has("--parents")
+        yield from landings_in(sources, target, is_folder=is_folder, like=like, keeps_folders=keeps)
 
 
-def _move(run: ProgramRun) -> Iterator[Landing]:
+def _copy(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
+    yield from _placed(run, words, Landing("", "", deep=words.recursive))
+
+
+def _move(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     """A folder that is not empty is not replaced by a move, unless it is put aside first."""
-    words = options(run, _TARGET)
-    sources, target, is_folder = sources_and_target(words)
+    yield from _placed(run, words, Landing("", "", merges=words.has("-b", "--backup", "--exchange")))
+
+
+def _link(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
+    """A link to one thing that names no target lands in the current folder."""
+    replaces = words.has("--force", "-b", "--backup", "--interactive")
+    like = Landing("", "", merges=False, overwrites=replaces)
+    sources, target, _ = sources_and_target(run, words)
     if not target:
+        yield from landings_in(list(filter(last_part, sources)), ".", is_folder=True, like=like)
         return
-    aside = has(words, "-b", "--backup", "--exchange")
-    like = Landing("", "", "", merges=aside, overwrites=not has(words, "-n", "--no-clobber"))
-    if has(words, "-T", "--no-target-directory"):
-        yield from _exactly(sources, target, like)
-    else:
-        yield from landings_in(sources, target, is_folder=is_folder, like=like)
+    yield from (each for each in _placed(run, words, like) if last_part(each.source))
 
 
-def _link(run: ProgramRun) -> Iterator[Landing]:
-    words = options(run, _TARGET)
-    sources, target, is_folder = sources_and_target(words)
-    if not sources and target:
-        sources, target, is_folder = [target], ".", True
-    like = Landing("", "", "", merges=False, overwrites=has(words, "-f", "--force", "-b", "--backup", "-i", "--interactive"))
-    sources = [source for source in sources if last_part(source)]
-    if has(words, "-T", "--no-target-directory"):
-        yield from _exactly(sources, target, like)
-    elif target:
-        yield from landings_in(sources, target, is_folder=is_folder, like=like)
-
-
-def _install(run: ProgramRun) -> Iterator[Landing]:
-    words = options(run, _INSTALL)
-    if has(words, "-d", "--directory"):
+def _install(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
+    if words.has("--directory"):
         yield from (Landing("", word.text, deep=False, overwrites=False) for word in words.operands)
-        return
-    sources, target, is_folder = sources_and_target(words)
-    like = Landing("", "", "", deep=False)
-    if has(words, "-T", "--no-target-directory"):
-        yield from _exactly(sources, target, like)
-    elif target:
-        yield from landings_in(sources, target, is_folder=is_folder, like=like)
+    else:
+        yield from _placed(run, words, Landing("", "", deep=False))
 
 
-def _ditto(run: ProgramRun) -> Iterator[Landing]:
+def _ditto(_: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     """The content of a folder lands in the target; a file in it or as it. With `-c` one archive is written."""
-    words = options(run, _DITTO)
-    named = [word.text for word in words.operands]
-    if len(named) < 2:  # noqa: PLR2004 - a source and a target
+    target = words.one("target")
+    sources = [word.text for word in words.named("source")] if target else []
+    if words.has("-c"):
+        yield from (Landing(source, target, deep=False) for source in sources)
         return
-    if has(words, "-c"):
-        yield Landing(named[0], named[-1], deep=False)
-        return
-    for source in named[:-1]:
-        yield Landing(UNKNOWN if has(words, "-x") else source, named[-1])
+    for source in sources:
+        yield Landing(UNKNOWN if words.has("-x") else source, target)
         if name := last_part(source):
-            yield Landing(source, named[-1], name, deep=has(words, "--keepParent"), when="folder")
+            yield Landing(source, target, name, deep=words.has("--keepParent"), when="folder")
 
 
-def _scp(run: ProgramRun) -> Iterator[Landing]:
-    words = options(run, _SCP)
-    sources, target, _ = sources_and_target(words)
+def _scp(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
+    sources, target, _ = sources_and_target(run, words)
     if target:
-        like = Landing("", "", "", has(words, "-r"), host="?")
-        yield from landings_in(sources, target, is_folder=False, like=like)
+        yield from landings_in(sources, target, is_folder=False, like=Landing("", "", deep=words.recursive, host="?"))
 
 
-def _rsync(run: ProgramRun) -> Iterator[Landing]:
-    words = options(run, _RSYNC)
-    sources, target, _ = sources_and_target(words)
-    sources = sources or [UNKNOWN] * bool(words.last("--read-batch"))
+def _rsync(_: ProgramRun, words: CommandWords) -> Iterator[Landing]:
+    sources, target = [word.text for word in words.named("source")], words.one("target")
+    if not target and words.has("--read-batch"):
+        sources, target = [UNKNOWN], "".join(sources[-1:])
     if not target or not sources:
         return
-    deep, overwrites = has(words, *_DEEP_RSYNC), not has(words, "--ignore-existing")
     host, folder = split_host(target)
-    relative = has(words, "-R", "--relative")
     for source in sources:
-        yield from _synchronized(source, folder, host, relative=relative, listed=words.has("--files-from"), deep=deep,
-                                 overwrites=overwrites)  # fmt: skip
+        yield from _synchronized(source, folder, host, words)
     if put_aside := words.last("--backup-dir"):
         yield Landing(UNKNOWN, put_aside, host=host)
 
 
-def _synchronized(
-    source: str, folder: str, host: str, *, relative: bool, listed: bool, deep: bool, overwrites: bool
-) -> Iterator[Landing]:
+def _synchronized(source: str, folder: str, host: str, words: CommandWords) -> Iterator[Landing]:
     path = split_host(source)[1]
+    relative, listed = words.has("--relative"), bool(words.named("names"))
+    deep = words.recursive or listed or words.has("--dirs", "--old-dirs")
     if listed or (path.endswith(("/", "/.")) and not relative):
         name = ""
     elif relative:
@@ -177,39 +125,41 @@ def _synchronized(
     else:
         name = last_part(path)
     when: When = "folder" if name and not folder.endswith("/") and not relative else ""
-    yield Landing(source, folder, name, deep, overwrites=overwrites, when=when, host=host)
+    yield Landing(source, folder, name, deep, when=when, host=host)
     if when:
-        yield Landing(source, folder, deep=False, overwrites=overwrites, when="no-folder", host=host)
+        yield Landing(source, folder, deep=deep, when="no-folder", host=host)
 
 
 _CONTAINER_VERBS = frozenset({"cp"})
 
 
-def _container(run: ProgramRun) -> Iterator[Landing]:
-    """`docker cp box:/d/. ~` works as `cp -a` does."""
+def by_container(run: ProgramRun) -> Iterator[Landing]:
+    """`docker cp box:/d/. ~` works as `cp -a` does. Every word is taken for what is copied, so that no option hides one."""
     at = next((at for at, word in enumerate(run.argv[:4]) if word in _CONTAINER_VERBS), 0)
-    named = [
-        word.text for word in options(run, frozenset({"-c", "--container", "-n", "--namespace"}), start=at + 1).operands
-    ]
-    if at and len(named) > 1:
-        yield from landings_in(named[:-1], named[-1], is_folder=False, like=Landing("", "", "", host="?"))
+    named = [word for word in run.argv[at + 1 :] if word[:1] != "-" or word == "-"] if at else []
+    for target in named[1:]:
+        yield from landings_in([word for word in named if word is not target], target, is_folder=False, like=_FROM_AFAR)
 
 
-_CLOUD_VERBS = frozenset({"copy", "sync", "move", "bisync"})
-_CLOUD_VALUED = frozenset({"--exclude", "--include", "--filter", "--transfers", "--config", "--bwlimit", "--log-file"})
+_FROM_AFAR = Landing("", "", host="?")
 
 
-def _rclone(run: ProgramRun) -> Iterator[Landing]:
-    """The content of the source, always."""
-    named = [word.text for word in options(run, _CLOUD_VALUED).operands]
-    if len(named) > 2 and named[0] in _CLOUD_VERBS and ":" not in named[2]:  # noqa: PLR2004 - a verb, a source, a target
-        yield Landing(named[1], named[2])
+def from_afar(_: ProgramRun, words: CommandWords) -> Iterator[Landing]:
+    """Copiers of clouds: the content of the source lands in the target, or the source itself."""
+    target = words.one("target")
+    if words.does.isdisjoint(_COPIES) or not target or ":" in target.partition("/")[0]:
+        return
+    for word in words.named("source", "host"):
+        yield Landing(word.text, target)
+        if name := last_part(word.text):
+            yield Landing(word.text, target, name, when="folder")
 
 
+_COPIES = frozenset({"copies", "moves"})
 _SWITCH = "/-"
 
 
-def _robocopy(run: ProgramRun) -> Iterator[Landing]:
+def by_robocopy(run: ProgramRun) -> Iterator[Landing]:
     """Windows: `robocopy` and `xcopy` put the content of the source into the target."""
     named = [word for word in run.argv[1:] if not (word[:1] in _SWITCH and "/" not in word[1:])]
     if len(named) > 1:
@@ -219,7 +169,7 @@ def _robocopy(run: ProgramRun) -> Iterator[Landing]:
 _NAMED = {"-path": 0, "-literalpath": 0, "-destination": 1, "-destinationpath": 1}
 
 
-def _power_shell(run: ProgramRun, *, deep: bool = False, unpacks: bool = False) -> Iterator[Landing]:
+def by_power_shell(run: ProgramRun, *, deep: bool = False, unpacks: bool = False) -> Iterator[Landing]:
     """`Copy-Item -Recurse d/* -Destination ~`, `Move-Item`, `Expand-Archive`."""
     given, named, at = ["", ""], list[str](), 1
     while at < len(run.argv):
@@ -241,10 +191,6 @@ def _power_shell(run: ProgramRun, *, deep: bool = False, unpacks: bool = False) 
 
 
 PROGRAMS: dict[str, Lands] = {
-    "cp": _copy, "gcp": _copy, "rcp": _copy, "mv": _move, "gmv": _move, "ln": _link, "gln": _link, "install": _install,
-    "ginstall": _install, "ditto": _ditto, "scp": _scp, "rsync": _rsync, "rclone": _rclone,
-    **dict.fromkeys(("docker", "podman", "nerdctl", "kubectl", "oc"), _container),
-    "robocopy": _robocopy, "xcopy": _robocopy,
-    "Copy-Item": _power_shell, "Move-Item": partial(_power_shell, deep=True),
-    "Expand-Archive": partial(_power_shell, unpacks=True),
+    "cp": _copy, "mv": _move, "ln": _link, "install": _install, "ditto": _ditto, "scp": _scp, "rsync": _rsync,
 }  # fmt: skip
+"""By the first name of their manuals."""

@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 
 When = Literal["", "folder", "no-folder", "absolute-names"]
@@ -44,13 +45,13 @@ class Landing(msgspec.Struct, frozen=True):
 class Lands(Protocol):
     """What a program puts somewhere."""
 
-    def __call__(self, run: ProgramRun, /) -> Iterator[Landing]: ...
+    def __call__(self, run: ProgramRun, words: CommandWords, /) -> Iterator[Landing]: ...
 
 
 class ListedLands(Protocol):
     """The same; `before`: the programs of its pipeline before it, which may give it the names of files."""
 
-    def __call__(self, run: ProgramRun, before: tuple[ProgramRun, ...], /) -> Iterator[Landing]: ...
+    def __call__(self, run: ProgramRun, words: CommandWords, before: tuple[ProgramRun, ...], /) -> Iterator[Landing]: ...
 
 
 def inside(folder: str, name: str) -> str:

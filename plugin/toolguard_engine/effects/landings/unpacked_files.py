@@ -1,65 +1,46 @@
-"""Where programs that unpack archives put what is in them. The names in an archive are not known."""
+"""Where programs that unpack archives put what is in them. The names in an archive are not known.
+
+An archiver needs nothing here but its manual, unless the names of files decide where they land.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
-
-from msgspec.structs import replace
 
 from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.landings.copied_files import has
 from toolguard_engine.effects.landings.landing import Landing, Lands, ListedLands, inside, last_part
-from toolguard_engine.effects.programs.getopt import options
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 
 TARS = program_catalogue.programs("tar")
-_TAR_LETTERS = "fbgCKNTVXHIL"
-_TAR_LONG = frozenset({
-    "--directory", "--cd", "--file", "--blocking-factor", "--listed-incremental", "--format", "--use-compress-program",
-    "--starting-file", "--tape-length", "--newer", "--after-date", "--files-from", "--label", "--exclude-from", "--exclude",
-    "--transform", "--xform", "--strip-components", "--owner", "--group", "--mode", "--mtime", "--to-command",
-    "--rsh-command", "--newer-mtime", "--suffix",
-})  # fmt: skip
-_GNU = frozenset({"tar", "gtar"})
-_FEW_LETTERS = "fbCTX"
-"""Those of other programs than GNU tar."""
-
 _TAR_ENDS = re.compile(r"\.(?:tar(?:\.\w{1,5})?|t[abglx]z\w?|tzst)\Z")
+_OWN_FOLDERS = {"unsquashfs": "squashfs-root"}
+"""Programs that make a folder of this name if none is named."""
 
 
-def _tar(run: ProgramRun) -> Iterator[Landing]:
-    """`-C` counts from the last `-C`; every folder on the way may get files."""
-    letters = _TAR_LETTERS if run.name in _GNU else _FEW_LETTERS
-    run = replace(run, argv=(run.argv[0], *_dashed(run.argv[1:], letters)))
-    words = options(run, _TAR_LONG.union(f"-{letter}" for letter in letters))
-    if not has(words, "-x", "--extract", "--get") or has(words, "-O", "--to-stdout"):
+def unpacked(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
+    """A folder counts from the one before it (`tar -C a -C b`); every folder on the way may get files. Members that are
+    named land there for certain, but others may as well, through links in the archive."""
+    if not _creates(words):
         return
-    overwrites = not has(words, "-k", "--keep-old-files", "--skip-old-files")
     folders, at = list[str](), ""
-    for value in words.values("-C", "--directory", "--cd"):
-        at = inside(at, value.text)
+    for word in words.named("folder", "target"):
+        at = inside(at, word.text)
         folders.append(at)
-    name = _top_level(words.last("-f", "--file")) if has(words, "--one-top-level") else ""
-    name = words.last("--one-top-level") or name
-    yield from (Landing(UNKNOWN, inside(folder, name), overwrites=overwrites) for folder in folders or ["."])
-    if has(words, "-P", "--absolute-names", "--absolute-paths"):
-        yield Landing(UNKNOWN, "/", overwrites=overwrites, when="absolute-names")
+    if words.has("--one-top-level") and not words.last("--one-top-level"):
+        folders = [inside(folder, _top_level(words.one("archive"))) for folder in folders or ["."]]
+    folders = folders or [_OWN_FOLDERS.get(run.name, ".")]
+    yield from (Landing(UNKNOWN, folder) for folder in folders)
+    yield from (Landing(UNKNOWN, folders[-1], name) for word in words.named("member") if (name := word.text.lstrip("/")))
+    if words.trait("absolute"):
+        yield Landing(UNKNOWN, "/", when="absolute-names")
 
 
-def _dashed(words: tuple[str, ...], valued: str) -> Iterator[str]:
-    """Old options without a dash take their values from the next words, in order: `tar xfC a.tar d`."""
-    if not words or words[0].startswith("-") or UNKNOWN in words[0]:
-        yield from words
-        return
-    at = 1
-    for letter in words[0]:
-        yield f"-{letter}"
-        if letter in valued:
-            yield from words[at : at + 1]
-            at += 1
-    yield from words[at:]
+def _creates(words: CommandWords) -> bool:
+    """Whether it unpacks files. A command that gets their content instead may do the same."""
+    prints = any("prints" in each.entry.traits and each.entry.takes == "nothing" for each in words.given)
+    return "unpacks" in words.acts and not prints
 
 
 def _top_level(archive: str) -> str:
@@ -67,60 +48,25 @@ def _top_level(archive: str) -> str:
     return _TAR_ENDS.sub("", last_part(archive)) if archive not in ("", "-") else UNKNOWN
 
 
-_UNZIP = frozenset({"-d", "-P"})
-_ONLY_SHOWS = ("-l", "-v", "-t", "-Z", "-z", "-p", "-c")
-
-
-def _unzip(run: ProgramRun) -> Iterator[Landing]:
-    words = options(run, _UNZIP)
-    if has(words, *_ONLY_SHOWS) or not words.operands:
-        return
-    overwrites = not has(words, "-n")
-    yield Landing(UNKNOWN, words.last("-d") or ".", overwrites=overwrites)
-    if has(words, "-:"):
-        yield Landing(UNKNOWN, "/", overwrites=overwrites, when="absolute-names")
-
-
-def _by_verb(run: ProgramRun, *, verbs: str, folder: tuple[str, ...]) -> Iterator[Landing]:
-    """`7z x a.7z -oDIR`: a verb, and an option with the folder attached to it, or as the next word."""
-    words = run.argv[1:]
-    at = next((at for at, word in enumerate(words) if not word.startswith("-") or word[1:] in verbs.split()), -1)
-    if at < 0 or (verbs and words[at].lstrip("-") not in verbs.split()):
-        return
-    if "-so" in words:
-        return
-    found = ""
-    for at, word in enumerate(words):
-        for option in folder:
-            if word.startswith(option):
-                found = word[len(option) :].lstrip("=") or "".join(words[at + 1 : at + 2])
-    yield Landing(UNKNOWN, found or ".")
-    if any(word.startswith("-spf") for word in words):
-        yield Landing(UNKNOWN, "/", when="absolute-names")
-
-
-def _unrar(run: ProgramRun) -> Iterator[Landing]:
-    """A last word with a slash at its end is the folder."""
-    named = [word for word in run.argv[1:] if not word.startswith("-")]
-    if named[:1] in (["x"], ["e"]):
-        last = named[-1]
-        yield Landing(UNKNOWN, last if len(named) > 2 and (last.endswith("/") or last in (".", "..", "~")) else ".")  # noqa: PLR2004 - verb, archive, folder
-
-
-_CPIO = frozenset(
-    {"-D", "--directory", "-F", "--file", "-E", "--pattern-file", "-H", "--format", "-I", "-O", "-R", "--owner", "-C", "-M"}
-)
 _MAX_NAMES = 200
+_RELATIVE = frozenset({"rpm2cpio", "rpm2archive"})
+"""Programs that print archives without absolute names."""
 
 
-def _cpio(run: ProgramRun, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
-    words = options(run, _CPIO)
-    if has(words, "-i", "--extract") and not has(words, "-t", "--list", "--to-stdout"):
-        yield Landing(UNKNOWN, words.last("-D", "--directory") or ".")
-        if not has(words, "--no-absolute-filenames") and run.name != "bsdcpio":
-            yield Landing(UNKNOWN, "/", when="absolute-names")
-    elif has(words, "-p", "--pass-through") and words.operands:
+def _cpio(run: ProgramRun, words: CommandWords, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
+    """It uses absolute names in an archive, unless patterns say which files are wanted."""
+    if not words.has("--pass-through"):
+        yield from unpacked(run, words)
+        fed = before[-1].name if before else ""
+        if _creates(words) and run.name != "bsdcpio" and not words.trait("relative") and fed not in _RELATIVE:
+            yield from _with_absolute_names([word.text for word in words.operands])
+    elif words.operands:
         yield from _listed(run, before, words.operands[-1].text)
+
+
+def _with_absolute_names(patterns: list[str]) -> Iterator[Landing]:
+    if not patterns or any(pattern[:1] in "/*?[" or UNKNOWN in pattern for pattern in patterns):
+        yield Landing(UNKNOWN, "/", when="absolute-names")
 
 
 def _listed(run: ProgramRun, before: tuple[ProgramRun, ...], target: str) -> Iterator[Landing]:
@@ -153,19 +99,15 @@ def _kept_path(source: str, target: str, *, deep: bool) -> Iterator[Landing]:
     yield Landing(source, target, name, deep or not name)
 
 
-_PAX = frozenset({"-f", "-s", "-x", "-b", "-o", "-p", "-B", "-E", "-T", "-U", "-G"})
-
-
-def _pax(run: ProgramRun, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
-    words = options(run, _PAX)
-    if not has(words, "-r"):
-        return
-    if not has(words, "-w"):
-        yield Landing(UNKNOWN, ".")
-        yield Landing(UNKNOWN, "/", when="absolute-names")
-    elif words.operands:
-        *sources, target = [word.text for word in words.operands]
-        if has(words, "-s"):
+def _pax(run: ProgramRun, words: CommandWords, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
+    named = [word.text for word in words.operands]
+    if not words.has("-w"):
+        yield from unpacked(run, words)
+        if _creates(words):
+            yield from _with_absolute_names(named)
+    elif words.has("-r") and named:
+        *sources, target = named
+        if words.has("-s"):
             yield Landing(UNKNOWN, target)
         elif sources:
             for source in sources:
@@ -187,28 +129,14 @@ def by_python_module(run: ProgramRun) -> Iterator[Landing]:
     yield Landing(UNKNOWN, named[1] if len(named) > 1 else ".")
 
 
-def _patch(run: ProgramRun) -> Iterator[Landing]:
+def _patch(_: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     """A patch names the files that it changes, unless the command does."""
-    words = options(
-        run, frozenset({"-d", "--directory", "-i", "--input", "-p", "--strip", "-o", "--output", "-F", "-B", "-V", "-z"})
-    )
-    if has(words, "--dry-run", "-o", "--output"):
+    if words.rehearses or words.has("--output"):
         return
-    folder = words.last("-d", "--directory") or "."
-    if words.operands:
-        yield Landing(UNKNOWN, inside(folder, words.operands[0].text), deep=False)
-    else:
-        yield Landing(UNKNOWN, folder)
+    folder, named = words.last("--directory") or ".", words.named("target")
+    yield Landing(UNKNOWN, inside(folder, named[0].text) if named else folder, deep=not named)
 
 
-PROGRAMS: dict[str, Lands] = {
-    **dict.fromkeys(TARS, _tar),
-    "unzip": _unzip, "unrar": _unrar, "rar": _unrar,
-    **dict.fromkeys(("7z", "7za", "7zz", "7zr"), partial(_by_verb, verbs="x e", folder=("-o",))),
-    "unar": partial(_by_verb, verbs="", folder=("-o", "-output-directory")),
-    "cabextract": partial(_by_verb, verbs="", folder=("-d", "--directory")),
-    "jar": partial(_by_verb, verbs="x xf xvf xfv xvfp", folder=("-C",)),
-    "patch": _patch,
-}  # fmt: skip
-LISTED: dict[str, ListedLands] = {"cpio": _cpio, "bsdcpio": _cpio, "pax": _pax}
-"""Programs that may be given the names of files on standard input."""
+PROGRAMS: dict[str, Lands] = {"patch": _patch}
+LISTED: dict[str, ListedLands] = {"cpio": _cpio, "pax": _pax}
+"""Programs that may be given the names of files on standard input. Both by the first name of their manuals."""

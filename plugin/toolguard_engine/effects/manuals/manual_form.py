@@ -52,12 +52,13 @@ it is run on this machine, as is what follows `exec=` in an `exec`; `source`, `t
 
 TRAITS = frozenset({
     "packs", "unpacks", "lists", "recursive", "rehearses", "performs", "deletes", "moves", "encrypts", "selects", "prints",
-    "server-names", "names-stdin",
+    "server-names", "names-stdin", "absolute", "relative",
 })  # fmt: skip
 """`packs`, `unpacks`, `lists`: what an archiver does; `prints`: unpacks to its output; `rehearses`: changes nothing;
 `performs`: revokes that; `deletes`: deletes at the target what the source does not have; `moves`: deletes the sources;
 `selects`: what is left out cannot be told from the words; `server-names`: another machine chooses the names of the files;
-`names-stdin`: the names of the files are read from the input."""
+`names-stdin`: the names of the files are read from the input; `absolute`, `relative`: absolute names in an archive are
+used as they are, or as relative ones."""
 
 DEEDS = frozenset({
     "copies", "moves", "deletes", "packs", "unpacks", "lists", "downloads", "requests", "edits", "links", "recurses",
@@ -112,10 +113,18 @@ class Manual(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
             self._known[verb] = found
         return found
 
+    def known_before(self, verb: str) -> dict[str, OptionEntry]:
+        """The same for the words before a verb, where the program's own options come first (`git -C DIR apply -C 3`)."""
+        return {**self.known(verb), **self._own} if verb else self.known(verb)
+
     @cached_property
     def usages(self) -> dict[str, Usage]:
         """The usage of each single verb."""
         return {verb.strip(): usage for verbs, usage in self.verbs.items() for verb in verbs.split(",")}
+
+    @cached_property
+    def _own(self) -> dict[str, OptionEntry]:
+        return {name: entry for entry in self.usage.options for name in entry.names}
 
     @cached_property
     def _known(self) -> dict[str, dict[str, OptionEntry]]:

@@ -114,7 +114,8 @@ class _OptionReader:
 
     def __init__(self, manual: Manual, verb: str, argv: tuple[str, ...], takes: Takes) -> None:
         self.manual = manual
-        self.known = manual.known(verb)
+        self.verb = verb
+        self.known = manual.known_before(verb)
         self.argv = argv
         self.takes = takes
         self.given: list[GivenOption] = []
@@ -135,6 +136,7 @@ class _OptionReader:
                 break
             if word[:1] != "-" or word == "-":
                 self.operands.append(ParsedWord(word, at))
+                self.known = self.manual.known(self.verb)
                 at += 1
             elif self.manual.form == "switches":
                 at = self._switch(at)

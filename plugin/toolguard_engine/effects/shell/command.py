@@ -72,8 +72,8 @@ class ProgramRun(msgspec.Struct, frozen=True, dict=True):
 
     `name`: `argv[0]` without its folder. `via`: the names of its wrappers, outermost first (`("sudo", "env")`, `("ssh",)`,
     `("xargs",)`; a substitution is `"$()"`, the body of a function `"()"`). `given`: for positions of `argv`, the output of
-    the substitution in that word. `pipeline` is equal for programs of the same pipeline; `piped`: its output goes to the
-    next one.
+    the substitution in that word; `unset`: positions with a variable that the command never sets. `pipeline` is equal for
+    programs of the same pipeline; `piped`: its output goes to the next one.
     `cwd`: the folder as far as the command itself sets it (`cd x`), else empty; `UNKNOWN` if it is unknown. `origin`: where
     it stands in a file that the call runs; None if it stands in the call.
     """
@@ -89,6 +89,7 @@ class ProgramRun(msgspec.Struct, frozen=True, dict=True):
     pipeline: int = 0
     cwd: str = ""
     origin: FilePlace | None = None
+    unset: tuple[int, ...] = ()
 
     @cached_property
     def readings(self) -> tuple[CommandWords, ...]:

@@ -99,11 +99,13 @@ Captured = Callable[[Substitution, ShellState], StdinSource]
 
 
 class Fields(msgspec.Struct):
-    """The fields that one word expands to, and what its substitutions print. `cut`: fields were dropped."""
+    """The fields that one word expands to, and what its substitutions print. `cut`: fields were dropped; `unset`: a variable
+    in the word was never set, and is probably empty."""
 
     texts: list[str]
     feed: StdinSource | None = None
     cut: bool = False
+    unset: bool = False
 
 
 def expand(word: Word, state: ShellState, capture: Captured) -> Fields:
@@ -180,6 +182,7 @@ def _split(parts: Iterable[Part], state: ShellState, capture: Captured, found: F
         value, feed = _value(part, state, capture)
         state.work.spend(1 + (len(current) + len(value)) / _CHARACTERS)
         found.feed = _together(found.feed, feed)
+        found.unset = found.unset or (value == UNKNOWN and feed is None and _is_unset(part, state))
         if isinstance(part, Literal) or part.quoted:
             if isinstance(part, Variable) and part.name == "@" and state.args is not None and not part.operator:
                 first, *more = state.args[1:] or ("",)
@@ -209,6 +212,10 @@ def _split(parts: Iterable[Part], state: ShellState, capture: Captured, found: F
             current, begun = "", False
     if begun or current:
         found.texts.append(current)
+
+
+def _is_unset(part: Part, state: ShellState) -> bool:
+    return isinstance(part, Variable) and not part.operator and _looked_up(part.name, state) is None
 
 
 def _together(first: StdinSource | None, other: StdinSource | None) -> StdinSource | None:

@@ -333,7 +333,7 @@ class Walk:
         if command.redirects:
             redirects, fed = self._redirects(command, state)
             stdin = fed or stdin
-        found, given = self._expanded(words, state)
+        found, given, unset = self._expanded(words, state)
         if not found or not found[0]:
             _assign(assigns, state)
             if redirects or assigns:
@@ -342,21 +342,24 @@ class Walk:
             found = found[1:]
             if not found or not found[0]:
                 return NOTHING
-            given = [(at - 1, feed) for at, feed in given if at]
+            given, unset = [(at - 1, feed) for at, feed in given if at], [at - 1 for at in unset if at]
         own = tuple((name, value) for name, value, _ in assigns)
         run = ProgramRun(
-            tuple(found), _called(found[0]), state.via, own, redirects, stdin, tuple(given), piped, pipeline, state.cwd
-        )
+            tuple(found), _called(found[0]), state.via, own, redirects, stdin, tuple(given), piped, pipeline, state.cwd,
+            unset=tuple(unset),
+        )  # fmt: skip
         feed = self.run(run, state)
         if not found[0].strip(UNKNOWN) and found[1:] and found[1][:1] not in ("", "-"):  # may be empty: `$SUDO rm x`
             shifted = tuple((at - 1, each) for at, each in given if at)
-            inner = self.run(replace(run, argv=tuple(found[1:]), name=_called(found[1]), given=shifted), state)
+            rest = tuple(at - 1 for at in unset if at)
+            inner = self.run(replace(run, argv=tuple(found[1:]), name=_called(found[1]), given=shifted, unset=rest), state)
             feed = together([feed, inner], exact=False) if inner.text is None else inner
         return feed
 
-    def _expanded(self, words: list[Word], state: ShellState) -> tuple[list[str], list[tuple[int, StdinSource]]]:
+    def _expanded(self, words: list[Word], state: ShellState) -> tuple[list[str], list[tuple[int, StdinSource]], list[int]]:
         argv: list[str] = []
         given: list[tuple[int, StdinSource]] = []
+        unset: list[int] = []
         for word in words:
             if isinstance(word, str):
                 argv.append(word)
@@ -366,8 +369,10 @@ class Walk:
                 self.flaws.add("long")
             if found.feed is not None:
                 given += [(len(argv) + at, found.feed) for at in range(len(found.texts))]
+            if found.unset:
+                unset += range(len(argv), len(argv) + len(found.texts))
             argv += found.texts
-        return argv, given
+        return argv, given, unset
 
     def _assigned(self, assign: tuple[str, Word, bool], state: ShellState) -> tuple[str, str, bool]:
         name, word, append = assign
@@ -995,9 +1000,11 @@ class Walk:
         if run.name == "trap":
             return self.inner_text(rest[0], run, inner) if len(rest) > 1 else None
         given = tuple((position - at, feed) for position, feed in run.given if position >= at)
+        unset = tuple(position - at for position in run.unset if position >= at)
         inner_run = ProgramRun(
-            rest, _called(rest[0]), inner.via, run.assigns, (), run.stdin, given, run.piped, run.pipeline, inner.cwd
-        )
+            rest, _called(rest[0]), inner.via, run.assigns, (), run.stdin, given, run.piped, run.pipeline, inner.cwd,
+            unset=unset,
+        )  # fmt: skip
         return self.run(inner_run, inner)
 
     def inner_text(self, text: str, run: ProgramRun, state: ShellState) -> StdinSource:

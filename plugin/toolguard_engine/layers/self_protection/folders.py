@@ -1,4 +1,4 @@
-"""Finds programs that change or copy a whole folder that holds a protected place: unpacking, backups, git, downloads.
+"""Finds programs that change or copy a whole folder that holds a protected place: backups, git, downloads.
 
 A backup that excludes the guard's secrets may run (`exclusions`).
 """
@@ -11,7 +11,6 @@ from urllib.parse import unquote
 
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.effects.programs.unpacking import folders_of, unpacks
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.layers.self_protection import copies
 from toolguard_engine.layers.self_protection.exclusions import TARS, left_out
@@ -43,7 +42,7 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     for run in scene.runs:
         if text := _whole(run, scene):
             yield ProtectionFinding(text)
-        if found := _copied(run, scene) or _added(run, scene) or _unpacked(run, scene) or _fetched(run, scene):
+        if found := _copied(run, scene) or _added(run, scene) or _fetched(run, scene):
             yield found
 
 
@@ -133,16 +132,6 @@ def _secret_root(word: str, folder: str, scene: CommandScene) -> str:
         return ""
     path = resolved(word, scene.host, folder)
     return path if scene.holds_secret(path) else ""
-
-
-def _unpacked(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
-    """Whether it unpacks into a state folder or one above it; only possible if it merely runs above one."""
-    if not unpacks(run):
-        return None
-    folders = folders_of(run)
-    if not any(scene.holds_ours(folder, run) for folder in folders or ["."]):
-        return None
-    return ProtectionFinding(FILES, certain=bool(folders) or _is_in_state(".", run, scene))
 
 
 def _is_in_state(path: str, run: ProgramRun, scene: CommandScene) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from toolguard_engine.effects import protected_paths
-from toolguard_engine.effects.landings import leaves_its_folder
+from toolguard_engine.effects.landings import is_open, leaves_its_folder
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.host import file_names, metrics_path
 from toolguard_engine.layers.self_protection import dashboard_requests, sqlite_shell
@@ -119,7 +119,7 @@ def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
     for name, whole in signs.short:
         if name in lower and whole.search(lower):
             return True
-    if _moves(runs, host, folder) or any(map(leaves_its_folder, runs)):
+    if _moves(runs, host, folder) or any(is_open(run) or leaves_its_folder(run) for run in runs):
         return True
     if any(map(text.__contains__, _JOINERS)) and any(_code_is_near(run, signs) for run in runs):
         return True

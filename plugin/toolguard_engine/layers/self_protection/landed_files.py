@@ -7,6 +7,7 @@ it. That is certain if the command decides what lands, and only possible if an a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from posixpath import normpath
 
@@ -15,6 +16,7 @@ from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.layers.self_protection.scene import (
     FILES,
+    MAX_FOLDERS,
     CommandScene,
     ProtectionFinding,
     holds_ours,
@@ -47,9 +49,23 @@ def _judged(run: ProgramRun, scene: CommandScene) -> Iterator[ProtectionFinding]
     for landing in landings(run, _before(run, scene)):
         if landing.host and not is_loopback(landing.host):
             continue
-        here = scene.protected.home if landing.host else scene.here(run)
-        if found := _finding(landing, run, here, scene):
-            yield found
+        for here in [scene.protected.home] if landing.host else _folders(run, scene):
+            if found := _finding(landing, run, here, scene):
+                yield found if here == scene.here(run) or landing.host else replace(found, certain=False)
+
+
+def _folders(run: ProgramRun, scene: CommandScene) -> list[str]:
+    """The folder that it runs in, and those that may be if unknown words of `cd` are empty."""
+    found = [scene.here(run)]
+    if UNKNOWN not in run.cwd or run.name in _UNDECIDED:
+        return found
+    if run.cwd.strip(UNKNOWN):
+        return [*found, resolved(run.cwd.replace(UNKNOWN, ""), scene.host, scene.start)]
+    words = [each.argv[at] for each in scene.runs if each.name in _ENTERS for at in each.unset if each.argv[at:]]
+    return [*found, *(resolved(word.replace(UNKNOWN, "") or "~", scene.host, scene.start) for word in words[:MAX_FOLDERS])]
+
+
+_ENTERS = frozenset({"cd", "pushd"})
 
 
 def _before(run: ProgramRun, scene: CommandScene) -> tuple[ProgramRun, ...]:
@@ -60,9 +76,11 @@ def _before(run: ProgramRun, scene: CommandScene) -> tuple[ProgramRun, ...]:
 
 def _finding(landing: Landing, run: ProgramRun, here: str, scene: CommandScene) -> ProtectionFinding | None:
     if landing.when == "absolute-names":
-        return ProtectionFinding(FILES, certain=False) if run.name not in _ALWAYS_ABSOLUTE else None
+        return ProtectionFinding(FILES, certain=False)
     if UNKNOWN in landing.path:
-        reached = any(_may_reach(path, landing, scene) for path in _guesses(landing, here, scene))
+        reached = any(_may_reach(path, landing, scene) for path in _guesses(landing, here, scene)) or (
+            bool(run.unset) and landing.deep and _is_root_if_empty(landing.folder)
+        )
         return ProtectionFinding(FILES, certain=False) if reached else None
     path = resolved(landing.path, scene.host, here)
     if landing.when == "no-folder" and holds_ours(path, scene.host, "/"):
@@ -76,24 +94,15 @@ def _finding(landing: Landing, run: ProgramRun, here: str, scene: CommandScene) 
     return None
 
 
-_ALWAYS_ABSOLUTE = frozenset({"cpio", "pax"})
-"""Programs that use absolute names in archives unless they are told otherwise."""
-
-
 def _laid_over(landing: Landing, run: ProgramRun, path: str, scene: CommandScene) -> ProtectionFinding | None:
     """What a landing in a folder above a protected place is."""
     if run.name == "git" and not landing.overwrites:
         return None  # it refuses a folder that is not empty
     inside_state = f"{path}/".lower().startswith(f"{scene.protected.state}/".lower())
-    named = landing.folder not in (".", "./")
     if run.name in _LINK_FARMS and not landing.overwrites:
         return None  # links beside what is there
-    certain = (
-        inside_state
-        or (landing.overwrites and run.name in _LINK_FARMS)
-        or run.name in _NAMED_BY_COMMAND
-        or (named and run.name not in _UNDECIDED)
-    )
+    named = run.name in _NAMED_BY_COMMAND or (UNKNOWN not in landing.source and run.name not in _UNDECIDED)
+    certain = inside_state or (landing.overwrites and run.name in _LINK_FARMS) or named
     return ProtectionFinding(OVER, certain)
 
 
@@ -108,6 +117,10 @@ def _guesses(landing: Landing, here: str, scene: CommandScene) -> Iterator[str]:
         yield f"{_absolute(known, here, scene)}{folder[len(known) :]}/{landing.name}"
     if (rest := folder.replace(UNKNOWN, "")).strip("/."):
         yield f"{resolved(rest, scene.host, here)}/{landing.name}"
+
+
+def _is_root_if_empty(folder: str) -> bool:
+    return folder[:1] == UNKNOWN and "/" in folder and not folder.strip(f"{UNKNOWN}/.")
 
 
 def _absolute(beginning: str, here: str, scene: CommandScene) -> str:
