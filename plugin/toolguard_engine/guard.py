@@ -28,6 +28,7 @@ from toolguard_engine.layers import (
     constraints,
     engaged_kill_switch,
     exemptions,
+    later_runs,
     malformed_loops,
     odd_paths,
     possible_harm,
@@ -46,6 +47,7 @@ from toolguard_engine.layers.repetition import Reaction
 from toolguard_engine.layers.spending_totals import SpendingTotals
 from toolguard_engine.model.call import Call, Correction, Host, MalformedCall, Run, Stop, Verdict
 from toolguard_engine.model.files import FileMemory, FileSource, NoFiles
+from toolguard_engine.model.living_programs import LivingPrograms
 from toolguard_engine.model.work_allowance import WorkAllowance
 from toolguard_engine.model.work_limit import MOST, TooIntricate, WorkLimit
 from toolguard_engine.rules import hold_details, judgement
@@ -91,6 +93,7 @@ LAYERS: tuple[Layer, ...] = (
     certain_harm,
     typed_input,
     rubric,
+    later_runs,
     odd_paths,
     constraints,
     always_block,
@@ -139,6 +142,8 @@ class Guard:
         """The programs that agents type into."""
         self.files = FileMemory()
         """The files that agents made."""
+        self.living = LivingPrograms()
+        """The programs of earlier calls that may still run."""
         self.allowance = WorkAllowance()
         """What judging may still cost each session."""
         self.spending: SpendingTotals | None = None
@@ -208,7 +213,7 @@ class Guard:
         return LayerInput(
             reading, self.config_for(reading.call.agent), self._book, self.contexts, self.processes, run,
             self.autonomy, self.killed, self.unread, self.lost, self._judge_typed, spending=self.spending,
-            kill_code=self.kill_code,
+            kill_code=self.kill_code, living=self.living,
         )  # fmt: skip
 
     def _stateless(self, reading: CallReading, processes: Processes | None = None, *, is_typed: bool = False) -> LayerInput:

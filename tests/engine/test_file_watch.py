@@ -164,12 +164,12 @@ def test_the_memory_is_bounded_and_survives(tmp_path: Path) -> None:
     held = sum(sys.getsizeof(path) + sys.getsizeof(each) + sys.getsizeof(each.session) for path, each in records.items())
     assert held + sys.getsizeof(records) < 20_000_000
     store = stores.file_memory(tmp_path)
-    assert store.load() == {}
-    store.save(records)
-    assert store.load() == records
+    assert store.load() == ({}, [])
+    store.save(records, [])
+    assert store.load() == (records, [])
     again = FileMemory()
     again.wrote("/new", FileRecord("outside", "host"))
-    again.restore(store.load())
+    again.restore(store.load()[0])
     assert (len(again.records), again.exactly("/new")) == (MAX_RECORDS, FileRecord("outside", "host"))
 
 

@@ -16,7 +16,7 @@ from toolguard_engine.effects.programs.interpreters import FETCHERS
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.shell.place_globs import GLOB
-from toolguard_engine.effects.shell.places import Where, normal
+from toolguard_engine.effects.shell.places import MEMORY, Where, normal
 from toolguard_engine.model.files import MAX_EXPECTED_TEXT, Origin
 from toolguard_engine.wording.redact import HALVES
 
@@ -27,6 +27,7 @@ _PATCH_FILE = re.compile(r"^\*\*\* (?:Update|Add) File:(.+)$")
 _WRITES = frozenset({"write", "empty", "disguise", "mcp-write"})
 _FETCH_FOLDERS = manual_catalogue.doing("unpacks") | {"git"}
 _PATCHES = program_catalogue.tools("patches")
+_NO_FILES = ("/dev/", "/proc/")
 _NEVER_MOVED = frozenset({"", ".", ".."})
 """What `mv` refuses to move."""
 
@@ -50,7 +51,22 @@ class MadeFile(msgspec.Struct, frozen=True):
 
 
 def changes(reading: CallReading) -> list[MadeFile]:
-    """In the order in which they happen, the first `MAX_CHANGES`."""
+    """In the order in which they happen, the first `MAX_CHANGES`. Only what is known by its path."""
+    return [_with_known_source(each) for each in possible_changes(reading) if is_known(each.path)]
+
+
+def is_known(path: str) -> bool:
+    """Whether a path names one file."""
+    return path.startswith("/") and UNKNOWN not in path and not path.startswith(("/~", "/$")) and not GLOB.search(path)
+
+
+def _with_known_source(change: MadeFile) -> MadeFile:
+    is_file = change.kind in ("copied", "linked") or (change.kind == "moved" and not change.many)
+    return msgspec.structs.replace(change, source="") if is_file and not is_known(change.source) else change
+
+
+def possible_changes(reading: CallReading) -> list[MadeFile]:
+    """The same with paths that are known only in part: they have wildcards or `UNKNOWN` in them."""
     found = [] if reading.executes else list(_of_tool(reading))
     for command, effects in zip(reading.command_readings, reading.command_effects, strict=True) if reading.commands else ():
         if effects or any(run.name in _FETCH_FOLDERS for run in command.runs):
@@ -70,11 +86,11 @@ def _with_text(change: MadeFile, texts: dict[str, str]) -> MadeFile:
 
 
 def _path(path: str, where: Where, cwd: str) -> str:
-    """Absolute; empty where it is not known."""
-    if UNKNOWN in path or GLOB.search(path) or not (path.isascii() or HALVES.search(path) is None):
+    """Absolute; empty for what is no file."""
+    if not (path.isascii() or HALVES.search(path) is None):
         return ""
     full = normal(path, where, cwd)
-    return "" if UNKNOWN in full or full.startswith(("/~", "/$", "/dev/", "/proc/")) else full
+    return "" if full.startswith(_NO_FILES) and not full.startswith(MEMORY) else full
 
 
 def _pattern(path: str, where: Where, cwd: str) -> str:

@@ -19,6 +19,7 @@ from toolguard_engine.layers.provenance.context import RunContexts
 from toolguard_engine.layers.spending_totals import SpendingTotals
 from toolguard_engine.model.call import Call, Run, Verdict
 from toolguard_engine.model.lazy import Lazy
+from toolguard_engine.model.living_programs import LivingPrograms
 from toolguard_engine.rules.rulebook import Rulebook
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class LayerInput(msgspec.Struct, eq=False, dict=True):
     """What is used of the limits; None without limits."""
     kill_code: str = "kill-switch.on"
     """Whose kill switch is on."""
+    living: LivingPrograms | None = None
+    """The programs of earlier calls that may still run."""
 
     @property
     def call(self) -> Call:

@@ -13,14 +13,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, groupby
 from posixpath import basename
+from typing import NamedTuple
 
 from msgspec import structs
 
+from toolguard_engine.effects import living_readings
+from toolguard_engine.effects.living_readings import Arrivals
 from toolguard_engine.effects.made_files import MadeFile, changes
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import Effect
+from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.model.files import ExpectedText, FileMemory, FileRecord, FileText, is_movable
+from toolguard_engine.model.living_programs import LivingPrograms
 from toolguard_engine.model.work_limit import TooIntricate
 from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.outbox import Outbox
@@ -29,6 +34,18 @@ CODE_CHANGED = "file.changed-after-judging"
 MAX_RUNNING = 500
 _SELF_CHANGING = ("package.json", "package-lock.json")
 """Files that package managers change while they run their scripts."""
+
+
+_OVER = frozenset({"completed", "failed", "killed", "exited"})
+_TELLING = frozenset({"poll", "log", "kill", "remove", "clear"})
+"""Actions on a process whose result says whether it runs; others may fail though it does."""
+
+
+class _Result(NamedTuple):
+    call: Call
+    process: str
+    status: str
+    has_run: bool
 
 
 @dataclass
@@ -55,20 +72,23 @@ class FileWatch:
         outbox: Outbox,
         reader: FileReader | None,
         memory: Callable[[], FileMemory],
+        living: Callable[[], LivingPrograms],
         is_outside: Callable[[Call, str], bool],
     ) -> None:
         self._outbox = outbox
         self._reader = reader
         self._memory = memory
+        self._living = living
         self._is_outside = is_outside
         self._begun: list[_Running] = []
         self._running: OrderedDict[str, _Running] = OrderedDict()
-        self._ended: list[Call] = []
+        self._ended: list[_Result] = []
 
     def begins(self, reading: CallReading) -> None:
         """A call may run. Looks whether there is something where it will write; the rest is done by `settle`."""
         judged = reading.running.judged if reading.commands else {}
-        if not (judged or reading.tool_effects or any(reading.command_effects) or _is_git(reading)):
+        starts = bool(reading.commands) and reading.running.may_run_files
+        if not (judged or starts or reading.tool_effects or any(reading.command_effects) or _is_git(reading)):
             return
         running = _Running(reading, frozenset(), judged)
         if self._reader is not None and any(map(_may_replace, (*reading.tool_effects, *chain(*reading.command_effects)))):
@@ -77,10 +97,10 @@ class FileWatch:
             running.folders = frozenset(self._reader.folders([each.path for each in running.found if each.kind in _LANDS]))
         self._begun.append(running)
 
-    def ended(self, call: Call) -> None:
-        """A call has run."""
-        if call.call_id in self._running:
-            self._ended.append(call)
+    def ended(self, call: Call, process: str = "", status: str = "", *, has_run: bool = True) -> None:
+        """A call has a result. `process`: its command runs on under this id; `has_run`: it was not refused."""
+        if call.call_id in self._running or self._living():
+            self._ended.append(_Result(call, process, status, has_run))
 
     def settle(self) -> None:
         """Does what no answer waited for; to be called before the next call is judged."""
@@ -90,12 +110,37 @@ class FileWatch:
         for running in begun:
             self._begin(running)
         ended, self._ended = self._ended, []
-        for call in ended:
-            if (run := self._running.pop(call.call_id, None)) is not None:
-                self._forget(call.call_id)
+        for result in ended:
+            self._end_program(result)
+            if (run := self._running.pop(result.call.call_id, None)) is not None:
+                self._forget(result.call.call_id)
                 self._compare(run)
 
+    def _end_program(self, result: _Result) -> None:
+        call, living = result.call, self._living()
+        living.expire(call.at)
+        living.ended(call.call_id, result.process, has_run=result.has_run)
+        if tool_name(call.tool) == "process" and isinstance(call.params, dict) and result.status in _OVER:
+            name = call.params.get("sessionId")
+            if call.params.get("action") in _TELLING and isinstance(name, str):
+                living.process_ended(name)
+
+    def _remember(self, reading: CallReading) -> None:
+        """What the call starts, and what programs that run on may run because of what it writes."""
+        living = self._living()
+        if living and (arrivals := Arrivals(reading)):
+            for program in list(living):
+                texts = {name: text for name, text in arrivals.at(program).items() if text is not None}
+                if texts:
+                    made = living_readings.made_by_agents(reading.made, texts)
+                    later = living_readings.program_of(living_readings.again(program, reading, texts, made))
+                    living.grew(program, later or program)
+        if (started := living_readings.program_of(reading)) is not None:
+            living.started(started)
+
     def _begin(self, running: _Running) -> None:
+        with suppress(TooIntricate, MemoryError, RecursionError):
+            self._remember(running.reading)
         with suppress(TooIntricate, MemoryError, RecursionError):
             for removes, found in groupby(running.found, lambda change: change.kind == "removed"):
                 if removes:

@@ -59,14 +59,20 @@ class Records:
 
     def begin_file_memory(self) -> None:
         self._file_memory = stores.file_memory(self._context.state_dir)
-        self._saved_changes = self._session.guard.files.changes
+        self._saved_changes = self._changes
+
+    @property
+    def _changes(self) -> int:
+        return self._session.guard.files.changes + self._session.guard.living.changes
 
     def _restore_files(self) -> None:
         """The files that agents made, as an engine before this one knew them."""
         if self._file_memory is None:
             return
         try:
-            self._session.guard.files.restore(self._file_memory.load())
+            records, programs = self._file_memory.load()
+            self._session.guard.files.restore(records)
+            self._session.guard.living.restore(programs)
         except Newer as error:
             self._file_memory = None
             self._output.complain(f"the record of files made by agents is not used: {error}")
@@ -166,7 +172,7 @@ class Records:
     @property
     def next_save(self) -> float:
         """When to save the memory of files, by the monotonic clock."""
-        is_new = self._file_memory is not None and self._session.guard.files.changes != self._saved_changes
+        is_new = self._file_memory is not None and self._changes != self._saved_changes
         return self._save.next if is_new and not self._is_saving else math.inf
 
     def save_file_memory(self) -> None:
@@ -174,9 +180,9 @@ class Records:
         if self.next_save == math.inf or not self._save.due() or self._file_memory is None:
             return
         self._save.restart()
-        memory = self._session.guard.files
-        self._is_saving, self._saved_changes = True, memory.changes
-        work = partial(self._file_memory.save, memory.records)
+        guard = self._session.guard
+        self._is_saving, self._saved_changes = True, self._changes
+        work = partial(self._file_memory.save, guard.files.records, guard.living.lasting)
         self._context.queue.do(StoreJob(work=work, done=lambda _: self._files_saved(), failed=self._files_saved))
 
     def _files_saved(self, error: Exception | None = None) -> None:
@@ -187,10 +193,10 @@ class Records:
     def save_last_file_memory(self) -> None:
         """When the engine ends, and no thread does it any longer."""
         self._session.files.settle()
-        memory = self._session.guard.files
-        if self._file_memory is not None and memory.changes != self._saved_changes:
+        guard = self._session.guard
+        if self._file_memory is not None and self._changes != self._saved_changes:
             with suppress(StoreError):
-                self._file_memory.save(memory.records)
+                self._file_memory.save(guard.files.records, guard.living.lasting)
 
     def write_first(self, events: list[audit_log.AuditEvent]) -> None:
         """Lines that belong in the audit log before something else is written. Raises `StoreError`."""

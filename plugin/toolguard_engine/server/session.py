@@ -46,7 +46,9 @@ class Session(SessionState):
         self._own_rules: tuple[Rule, ...] = ()
         self.outbox = Outbox(self.setup.clock)
         self._sync = StandingsSync(self, self.outbox)
-        self.files = FileWatch(self.outbox, self.setup.files, lambda: self.guard.files, self._is_from_outside)
+        self.files = FileWatch(
+            self.outbox, self.setup.files, lambda: self.guard.files, lambda: self.guard.living, self._is_from_outside
+        )
         self._verdicts = Verdicts(self, self.outbox, self._sync, self.files)
         self._person = PersonDecisions(self, self.outbox, self._sync, self._verdicts)
 
@@ -122,7 +124,7 @@ class Session(SessionState):
         self.guard = Guard(
             self.config, self.setup.hints, self._host(message), self._book(), self.setup.worked, self.setup.files
         )
-        self.guard.processes, self.guard.files = before.processes, before.files
+        self.guard.processes, self.guard.files, self.guard.living = before.processes, before.files, before.living
         if limits := spending_limits.caps(self.config.limits):
             self.guard.spending = SpendingTotals(limits, audit_log.plain)
         if self.setup.open_approvals:
@@ -228,7 +230,7 @@ class Session(SessionState):
         result_call = _call(message, message, self.now())
         call = self.guard.processes.joined(result_call)
         self.guard.contexts.secrets.result(call.session or call.run, call.params, message.text)
-        self.files.ended(result_call)
+        self.files.ended(result_call, message.process, message.status, has_run=not message.vetoed)
         outcome_of = None if message.vetoed else _outcome(call, message)
         reaction = self.guard.on_result(call, outcome_of, asked=message.id is not None)
         self.guard.processes.started(message.process, result_call)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # annotations only: importing this module stays cheap
     from toolguard_engine.config.strictness import EffectiveSettings, StrictnessChange
     from toolguard_engine.model.call import Run
     from toolguard_engine.model.files import FileRecord
+    from toolguard_engine.model.living_programs import LivingProgram
     from toolguard_engine.model.signed_body import SignedBody
     from toolguard_engine.rules.rulebook import Example, Rule
     from toolguard_engine.stores.accepted_settings import AcceptedState, Log, Notice
@@ -256,14 +257,14 @@ class CounterStore(Protocol):
 
 
 class FileMemoryStore(Protocol):
-    """The files that agents made. Raises `StoreError`."""
+    """The files that agents made, and the programs that may run files later. Raises `StoreError`."""
 
     path: Path
 
-    def load(self) -> dict[str, FileRecord]:
+    def load(self) -> tuple[dict[str, FileRecord], list[LivingProgram]]:
         """The latest last."""
 
-    def save(self, records: dict[str, FileRecord]) -> None:
+    def save(self, records: dict[str, FileRecord], programs: list[LivingProgram]) -> None:
         """Replaces all of them."""
 
 

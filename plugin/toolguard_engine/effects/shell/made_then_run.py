@@ -28,8 +28,11 @@ _CHANGES = frozenset({"write", "discard", "copy-in"})
 _ELSEWHERE = frozenset({"remote", "null", "device"})
 
 
-class _Made(NamedTuple):
-    """`path` is absolute. `at`: the position of the program that makes it; `below`: everything in this folder is meant."""
+class UnknownChange(NamedTuple):
+    """A file whose content is not known after a command.
+
+    `path` is absolute. `at`: the position of the program that makes it; `below`: everything in this folder is meant.
+    """
 
     path: str
     at: int
@@ -45,13 +48,14 @@ class _Made(NamedTuple):
 
 def effects(seen: Reading, scripts: RanScripts, found: Sequence[Effect], where: Where) -> Iterator[Effect]:
     """One `run-made` for each script that is run after it was changed. `found`: the effects of the programs."""
-    made = _made(seen, scripts, found, where) if len(seen.runs) > 1 else []
+    made = unknown_changes(seen, scripts, found, where) if len(seen.runs) > 1 else []
     for path, position in scripts.ran if made else ():
         if any(each.at < position - 1 and each.covers(path) for each in made):
             yield Effect("run-made", _shown(path, where))
 
 
-def _made(seen: Reading, scripts: RanScripts, found: Sequence[Effect], where: Where) -> list[_Made]:
+def unknown_changes(seen: Reading, scripts: RanScripts, found: Sequence[Effect], where: Where) -> list[UnknownChange]:
+    """The first `MAX_MADE`, in the order in which they happen."""
     opaque = {normal(path, where) for path in scripts.opaque}
     shown = {normal(path, where) for path, _ in seen.written} - opaque
     copies = dict(scripts.copies)
@@ -59,7 +63,7 @@ def _made(seen: Reading, scripts: RanScripts, found: Sequence[Effect], where: Wh
     for effect in found:
         if effect.run is not None and effect.kind in _CHANGES and effect.place not in _ELSEWHERE:
             written.setdefault(id(effect.run), []).append(effect)
-    made: list[_Made] = []
+    made: list[UnknownChange] = []
     for at, run in enumerate(seen.runs):
         if len(made) >= MAX_MADE:
             break
@@ -73,7 +77,7 @@ def _made(seen: Reading, scripts: RanScripts, found: Sequence[Effect], where: Wh
             if path in copies and path not in opaque:
                 _move(made, [(copies[path], path)], at, run, where)
             elif path not in shown:
-                made.append(_Made(path, at))
+                made.append(UnknownChange(path, at))
     return made
 
 
@@ -87,28 +91,30 @@ def _written(run: ProgramRun, found: Iterable[Effect], where: Where) -> Iterator
             yield path
 
 
-def _move(made: list[_Made], pairs: list[tuple[str, str]], at: int, run: ProgramRun, where: Where) -> None:
+def _move(made: list[UnknownChange], pairs: list[tuple[str, str]], at: int, run: ProgramRun, where: Where) -> None:
     """A copy is as unknown as what it is a copy of."""
     for before, after in pairs:
         source, target = normal(before, where, run.cwd), normal(after, where, run.cwd)
         unknown = [each for each in made if each.covers(source) or each.path.startswith(f"{source}/")]
         made[:] = [each for each in made if each.path != target or each.below]
-        made += [_Made(target, at, below=each.below or each.path != source) for each in unknown]
+        made += [UnknownChange(target, at, below=each.below or each.path != source) for each in unknown]
 
 
-def _by_unpacking(made: list[_Made], scripts: RanScripts, at: int, run: ProgramRun, where: Where) -> Iterator[_Made]:
+def _by_unpacking(
+    made: list[UnknownChange], scripts: RanScripts, at: int, run: ProgramRun, where: Where
+) -> Iterator[UnknownChange]:
     for name in inflated(run):
-        yield _Made(normal(name, where, run.cwd), at)
+        yield UnknownChange(normal(name, where, run.cwd), at)
     if not unpacks(run):
         return
     folder = folder_of(run)
     if folder:
-        yield _Made(normal(folder, where, run.cwd), at, below=True)
+        yield UnknownChange(normal(folder, where, run.cwd), at, below=True)
         return
     archive = normal(archive_of(run), where, run.cwd)
     is_fed = run.stdin is not None and not _FETCHERS.isdisjoint(run.stdin.programs)
     if is_fed or archive in scripts.foreign or any(each.covers(archive) for each in made):
-        yield _Made(normal(".", where, run.cwd), at, below=True)
+        yield UnknownChange(normal(".", where, run.cwd), at, below=True)
 
 
 def _shown(path: str, where: Where) -> str:

@@ -52,6 +52,9 @@ _OF_PACKAGES = tuple(
 """What only an administrator installs; under the name of a program it would not be read either."""
 
 
+_READ_FIRST = (".json", ".toml", ".yaml", ".yml", ".lock", "akefile")
+"""Files that describe a project: what runs from them has read them before it does anything."""
+
 _GATEWAY = "/node_modules/openclaw/"
 """The gateway's own program is judged by its sub-command."""
 
@@ -95,20 +98,62 @@ class RunFiles:
         """Loops and background commands around the program that is being walked."""
         self.ran: dict[str, int] = {}
         """See `RanScripts`."""
+        self.runners: dict[str, str] = {}
+        """The program that runs each of them; empty where it is started by its own path."""
         self.foreign: set[str] = set()
+        self.opaque: set[str] = set()
+        """See `RanScripts`."""
+        self.loops = 0
+        """Loops and watchers around the program that is being walked."""
+        self.has_waited = False
+        """Whether a program that may take its time has run before the one that is being walked."""
+        self._may_wait = False
+        self.goes_on = False
+        """Whether the command starts something that may outlive it."""
+        self.late: set[str] = set()
+        """The paths that may be read long after the command has begun."""
+        self.fed: dict[str, str] = {}
+        """The files whose text reaches a program that runs its input, changed by others on the way, and that program."""
 
-    def will_run(self, word: str, cwd: str) -> None:
-        """A script is run by this name, whether it can be read or not."""
+    def will_run(self, word: str, cwd: str, runner: str = "", *, line_by_line: bool = False) -> None:
+        """A script is run by this name, whether it can be read or not. `line_by_line`: it is read as it runs."""
         if not word or len(word) > MAX_WORD or UNKNOWN in cwd or len(self.ran) >= MAX_RAN:
             return
         path = normal(word, self._where, cwd)
         if not _is_system(path):
             self.ran[path] = REPEATED if self.repeats else self.position
+            self.runners.setdefault(path, runner)
+            self._note_if_late(path, line_by_line=line_by_line)
+
+    def _note_if_late(self, path: str, *, line_by_line: bool = False) -> None:
+        if line_by_line or self.loops or (self.has_waited and not path.endswith(_READ_FIRST)):
+            self.late.add(path)
+
+    def passes(self, *, is_instant: bool) -> None:
+        """A program begins, after the one before it."""
+        self.has_waited = self.has_waited or self._may_wait
+        self._may_wait = not is_instant
+
+    def feeds(self, files: Collection[str], program: str, cwd: str) -> None:
+        """A program runs what it is given of these files, as they are or not."""
+        for word in files:
+            if (path := self.path(word, cwd)) and len(self.fed) < MAX_PARTS and not _is_system(path):
+                self.fed.setdefault(path, program)
+                self.late.add(path)
+
+    @property
+    def may_run_files(self) -> bool:
+        """Whether the command runs files, be they there or not."""
+        return bool(self.asked or self.ran or self.fed or self.patterns)
 
     def scripts(self, opaque: Collection[str]) -> RanScripts | None:
-        if not self.ran:
-            return None
-        return RanScripts(tuple(self.ran.items()), frozenset(opaque), tuple(self._copies.items()), frozenset(self.foreign))
+        self.opaque.update(opaque)
+        return self.changed_files() if self.ran else None
+
+    def changed_files(self) -> RanScripts:
+        """The same if no script is run."""
+        copies = tuple(self._copies.items())
+        return RanScripts(tuple(self.ran.items()), frozenset(self.opaque), copies, frozenset(self.foreign))
 
     def unpacked(self, archive: str, cwd: str) -> None:
         """An archive is unpacked."""
@@ -128,6 +173,9 @@ class RunFiles:
             if not state or self.asked.get(path) != state:
                 return False
         self.unread, self.runs = dict(before.unread), before.runs
+        self.ran, self.runners, self.late = before.ran, before.runners, before.late
+        self.fed, self.patterns, self.goes_on = before.fed, before.patterns, before.goes_on
+        self.opaque, self.foreign, self._copies = before.opaque, before.foreign, before._copies
         return True
 
     def enter(self, file: FilePlace, part: str = "", *, taken_in: bool = False) -> bool:
@@ -205,10 +253,12 @@ class RunFiles:
     def meant(self, word: str, cwd: str) -> list[str]:
         """The files that agents made and that a word with wildcards may name."""
         last = word.rpartition("/")[2].replace(UNKNOWN, "")
-        if self._made.is_empty or len(word) > MAX_WORD or not last.strip("*?") or UNKNOWN in cwd:
+        if len(word) > MAX_WORD or not last.strip("*?") or UNKNOWN in cwd:
             return []
         pattern = normal(word.replace(UNKNOWN, "*"), self._where, cwd)
-        if pattern not in self.patterns:
+        if pattern not in self.patterns and self._made.is_empty:
+            self.patterns[pattern] = []
+        elif pattern not in self.patterns:
             self._work_of_call.spend(WORK_OF_PATTERN)
             self.patterns[pattern] = self._made.matching(pattern, MAX_PARTS)
         return self.patterns[pattern]
@@ -232,6 +282,7 @@ class RunFiles:
             return None
         if path not in self._known:
             self._known[path] = self._read(path, sure=sure)
+        self._note_if_late(path)
         found = self._known[path]
         if found is None:
             return None

@@ -87,6 +87,9 @@ _UNPACKERS = manual_catalogue.doing("unpacks")
 _EDITORS = frozenset({"sed", "gsed"})
 """Change a file in its place."""
 _PASSING = program_catalogue.programs("file_printer")
+_SHELL_LIKE = SHELLS | program_catalogue.programs("sourcer")
+_INSTANT = program_catalogue.programs("instant") | WRAPPERS.keys()
+_DETACHERS = program_catalogue.programs("detacher")
 MAX_FED = 8
 """Files that are read from one input."""
 
@@ -205,6 +208,7 @@ class Walk:
             return self.group(command, state, feed, piped=piped, pipeline=pipeline)
         if pipe.background and self.running is not None:
             self.running.repeats += 1
+            self.running.goes_on = True
         if state.calling and self._multiplies(pipe, state):
             self.add(ProgramRun((FORK_BOMB,), FORK_BOMB, state.via, pipeline=pipeline), state)
         if last and endless_loops.listed(pipe):
@@ -256,11 +260,13 @@ class Walk:
         loops = group.kind in _LOOPS
         if loops and self.running is not None:
             self.running.repeats += 1
+            self.running.loops += 1
         try:
             return self._compound(group, state, stdin, piped=piped, pipeline=shared)
         finally:
             if loops and self.running is not None:
                 self.running.repeats -= 1
+                self.running.loops -= 1
 
     def _compound(
         self, group: Group, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
@@ -479,6 +485,8 @@ class Walk:
             file = self._program_file(run) if "/" in run.argv[0] else self._on_path(run, state)
             if file:
                 return self.scripted(file, run, state.fork(name))
+        if name.startswith(UNKNOWN):
+            self.will_run_input(run)
         if not name.isalnum() and guesses.is_open(name):
             return self._guessed(run, state)
         special, wrapper = self.specials.get(name), WRAPPERS.get(name)
@@ -581,11 +589,17 @@ class Walk:
     def will_run(self, word: str, run: ProgramRun) -> None:
         """A script is run by its name. In a file that no agent made, that is ordinary."""
         if self.running is not None and not is_away(run) and (self.here is None or self.here.made):
-            self.running.will_run(word, run.cwd)
+            is_own_path = word == run.argv[0]
+            runner = "" if is_own_path else run.name
+            self.running.will_run(word, run.cwd, runner, line_by_line=is_own_path or run.name in _SHELL_LIKE)
 
     def will_run_input(self, run: ProgramRun) -> None:
         """The same of files that are run through the standard input."""
-        if run.stdin is not None and _PASSING.issuperset(run.stdin.programs):
+        if run.stdin is None or not run.stdin.files:
+            return
+        if self.running is not None and not is_away(run):
+            self.running.feeds(run.stdin.files[:MAX_FED], run.name, run.cwd)
+        if _PASSING.issuperset(run.stdin.programs):
             for path in run.stdin.files[:MAX_FED]:
                 self.will_run(path, run)
 
@@ -687,6 +701,9 @@ class Walk:
         running = self.running
         if running is not None:
             running.position += 1
+            if run.origin is None:
+                running.passes(is_instant=run.name in _INSTANT)
+                running.goes_on = running.goes_on or run.name in _DETACHERS
         if self.here is None and len(self.runs) < MAX_RUNS:
             self.runs.append(run)
             return run

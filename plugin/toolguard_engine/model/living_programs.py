@@ -1,0 +1,147 @@
+"""Programs that calls have started and that may still run, with the files that they may run later.
+
+A call's program is remembered when the call may run, and forgotten when its result has come, unless it goes on: then when
+the gateway reports its end, or `LASTS` after its start. At most `MAX_PROGRAMS`; of more, the oldest are forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+
+import msgspec
+from msgspec.structs import replace
+
+MAX_PROGRAMS = 256
+MAX_COMMAND = 65_536
+"""Characters of its commands; longer ones are held in any case."""
+
+MAX_PATHS = 200
+"""Files and patterns of one program."""
+
+LASTS = 24 * 3600.0
+"""Seconds after which a program counts as ended, if nothing was heard of it."""
+
+
+class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`commands` run in `folder`, started by a call of `agent` in `session` at `at`; `workspace`: the folder of the call;
+    `call`: its id as long as it has no result.
+
+    `files`: the absolute paths that it may run, with the names under which it knows them. `late`: those of these names that
+    it may read at any time; what is behind the others was read when it began. `fed`: names whose lines reach a program that
+    runs them. `patterns`: what else it runs, with wildcards, and the program that runs it: empty if it is started by its
+    own path, None if the commands show it. `goes_on`: it may outlive its call; `process`: the id under which the gateway
+    keeps it.
+    """
+
+    commands: tuple[str, ...]
+    folder: str = ""
+    workspace: str = ""
+    agent: str = ""
+    session: str = ""
+    call: str = ""
+    at: float = 0.0
+    files: dict[str, str] = {}
+    late: frozenset[str] = frozenset()
+    fed: dict[str, str] = {}
+    patterns: dict[str, str | None] = {}
+    goes_on: bool = False
+    process: str = ""
+
+    @property
+    def key(self) -> tuple[tuple[str, ...], str, str]:
+        """Equal for programs that run the same files in the same way."""
+        return self.commands, self.folder, self.workspace
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it is known to have read what it reads first: its call has a result."""
+        return not self.call
+
+    def may_read(self, name: str) -> bool:
+        """Whether it may read this file from now on."""
+        return not self.has_begun or name in self.late or name not in self.files.values()
+
+    def joined(self, later: LivingProgram) -> LivingProgram:
+        """With what it was found to run later."""
+        files = dict(list({**self.files, **later.files}.items())[:MAX_PATHS])
+        fed = dict(list({**self.fed, **later.fed}.items())[:MAX_PATHS])
+        patterns = dict(list({**self.patterns, **later.patterns}.items())[:MAX_PATHS])
+        return replace(self, files=files, late=self.late | later.late, fed=fed, patterns=patterns)
+
+
+class LivingPrograms:
+    """All of one gateway."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[int, LivingProgram] = OrderedDict()
+        self._number = 0
+        self.changes = 0
+        """Of what an engine after this one should know."""
+
+    def __iter__(self) -> Iterator[LivingProgram]:
+        return iter(self._known.values())
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    @property
+    def lasting(self) -> list[LivingProgram]:
+        """Those that may outlive their calls, for an engine after this one."""
+        return [each for each in self._known.values() if each.goes_on or each.process]
+
+    def restore(self, programs: list[LivingProgram]) -> None:
+        """What was known before; what is known now is newer."""
+        newer, self._known = list(self), OrderedDict()
+        for each in (*programs, *newer):
+            self._add(each)
+
+    def started(self, program: LivingProgram) -> None:
+        if sum(map(len, program.commands)) > MAX_COMMAND or not (program.files or program.patterns):
+            return
+        for number, known in self._known.items():
+            if known.key == program.key and known.goes_on and program.goes_on:
+                self._known[number] = replace(known.joined(program), at=program.at)
+                return
+        self._add(program)
+
+    def _add(self, program: LivingProgram) -> None:
+        self._number += 1
+        self._known[self._number] = program
+        self.changes += program.goes_on
+        while len(self._known) > MAX_PROGRAMS:
+            self._known.popitem(last=False)
+
+    def grew(self, before: LivingProgram, later: LivingProgram) -> None:
+        """A program was found to run other files as well, because one of its files has changed."""
+        for number, known in self._known.items():
+            if known is before:
+                self._known[number] = before.joined(later)
+                self.changes += 1
+                return
+
+    def ended(self, call: str, process: str = "", *, has_run: bool = True) -> None:
+        """The call has a result. `process`: its command runs on under this id; `has_run`: it was not refused."""
+        for number, known in list(self._known.items()):
+            if not call or known.call != call:
+                continue
+            if process:
+                self._known[number] = replace(known, process=process, call="")
+                self.changes += 1
+            elif known.goes_on and has_run:
+                self._known[number] = replace(known, call="")
+            else:
+                del self._known[number]
+
+    def process_ended(self, process: str) -> None:
+        """The gateway reports the end of a process; what it has detached runs on."""
+        for number, known in list(self._known.items()):
+            if process and known.process == process and not known.goes_on:
+                del self._known[number]
+                self.changes += 1
+
+    def expire(self, now: float) -> None:
+        for number, known in list(self._known.items()):
+            if now and known.at and known.at + LASTS < now:
+                del self._known[number]
+                self.changes += 1
