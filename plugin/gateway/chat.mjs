@@ -1,13 +1,15 @@
 // The chat command `/toolguard approve|deny|revive|pending|checkpoint|kill-switch|accept`, answered without the model, and the
 // agent's approval tool, if the settings allow it.
 
+import { createHash } from "node:crypto";
+
 /** @typedef {Pick<import("./engine.mjs").Engine, "ask">} Engine */
 /** @typedef {Pick<import("./connections.mjs").Peers, "doubtful">} Peers */
 
 const LONGEST = 1_000;
 const USAGE = [
   "Usage: /toolguard pending - list the held calls",
-  "/toolguard approve <nonce> [--for 1h|8h|1d|7d] - let the call run once; with --for also allow exactly this call for that time",
+  "/toolguard approve <nonce> [code] [--for 1h|8h|1d|7d] - show the call, then let it run once; with --for also allow exactly this call for that time",
   "/toolguard deny <nonce> [reason] - refuse the call",
   "/toolguard revive <nonce> - ask the agent to repeat a call that expired unanswered; it is then held again",
   "/toolguard checkpoint - confirm that you reviewed the work: refill the budget of this chat's agent; checkpoint all - of every chat",
@@ -19,6 +21,7 @@ const ALONE = new Set(["pending", "accept"]);
 const WITH_NONCE = new Set(["approve", "deny", "revive"]);
 const SWITCHED = new Set(["on", "off"]);
 const FOR_A_WHILE = /^(?:--|\u2014)for(?:=(.*))?$/iu; // phones replace two hyphens by a dash
+const SHOWS = new Set(["approve", "pending"]);
 const LOOSENS = new Set(["approve", "checkpoint", "accept"]);
 /** The gateway's own chat. Other channels have an identity of their own. */
 const OWN_CHAT = new Set(["", "webchat"]);
@@ -57,9 +60,22 @@ async function answered(engine, peers, ctx) {
   const doubtful = loosens(action, nonce) && isOperator(ctx) ? { peers: peers ? await peers.doubtful() : UNKNOWN } : {};
   const answer = await engine?.ask({
     type: "decide", action, nonce: nonce.slice(0, LONGEST), why: why.join(" ").slice(0, LONGEST), by, where: "chat",
-    ...session, ...doubtful, ...(lasts ? { lasts: lasts.slice(0, LONGEST) } : {}),
+    ...session, ...place(ctx, action), ...doubtful, ...(lasts ? { lasts: lasts.slice(0, LONGEST) } : {}),
   });
   return { text: answer?.text ?? NO_ANSWER, isError: answer?.ok !== true };
+}
+
+/**
+ * Which chat this is, for what was shown there: its digest, as the parts may be long. Not the same chat means only that a call
+ * is shown again.
+ * @param {any} ctx
+ * @param {string} action
+ */
+function place(ctx, action) {
+  if (!SHOWS.has(action)) return {};
+  const parts = [ctx.channel, ctx.accountId, ctx.sessionKey, ctx.from, ctx.to, ctx.messageThreadId];
+  const named = JSON.stringify(parts.map((part) => (part === undefined || part === null ? "" : String(part))));
+  return { chat: createHash("sha256").update(named).digest("hex") };
 }
 
 /**

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from filelock import FileLock
 
+from chat_confirmation import confirmed
 from engine_talk import answered
 from toolguard_engine.approvals import ledger
 from toolguard_engine.approvals.grant_matching import Grant
@@ -61,7 +62,10 @@ class Desk:
         return settled.entry.nonce
 
     def decide(self, action: Any, nonce: str = "", where: Any = "chat", **more: Any) -> messages.DecisionReply:
-        return self.approvals.decide(messages.PersonDecision(7, action, where, nonce, **more), CONFIG)
+        def ask(why: str) -> messages.DecisionReply:
+            return self.approvals.decide(messages.PersonDecision(7, action, where, nonce, **{**more, "why": why}), CONFIG)
+
+        return confirmed(ask, more.get("why", ""), text=lambda reply: reply.text)
 
     def approved(self, call: Call = CALL) -> str:
         nonce = self.held(call)
@@ -206,7 +210,8 @@ def test_the_settings_say_how_long(desk: Desk) -> None:
     assert settled.entry is not None
     assert settled.entry.expires == NOW + 60
     nonce = settled.entry.nonce
-    reported = desk.approvals.decide(messages.PersonDecision(1, "approve", "chat", nonce), config)
+    ask = lambda why: desk.approvals.decide(messages.PersonDecision(1, "approve", "chat", nonce, why=why), config)  # noqa: E731
+    reported = confirmed(ask, text=lambda reply: reply.text)
     assert reported == messages.DecisionReply(1, ok=True, text=f"approved {nonce}: agent main may run exec once within 10 s")
     desk.now = NOW + 10
     assert desk.ask(config=config).fresh
@@ -509,6 +514,8 @@ def test_what_waits(desk: Desk) -> None:
     shown = 'exec({ command: "rm -rf build" })'
     assert desk.decide("pending").text.splitlines() == [
         f"{nonce}  exec  4m10s left  main  {shown}",
+        "would  do something that the guard cannot name: read the call itself",
+        f"held   {HOLD.reason}",
         f"{approved}  exec  approved, 30s left  main  {shown}",
     ]
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import tomlkit
 
+from chat_confirmation import confirmed
 from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.config.settings import Config, parse
 from toolguard_engine.model.call import Call, Verdict
@@ -45,8 +46,11 @@ class Chat:
         return settled.entry.nonce
 
     def says(self, nonce: str, lasts: str = "1d", config: Config = CONFIG, where: Any = "chat") -> messages.DecisionReply:
-        asked = messages.PersonDecision(7, "approve", where, nonce, "telegram:42", lasts=lasts)
-        return self.approvals.decide(asked, config)
+        def ask(why: str) -> messages.DecisionReply:
+            asked = messages.PersonDecision(7, "approve", where, nonce, "telegram:42", why, lasts=lasts)
+            return self.approvals.decide(asked, config)
+
+        return confirmed(ask, text=lambda reply: reply.text)
 
     def code(self, call: Call = CALL) -> str:
         return self.approvals.settle(HOLD, call, CONFIG).verdict.code

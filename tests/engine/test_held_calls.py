@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from chat_confirmation import confirmed
 from engine_talk import Talk, answered
 from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.model.call import Call
@@ -76,7 +77,8 @@ class Scene:
         return next(entry.nonce for entry in self.store.entries() if shown in entry.shown and entry.status == "pending")
 
     def decide(self, action: Any, nonce: str) -> None:
-        reported = answered(self.session, protocol.PersonDecision(1, action, "chat", nonce))
+        ask = lambda why: answered(self.session, protocol.PersonDecision(1, action, "chat", nonce, why=why))  # noqa: E731
+        reported = confirmed(ask, text=lambda reply: reply.text)
         assert isinstance(reported, protocol.DecisionReply)
         assert reported.ok
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from chat_confirmation import confirmed
 from engine_talk import Talk
 from toolguard_engine.approvals.ledger import Decision
 from toolguard_engine.stores.files.audit_log_file import AuditLog, Verification
@@ -261,7 +262,8 @@ def test_a_held_call(talk: Talk, state: Path) -> None:
         f'(alwaysBlock). Call: exec({{ command: "make all" }})\n{how} Tell the user this, and why you need it. '
         "Do not repeat the call until they have approved it.",
     }
-    reported = talk.ask(id=2, type="decide", action="approve", where="chat", nonce=nonce, by="anna")
+    yes = {"id": 2, "type": "decide", "action": "approve", "where": "chat", "nonce": nonce, "by": "anna"}
+    reported = confirmed(lambda why: talk.ask(**yes, why=why), text=lambda reply: reply["text"])
     assert reported == {
         "type": "told",
         "id": 2,

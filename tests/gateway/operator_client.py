@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from websockets.exceptions import ConnectionClosed
 
+from chat_confirmation import confirmed
 from operator_process import OperatorProcess
 from toolguard_cli.rig import scripted_model
 from toolguard_cli.rig.private_home import Home
@@ -101,6 +102,11 @@ class Operator:
         if said(first):
             return said(first)
         return said(self.event("chat", lambda payload: ends(payload) and bool(said(payload)), SECOND_REPLY_SECONDS))
+
+    def approve(self, session: str, nonce: str, why: str = "") -> str:
+        """The call is shown, and approved with the code below it."""
+        in_chat = lambda words: self.chat(session, f"/toolguard approve {nonce} {words}".strip())  # noqa: E731
+        return confirmed(in_chat, why, text=str)
 
     def event(self, name: str, fits: Callable[[dict[str, Any]], bool], limit: float = REPLY_SECONDS) -> dict[str, Any]:
         """The payload of the first event of this name that fits, waited for."""

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from chat_confirmation import code_in
 from gateway_stage import NEW_HOST, Stage, audit, nonces, once
 from operator_client import APPROVER, OWNER, WRITER, GatewayError, Operator
 from shared_gateway import Shared
@@ -96,7 +97,7 @@ def test_it_is_answered_without_the_model(stage, owner) -> None:
 def test_a_yes_lets_the_waiting_call_through_once(stage, owner) -> None:
     entry = held(stage, "once.txt")
     file = stage.home.workspace_dir / "once.txt"
-    reported = owner.chat(ROOM, f"/toolguard approve {entry.nonce[:4]} looks  right")
+    reported = owner.approve(ROOM, entry.nonce[:4], "looks  right")
     assert reported == replies.approved(entry, 30)
     assert not file.exists()
     assert "TOOLGUARD" not in again(stage, "once.txt")
@@ -115,6 +116,30 @@ def test_a_yes_lets_the_waiting_call_through_once(stage, owner) -> None:
         "tool": "write",
         "session": session("once.txt"),
     }
+
+
+def test_a_long_call_is_approved_only_as_it_was_shown(stage, owner) -> None:
+    """5,000 characters with the danger in their middle; a wrong word, that of another call, and the right one."""
+    filler = "echo " + "lorem-ipsum-" * 200
+    command = f"{filler}; rm -rf ~/Documents; {filler}"
+    stage.play(once(scripted_model.call("exec", {"command": command}), closing="It waits."), session("long"))
+    entry, other = waiting(stage, session("long")), held(stage, "beside.txt")
+    stage.server.play(once())
+    shown = owner.chat(ROOM, f"/toolguard approve {entry.nonce}")
+    assert "; rm -rf ~/Documents; " in shown
+    assert "would  delete ~/Documents" in shown
+    assert len(shown) < len(command)
+    listed = owner.chat(ROOM, "/toolguard pending")
+    assert listed.count("would  ") >= 2
+    code = code_in(shown)
+    assert code
+    for nonce, word in ((entry.nonce, "zzzz" if code != "zzzz" else "yyyy"), (other.nonce, code), (entry.nonce, "")):
+        reply = owner.chat(ROOM, f"/toolguard approve {nonce} {word}".strip())
+        assert not reply.startswith("approved ")
+        assert nothing_approved(stage, entry)
+        assert nothing_approved(stage, other)
+    assert stage.server.requests == []
+    assert owner.chat(ROOM, f"/toolguard approve {entry.nonce} {code_in(reply)}") == replies.approved(entry, 30)
 
 
 @pytest.mark.thorough
@@ -184,7 +209,7 @@ def test_every_refusal_has_its_own_words(stage, owner) -> None:
     assert said["malformed"] == explained(RefusedError("malformed"))
     assert len(set(said.values())) == len(said)
     assert [book(stage)[nonce].status for nonce in twins] == ["pending", "pending"]
-    assert owner.chat(ROOM, "/toolguard approve abcd0002").startswith("approved abcd0002: ")
+    assert owner.approve(ROOM, "abcd0002").startswith("approved abcd0002: ")
     assert book(stage)["abcd0001"].status == "pending"
 
 
@@ -286,7 +311,7 @@ def test_after_a_yes_in_chat_the_idle_agent_goes_on_by_itself(shared: Shared, wa
     entry = held(stage, "woken.txt")
     stage.server.play(once(writing("woken.txt"), closing="Written."))
     with Operator(stage.home) as owner:
-        assert owner.chat(ROOM, f"/toolguard approve {entry.nonce}").startswith("approved ")
+        assert owner.approve(ROOM, entry.nonce).startswith("approved ")
     wait(lambda: len(stage.server.requests) == 2)
     assert (stage.home.workspace_dir / "woken.txt").read_text() == "written\n"
     assert book(stage)[entry.nonce].status == "used"

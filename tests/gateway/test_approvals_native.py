@@ -186,7 +186,7 @@ def test_where_nobody_can_be_asked_the_call_waits_under_its_nonce(stage) -> None
     assert GATEWAY_REFUSES not in played.results[-1]
     assert content(stage, "alone.txt") is None
     with Operator(stage.home) as owner:
-        assert owner.chat("agent:main:room", f"/toolguard approve {entry.nonce}").startswith("approved ")
+        assert owner.approve("agent:main:room", entry.nonce).startswith("approved ")
     assert "Successfully wrote" in play(stage, session, writing("alone.txt")).results[-1]
     assert content(stage, "alone.txt") == "judged\n"
     assert events(stage, session) == [("hold", ""), ("approve", "chat"), ("consume", "chat")]
@@ -233,7 +233,7 @@ def test_a_call_inside_tool_search_waits_under_its_nonce(stage) -> None:
     assert played.results[-1].startswith(f"{ESCALATE}{entry.nonce}|")
     assert GATEWAY_REFUSES not in played.results[-1]
     with Operator(stage.home) as owner:
-        assert owner.chat("agent:main:room", f"/toolguard approve {entry.nonce}").startswith("approved ")
+        assert owner.approve("agent:main:room", entry.nonce).startswith("approved ")
     assert '\\"sessions\\"' in play(stage, session, listing(5)).results[-1]
     assert [entry.status for entry in book(stage, session)] == ["used"]
 

@@ -115,7 +115,7 @@ def test_a_persons_program_approves_in_chat(stage: Stage) -> None:
     """Also one that connects after the call is held."""
     entry = held(stage, "approved-in-chat.txt")
     with Operator(stage.home, OWNER) as owner:
-        assert owner.chat("agent:main:room", f"/toolguard approve {entry.nonce}").startswith("approved ")
+        assert owner.approve("agent:main:room", entry.nonce).startswith("approved ")
     assert status(stage, entry.nonce) == "approved"
     assert refused(stage, entry.nonce) == []
 

@@ -98,7 +98,9 @@ describe("what the owner says", () => {
     test(JSON.stringify(args), async () => {
       const { asked, engine } = engineFor();
       assert.deepEqual(await chatCommand(engine, nobodyElse).handler(owner(args)), { text: ANSWER.text, isError: false });
-      assert.deepEqual(asked, [{ type: "decide", by: "telegram:42", where: "chat", ...expected }]);
+      const [{ chat, ...sent } = {}] = asked;
+      assert.deepEqual([asked.length, sent], [1, { type: "decide", by: "telegram:42", where: "chat", ...expected }]);
+      assert.equal(/^[0-9a-f]{64}$/.test(chat ?? ""), ["approve", "pending"].includes(expected["action"]));
     });
 
   for (const args of [
@@ -108,7 +110,7 @@ describe("what the owner says", () => {
     test(`the usage, and nobody is asked: ${String(JSON.stringify(args)).slice(0, 30)}`, async () => {
       const { asked, engine } = engineFor();
       const answer = await chatCommand(engine, nobodyElse).handler(owner(args));
-      assert.match(answer.text, /^Usage: \/toolguard pending .+\n\/toolguard approve <nonce> \[--for 1h\|8h\|1d\|7d\] .+\n\/toolguard deny <nonce> \[reason\]/);
+      assert.match(answer.text, /^Usage: \/toolguard pending .+\n\/toolguard approve <nonce> \[code\] \[--for 1h\|8h\|1d\|7d\] .+\n\/toolguard deny <nonce> \[reason\]/);
       assert.deepEqual(asked, []);
     });
 
@@ -119,6 +121,20 @@ describe("what the owner says", () => {
       await handler(owner("checkpoint", { sessionKey }));
     await handler(owner("approve 0a1b2c3d", { sessionKey: "agent:main:main" }));
     assert.deepEqual(asked.map(({ session }) => session), ["agent:main:main", undefined, undefined, "s".repeat(1_000), undefined]);
+  });
+
+  test("which chat it was, for what was shown there", async () => {
+    const { asked, engine } = engineFor();
+    const { handler } = chatCommand(engine, nobodyElse);
+    const here = { channel: "telegram", accountId: "a", sessionKey: "agent:main:main", from: "telegram:1", to: "bot", messageThreadId: 7 };
+    const others = [
+      { channel: "signal" }, { accountId: "b" }, { sessionKey: "agent:main:other" }, { from: "telegram:2" }, { to: "bot2" },
+      { messageThreadId: 8 }, { messageThreadId: undefined }, { from: "telegram:1bot", to: "" }, { sessionKey: "s".repeat(5_000) },
+    ];
+    for (const more of [{}, { senderId: "43" }, ...others]) await handler(owner("pending", { ...here, ...more }));
+    const [first, second, ...rest] = asked.map(({ chat }) => chat);
+    assert.equal(first, second);
+    assert.equal(new Set([first, ...rest]).size, 1 + others.length);
   });
 
   /** @type {[Message, string][]} */

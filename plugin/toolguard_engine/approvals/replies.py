@@ -127,6 +127,48 @@ def approved(entry: HeldCall, window_seconds: float) -> str:
     return f"approved {entry.nonce}: {_who(entry)} may run {_name(entry)} once within {_seconds(window_seconds)}"
 
 
+def to_confirm(entry: HeldCall, code: str, lasts: float, period: str = "") -> list[str]:
+    """How to approve a call that chat has just shown, and how to refuse it."""
+    answer = f"/toolguard approve {entry.nonce} {code}{_for(period)}"
+    return [
+        f"Nothing is approved yet. If this is what you want, answer within {duration(lasts)}: {answer}",
+        f"If not: /toolguard deny {entry.nonce}",
+    ]
+
+
+def not_confirmed(entry: HeldCall, outcome: str, period: str = "") -> str:
+    """Why a code in chat approves nothing. `outcome`: see `confirmation_codes.Outcome`."""
+    again = f"/toolguard approve {entry.nonce}{_for(period)} shows the call again, with a new code."
+    step = _ELSEWHERE.format(entry.nonce) if outcome == "limited" else again
+    return f"Nothing was approved: {_NOT_CONFIRMED[outcome]}\n{step}"
+
+
+_NOT_CONFIRMED = {
+    "wrong": "that is not the code below the call.\nType the code that was shown with this call, or let it be shown again.",
+    "other": "that is the code of another call, or of another way to approve this one.",
+    "voided": "that is not the code, and after too many wrong ones the right one counts no more.",
+    "late": "the code has lapsed.",
+    "changed": "what waits under this nonce has changed since it was shown.",
+    "limited": "too many wrong codes came from this chat.",
+}
+_ELSEWHERE = "Run `toolguard approve {}` in a terminal, or answer on the dashboard."
+
+
+def folded_for_chat(entry: HeldCall) -> str:
+    return f"The call is too long for a message; `toolguard approve {entry.nonce}` in a terminal shows all of it first."
+
+
+def too_long_for_chat(entry: HeldCall) -> str:
+    """The dangers of a call do not fit into a message."""
+    where = _ELSEWHERE.format(entry.nonce)
+    why = "Nothing was approved: this call is too long to show here what matters of it."
+    return f"{why}\n{where} To refuse it: /toolguard deny {entry.nonce}"
+
+
+def _for(period: str) -> str:
+    return f" --for {cut(period, 20)}" if period else ""
+
+
 def lapsed(entries: list[HeldCall]) -> str:
     """What a checkpoint made of held calls; empty where none waited for one."""
     if not entries:
@@ -193,7 +235,11 @@ def pending_lines(entries: Iterable[HeldCall], now: float, width: int = WIDTH) -
     if not found:
         return ["no call is waiting"]
     more = [f"... and {len(found) - MAX_LINES} more"] if len(found) > MAX_LINES else []
-    return [*(cut(_line(entry, now), width) for entry in found[:MAX_LINES]), *more]
+    return [*(pending_line(entry, now, width) for entry in found[:MAX_LINES]), *more]
+
+
+def pending_line(entry: HeldCall, now: float, width: int = WIDTH) -> str:
+    return cut(_line(entry, now), width)
 
 
 def _line(entry: HeldCall, now: float) -> str:

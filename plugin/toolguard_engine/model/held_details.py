@@ -22,12 +22,13 @@ class HeldEffect(msgspec.Struct, frozen=True, gc=False):
 
 class HeldRule(msgspec.Struct, frozen=True, gc=False):
     """One rule that matched: its id and its reason. `strength`: clarity times stakes, each with one added; `severity`: of a
-    rule that decides by itself."""
+    rule that decides by itself; `target`: what of the call it is about, empty where an earlier version held the call."""
 
     rule: str
     reason: str
     strength: int = 0
     severity: str = ""
+    target: str = ""
 
 
 class HeldDetails(msgspec.Struct, frozen=True, gc=False):

@@ -9,6 +9,7 @@ from toolguard_engine.effects.shell.command import UNKNOWN, Effect
 from toolguard_engine.effects.shell.places import Where, normal
 from toolguard_engine.model.held_details import MAX_EFFECTS, MAX_RULES, MAX_TARGET, HeldDetails, HeldEffect, HeldRule
 from toolguard_engine.rules.judgement import Judgement
+from toolguard_engine.rules.rulebook import Match
 from toolguard_engine.wording.redact import cut, redact_text
 
 
@@ -17,12 +18,14 @@ def of(found: Judgement, reading: CallReading, waits: Mapping[str, int]) -> Held
     where = reading.command_where
     files = tuple(sorted({file.digest for file in reading.running.judged.values()})) if reading.commands else ()
     distinct = {(each.kind, each.target, each.place, each.flags, each.run and each.run.cwd): each for each in found.effects}
-    effects = list(dict.fromkeys(_effect(each, where) for each in distinct.values()))
+    strength = {match.target: _strength(match) for match in reversed(found.matches)}
+    strongest = sorted(distinct.values(), key=lambda each: -strength.get(each.target, 0))  # they are what is cut last
+    effects = list(dict.fromkeys(_effect(each, where) for each in strongest))
     by_rule = {match.rule: match for match in reversed(found.matches)}
     rules = [
         *(HeldRule(rule.id, _text(rule.reason), severity=rule.severity) for rule in found.severe),
         *(
-            HeldRule(match.rule, _text(match.reason), (match.clarity + 1) * (match.stakes + 1))
+            HeldRule(match.rule, _text(match.reason), _strength(match), target=_text(match.target))
             for match in reversed(by_rule.values())
         ),
     ]
@@ -30,6 +33,10 @@ def of(found: Judgement, reading: CallReading, waits: Mapping[str, int]) -> Held
     wait = min((waits[rule.rule] for rule in rules if rule.rule in waits), default=0)
     stakes = found.stakes if found.effects or found.matches else 0
     return HeldDetails(tuple(effects[:MAX_EFFECTS]), tuple(rules[:MAX_RULES]), more, files, wait, stakes)
+
+
+def _strength(match: Match) -> int:
+    return (match.clarity + 1) * (match.stakes + 1)
 
 
 def _effect(effect: Effect, where: Where) -> HeldEffect:

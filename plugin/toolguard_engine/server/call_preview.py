@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from toolguard_engine.effects.shell.place_globs import GLOB
@@ -27,9 +27,16 @@ Facts = Callable[[HeldEffect], str]
 
 def lines(details: HeldDetails | None, now: float, more: Facts | None = None) -> list[str]:
     """One line for each effect. `now`: seconds since 1970; `more`: what else is known of an effect, empty for nothing."""
-    if details is None:
-        return []
+    return lines_of([details], now, more)[0]
+
+
+def lines_of(calls: Iterable[HeldDetails | None], now: float, more: Facts | None = None) -> list[list[str]]:
+    """The same for several calls, within the bounds for one."""
     look = _Look(now)
+    return [_lines(details, look, more) if details else [] for details in calls]
+
+
+def _lines(details: HeldDetails, look: _Look, more: Facts | None) -> list[str]:
     found = [_line(effect, look.at(effect), more(effect) if more else "") for effect in details.effects]
     return [*found, *([f"and {details.more} more"] if details.more else [])]
 
@@ -81,6 +88,8 @@ class _Look:
                 return f"a link to {os.readlink(match)[:MAX_TARGET]}"  # noqa: PTH115 - no Path is made of a hostile name
             for entry in self._files(match, status):
                 files, size, newest = files + 1, size + entry.st_size, max(newest, entry.st_mtime)
+        if not files and not self._goes_on():
+            return "not counted"
         if not files:
             return "empty" if any(os.path.isdir(match) for match in matches) else "nothing is there now"  # noqa: PTH112
         most = "" if self._goes_on() else "more than "

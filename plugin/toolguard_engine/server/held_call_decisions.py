@@ -11,6 +11,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from toolguard_engine.approvals import exact_grant, repeatable_calls, replies
 from toolguard_engine.approvals import grant_matching as grants
 from toolguard_engine.approvals.binding import bind
@@ -18,7 +20,7 @@ from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.approvals.ledger import UNSIGNED, Decision, HeldCall, RefusedError, TooManyHeldError
 from toolguard_engine.config.settings import Config
 from toolguard_engine.model.call import Call, Verdict
-from toolguard_engine.server import call_preview
+from toolguard_engine.server.chat_approvals import ChatApprovals
 from toolguard_engine.server.chat_grants import ChatGrants
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores.locked import StoreError
@@ -31,6 +33,8 @@ from toolguard_engine.wording.redact import cut
 
 AWAY = "approval.away"
 MAX_REQUESTER = 200
+LOCAL_NONCE = 8
+"""The length of nonces on this machine; those of a fleet are longer."""
 LATER = "The next such call is held again; allow it then, or run `toolguard doctor` in a terminal."
 MAX_TITLE, MAX_DESCRIPTION = 80, 512
 """What the gateway's own prompt takes."""
@@ -65,6 +69,7 @@ class Approvals:
         self._nonces = nonces
         self._policies = policies
         self._clock = clock
+        self._chat = ChatApprovals()
         self.trouble = ""
         self._unused: deque[HeldCall] = deque()
         """Approvals that are used up, but for no call that was let run."""
@@ -172,15 +177,20 @@ class Approvals:
         try:
             if message.action == "pending":
                 offers = self._chat_grants is not None and not (config.approval.is_signed or config.fleet.enabled)
-                text = "\n".join(_pending_lines(self._nonces.entries(), now, offers=offers))
+                text = "\n".join(self._chat.pending(message, self._nonces.entries(), now, offers=offers))
             elif message.action == "approve" and message.lasts:
                 return self._approve_and_grant(message, decision, config, now)
             elif message.action == "approve" and self._signers:
                 answer = replies.needs_signature(message.nonce)
                 return messages.DecisionReply(message.id, ok=False, text=f"{answer.text}\n{answer.fix}")
             elif message.action == "approve":
+                entry = self._waiting(message.nonce, now, config)
+                chat = self._chat.answer(message, entry, now)
+                if not chat.counts:
+                    return messages.DecisionReply(message.id, ok=chat.ok, text=chat.text)
+                decision = structs.replace(decision, why=audit_log.plain(chat.text))
                 window = config.approval_window_ms / 1000
-                text = replies.approved(self._nonces.approve(message.nonce, decision, now, window), int(window))
+                text = replies.approved(self._nonces.approve(entry.nonce, decision, now, window), int(window))
             elif message.action == "revive":
                 text = replies.revived(self._nonces.revive(message.nonce, decision, now))
             else:
@@ -195,6 +205,18 @@ class Approvals:
         except StoreError as error:
             return messages.DecisionReply(message.id, ok=False, text=f"{error}\nRun `toolguard doctor` in a terminal.")
         return messages.DecisionReply(message.id, ok=True, text=text)
+
+    def _waiting(self, nonce: str, now: float, config: Config) -> HeldCall:
+        """The call that waits under this nonce and can be shown. Raises `RefusedError` and `NeedsSignatureError`."""
+        entry = replies.now_known(self._nonces.entries(), now).find(nonce)
+        if entry.status != "pending":
+            self._nonces.sweep(now)  # that its time is over belongs in the log
+            raise RefusedError(entry.status, entry)
+        if config.fleet.enabled and len(entry.nonce) > LOCAL_NONCE:
+            raise NeedsSignatureError(f"{entry.nonce} is a call of the fleet")
+        if not entry.whole:
+            raise RefusedError("unseen", entry)
+        return entry
 
     def _approve_and_grant(
         self, message: messages.PersonDecision, decision: Decision, config: Config, now: float
@@ -215,13 +237,16 @@ class Approvals:
             return no("in a fleet a call can only be approved once.", f"Run `toolguard approve {named}` in a terminal.")
         if why_not := repeatable_calls.not_a_period(message.lasts):
             return no(f"{why_not}.", f"/toolguard approve {named} --for {repeatable_calls.OFFERED}")
-        entry = replies.now_known(self._nonces.entries(), now).find(message.nonce)
-        if entry.status != "pending":
-            raise RefusedError(entry.status, entry)
+        entry = self._waiting(message.nonce, now, config)
         narrow = repeatable_calls.narrow_grant(entry)
         if narrow.grant is None:
             why = f"{entry.nonce} can only be approved once: {narrow.why_not}."
             return no(why, f"/toolguard approve {entry.nonce} lets it run once")
+        lasts = repeatable_calls.IN_WORDS[message.lasts]
+        chat = self._chat.answer(message, entry, now, f"allow {narrow.scope} for {lasts}")
+        if not chat.counts:
+            return messages.DecisionReply(message.id, ok=chat.ok, text=chat.text)
+        decision = structs.replace(decision, why=audit_log.plain(chat.text))
         window = config.approval_window_ms / 1000
         entry = self._nonces.approve(entry.nonce, decision, now, window)
         text = replies.approved(entry, int(window))
@@ -231,7 +256,6 @@ class Approvals:
             return messages.DecisionReply(
                 message.id, ok=False, text=f"{text}\nIt is not allowed for longer: {error}\n{LATER}"
             )
-        lasts = repeatable_calls.IN_WORDS[message.lasts]
         return messages.DecisionReply(message.id, ok=True, text=f"{text}; {grant.id} allows {narrow.scope} for {lasts}")
 
     def lapse(self, means: Callable[[HeldCall], bool], decision: Decision) -> str:
@@ -270,20 +294,6 @@ def _consumed(entry: HeldCall) -> Settled:
 def _binding(verdict: Verdict, call: Call, gateway: str = "") -> str:
     """Raises `ValueError`."""
     return bind(call, verdict.details.files if verdict.details else (), gateway)
-
-
-def _pending_lines(entries: list[HeldCall], now: float, *, offers: bool = False) -> list[str]:
-    """For chat: the calls that wait and what expired. If one call waits, also what it would do and, with `offers`, how to
-    allow it for a while."""
-    lines = replies.pending_lines(entries, now)
-    found = replies.waiting(entries, now)
-    if len(found) == 1:
-        lines += [f"would {line}" for line in call_preview.lines(found[0].details, now)]
-        narrow = repeatable_calls.narrow_grant(found[0])
-        if offers and narrow.grant and found[0].status == "pending":
-            command = f"/toolguard approve {found[0].nonce} --for {repeatable_calls.OFFERED}"
-            lines.append(f"{command} also allows {narrow.scope}")
-    return [*lines, *replies.missed_lines(entries, now)]
 
 
 def prompt_for(entry: HeldCall, now: float) -> messages.Prompt:

@@ -101,7 +101,8 @@ class PersonDecision(Wire, frozen=True, tag="decide"):
 
     `checkpoint` is for `session`, for all where `nonce` is `all`; for `kill-switch` `nonce` is `on` or `off`; `accept` is
     for all settings that became weaker, with the mark of what was shown as `nonce`. `lasts`: `approve` also allows exactly
-    this call for that long. `peers`: for a command that came over the gateway's own chat, who else could have sent it.
+    this call for that long. `peers`: for a command that came over the gateway's own chat, who else could have sent it;
+    `chat`: which chat it came from, the same for all commands there.
     """
 
     id: Id
@@ -113,6 +114,7 @@ class PersonDecision(Wire, frozen=True, tag="decide"):
     session: Name = ""
     lasts: Name = ""
     peers: tuple[DoubtfulPeer, ...] = ()
+    chat: Name = ""
 
 
 class Resolved(Wire, frozen=True, tag="resolved"):

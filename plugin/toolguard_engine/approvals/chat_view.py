@@ -1,0 +1,97 @@
+"""Held calls as a chat shows them: whole where there is room, otherwise folded around what is dangerous. Pure.
+
+A message is no longer than every channel takes. What does not fit is counted, and a call whose dangers do not fit cannot be
+approved in chat.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.wording.folded_text import folded
+from toolguard_engine.wording.printable import cut, plain
+
+MAX_TEXT = 3_500
+"""Characters of a message, and some more for how to answer it. OpenClaw cuts longer ones into several."""
+MIN_CALL = 1_200
+MAX_LINE = 220
+SHORT = 160
+"""Characters of a line of a call that is listed beside others."""
+MAX_SHORT = 3
+"""Effects and rules each of such a call."""
+
+UNNAMED = "would  do something that the guard cannot name: read the call itself"
+
+
+@dataclass(frozen=True)
+class ChatView:
+    """`whole`: all of the call is in `lines`; `enough`: at least all its dangers are."""
+
+    lines: tuple[str, ...]
+    whole: bool
+    enough: bool
+
+
+def view(entry: HeldCall, would: Sequence[str], rules: Sequence[str], now: float, room: int = MAX_TEXT) -> ChatView:
+    """One call, in about `room` characters. `would`: its effects with what is there now, one line each; `rules`: see
+    `call_preview.rules`."""
+    about = [*effect_lines(would), *(f"rule   {cut(line, MAX_LINE)}" for line in rules)]
+    head = f"{entry.nonce} is waiting for approval, {replies.state(entry, now)}: {_where(entry)}"
+    why = f"held   {cut(f'{entry.reason} ({entry.code})' if entry.code else entry.reason, 2 * MAX_LINE)}"
+    rest = len(head) + len(why) + sum(map(len, about))
+    call = folded(plain(entry.shown), _dangers(entry), max(MIN_CALL, room - rest))
+    whole = call == plain(entry.shown)
+    named = call is not None and not (entry.details and entry.details.more)
+    shown = (
+        call if call is not None else f"{plain(entry.shown)[:SHORT]} ...[{len(entry.shown) - SHORT:,} characters not shown]"
+    )
+    return ChatView((head, f"call   {shown}", why, *about), entry.whole and whole, whole or named)
+
+
+def several(
+    entries: Sequence[tuple[HeldCall, Sequence[str], Sequence[str]]], now: float, room: int = MAX_TEXT
+) -> list[ChatView]:
+    """Calls with their effects and rules, each with a fair share of the room: in full, or cut with what is strongest."""
+    views: list[ChatView] = []
+    for at, (entry, would, rules) in enumerate(entries):
+        line = replies.pending_line(entry, now)
+        why = [f"rule   {each}" for each in rules] or [f"held   {entry.reason or entry.code}"]
+        about = [*effect_lines(would), *(cut(each, MAX_LINE) for each in why)] if entry.status == "pending" else []
+        full = (*_beside(line, entry), *about) if about else (line,)
+        is_full = entry.whole and sum(map(len, full)) <= room // (len(entries) - at)
+        cut_down = (line, *_short(effect_lines(would)), *_short(why)) if about else (line,)
+        views.append(ChatView(full if is_full else cut_down, is_full, is_full))
+        room -= sum(map(len, views[-1].lines))
+    return views
+
+
+def effect_lines(would: Sequence[str]) -> list[str]:
+    return [f"would  {cut(line, MAX_LINE)}" for line in would] or [UNNAMED]
+
+
+def _beside(line: str, entry: HeldCall) -> list[str]:
+    """The line of a list, and the call below it if the line is too short for it."""
+    return [line] if plain(entry.shown) in line else [line, f"call   {plain(entry.shown)}"]
+
+
+def _short(lines: Sequence[str]) -> list[str]:
+    more = [f"       and {len(lines) - MAX_SHORT} more"] if len(lines) > MAX_SHORT else []
+    return [*(cut(line, SHORT) for line in lines[:MAX_SHORT]), *more]
+
+
+def _where(entry: HeldCall) -> str:
+    agent = f"agent {cut(entry.agent, 40)}" if entry.agent else "an unknown agent"
+    return f"{agent}, in {cut(entry.cwd, 120)}" if entry.cwd else agent
+
+
+def _dangers(entry: HeldCall) -> list[str]:
+    """What the call does something to, and what its reason and its rules name."""
+    details = entry.details
+    named = re.findall(r"\(([^()]{3,})\)$", entry.reason)
+    effects = [text for effect in details.effects for text in (effect.target, effect.path)] if details else []
+    rules = [rule.target for rule in details.rules] if details else []
+    return [text.removesuffix("...") for text in dict.fromkeys([*named, *effects, *rules]) if text]

@@ -1,0 +1,57 @@
+"""A text that is too long for where it is shown: its two ends and its dangerous parts, and how much is left out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+HEAD, TAIL = 500, 300
+BEFORE, BEHIND = 160, 100
+"""Characters shown around each dangerous part."""
+MAX_PARTS = 200
+
+
+def folded(text: str, parts: Iterable[str], room: int) -> str | None:
+    """`text` in `room` characters: whole, or with each place where one of `parts` stands. None if that is longer."""
+    if len(text) <= room:
+        return text
+    spans = [(0, HEAD), (len(text) - TAIL, len(text))]
+    for part in parts:
+        found = _places(text, part)
+        if len(found) > MAX_PARTS:
+            return None
+        spans += [(max(0, start - BEFORE), min(len(text), end + BEHIND)) for start, end in found]
+    shown = _joined(text, spans)
+    return shown if len(shown) <= room else None
+
+
+def _places(text: str, part: str) -> list[tuple[int, int]]:
+    """Where this part stands as a word, or else within one; a call is written as JSON."""
+    for spelled in dict.fromkeys((part, json.dumps(part, ensure_ascii=False)[1:-1], part.rstrip("/").rpartition("/")[2])):
+        if not spelled.strip("./~"):
+            pattern = rf"(?<![\w./~-]){re.escape(spelled)}(?![\w./~-])" if spelled else ""
+        else:
+            pattern = re.escape(spelled)
+        if found := [match.span() for match in _first(pattern, text)]:
+            return found
+    return []
+
+
+def _first(pattern: str, text: str) -> list[re.Match[str]]:
+    found: list[re.Match[str]] = []
+    for match in re.finditer(pattern, text) if pattern else ():
+        found.append(match)
+        if len(found) > MAX_PARTS:
+            break
+    return found
+
+
+def _joined(text: str, spans: list[tuple[int, int]]) -> str:
+    shown, at = "", 0
+    for start, end in sorted(spans):
+        if start > at:
+            shown += f" ...[{start - at:,} characters not shown]... "
+        shown += text[max(start, at) : end]
+        at = max(at, end)
+    return shown
