@@ -3,12 +3,12 @@ files anywhere else is as free as before."""
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from programs import need
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
@@ -85,14 +85,9 @@ def decision(command: str, home: Path) -> str:
     return guard.weigh(Call("exec", {"command": command}, cwd=f"{home}/work")).decision
 
 
-def missing(command: str) -> str:
-    return next((name for name in NEEDED if name in command and not shutil.which(name)), "")
-
-
 @pytest.mark.parametrize("command", FORMS)
 def test_what_replaces_the_config_is_stopped(home: Path, command: str) -> None:
-    if name := missing(f"{command} zip cpio"):
-        pytest.skip(f"{name} is missing")
+    need("zip", "cpio", *(name for name in NEEDED if name in command))
     found = decision(command, home)
     ran(command, home)
     assert (home / ".openclaw" / "openclaw.json").read_text() == "other", "the form does not do what it is listed for"
@@ -101,8 +96,7 @@ def test_what_replaces_the_config_is_stopped(home: Path, command: str) -> None:
 
 @pytest.mark.parametrize("command", HONEST)
 def test_what_lands_elsewhere_is_free(home: Path, command: str) -> None:
-    if name := missing(f"{command} zip cpio"):
-        pytest.skip(f"{name} is missing")
+    need("zip", "cpio", *(name for name in NEEDED if name in command))
     assert decision(command, home) == "allow"
     ran(command, home)
     assert (home / ".openclaw" / "openclaw.json").read_text() == "real"

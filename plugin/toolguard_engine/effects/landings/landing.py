@@ -55,8 +55,8 @@ class ListedLands(Protocol):
 
 
 def inside(folder: str, name: str) -> str:
-    """`name`, relative to `folder`."""
-    if not folder or name.startswith(("/", "~", "$")):
+    """`name`, relative to `folder`. One that begins with an unknown part may be absolute."""
+    if not folder or name.startswith(("/", "~", "$", UNKNOWN)):
         return name
     return f"{folder.rstrip('/')}/{name}" if name else folder
 

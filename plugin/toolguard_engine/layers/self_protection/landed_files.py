@@ -57,11 +57,11 @@ def _judged(run: ProgramRun, scene: CommandScene) -> Iterator[ProtectionFinding]
 def _folders(run: ProgramRun, scene: CommandScene) -> list[str]:
     """The folder that it runs in, and those that may be if unknown words of `cd` are empty."""
     found = [scene.here(run)]
-    if UNKNOWN not in run.cwd or run.name in _UNDECIDED:
+    if UNKNOWN not in run.cwd:
         return found
-    if run.cwd.strip(UNKNOWN):
-        return [*found, resolved(run.cwd.replace(UNKNOWN, ""), scene.host, scene.start)]
     words = [each.argv[at] for each in scene.runs if each.name in _ENTERS for at in each.unset if each.argv[at:]]
+    if run.cwd.strip(UNKNOWN) and (words or run.name not in _UNDECIDED):
+        return [*found, resolved(run.cwd.replace(UNKNOWN, ""), scene.host, scene.start)]
     return [*found, *(resolved(word.replace(UNKNOWN, "") or "~", scene.host, scene.start) for word in words[:MAX_FOLDERS])]
 
 
