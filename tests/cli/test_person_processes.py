@@ -15,6 +15,8 @@ from cli_stage import LIMIT, SCRIPT
 from held_stage import Terminal
 from person_stage import Machine, daemon, machine, until
 
+import login_service
+from toolguard_cli.rig.private_home import free_port
 from toolguard_cli.system.paths import Places
 from toolguard_engine.stores.files.audit_log_file import AuditLog
 
@@ -156,6 +158,17 @@ def test_at(made: Machine) -> None:
             assert "was started " in refused(made)
         finally:
             atd.kill()
+
+
+@pytest.mark.parametrize("clear", ["", "exec env -i "], ids=["", "without the login's environment"])
+def test_ssh_to_this_machine(made: Machine, clear: str) -> None:
+    """The real login service, at another port than usual: what is logged in from here may be the agent."""
+    needed("sshd")
+    port = free_port()
+    with login_service.sshd(made.root / "ssh", port) as login:
+        made.start_gateway()
+        made.below_the_gateway("setsid", "-f", *login, f"{clear}{made.line if clear else f'sh {made.script}'}")
+        assert "by a login from this machine" in refused(made)
 
 
 OWN_DASHBOARD = (

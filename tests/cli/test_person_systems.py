@@ -93,7 +93,7 @@ def test_a_login_between_two_addresses_of_this_machine() -> None:
     coded = {
         name: f"{int.from_bytes(bytes(map(int, name.split('.'))), sys.byteorder):08X}" for name in ("127.0.0.2", "192.0.2.7")
     }
-    found = [linux._is_local_login(["0:", "0100007F:0016", f"{each}:C350", "01"]) for each in coded.values()]
+    found = [linux._is_local_login(["0:", "0100007F:0016", f"{each}:C350", "01"], SSH) for each in coded.values()]
     assert found == [True, False]
     assert [linux._is_from_here(f"{name} 50000 127.0.0.1 22") for name in coded] == [True, False]
     assert not linux._is_from_here("")
@@ -173,6 +173,7 @@ def test_a_process_that_hides_is_not_roots() -> None:
 
 
 HERE, THERE = "0100007F:0016", "0100007F:C350"
+SSH = frozenset({22})
 
 
 @pytest.mark.parametrize(
@@ -188,7 +189,7 @@ HERE, THERE = "0100007F:0016", "0100007F:C350"
     ],
 )
 def test_a_login_from_here(row: str, *, local: bool) -> None:
-    assert linux._is_local_login(row.split()) == local
+    assert linux._is_local_login(row.split(), SSH) == local
 
 
 @pytest.mark.parametrize(

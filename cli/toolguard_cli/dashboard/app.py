@@ -23,6 +23,7 @@ from toolguard_cli.dashboard.request_context import RequestContext, Site
 from toolguard_cli.dashboard.routes import ENDPOINTS
 from toolguard_cli.dashboard.security import Security
 from toolguard_cli.operations import answer_links
+from toolguard_cli.person.peers import Connection
 
 STATIC = Path(__file__).parent / "static"
 _SCRIPT = "text/javascript"
@@ -69,9 +70,16 @@ def _api(site: Site) -> list[BaseRoute]:
         return Response(encoded, headers=problems.NO_STORE, media_type=problems.JSON)
 
     def context(request: Request) -> RequestContext:
-        return RequestContext(site, request.scope["trusted"])
+        return RequestContext(site, request.scope["trusted"], _client(request))
 
     return [*endpoint.routes(ENDPOINTS, context), Route("/api/openapi.json", document)]
+
+
+def _client(request: Request) -> Connection | None:
+    server = request.scope.get("server")
+    if request.client is None or not server or not server[1]:
+        return None
+    return Connection(request.client.host, request.client.port, server[1])
 
 
 def _page() -> list[BaseRoute]:

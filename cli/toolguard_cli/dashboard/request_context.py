@@ -15,7 +15,8 @@ from toolguard_cli.dashboard import metrics_file
 from toolguard_cli.dashboard.link_pages import LinkPages
 from toolguard_cli.dashboard.security import AccessPolicy
 from toolguard_cli.dashboard.server_settings import DashboardSettings
-from toolguard_engine.metrics.database import Connection
+from toolguard_cli.person.peers import Connection
+from toolguard_engine.metrics.database import Connection as Database
 from toolguard_engine.metrics.result_types import Known
 
 JSON = "application/json"
@@ -48,10 +49,11 @@ class Site:
 
 @dataclass(frozen=True)
 class RequestContext:
-    """One request. `trusted`: it came with the token."""
+    """One request. `trusted`: it came with the token; `client`: the connection that it came on, if that is known."""
 
     site: Site
     trusted: bool = False
+    client: Connection | None = None
     now: int = field(default_factory=now_ms)
 
     @property
@@ -59,7 +61,7 @@ class RequestContext:
         return self.site.settings
 
     @contextmanager
-    def metrics(self) -> Iterator[Connection]:
+    def metrics(self) -> Iterator[Database]:
         with metrics_file.opened(self.settings.db) as connection:
             yield connection
 

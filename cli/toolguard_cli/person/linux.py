@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePath
 
-from toolguard_cli.person import program_roles
+from toolguard_cli.person import program_roles, ssh_ports
 from toolguard_cli.person.system_facts import MARK, ProcessInfo, is_local, is_marked
 
 PROC = Path("/proc")
@@ -23,7 +23,7 @@ _FOLDERS = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/opt/", "/snap/", "
 _PTS_MAJORS = range(136, 144)
 _CONSOLE, _CONSOLES = 4, 64
 _MASTERS = ("/dev/ptmx", "/dev/pts/ptmx")
-_ESTABLISHED, _SSH_PORT = "01", 22
+_ESTABLISHED = "01"
 _LOOPBACKS = ("0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000")
 
 
@@ -72,7 +72,9 @@ class Linux:
             yield pid
 
     def local_logins(self) -> bool:
-        return any(map(_is_local_login, _connections()))
+        known = filter(None, map(self.process, _pids()))
+        ports = ssh_ports.ports(PROC / str(each.pid) for each in known if program_roles.role(each) == "ssh")
+        return any(_is_local_login(fields, ports) for fields in _connections())
 
     def holders(self, tty: str) -> list[int] | None:
         index = tty.removeprefix("pts/")
@@ -259,12 +261,12 @@ def _is_own_address(address: str) -> bool:
     return False
 
 
-def _is_local_login(fields: list[str]) -> bool:
-    """Whether this is the server side of an ssh connection from this same machine."""
+def _is_local_login(fields: list[str], ports: frozenset[int]) -> bool:
+    """Whether this is the server side of a connection from this same machine to one of these ports."""
     here, _, port = fields[1].partition(":")
     there = fields[2].partition(":")[0]
     return (
         fields[3] == _ESTABLISHED
-        and int(port, 16) == _SSH_PORT
+        and int(port, 16) in ports
         and (here == there or there in _LOOPBACKS or _is_own_address(_address(there)))
     )

@@ -6,6 +6,7 @@ end, and the gateway's port. Each is answered by a line with an array of `{"kind
 connection is held ...". It ends with its input.
 
 A process that itself accepts connections, such as a proxy, may pass on what others send: nobody is known to be behind it.
+Nor is anybody behind a browser: it opens pages for any caller, and its extensions and other programs type in it.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ import argparse
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
 import psutil
 
-from toolguard_cli.person import namespaces, origin, require_human
+from toolguard_cli.person import namespaces, origin, program_roles, require_human
 from toolguard_cli.person.system_facts import Agents, System
 from toolguard_cli.system import paths
 from toolguard_cli.system.paths import Places
@@ -46,13 +47,13 @@ _ORDER = {"agent": 0, "unknown": 1, "person": 2, "gateway": 3}
 """Of several processes that hold one connection, the first kind counts."""
 
 
-class _Sockets:
+class Sockets:
     """The TCP sockets of this machine, as far as they are visible. A socket can have several holders."""
 
-    def __init__(self) -> None:
+    def __init__(self, found: Iterable[tuple[int, Any]]) -> None:
         self._holders: dict[tuple[str, int, int], set[int]] = defaultdict(set)
         self._servers = set[int]()
-        for pid, each in _sockets():
+        for pid, each in found:
             if each.raddr:
                 self._holders[_plain(each.laddr.ip), each.laddr.port, each.raddr.port].add(pid)
             if each.status == psutil.CONN_LISTEN:
@@ -83,9 +84,11 @@ def _plain(address: str) -> str:
     return address.removeprefix("::ffff:")
 
 
-def judged(connections: list[Connection], system: System, agents: Agents, gateway: int) -> list[Peer]:
+def judged(
+    connections: list[Connection], system: System, agents: Agents, gateway: int, sockets: Sockets | None = None
+) -> list[Peer]:
     """Whose each connection is. `gateway`: the process that they lead to."""
-    sockets = _Sockets()
+    sockets = sockets or Sockets(_sockets())
 
     def of(connection: Connection) -> Peer:
         found = (_peer(pid, sockets, system, agents, gateway) for pid in sockets.holders(connection))
@@ -94,7 +97,7 @@ def judged(connections: list[Connection], system: System, agents: Agents, gatewa
     return [of(each) for each in connections]
 
 
-def _peer(pid: int, sockets: _Sockets, system: System, agents: Agents, gateway: int) -> Peer:
+def _peer(pid: int, sockets: Sockets, system: System, agents: Agents, gateway: int) -> Peer:
     if pid == gateway:
         return Peer("gateway")
     process = system.process(pid)
@@ -104,6 +107,8 @@ def _peer(pid: int, sockets: _Sockets, system: System, agents: Agents, gateway: 
     found = origin.of(system, pid, agents)
     if found.kind != "person":
         return Peer(found.kind, f"{named}, which was started {printable.plain(found.why)}")
+    if program_roles.is_browser(process):
+        return Peer("unknown", f"{named}, which opens pages and types for any caller")
     if sockets.accepts(pid):
         return Peer("unknown", f"{named}, which takes connections from others")
     return Peer("person", named)

@@ -16,6 +16,7 @@ _SSH = program_catalogue.programs("ssh_server")
 _MULTIPLEXERS = program_catalogue.programs("terminal_multiplexer") | {"tmux: server", "SCREEN"}
 _TERMINALS = program_catalogue.programs("terminal")
 _SERVICES = program_catalogue.programs("service")
+_BROWSERS = program_catalogue.programs("browser")
 _SHELLS = program_catalogue.programs("person_shell")
 
 
@@ -55,6 +56,11 @@ def shows_terminals(program: str) -> bool:
 
 def is_multiplexer(process: ProcessInfo) -> bool:
     return _is_really(process, _MULTIPLEXERS)
+
+
+def is_browser(process: ProcessInfo) -> bool:
+    """Whether it is a web browser, or one of its processes."""
+    return _has({process.name, PurePath(process.program).name.removesuffix(" (deleted)")}, _BROWSERS)
 
 
 def is_login(process: ProcessInfo) -> bool:

@@ -82,7 +82,7 @@ def caller(places: Places, command: str, *, loosens: bool = True) -> Caller:
     found = origin.of(system, pid, agents) if not is_marked(os.environ) else origin.MARKED
     started = printable.plain(found.why)  # process names are untrusted
     if found.kind == "agent":
-        _log(places, SELF_APPROVAL, f"`toolguard {command}` was started {started}")
+        log_self_approval(places, f"`toolguard {command}` was started {started}")
         raise UserError(f"`toolguard {command}` was started {started}; only a person may do that", _fix(command))
     if not loosens:
         return Caller(places, command)
@@ -106,6 +106,10 @@ def _no_person(places: Places, command: str, why: str) -> UserError:
 
 def _fix(command: str) -> str:
     return f"{FIX}{_ELSEWHERE if command in _ANSWERS else ''}"
+
+
+def log_self_approval(places: Places, reason: str) -> None:
+    _log(places, SELF_APPROVAL, reason)
 
 
 def _log(places: Places, code: str, reason: str) -> None:

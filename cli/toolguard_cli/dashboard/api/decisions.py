@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from toolguard_cli.approvals import held_calls
-from toolguard_cli.dashboard import known_gateways
+from toolguard_cli.dashboard import agent_requests, known_gateways
 from toolguard_cli.dashboard.api_types import ActionResult, AllowRequest, DecisionRequest
 from toolguard_cli.dashboard.problems import ApiError
 from toolguard_cli.dashboard.request_context import RequestContext
@@ -18,6 +18,7 @@ from toolguard_engine.approvals.ledger import RefusedError
 PLACE = "dashboard"
 
 
+@agent_requests.refused
 def approve(visit: RequestContext, asked: DecisionRequest) -> ActionResult:
     watched = known_gateways.named(visit, asked.gateway)
     refuse_gone(watched)
@@ -27,6 +28,7 @@ def approve(visit: RequestContext, asked: DecisionRequest) -> ActionResult:
     return ActionResult(message)
 
 
+@agent_requests.refused
 def allow(visit: RequestContext, asked: AllowRequest) -> ActionResult:
     """Approves the call, and allows exactly this call for a while."""
     watched = known_gateways.named(visit, asked.gateway)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import structs
 
-from toolguard_cli.dashboard import known_gateways
+from toolguard_cli.dashboard import agent_requests, known_gateways
 from toolguard_cli.dashboard.api import gateway_state
 from toolguard_cli.dashboard.api.decisions import PLACE
 from toolguard_cli.dashboard.api_types import ChangeRequest, GatewayStatus, Refill
@@ -26,6 +26,7 @@ CHANGES = ("mode", "killSwitch", "checkpoint", "accept")
 _ONE = f"give exactly one of {', '.join(CHANGES)}"
 
 
+@agent_requests.refused
 def change(visit: RequestContext, asked: ChangeRequest) -> GatewayStatus:
     if sum(each is not None for each in (asked.mode, asked.kill_switch, asked.checkpoint, asked.accept)) != 1:
         raise ApiError(422, "values", _ONE)

@@ -6,7 +6,7 @@ import time
 
 from msgspec import structs
 
-from toolguard_cli.dashboard import known_gateways
+from toolguard_cli.dashboard import agent_requests, known_gateways
 from toolguard_cli.dashboard.api import waiting_calls
 from toolguard_cli.dashboard.api.decisions import PLACE, refuse_gone
 from toolguard_cli.dashboard.api_types import ActionResult, NonceRequest, SettledCall, SettledCalls
@@ -39,6 +39,7 @@ def settled(visit: RequestContext, asked: Query) -> SettledCalls:
     return SettledCalls(visit.now, shown, len(missed), problems)
 
 
+@agent_requests.refused
 def revive(visit: RequestContext, asked: NonceRequest) -> ActionResult:
     watched = known_gateways.named(visit, asked.gateway)
     refuse_gone(watched)
