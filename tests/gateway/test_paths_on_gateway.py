@@ -85,3 +85,14 @@ def test_a_key_is_not_sent_along_and_a_name_with_an_invisible_sign_is_held(stage
     assert any(code.startswith("rule.") for code in codes), codes
     assert not (stage.home.workspace_dir / odd).exists()
     assert (stage.home.workspace_dir / "caf\u00e9 \u2764\ufe0f.md").exists()
+
+
+@pytest.mark.skipif(not FALLS_BACK, reason="this release refuses a folder that does not exist")
+def test_a_command_whose_folder_does_not_exist_is_held(stage: Stage) -> None:
+    (stage.home.workspace_dir / "build").mkdir()
+    commands = (("rm -rf build", "gone"), ("ls", "build"))
+    calls = (scripted_model.call("exec", {"command": command, "workdir": folder}) for command, folder in commands)
+    played = stage.play(once(batch(*calls)))
+    assert [text.startswith("TOOLGUARD_ESCALATE|") for text in played.results] == [True, False]
+    assert "path.lost-folder" in stage.codes(played)
+    assert (stage.home.workspace_dir / "build").exists()

@@ -43,6 +43,7 @@ _WORDS = {
     "malformed.validation": "The arguments do not have the form that the tool expects.",
     "fleet.policy": "The fleet's signed policy came into force, or was refused.",
     "path.odd-sign": "A path contains an invisible or unusual sign, and no such file is known.",
+    "path.lost-folder": "The folder of the command does not exist, so it would run in another one.",
     "policy.refused": "The fleet's policy cannot be verified, so nothing can be approved.",
     "rubric": "The score of the call reaches the threshold.",
     "rule.self-protection": "The call would change or disable the guard.",

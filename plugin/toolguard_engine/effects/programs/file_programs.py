@@ -102,7 +102,8 @@ def _cp(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
             source = place(path, where, run.cwd)
             if basename(path) in _SHELLS and source == "system":
                 yield effect_on("disguise", landing, run, where)
-            yield from write_effects(landing, run, where, *(["erases"] if source == "null" else ["copied"]))
+            backup = ["backup"] if landing == f"{path}.bak" else []
+            yield from write_effects(landing, run, where, "erases" if source == "null" else "copied", *backup)
 
 
 _SHELLS = program_catalogue.programs("copied_as_disguise")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolguard_engine.effects.shell import place_globs
+from toolguard_engine.effects.shell import place_globs, started_places
 
 _FOLDERS = ("extensions", "cron", "hooks", "service-env", "credentials", "devices", "identity")
 _DATA = ("workspace", "sandbox", "media", "canvas", "logs", "memory", "skills", "browser", "tmp", "agents")
@@ -64,11 +64,13 @@ def _is_own_part(parts: list[str]) -> bool:
         return False
     if any(_fits(first, name) for name in _FOLDERS):
         return True
-    if len(parts) == 1 or first == ".env":
-        return _FILE.fullmatch(first) is not None or _fits(first, "exec-approvals.json") or _fits(first, "openclaw.json")
+    if (len(parts) == 1 or first == ".env") and _FILE.fullmatch(first):
+        return True
     if _fits(first, "agents"):
         return len(parts) >= _AGENT_DEPTH and _fits(parts[2], "agent")
-    return parts[-1].endswith(_SETTINGS) and not first.startswith(_DATA)
+    if parts[-1].endswith(_SETTINGS) and not first.startswith(_DATA):
+        return True
+    return started_places.bundled().holds("state", "/".join(parts))
 
 
 def _fits(part: str, name: str) -> bool:

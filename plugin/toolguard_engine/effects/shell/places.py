@@ -25,7 +25,7 @@ from posixpath import normpath
 
 import msgspec
 
-from toolguard_engine.effects.shell import gateway_file_paths, place_globs
+from toolguard_engine.effects.shell import gateway_file_paths, place_globs, started_places
 from toolguard_engine.effects.shell import place_names as names
 from toolguard_engine.effects.shell.command import UNKNOWN, Place
 from toolguard_engine.effects.shell.letter_case import folded
@@ -88,7 +88,8 @@ def marks(path: str, where: Where, cwd: str = "") -> frozenset[str]:
 
     `glob`; `whole` (a folder's whole content, or a folder with a well-known name); `project` (a secret that ordinary work in
     a project touches: its `.env`); `dotfile` (a user setting); `history` (of the shell); `log` (of the system);
-    `gateway-file` (one of the gateway's own, see `gateway_file_paths`); `personal-file` (see `place_names.is_personal`).
+    `gateway-file` (one of the gateway's own, see `gateway_file_paths`, or one that it starts, see `started_places`);
+    `personal-file` (see `place_names.is_personal`).
     """
     return classify(path, where, cwd)[1]
 
@@ -196,10 +197,14 @@ def _workspace(where: Where) -> str:
     return where.workspace or where.cwd or f"{where.home or _NO_HOME}/.openclaw/workspace"
 
 
+_RULED = frozenset({"startup", "credentials"})
+"""Places with rules of their own, which also know what may be written there."""
+
+
 @lru_cache(maxsize=4096)
 def _classified(path: str, where: Where, cwd: str) -> tuple[Place, frozenset[str]]:
     if not cwd and path != "-" and _SIMPLE.fullmatch(path) and _begins_in_workspace(where):
-        found: set[str] = set()
+        found: set[str] = {"gateway-file"} if started_places.is_started_in_workspace(folded(path)) else set()
         return _own_name(folded(path), found) or _rebuilt(path) or "in-workspace", _PLAIN.union(found)
     if not path or path == "-":
         return "", _PLAIN
@@ -208,15 +213,19 @@ def _classified(path: str, where: Where, cwd: str) -> tuple[Place, frozenset[str
     if ":" in path and _REMOTE.match(path) and not path.startswith("file:"):
         return "remote", _PLAIN
     full = normal(path, where, cwd)
-    found = {"gateway-file"} if gateway_file_paths.is_own(full, where.state_dir, _workspace(where)) else set()
+    workspace = _workspace(where)
+    found = {"gateway-file"} if gateway_file_paths.is_own(full, where.state_dir, workspace) else set()
+    meant = full
     if "*" in full or "?" in full or "[" in full:
         found.add("glob")
         full, whole = place_globs.content(full)
         found.update(["whole"] if whole else [])
-        full = full if _below(full, _workspace(where)) else _guessed(full, where)
+        full = full if _below(full, workspace) else _guessed(full, where)
     if full.startswith("/dev/"):
         return _device(full), frozenset(found)
     kind = _named(full, where, found)
+    if kind not in _RULED and started_places.is_started(folded(meant), where.home or _NO_HOME, workspace):
+        found.add("gateway-file")
     return kind, frozenset(found) if found else _PLAIN
 
 

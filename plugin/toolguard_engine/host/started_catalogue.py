@@ -1,0 +1,70 @@
+"""The list of files that the gateway runs, imports, sources or is configured by, without being asked to: its form.
+
+`scripts/build_started_files` finds them by tracing the real gateway. Paths begin with one of `ROOTS`; `*` stands for any
+name, `**` for everything below.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+import msgspec
+
+MADE = "started_files.json"
+Use = Literal["runs", "sourced", "imported", "config"]
+ROOTS = ("state", "agent", "home", "workspace", "start", "temporary")
+"""The gateway's state, the agent's folder in it, the user's home, the agent's workspace, the folder that the gateway was
+started in, and the system's folder for temporary files."""
+
+_DATA = files("toolguard_manifests")
+
+
+class StartedFile(msgspec.Struct, frozen=True, order=True):
+    """`present`: it was there in one of `releases`; otherwise they only looked for it, and would have used it if somebody
+    had made it."""
+
+    place: str
+    use: Use
+    present: bool
+    releases: tuple[str, ...] = ()
+
+
+class StartedList(msgspec.Struct, frozen=True):
+    """`releases`: those that were traced."""
+
+    releases: tuple[str, ...]
+    places: tuple[StartedFile, ...]
+
+    def of(self, release: str) -> frozenset[StartedFile]:
+        """What was found in one release."""
+        return frozenset(msgspec.structs.replace(each, releases=()) for each in self.places if release in each.releases)
+
+    def with_release(self, release: str, found: frozenset[StartedFile]) -> StartedList:
+        """The same list with these places as what the release does."""
+        releases = tuple(sorted({*self.releases, release}, key=_parts, reverse=True))
+        by_release = {name: found if name == release else self.of(name) for name in releases}
+        places: dict[tuple[str, Use], StartedFile] = {}
+        for name, files_of_it in by_release.items():
+            for each in files_of_it:
+                key = each.place, each.use
+                before = places.get(key, StartedFile(*key, present=False))
+                places[key] = StartedFile(*key, before.present or each.present, (*before.releases, name))
+        return StartedList(releases, tuple(sorted(places.values())))
+
+
+@cache
+def load() -> StartedList:
+    """The bundled list."""
+    return msgspec.json.decode(_DATA.joinpath(MADE).read_bytes(), type=StartedList)
+
+
+def encode(found: StartedList) -> str:
+    lines = ",\n".join(f"  {msgspec.json.encode(each).decode()}" for each in found.places)
+    releases = msgspec.json.encode(found.releases).decode()
+    return f'{{\n "releases": {releases},\n "places": [\n{lines}\n ]\n}}\n'
+
+
+def _parts(release: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in release.partition("-")[0].split(".") if part.isdecimal())
