@@ -140,6 +140,9 @@ def test_each_role_is_used() -> None:
         path.read_text("utf-8") for path in (*ENGINE.rglob("*.py"), *CLI.rglob("*.py"), GATEWAY / "catalogue.mjs")
     )
     asked = set(re.findall(r'["\']([a-z_]+)["\']', used)) | {"interpreter", "wrapper"}
+    asked |= set(
+        re.findall(r"\brole:([a-z_]+)", (ROOT / "manifests" / "toolguard_manifests" / "runners.toml").read_text("utf-8"))
+    )
     table = program_catalogue.source()
     included = {role for kind in table.values() for entry in kind.values() for role in entry.get("includes", ())}
     assert sorted({role for kind in table.values() for role in kind} - asked - included) == []

@@ -188,6 +188,12 @@ class FileMemory:
         found = (path for path in known if depth in (-1, path.count("/")) and named(path))
         return list(islice(found, limit))
 
+    def below_named(self, folder: str, pattern: re.Pattern[str], limit: int) -> list[str]:
+        """The last files in a folder whose paths from there on fit a pattern."""
+        inside, skip = f"{folder}/", len(folder) + 1
+        known = (path for path in reversed(self._records) if path.startswith(inside) and not path.endswith(f"/{ANY}"))
+        return list(islice((path for path in known if pattern.match(path, skip)), limit))
+
     def has_below(self, folder: str) -> bool:
         """Whether there is a record of something in a folder."""
         inside = folder + "/"

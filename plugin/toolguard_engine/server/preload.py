@@ -11,6 +11,7 @@ import re2  # noqa: F401
 
 from toolguard_engine.effects import key_owners
 from toolguard_engine.effects.control_plane import verb_catalogue
+from toolguard_engine.effects.shell import runner_table
 from toolguard_engine.host import path_repairs
 from toolguard_engine.metrics import database, prices
 from toolguard_engine.rules import risk_levels, scores
@@ -23,6 +24,8 @@ def load() -> None:
     scores.load()
     risk_levels.load()
     verb_catalogue.load()
+    runner_table.variable("")
+    runner_table.runners("")
     key_owners.services()
     path_repairs.bundled()
     database.migrations()

@@ -149,6 +149,11 @@ def reading(code: str, language: str) -> CodeReading | None:
     return reader(code) if reader and not _reads_as_command(code) else None
 
 
+def is_parsed(program: str) -> bool:
+    """Whether the language of a program is parsed, not only searched."""
+    return language(program) in _READERS
+
+
 def paths(run: ProgramRun) -> tuple[str, ...]:
     """The files that the code of an interpreter reads, where it puts their paths together."""
     found = source(run)

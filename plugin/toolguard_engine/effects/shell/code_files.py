@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Iterator, Mapping
+from itertools import islice, pairwise
 from posixpath import join, normpath
 
 from toolguard_engine.effects.programs import interpreters
@@ -39,6 +39,13 @@ _SCRIPT = re.compile(
     r"(?:\brequire|\bimport|\bfrom|\brequire_relative|\bload|\bdo|\binclude|\bsource)(?:_once)?\b\s{0,4}\(?\s{0,4}"
     r"(?:__DIR__\s{0,2}\.\s{0,2})?['\"](?P<path>[^'\"\n]{1,200})['\"]"
 )
+_PERL = re.compile(r"^[ \t]{0,40}use[ \t]{1,9}([A-Z]\w{0,60}(?:::\w{1,60}){0,6})", re.MULTILINE)
+_SEARCHED = {
+    "python": ("PYTHONPATH",), "javascript": ("NODE_PATH",), "perl": ("PERL5LIB", "PERLLIB"), "ruby": ("RUBYLIB",),
+    "lua": ("LUA_PATH",), "php": (),
+}  # fmt: skip
+"""Variables with the folders in which a language looks for modules."""
+MAX_SEARCHED = 6
 _ENDINGS = {
     "javascript": (".js", ".ts", ".mjs", ".cjs"),
     "ruby": (".rb",),
@@ -70,6 +77,9 @@ def scripts(run: ProgramRun, *, only_loaded: bool = False) -> Iterator[str]:
                 yield value
             if language == "awk":
                 return
+        elif word[:2] in ("-r", "-M", "-m") and word[2:] and language in ("ruby", "perl"):
+            if (word[:2] == "-r") == (language == "ruby"):
+                yield from _module_named(word[2:].partition("=")[0], language)
         elif word == "-m" and language == "python":
             module = "".join(argv[at + 1 : at + 2])
             if module in ("pytest", "unittest"):
@@ -89,12 +99,33 @@ def scripts(run: ProgramRun, *, only_loaded: bool = False) -> Iterator[str]:
         at += 1
 
 
+def _module_named(name: str, language: str) -> Iterator[str]:
+    """The files that `ruby -rNAME` and `perl -MNAME` load, where they are not installed."""
+    if language == "ruby":
+        yield name if name.endswith(".rb") else f"{name}.rb"
+    else:
+        path = f"{name.split(maxsplit=1)[0].replace('::', '/')}.pm" if name.split() else ""
+        yield from (path, f"lib/{path}") if path else ()
+
+
+def module(run: ProgramRun) -> tuple[str, ...]:
+    """The words from the module on that `python3 -m` runs; empty without one."""
+    if interpreters.language(run.name) != "python":
+        return ()
+    at = next((at for at, word in enumerate(run.argv[1:_MAX_WORDS], 1) if word == "-m" or word[:1] != "-"), 0)
+    return run.argv[at + 1 :] if at and run.argv[at] == "-m" and run.argv[at + 1 : at + 2] not in ((), ("",)) else ()
+
+
 def imported(code: str, language: str, folder: str) -> Iterator[tuple[str, ...]]:
     """For each file that code takes in from its folder: the paths at which it may be, of which the first one counts."""
     if language == "python":
         if "import" in code or ".py" in code or "exec(" in code:
             yield from islice(_of_python(code, folder), MAX_IMPORTS)
-    elif language in ("javascript", "ruby", "perl", "php", "lua", "tcl"):
+    elif language == "perl" and "use " in code:
+        for name in islice(_PERL.finditer(code), MAX_IMPORTS):
+            path = f"{name[1].replace('::', '/')}.pm"
+            yield (normpath(join(folder, path)), normpath(join(folder, "lib", path)))
+    if language in ("javascript", "ruby", "perl", "php", "lua", "tcl"):
         for found in islice(_SCRIPT.finditer(code), MAX_IMPORTS):
             path = found["path"]
             if path.startswith(("./", "../", "/")) or "relative" in found[0]:
@@ -133,7 +164,19 @@ def _module(name: str, folder: str) -> Iterator[tuple[str, ...]]:
     yield f"{path}.py", f"{path}/__init__.py"
 
 
+def searched(run: ProgramRun, variables: Mapping[str, str | tuple[str, ...]]) -> list[str]:
+    """Further folders in which an interpreter looks for modules: of variables, and of `-I`."""
+    language = interpreters.language(run.name)
+    known = {**variables, **dict(run.assigns)}
+    values = [value for name in _SEARCHED.get(language, ()) if isinstance(value := known.get(name), str)]
+    folders = [folder for value in values for folder in value.split(":")]
+    if language in ("perl", "ruby"):
+        folders += [word[2:] or following for word, following in pairwise((*run.argv[1:_MAX_WORDS], "")) if word[:2] == "-I"]
+    return [folder for folder in folders if folder][:MAX_SEARCHED]
+
+
 def is_unlikely(path: str) -> bool:
     """Whether a module is probably not taken from this path, but from an installation: only what agents made is read."""
     name = path.rpartition("/")[2]
-    return name == "__init__.py" or (name.removesuffix(".py") in sys.stdlib_module_names and name.endswith(".py"))
+    is_standard = name.endswith(".py") and name.removesuffix(".py") in sys.stdlib_module_names
+    return is_standard or name == "__init__.py" or name.endswith(".pm")

@@ -1,38 +1,21 @@
-"""Programs that run what files of a project or a service say: `make`, `npm`, `just`, `task`, `tox`, `crontab`, `systemctl`,
-and `git` with its hooks. The files are those of this machine (`shell.run_files`), or what the same command wrote."""
+"""Package managers, and `git` with its hooks: what they run besides what the table of runners says of them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from posixpath import join
 
 from msgspec.structs import replace
 
-from toolguard_engine.effects.shell import project_files
-from toolguard_engine.effects.shell.command import FilePlace, ProgramRun, StdinSource
+from toolguard_engine.effects.run_languages import project_files
+from toolguard_engine.effects.shell.command import ProgramRun, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState
-from toolguard_engine.effects.shell.project_files import Lines, Rules
+from toolguard_engine.effects.shell.package_scripts import PACKAGE
+from toolguard_engine.effects.shell.runner_files import found_file
 from toolguard_engine.effects.shell.walk import Special, Walk, is_away
 from toolguard_engine.effects.shell.wrappers import WRAPPERS, after_verb, value_of
 
-MAX_TAKEN = 4
-"""Further files that a Makefile includes."""
-
-_PACKAGE = "package.json"
-_STEPS = {
-    "t": "test", "tst": "test", "test": "test", "start": "start", "stop": "stop", "restart": "restart",
-}  # fmt: skip
-_INSTALLING = ("preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare")
-_INSTALLS = frozenset({"install", "i", "ci", "add", "rebuild", "link"})
-_PACKING = ("prepublishOnly", "prepack", "prepare", "postpack", "publish", "postpublish")
-_OWN_VERBS = frozenset(
-    """
-    exec x dlx create init config cache why info list ls outdated update up upgrade remove uninstall rm audit view search
-    login logout whoami owner access token team version versions link unlink help bin prefix root doctor dedupe licenses
-    import global workspaces workspace set get pm repl install-test prune fund explore docs repo bugs star
-    """.split()  # noqa: SIM905 - a table of names
-)
 _HOOKS = {
     "commit": ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"),
     "push": ("pre-push",),
@@ -45,193 +28,19 @@ _HOOKS = {
 }
 
 
-def run_lines(walk: Walk, file: FilePlace, lines: Lines, state: ShellState, key: str = "") -> None:
-    """Runs commands that stand in a file."""
-    if not lines:
-        return
-    running = walk.running
-    if running is not None and not running.enter(file, key):
-        return
-    inner = type(walk)(walk.specials, running, file)
-    inner.file = None
-    inner.goes_on_from(walk)
-    outer, state.work = state.work, state.work if running is None else running.work
-    for at, text in lines:
-        inner.here = replace(file, at=at)
-        inner.text(text, state.fork(), None, piped=False, pipeline=0)
-    state.work = outer
-    walk.pipelines = inner.pipelines
-    walk.runs += inner.runs
-    if file.made:
-        walk.flaws |= inner.flaws
-    if running is not None:
-        running.leave(file, inner.flaws, key)
-
-
-def found_file(
-    walk: Walk, names: tuple[str, ...], folder: str, run: ProgramRun, *, is_code: bool = True
-) -> FilePlace | None:
-    """The first of these files, as this command wrote it or as it is on this machine; else what may be one of them.
-    `is_code`: it contains programs to run, not only a description or a list."""
-    paths = [join(folder, name) for name in names]
-    for path in paths if is_code else ():
-        walk.will_run(path, run)
-    for path in paths:
-        if walk.scripts(path, run.cwd) is not None and (text := walk.run_from(path, run.cwd)) is not None:
-            return FilePlace(path, path, text, made=True)
-        if walk.running is not None and not is_away(run) and (file := walk.running.text(path, run.cwd, sure=False)):
-            return file
-    for path in paths:
-        if (text := walk.run_from(path, run.cwd)) is not None:
-            return FilePlace(path, path, text, made=True)
-    return None
-
-
-def _operands(run: ProgramRun, valued: str) -> list[str]:
-    """The words that are no options, no values of the options with these letters and no assignments."""
-    found, skip = list[str](), False
-    for word in run.argv[1:]:
-        if skip:
-            skip = False
-        elif word.startswith("-"):
-            skip = len(word) == 2 and word[1] in valued  # noqa: PLR2004 - the dash and a letter
-        elif "=" not in word:
-            found.append(word)
-    return found
-
-
-def _by_rules(walk: Walk, file: FilePlace, rules: Rules, names: list[str], run: ProgramRun, state: ShellState) -> None:
-    inner = state.fork(run.name)
-    for name, value in {**rules.variables, **dict(_assigned(run))}.items():
-        if name.isidentifier():
-            inner.variables[name] = value
-    run_lines(walk, file, rules.of(names), inner, " ".join(names))
-
-
-def _assigned(run: ProgramRun) -> Iterator[tuple[str, str]]:
-    for word in run.argv[1:]:
-        name, sign, value = word.partition("=")
-        if sign and name.isidentifier():
-            yield name, value
-
-
-_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
-
-
-def make(walk: Walk, run: ProgramRun, state: ShellState) -> None:
-    """The recipes of the named targets of a Makefile, or of the first one."""
-    folder = value_of(run.argv, ("-C", "--directory"))
-    own = value_of(run.argv, ("-f", "--file", "--makefile"))
-    file = found_file(walk, (own,) if own else _MAKEFILES, folder, run)
-    if file is None:
-        return
-    rules = project_files.makefile(file.text)
-    if folder:
-        state = state.fork()
-        state.cwd = join(state.cwd, folder)
-    names = _operands(run, "fCIoWjl")
-    for path in rules.taken[:MAX_TAKEN]:
-        if taken := found_file(walk, (path,), folder, run):
-            _by_rules(walk, taken, project_files.makefile(taken.text), names, run, state)
-    _by_rules(walk, file, rules, names, run, state)
-
-
-_TASK_FILES: dict[str, tuple[tuple[str, ...], Callable[[str], Rules]]] = {
-    "just": (("justfile", "Justfile", ".justfile"), project_files.justfile),
-    "task": (("Taskfile.yml", "Taskfile.yaml", "taskfile.yml"), project_files.taskfile),
-    "go-task": (("Taskfile.yml", "Taskfile.yaml", "taskfile.yml"), project_files.taskfile),
-}
-
-
-def _task(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    names, parsed = _TASK_FILES[run.name]
-    own = value_of(run.argv, ("-f", "--justfile", "-t", "--taskfile"))
-    if file := found_file(walk, (own,) if own else names, value_of(run.argv, ("-d", "--dir", "--working-directory")), run):
-        _by_rules(walk, file, parsed(file.text), _operands(run, "fdt")[:1], run, state)
-    return None
-
-
 def _package(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    """The scripts of a `package.json` that a package manager runs."""
+    """A package manager that runs another program, sets a script, or is an interpreter as well."""
     wrapper = WRAPPERS[run.name]
     if after_verb(run.argv, wrapper):
         return walk.run_wrapped(run, wrapper, state)
-    folder = value_of(run.argv, ("--prefix", "-C", "--dir", "--cwd"))
     if run.argv[1:3] == ("pkg", "set"):
+        folder = value_of(run.argv, ("--prefix", "-C", "--dir", "--cwd"))
         for word in run.argv[3:]:
             name, sign, text = word.removeprefix("scripts.").partition("=")
             if sign and name != word.partition("=")[0]:
-                walk.adds(f'"{name}": {json.dumps(text)}', join(folder, _PACKAGE), run.cwd)
-    names = _scripts(run)
-    if names and (file := found_file(walk, (_PACKAGE,), folder, run)):
-        inner = state.fork(run.name)
-        inner.cwd = join(inner.cwd, folder) if folder else inner.cwd
-        run_lines(walk, file, project_files.package_scripts(file.text, names), inner, " ".join(names))
+                walk.adds(f'"{name}": {json.dumps(text)}', join(folder, PACKAGE), run.cwd)
     if run.name == "bun":
         walk.code(run, state)
-    return None
-
-
-def _scripts(run: ProgramRun) -> list[str]:
-    words = _operands(run, "C")
-    verb = words[0] if words else "install" if run.name == "yarn" else ""
-    if verb in ("run", "run-script", "rum", "urn"):
-        return _with_steps(words[1]) if len(words) > 1 else []
-    if verb in _STEPS:
-        return _with_steps(_STEPS[verb])
-    if verb in _INSTALLS:
-        return list(_INSTALLING)
-    if verb in ("publish", "pack"):
-        return list(_PACKING)
-    return _with_steps(verb) if run.name != "npm" and verb and verb not in _OWN_VERBS else []
-
-
-def _with_steps(name: str) -> list[str]:
-    return [f"pre{name}", name, f"post{name}"]
-
-
-def _tox(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    if file := found_file(walk, (value_of(run.argv, ("-c", "--conf")) or "tox.ini",), "", run):
-        run_lines(walk, file, project_files.settings(file.text, r"commands(?:_pre|_post)?"), state.fork(run.name))
-    return None
-
-
-def _crontab(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    """`crontab FILE`, or lines at the standard input."""
-    text = walk.fed(run)
-    named = [word for word in _operands(run, "u") if word != "-"]
-    files = [found_file(walk, (named[0],), "", run)] if named else walk.fed_files(run)
-    for file in filter(None, files):
-        run_lines(walk, file, project_files.crontab(file.text), state.fork(run.name))
-    for _, command in project_files.crontab(text) if text else ():
-        walk.text(command, state.fork(run.name), None, piped=False, pipeline=run.pipeline)
-    return None
-
-
-def _direnv(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    """The `.envrc` that is allowed, loaded or run with."""
-    words = _operands(run, "")
-    if words[:1] in (["allow"], ["permit"], ["reload"], ["exec"], ["export"]) and (
-        file := found_file(walk, (".envrc",), "", run)
-    ):
-        walk.run_file(file, run, state.fork(run.name))
-    return None
-
-
-_STARTING = frozenset({"start", "restart", "enable", "reenable", "reload-or-restart", "try-restart", "link"})
-
-
-def _systemctl(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    """Units of the user that are started or enabled."""
-    words = _operands(run, "HMpt")
-    if not words or words[0] not in _STARTING:
-        return None
-    for unit in words[1:5]:
-        name = unit.rpartition("/")[2]
-        stem = name.rpartition(".")[0] if name.endswith((".service", ".timer", ".path", ".socket")) else name
-        paths = (unit,) if "/" in unit else (f"~/.config/systemd/user/{stem}.service",)
-        if file := found_file(walk, paths, "", run):
-            run_lines(walk, file, project_files.settings(file.text, r"Exec\w{4,12}"), state.fork(run.name))
     return None
 
 
@@ -254,7 +63,8 @@ def _hook_folders(walk: Walk, run: ProgramRun, names: tuple[str, ...]) -> Iterat
         if earlier.name == "git" and "config" in earlier.argv and earlier is not run:
             at = next((at for at, word in enumerate(earlier.argv) if word.lower() == "core.hookspath"), 0)
             settings += [f"={value}" for value in earlier.argv[at + 1 : at + 2] if at]
-    yield from (word.partition("=")[2] for word in settings)
+    for folder in (word.partition("=")[2] for word in settings):
+        yield from _with_own(folder)
     if walk.running is None or is_away(run):
         return
     for root in walk.running.above(run.cwd):
@@ -272,15 +82,16 @@ def _configured(walk: Walk, run: ProgramRun, root: str, config: str, names: tupl
         return
     for _, value in project_files.settings(file.text.replace("\n\t", "\n"), r"(?i:hooksPath)"):
         folder = value if value.startswith(("/", "~")) else f"{root}/{value}"
-        if running.is_made_at(config, "") or any(running.is_made_at(f"{folder}/{name}", run.cwd) for name in names):
-            yield folder
+        mades = (f"{each}/{name}" for each in _with_own(folder) for name in names)
+        if running.is_made_at(config, "") or any(running.is_made_at(path, run.cwd) for path in mades):
+            yield from _with_own(folder)
 
 
-PROGRAMS: dict[str, Special] = {
-    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _package),
-    **dict.fromkeys(_TASK_FILES, _task),
-    "tox": _tox,
-    "crontab": _crontab,
-    "direnv": _direnv,
-    "systemctl": _systemctl,
-}
+def _with_own(folder: str) -> Iterator[str]:
+    """The hooks of husky are those in the folder above, which its own ones start."""
+    yield folder
+    if folder.rstrip("/").endswith("/_"):
+        yield folder.rstrip("/")[:-2]
+
+
+PROGRAMS: dict[str, Special] = dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _package)

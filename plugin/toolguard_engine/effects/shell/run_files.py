@@ -5,6 +5,7 @@ A file that cannot be read changes nothing in the verdict, unless an agent made 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from hashlib import sha256
 from itertools import islice
@@ -39,6 +40,9 @@ _OF_SKILLS = "/skills/"
 
 WORK_OF_PATTERN = 1_500
 """Steps for finding what a pattern means among all files that agents made."""
+
+WORK_OF_NAMES = 300
+"""The same where only one folder counts."""
 
 WORK = 30_000
 """Steps for the content of all files of a call."""
@@ -91,6 +95,9 @@ class RunFiles:
         """Whether reading one of the files has failed: the next call tries again."""
         self.patterns: dict[str, list[str]] = {}
         """With the files that agents made and that they mean."""
+        self.brought_asked: dict[str, bool] = {}
+        self.named: dict[tuple[str, str], list[str]] = {}
+        """By patterns of their names and the folder; with the files that agents made."""
         self._entered: list[tuple[str, str]] = []
         self.position = 0
         """Programs that were noted so far."""
@@ -167,6 +174,13 @@ class RunFiles:
         if any(self.is_made(path) != made for path, made in before.made_asked.items()):
             return False
         if any(self._made.matching(pattern, MAX_PARTS) != found for pattern, found in before.patterns.items()):
+            return False
+        if any((self._made.of(path) is not None) != brought for path, brought in before.brought_asked.items()):
+            return False
+        if any(
+            self._made.below_named(folder, re.compile(pattern), MAX_PARTS) != found
+            for (pattern, folder), found in before.named.items()
+        ):
             return False
         for path, state in before.asked.items():
             self._known[path] = self._read(path, sure=False)
@@ -266,6 +280,28 @@ class RunFiles:
     def is_made_at(self, word: str, cwd: str) -> bool:
         path = "" if self._made.is_empty else self.path(word, cwd)
         return bool(path) and self.is_made(path)
+
+    def is_brought(self, word: str, cwd: str) -> bool:
+        """Whether an agent made the file, or fetched or unpacked it with the folder in which it lies."""
+        path = "" if self._made.is_empty else self.path(word, cwd)
+        if not path or self.is_made(path):
+            return bool(path)
+        found = self.brought_asked[path] = self._made.of(path) is not None
+        return found
+
+    def made_named(self, pattern: re.Pattern[str], cwd: str) -> list[str]:
+        """The files that agents made whose paths below a folder fit, the last ones first."""
+        folder = "" if self._made.is_empty else self.path(cwd or ".", "")
+        if not folder:
+            return []
+        if (key := (pattern.pattern, folder)) not in self.named:
+            self._work_of_call.spend(WORK_OF_NAMES)
+            self.named[key] = self._made.below_named(folder, pattern, MAX_PARTS)
+        return self.named[key]
+
+    def cannot_read(self, file: FilePlace) -> None:
+        """What an agent made is in a form that nobody reads here."""
+        self.unread.setdefault(file.file, UnreadFile(file.file, _WORDS["binary"], made=True))
 
     def copied_from(self, word: str, cwd: str) -> str:
         """Where an earlier call copied, moved or linked a file from; empty if it did not."""

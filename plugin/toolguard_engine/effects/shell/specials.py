@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import dropwhile
+from itertools import dropwhile, pairwise
 
 from msgspec.structs import replace
 
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import getopt
-from toolguard_engine.effects.shell import conventional_files, project_programs
+from toolguard_engine.effects.run_languages import tool_scripts
+from toolguard_engine.effects.run_languages.project_files import makefile
+from toolguard_engine.effects.shell import git_variables, project_programs, runners
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, ProgramRun, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState, here
+from toolguard_engine.effects.shell.file_lines import run_lines, these
 from toolguard_engine.effects.shell.outputs import NOTHING, known
 from toolguard_engine.effects.shell.place_names import words as names
-from toolguard_engine.effects.shell.project_files import makefile
-from toolguard_engine.effects.shell.walk import ASSIGNMENT, STDIN, Special, Walk
+from toolguard_engine.effects.shell.walk import ASSIGNMENT, EVERY, STDIN, Special, Walk
 from toolguard_engine.effects.shell.wrappers import SHELLS, Wrapper, options, value_of
 
 MAX_GIVEN = 50
@@ -274,6 +276,9 @@ _FD_VALUED = names(
 
 
 def _git(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    _included(walk, run, state)
+    if given := git_variables.settings(run, state):
+        return walk.inner(("git", *given, *run.argv[1:]), replace(run, assigns=()), _without(state, git_variables.NAMES))
     project_programs.hooks(walk, run, state)
     spelled = " ".join(run.argv)
     if (
@@ -297,6 +302,8 @@ def _options_with_commands(walk: Walk, run: ProgramRun, state: ShellState) -> St
                 walk.inner_text(run.argv[at + 1].removeprefix(":").removeprefix("!"), run, state.fork(run.name))
             elif word.startswith(prefix) and len(word) > len(prefix) and prefix.endswith(("=", "!")):
                 walk.inner_text(word[len(prefix) :], run, state.fork(run.name))
+    if run.name == "expect":
+        walk.code(run, state)
     return None
 
 
@@ -312,16 +319,13 @@ def _manual_commands(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSou
 
 
 MAX_SED = 4_000
-_SED_RUNS = re.compile(
-    r"(?:^|[;{\n])\s{0,4}(?:(?:\d{1,9}|\$|/[^/\n]{1,200}/)(?:,(?:\d{1,9}|\$|/[^/\n]{1,200}/))?)?\s{0,4}!?e\s{1,4}([^\n]{1,2000})"
-)
 
 
 def _sed(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    """Commands run by the `e` of GNU sed: `sed '1e date'`."""
+    """Commands run by GNU sed: `sed '1e date'`, `sed 's/.*/date/e'`."""
     for word in run.argv[1:]:
-        if "e" in word and (found := _SED_RUNS.search(word[:MAX_SED])):
-            walk.inner_text(found[1], replace(run, piped=False, stdin=None), state.fork(run.name))
+        for _, command in tool_scripts.sed(word[:MAX_SED]) if "e" in word else ():
+            walk.inner_text(command, replace(run, piped=False, stdin=None), state.fork(run.name))
     return None
 
 
@@ -331,14 +335,7 @@ def _interpreted(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource 
     return None
 
 
-_EDITOR_CODE = re.compile(r":?\s{0,4}(lua|py(?:thon|x)?3?|ruby|perl|tcl)\s{1,4}(.*)", re.DOTALL)
-_EDITOR_DELETES = re.compile(
-    r"(?:\bcall\s{1,4}|\becho\s{1,4}|=)?\s{0,4}\bdelete\(\s{0,4}(?:expand\(\s{0,4})?['\"]([^'\"\n]{1,400})['\"](.{0,20})"
-)
-_EDITOR_RUNS = re.compile(
-    r"\b(?:system|systemlist|job_start|jobstart|termopen)\(\s{0,4}\[?['\"]([^'\"\n]{1,400})['\"]|\bterm(?:inal)?!?\s{1,4}([^|\n]{1,400})"
-)
-_EDITOR_SHELL = re.compile(r":?\s{0,4}set\s{1,4}shell=([^|\n]{1,200})")
+MAX_EDITED = 4_096
 
 
 def _editor(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
@@ -350,20 +347,9 @@ def _editor(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | Non
             command = word[1:]
         else:
             continue
-        if found := _EDITOR_CODE.match(command[:4096]):
-            walk.acts_of_code(found[2], _EDITOR_LANGUAGES.get(found[1][:2], "python"), run, state)
-        elif found := _EDITOR_SHELL.match(command[:4096]):
-            walk.inner_text(found[1] if "shell" in command[found.end() :] else ":", run, state.fork(run.name))
-        elif command.lstrip(": ").startswith("!"):
-            walk.inner_text(command.lstrip(": !"), run, state.fork(run.name))
-        elif found := _EDITOR_DELETES.search(command[:4096]):
-            walk.inner(("rm", *(["-r"] if "r" in found[2].rpartition(",")[2] else []), found[1]), run, state.fork(run.name))
-        elif found := _EDITOR_RUNS.search(command[:4096]):
-            walk.inner_text(found[1] or found[2], run, state.fork(run.name))
+        if text := tool_scripts.vim_command(command[:MAX_EDITED]):
+            walk.inner_text(text, run, state.fork(run.name))
     return None
-
-
-_EDITOR_LANGUAGES = {"lu": "lua", "py": "python", "ru": "ruby", "pe": "perl", "tc": "tcl"}
 
 
 def _cd(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
@@ -382,9 +368,10 @@ def _cd(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     return NOTHING
 
 
-def _declare(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+def _declare(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     for word in run.argv[1:]:
         if found := ASSIGNMENT.fullmatch(word):
+            walk.variable_set(found[1], found[3], run, state)
             state.assign(found[1], found[3], append=bool(found[2]))
     return NOTHING
 
@@ -442,6 +429,24 @@ def _shift(_: Walk, __: ProgramRun, state: ShellState) -> StdinSource | None:
     return NOTHING
 
 
+def _included(walk: Walk, run: ProgramRun, state: ShellState) -> None:
+    """`git config include.path FILE`: the next call of Git reads that file."""
+    if "config" not in run.argv[1:4]:
+        return
+    folder = "~" if "--global" in run.argv else ".git"
+    for name, value in pairwise(run.argv):
+        if name.lower().startswith("include") and name.lower().endswith(".path"):
+            path = value if value.startswith(("/", "~")) else f"{folder}/{value}"
+            walk.inner((tool_scripts.INCLUDED, path), run, state.fork(run.name))
+
+
+def _without(state: ShellState, names: tuple[str, ...]) -> ShellState:
+    inner = state.fork()
+    for name in names:
+        inner.variables.pop(name, None)
+    return inner
+
+
 _GIT_RUNS = frozenset({"-c", "-x", "--exec", "foreach", "run"})
 """Words of git, one of which is present if it runs another program."""
 
@@ -453,15 +458,9 @@ def _git_texts(argv: tuple[str, ...]) -> Iterator[str]:
         if word == "-c" and re.match(r"alias\.[\w.-]{1,80}=", value):
             text = value.partition("=")[2]
             yield text[1:] if text.startswith("!") else f"git {text}"
-        elif word == "-c" and (
-            found := re.match(
-                r"(?:core\.(?:pager|editor|sshcommand|fsmonitor)|diff\.external|"
-                r"sequence\.editor|pager\.\w{1,40})=(.*)",
-                value,
-                re.IGNORECASE,
-            )
-        ):
-            yield found[1]
+        elif word == "-c" and "=" in value:
+            if command := tool_scripts.git_setting(*value.split("=", 1)):
+                yield command
         elif word in ("-x", "--exec") and "rebase" in argv[:at]:
             yield value
         elif word.startswith("--exec=") and "rebase" in argv[:at]:
@@ -477,17 +476,17 @@ def _git_texts(argv: tuple[str, ...]) -> Iterator[str]:
 
 
 def _make(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    """The recipes of a Makefile, and what an option holds of one."""
+    """What an option or the standard input holds of a makefile."""
+    for word in run.argv[1:]:
+        if found := ASSIGNMENT.fullmatch(word):
+            walk.variable_set(found[1], found[3], run, state)
     own = value_of(run.argv, ("-f", "--file", "--makefile"))
     for text in filter(None, (value_of(run.argv, ("--eval",)), walk.fed(run) if own in STDIN else "")):
-        file = FilePlace("-", "-", text, made=True)
         rules = makefile(text)
         lines = [*rules.always, *(line for lines in rules.runs.values() for line in lines)]
-        inner = state.fork(run.name)
+        inner = state.fork()
         inner.variables.update(rules.variables)
-        project_programs.run_lines(walk, file, lines, inner)
-    if own not in STDIN:
-        project_programs.make(walk, run, state)
+        run_lines(walk, FilePlace("-", "-", text, made=True), these(lines), inner, run)
     return None
 
 
@@ -522,7 +521,7 @@ SPECIALS: dict[str, Special] = {
     **dict.fromkeys(program_catalogue.programs("sed"), _sed),
     **dict.fromkeys(program_catalogue.programs("make"), _make),
     **project_programs.PROGRAMS,
-    **conventional_files.PROGRAMS,
+    EVERY: runners.ran,
     "open": _open,
     "xargs": _xargs,
     "parallel": _parallel,

@@ -9,7 +9,7 @@ call was read as.
 from __future__ import annotations
 
 from toolguard_engine.effects.shell import renamed_programs
-from toolguard_engine.effects.shell.command import UNKNOWN, Reading
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun, Reading
 from toolguard_engine.effects.shell.expand import ShellState
 from toolguard_engine.effects.shell.run_files import RunFiles
 from toolguard_engine.effects.shell.specials import SPECIALS
@@ -30,6 +30,8 @@ def read(
         work.admit(len(command))
     walk = Walk(SPECIALS, running)
     state = ShellState(variables=dict(variables), work=work)
+    for name, value in variables:
+        walk.variable_set(name, value, ProgramRun((":",), ":"), state)
     walk.text(command.replace(UNKNOWN, "?"), state, None, piped=False, pipeline=0)
     unread = () if running is None or not running.unread else tuple(running.unread.values())
     return Reading(

@@ -16,6 +16,7 @@ from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.code.code_deeds import INPUT, CodeReading
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import interpreters, sql, sql_meta_commands, unpacking
+from toolguard_engine.effects.run_languages import quoted_commands
 from toolguard_engine.effects.shell import applied_rehearsals, code_files, endless_loops, guesses, patches, statement_files
 from toolguard_engine.effects.shell import expand as fields
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, Flaw, ProgramRun, Redirect, StdinSource
@@ -61,12 +62,16 @@ CHARACTERS = 16
 CODE_CHARACTERS = 4
 """Of code in a file, for one step of work."""
 
+EVERY = "*"
+"""The name of the special handler that is asked for every program, and as `=` for variables that are set."""
+
 FORK_BOMB = "fork-bomb"
 """Name of a function that starts itself twice, or in the background."""
 
 INTERPRETER = re.compile(rf"(?:{'|'.join(sorted(program_catalogue.programs('script_interpreter'), reverse=True))})[\d.]*+")
 _WRITING = {">": "write", ">|": "write", "&>": "write", ">>": "append", "&>>": "append", ">&": "write", "<>": "write"}
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
+_RUN_PACKAGES = program_catalogue.programs("package_program_runner")
 _COPIERS = program_catalogue.programs("copier")
 _CODED = frozenset((*interpreters.PROGRAMS, *sql.CLIENTS))
 _FINDERS = program_catalogue.programs("file_finder", "list_runner")
@@ -144,6 +149,8 @@ class Walk:
         self.stored = 0
         """Characters of all that was put into `files`, also what other texts have replaced since."""
         self.similar = 0
+        self.set_variables: set[tuple[str, str]] = set()
+        """Variables and values that were walked already."""
         self.fed_to: set[tuple[str, str, str]] = set()
         """Clients of databases, and the files with statements that they have read."""
         self.opened: dict[str, StdinSource] = {}
@@ -333,8 +340,7 @@ class Walk:
             self.simple(moved, state, stdin, piped=piped, pipeline=pipeline)
         assigns = [self._assigned(each, state) for each in command.assigns] if command.assigns else []
         for name, value, _ in assigns:
-            if name in _COMMANDS and value:
-                self.text(value, state.fork(name), None, piped=False, pipeline=pipeline)
+            self.variable_set(name, value, ProgramRun((":",), ":", state.via, pipeline=pipeline, cwd=state.cwd), state)
         redirects: tuple[Redirect, ...] = ()
         if command.redirects:
             redirects, fed = self._redirects(command, state)
@@ -361,6 +367,13 @@ class Walk:
             inner = self.run(replace(run, argv=tuple(found[1:]), name=_called(found[1]), given=shifted, unset=rest), state)
             feed = together([feed, inner], exact=False) if inner.text is None else inner
         return feed
+
+    def variable_set(self, name: str, value: str, run: ProgramRun, state: ShellState) -> None:
+        """An environment variable is set. Other programs may run its value, or do what it says."""
+        if name in _COMMANDS and value:
+            self.text(value, state.fork(name), None, piped=False, pipeline=run.pipeline)
+        elif value and (every := self.specials.get(EVERY)):
+            every(self, replace(run, argv=("=",), name="=", assigns=((name, value),)), state)
 
     def _expanded(self, words: list[Word], state: ShellState) -> tuple[list[str], list[tuple[int, StdinSource]], list[int]]:
         argv: list[str] = []
@@ -477,14 +490,18 @@ class Walk:
             self._brought(run)
         if "/" in run.argv[0]:
             self.will_run(run.argv[0], run)
+        if every := self.specials.get(EVERY):
+            every(self, run, state)
         if (self.files or run.given) and (script := self._own(run, state)):
             ran = self.scripted(script, run, state.fork(name))
             if "/" in run.argv[0] and self.written(run.argv[0], run.cwd):
                 return ran
-        if self.running is not None and ("/" in run.argv[0] or "PATH" in state.variables or run.assigns):
+        if self.running is not None and (
+            "/" in run.argv[0] or "PATH" in state.variables or run.assigns or not _RUN_PACKAGES.isdisjoint(run.via)
+        ):
             file = self._program_file(run) if "/" in run.argv[0] else self._on_path(run, state)
             if file:
-                return self.scripted(file, run, state.fork(name))
+                return self.scripted(file, replace(run, argv=(file.path, *run.argv[1:])), state.fork(name))
         if name.startswith(UNKNOWN):
             self.will_run_input(run)
         if not name.isalnum() and guesses.is_open(name):
@@ -573,15 +590,21 @@ class Walk:
             return None
         name = run.name
         known_name = name in self.specials or name in WRAPPERS or name in interpreters.PROGRAMS or _is_interpreter(name)
-        meant = self.running.meant(run.argv[0], run.cwd) if GLOB.search(run.argv[0]) else ()
+        word = run.argv[0]
+        if word.endswith(UNKNOWN) and not _FINDERS.isdisjoint(run.via):
+            word = f"{word[: -len(UNKNOWN)] or './'}**.sh"
+        meant = self.running.meant(word, run.cwd) if GLOB.search(word) else ()
         return self.running.program(meant[0] if meant else run.argv[0], run.cwd, known=known_name)
 
     def _on_path(self, run: ProgramRun, state: ShellState) -> FilePlace | None:
         """The script that an agent put where the command looks for programs."""
         found = str(dict(run.assigns).get("PATH") or state.variables.get("PATH", ""))
-        if self.running is None or not found or is_away(run):
+        if self.running is None or is_away(run):
             return None
-        for folder in found.split(":")[:MAX_FED]:
+        folders = found.split(":")[:MAX_FED] if found else []
+        if not _RUN_PACKAGES.isdisjoint(run.via):
+            folders += [f"{folder}/node_modules/.bin" for folder in self.running.above(run.cwd)]
+        for folder in folders:
             if self.running.is_made_at(f"{folder or '.'}/{run.argv[0]}", run.cwd):
                 return self.running.text(f"{folder or '.'}/{run.argv[0]}", run.cwd)
         return None
@@ -630,6 +653,7 @@ class Walk:
 
     def goes_on_from(self, outer: Walk) -> None:
         """What the command has written so far, and the numbers of its pipelines, are also those of a file that it runs."""
+        self.set_variables = outer.set_variables
         self.files, self.spelled, self.unnamed, self.appended = outer.files, outer.spelled, outer.unnamed, outer.appended
         self.opaque = outer.opaque
         self.pipelines = outer.pipelines
@@ -679,6 +703,9 @@ class Walk:
             state.work.spend(len(found[1]) / CODE_CHARACTERS)
             self._noted(code)
             self._commands_in(found, code, state)
+            if file.made and not taken_in and not interpreters.is_parsed(run.name):
+                for _, text in quoted_commands.commands(found[1]):
+                    self.inner_text(text, replace(code, piped=False, stdin=None), state.fork(run.name))
             for path in code_files.imported(found[1], found[0], file.path.rpartition("/")[0]):
                 self._imported(path, run, state)
         except (_Full, *FAILURES):
@@ -783,6 +810,10 @@ class Walk:
         if len(among) > MAX_SIMILAR or self.similar > MAX_JOINED:
             self.flaws.add("long")
         return (text if self.similar <= MAX_JOINED else "") or None
+
+    def is_unknown(self, path: str, cwd: str) -> bool:
+        """Whether this command changes a file in a way that is not known."""
+        return bool(self.opaque) and _located(path, cwd) in self.opaque
 
     def written(self, path: str, cwd: str) -> str | None:
         """The content of a file that this command wrote."""
@@ -982,6 +1013,7 @@ class Walk:
         if text:
             return self.inner_text(text, run, inner)
         while at < len(argv) and (found := ASSIGNMENT.fullmatch(argv[at])) and run.name in _ASSIGNMENT_TAKERS:
+            self.variable_set(found[1], found[3], run, inner)
             inner.variables[found[1]] = found[3]
             run = replace(run, assigns=(*run.assigns, (found[1], found[3])))
             at += 1
@@ -1041,6 +1073,8 @@ class Walk:
                 for word in code_files.scripts(run, only_loaded=True):
                     self._imported((word,), run, state)
             return
+        if (module := code_files.module(run)) and (every := self.specials.get(EVERY)):
+            every(self, replace(run, argv=module, name=module[0]), state)
         for word in code_files.scripts(run):
             self.will_run(word, run)
             if (text := self.run_from(word, run.cwd)) is not None:
@@ -1098,6 +1132,16 @@ class Walk:
             if file := self.running.text(path, run.cwd, sure=False):
                 self.run_code(file, run, state, taken_in=True)
                 return
+        if file := self._searched_for(candidates, run, state):
+            self.run_code(file, run, state, taken_in=True)
+
+    def _searched_for(self, candidates: tuple[str, ...], run: ProgramRun, state: ShellState) -> FilePlace | None:
+        """The module that an agent put where variables or options have the interpreter look."""
+        for folder in code_files.searched(run, state.variables):
+            for path in candidates:
+                if self.running is not None and self.running.is_made_at(f"{folder}/{path}", run.cwd):
+                    return self.running.text(f"{folder}/{path}", run.cwd)
+        return None
 
     def acts_of_code(self, code: str, language: str, run: ProgramRun, state: ShellState) -> None:
         """What the code of an interpreter does with programs."""

@@ -139,6 +139,9 @@ def taskfile(text: str) -> Rules:
             name = plain[:-1].strip("'\"")
             _enter(rules, [name], [], at)
             rules.first = "default" if "default" in rules.runs else rules.first
+        elif inside and depth <= 2 and (found := re.match(r"([\w:.-]{1,80}):\s+([^\s|>{\[&].*)", plain)):  # noqa: PLR2004 - as above
+            _enter(rules, [found[1]], [], at, found[2].strip("'\""))
+            name = ""
         elif name:
             if found := re.match(r"(?:-\s+)?task:\s*([\w:-]{1,80})", plain):
                 rules.needs[name].append(found[1])

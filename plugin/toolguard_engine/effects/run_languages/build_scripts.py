@@ -1,0 +1,148 @@
+"""What the files of build tools run: CMake, the XML of Ant, Maven and MSBuild, Ninja."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from itertools import islice
+from shlex import quote, split
+
+from toolguard_engine.effects.run_languages.project_files import Lines
+
+MAX_CALLS = 200
+_MAX_ARGUMENTS = 4_000
+_CMAKE_CALL = re.compile(
+    r"\b(execute_process|add_custom_command|add_custom_target|file|include|add_subdirectory|exec_program|add_test)\s{0,9}\(",
+    re.IGNORECASE,
+)
+_CMAKE_WORD = re.compile(r"\"((?>(?:[^\"\\]|\\.){0,2000}))\"|\[\[(.{0,1000}?)\]\]|([^\s()\"#]{1,400}+)")
+_CMAKE_ENDS = frozenset(
+    """
+    COMMAND WORKING_DIRECTORY TIMEOUT RESULT_VARIABLE RESULTS_VARIABLE OUTPUT_VARIABLE ERROR_VARIABLE INPUT_FILE OUTPUT_FILE
+    ERROR_FILE OUTPUT_QUIET ERROR_QUIET COMMAND_ECHO ENCODING ECHO_OUTPUT_VARIABLE OUTPUT_STRIP_TRAILING_WHITESPACE
+    ERROR_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL DEPENDS COMMENT VERBATIM BYPRODUCTS MAIN_DEPENDENCY USES_TERMINAL
+    SOURCES ARGS
+    """.split()  # noqa: SIM905 - a table of names
+)
+_HOME = re.compile(r"\$ENV\{HOME\}|\$\{user\.home\}|\$\{env\.HOME\}|\$\(HOME\)|%HOME%|%USERPROFILE%")
+_CMAKE_OWN = re.compile(
+    r"\$\{(?:CMAKE_)?(?:CURRENT_)?(?:SOURCE_DIR|LIST_DIR|BINARY_DIR|PROJECT_SOURCE_DIR)\}|\$\{CMAKE_\w{1,20}_DIR\}"
+)
+
+
+def _in_home(text: str) -> str:
+    return _HOME.sub("~", text)
+
+
+def _word(text: str) -> str:
+    """A word for a shell, in which a leading tilde still means the home folder."""
+    text = _CMAKE_OWN.sub(".", _in_home(text))
+    return f"~/{quote(text[2:])}" if text.startswith("~/") else quote(text)
+
+
+def cmake(text: str) -> Lines:
+    found: Lines = []
+    for call in islice(_CMAKE_CALL.finditer(text), MAX_CALLS):
+        words = list(_arguments(text, call.end()))
+        found += [(call.start() + 1, command) for command in _of_call(call[1].lower(), words)]
+    return found
+
+
+def _arguments(text: str, at: int) -> Iterator[str]:
+    depth, end = 1, min(len(text), at + _MAX_ARGUMENTS)
+    while at < end:
+        if text[at] in "()":
+            depth += 1 if text[at] == "(" else -1
+            if not depth:
+                return
+            at += 1
+        elif text[at] == "#":
+            at = (text.find("\n", at) + 1) or end
+        elif found := _CMAKE_WORD.match(text, at):
+            yield next(each for each in found.groups() if each is not None).replace('\\"', '"')
+            at = found.end()
+        else:
+            at += 1
+
+
+def _of_call(name: str, words: list[str]) -> Iterator[str]:
+    if name == "file":
+        if words[:1] in (["REMOVE_RECURSE"], ["REMOVE"]):
+            option = "-rf" if words[0] == "REMOVE_RECURSE" else "-f"
+            yield f"rm {option} {' '.join(map(_word, words[1:]))}"
+        elif words[:1] in (["WRITE"], ["APPEND"]) and len(words) > 2:  # noqa: PLR2004 - the file and its content
+            yield f"printf %s {quote(words[2])} >> {_word(words[1])}"
+        elif words[:1] == ["DOWNLOAD"] and len(words) > 2:  # noqa: PLR2004 - the address and the file
+            yield f"curl -o {_word(words[2])} {quote(words[1])}"
+    elif name in ("include", "add_subdirectory"):
+        if words and "." in words[0] + "." * (name != "include"):
+            path = _CMAKE_OWN.sub(".", words[0])
+            yield f"cmake -P {quote(path if name == 'include' else path + '/CMakeLists.txt')}"
+    elif name == "exec_program":
+        yield " ".join(map(_word, (word for word in words if word not in _CMAKE_ENDS)))
+    else:
+        for at, word in enumerate(words):
+            if word == "COMMAND":
+                end = next((n for n in range(at + 1, len(words)) if words[n] in _CMAKE_ENDS), len(words))
+                yield _cmake_command(words[at + 1 : end])
+
+
+def _cmake_command(words: list[str]) -> str:
+    if words[:2] == ["${CMAKE_COMMAND}", "-E"]:
+        tool, rest = "".join(words[2:3]), words[3:]
+        real = {"rm": ["rm"], "remove": ["rm"], "remove_directory": ["rm", "-r"], "copy": ["cp"], "env": ["env"]}
+        words = [*real.get(tool, [":"]), *rest]
+    return " ".join(map(_word, words))
+
+
+_GIVEN = r"[\w:.-]{1,40}\s{0,4}=\s{0,4}(?:\"[^\"<]{0,2000}+\"|'[^'<]{0,2000}+')"
+_TAG = re.compile(rf"<(/?)([\w:.-]{{1,60}})((?:\s{{1,9}}{_GIVEN}){{0,40}})\s{{0,9}}/?>")
+_ATTRIBUTE = re.compile(r"([\w:.-]{1,40})\s{0,4}=\s{0,4}(?:\"([^\"<]{0,2000}+)\"|'([^'<]{0,2000}+)')")
+_STARTING = frozenset({"exec", "apply", "executable", "commandline", "execjava"})
+_ADDING = frozenset({"arg", "argument", "commandlineargs", "args"})
+_DELETING = frozenset({"delete", "removedir", "deletedir"})
+
+
+def build_xml(text: str) -> Lines:
+    """Elements of Ant, Maven and MSBuild that run a program or delete something."""
+    found: Lines = []
+    at, words = 0, list[str]()
+    for tag in islice(_TAG.finditer(text), 10 * MAX_CALLS):
+        name = tag[2].rpartition(":")[2].lower()
+        given = {each[1].lower(): unescape(each[2] or each[3] or "") for each in _ATTRIBUTE.finditer(tag[3])}
+        content = unescape(text[tag.end() : text.find("<", tag.end())][:2000]).strip() if not tag[1] else ""
+        if tag[1]:
+            continue
+        if name in _DELETING:
+            paths = [given[key] for key in ("dir", "file", "directories", "files", "includes") if given.get(key)]
+            found += [(tag.start() + 1, f"rm -rf {_word(path)}") for path in paths]
+        elif name in _STARTING:
+            found += _ended(at, words)
+            command = given.get("command", "")
+            at = tag.start() + 1
+            found += [(at, _in_home(command))] if command else []
+            words = [given.get("executable") or content] if given.get("executable") or content else []
+        elif name in _ADDING and words:
+            line = given.get("line") or (content if name in ("commandlineargs", "args") else "")
+            words += _split(line) if line else [given.get("value") or given.get("path") or given.get("file") or content]
+    return found + _ended(at, words)
+
+
+def _ended(at: int, words: list[str]) -> Lines:
+    return [(at, " ".join([words[0] if len(words) == 1 else quote(words[0]), *map(_word, words[1:])]))] if words else []
+
+
+def _split(line: str) -> list[str]:
+    try:
+        return split(line)
+    except ValueError:
+        return line.split()
+
+
+_NINJA = re.compile(r"^[ \t]{1,20}command[ \t]{0,9}=[ \t]{0,9}((?>(?:[^$\n]|\$[^\n]|\$\n){1,2000}))", re.MULTILINE)
+
+
+def ninja(text: str) -> Lines:
+    found = islice(_NINJA.finditer(text), MAX_CALLS)
+    return [(each.start(1) + 1, each[1].replace("$\n", " ").replace("$in", "source")) for each in found]

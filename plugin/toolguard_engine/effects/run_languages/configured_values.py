@@ -1,0 +1,202 @@
+"""The values of a configuration file with their keys: YAML, JSON (also with comments), TOML, and `key = value` lines.
+
+What a file leaves out of its format is read by lines, so a broken file has values as well.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+MAX_VALUES = 600
+_MAX_DEPTH = 12
+_MAX_VALUE = 4_000
+
+Tree: TypeAlias = "dict[str, Tree] | list[Tree] | str | int | float | bool | None"
+
+
+class Value(NamedTuple):
+    """`at`: its position, counted from 1; `keys`: outermost first."""
+
+    at: int
+    keys: tuple[str, ...]
+    text: str
+
+
+def of_json(text: str) -> list[Value]:
+    try:
+        tree = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return list(islice(_by_pairs(text), MAX_VALUES))
+    return _placed(text, _walked(tree, (), 0))
+
+
+def of_toml(text: str) -> list[Value]:
+    try:
+        tree = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
+        return list(islice(_by_pairs(text), MAX_VALUES))
+    return _placed(text, _walked(tree, (), 0))
+
+
+def _walked(tree: Tree, keys: tuple[str, ...], depth: int) -> Iterator[tuple[tuple[str, ...], str]]:
+    if depth > _MAX_DEPTH:
+        return
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            yield from _walked(value, (*keys, str(key)), depth + 1)
+    elif isinstance(tree, list):
+        texts = [each for each in tree if isinstance(each, str)]
+        if texts and len(texts) == len(tree):
+            yield from ((keys, each) for each in texts)
+            if len(texts) > 1:
+                yield keys, _joined(texts)
+            return
+        for each in tree:
+            yield from _walked(each, keys, depth + 1)
+    elif isinstance(tree, str):
+        yield keys, tree
+
+
+def _joined(words: list[str]) -> str:
+    """A list of words as one command line: `["sh", "-c", "ls"]`."""
+    return " ".join(word if word.isalnum() else "'" + word.replace("'", "'\\''") + "'" for word in words)
+
+
+def _placed(text: str, found: Iterator[tuple[tuple[str, ...], str]]) -> list[Value]:
+    """The values with the position of their first line in the text."""
+    placed, before = list[Value](), 0
+    for keys, value in islice(found, MAX_VALUES):
+        sought = value.strip().partition("\n")[0][:40].partition('"')[0]
+        at = text.find(sought, before) if sought else -1
+        at = at if at >= 0 else text.find(sought) if sought else -1
+        before = max(at, before)
+        placed.append(Value(max(at, 0) + 1, keys, value[:_MAX_VALUE]))
+    return placed
+
+
+_PAIR = re.compile(
+    r"(?:^|[{,\[\n])\s{0,80}+[\"']?(?P<key>[\w$@.*:/-]{1,80}+)[\"']?\s{0,9}+[:=]\s{0,9}+"
+    r"(?P<value>\[[^\]\n]{0,2000}+\]|\"(?>(?:[^\"\\]|\\.){0,2000})\"|'[^'\n]{0,2000}+')"
+)
+_TEXT = re.compile(r"\"((?>(?:[^\"\\]|\\.){0,2000}))\"|'([^'\n]{0,2000}+)'")
+
+
+def _by_pairs(text: str) -> Iterator[Value]:
+    """`key: "value"` and `key = "value"` anywhere: JSON with comments, HCL, broken TOML."""
+    for found in _PAIR.finditer(text):
+        texts = [_plain(each) for each in islice(_TEXT.finditer(found["value"]), 40)]
+        for each in texts:
+            yield Value(found.start("value") + 1, (found["key"],), each)
+        if len(texts) > 1:
+            yield Value(found.start("value") + 1, (found["key"],), _joined(texts))
+
+
+_HERE = re.compile(
+    r"([\w-]{1,60}+)\s{0,9}+=\s{0,9}+<<[-~]?\s{0,4}+\"?(\w{1,30}+)\"?\n((?:(?![ \t]{0,60}\2\b)[^\n]{0,1000}\n){0,60})"
+)
+
+
+def of_pairs(text: str) -> list[Value]:
+    """HCL and the like; also what stands in a here-document."""
+    found = list(islice(_by_pairs(text), MAX_VALUES))
+    found += [
+        Value(each.start(3) + 1, (each[1],), each[3][:_MAX_VALUE]) for each in islice(_HERE.finditer(text), MAX_VALUES)
+    ]
+    return found
+
+
+def _plain(found: re.Match[str]) -> str:
+    text = found[1] if found[1] is not None else found[2]
+    return text.replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\")
+
+
+_YAML = re.compile(
+    r"(?P<indent>[ ]{0,120}+)(?P<dashes>(?:-[ ]{1,20}+){0,4})"
+    r"(?:(?P<key>\"[^\"\n]{1,200}\"|'[^'\n]{1,200}'|[^\s:#{}\[\],\"'][^:#\n]{0,200}?)"
+    r"[ ]{0,9}:(?:[ ]{1,40}(?P<value>.*))?|(?P<item>.*))"
+)
+_BLOCK = re.compile(r"[|>][+-]?\d?[+-]?\s{0,9}(?:#.*)?")
+
+
+def of_yaml(text: str) -> list[Value]:
+    """By its indentation: `key: value`, items of lists, blocks of text, and lists in brackets. JSON is YAML as well."""
+    if text.lstrip()[:1] in ("{", "["):
+        return of_json(text)
+    return list(islice(_of_lines(text), MAX_VALUES))
+
+
+def _of_lines(text: str) -> Iterator[Value]:
+    open_keys: list[tuple[int, str]] = []
+    block: tuple[int, int, tuple[str, ...], list[str]] | None = None
+    at = 0
+    for line in (*text.split("\n"), "\0"):
+        start, at = at, at + len(line) + 1
+        indent = len(line) - len(line.lstrip(" "))
+        if block is not None:
+            if not line.strip() or (indent > block[1] and line != "\0"):
+                block[3].append(line.strip())
+                continue
+            yield Value(block[0], block[2], "\n".join(block[3])[:_MAX_VALUE])
+            block = None
+        found = _YAML.fullmatch(line.rstrip())
+        if line == "\0" or not line.strip() or line.lstrip()[:1] == "#" or found is None:
+            continue
+        depth = indent + len(found["dashes"])
+        while open_keys and open_keys[-1][0] >= depth and not (found["dashes"] and open_keys[-1][0] == indent):
+            open_keys.pop()
+        if found["key"] is None:
+            keys = tuple(key for _, key in open_keys)
+            yield from _scalar(found["item"], keys, start + found.start("item") + 1)
+            continue
+        open_keys.append((depth, found["key"].strip("\"' ")))
+        del open_keys[_MAX_DEPTH:]
+        keys = tuple(key for _, key in open_keys)
+        value = found["value"] or ""
+        if _BLOCK.fullmatch(value):
+            block = (at + 1, indent, keys, [])
+        elif value:
+            yield from _scalar(value, keys, start + found.start("value") + 1)
+
+
+def _scalar(value: str, keys: tuple[str, ...], at: int) -> Iterator[Value]:
+    value = value.strip()
+    if value[:1] in ("[", "{"):
+        quoted = [_plain(each) for each in islice(_TEXT.finditer(value), 40)]
+        texts = quoted or [each.strip() for each in value.strip("[]{} ").split(",") if each.strip()]
+        yield from (Value(at, keys, each) for each in texts)
+        if len(texts) > 1:
+            yield Value(at, keys, _joined(texts))
+        return
+    if value[:1] in ("'", '"') and (found := _TEXT.match(value)):
+        yield Value(at, keys, _plain(found) if value[0] == '"' else found[2].replace("''", "'"))
+        return
+    yield Value(at, keys, re.sub(r"\s#.*", "", value)[:_MAX_VALUE])
+
+
+_INI = re.compile(r"[ \t]{0,40}(?P<key>[\w.@/-]{1,80}+)[ \t]{0,9}[=:][ \t]{0,9}(?P<value>.*)")
+_SECTION = re.compile(r"[ \t]{0,9}\[([^\]\n]{1,200})\](?P<more>.*)")
+
+
+def of_ini(text: str) -> list[Value]:
+    """`key = value`, with the section as the outer key. Lines that are indented more go on with the value before."""
+    found: list[Value] = []
+    section, at, last = "", 0, -1
+    for line in text.split("\n")[: 8 * MAX_VALUES]:
+        start, at = at, at + len(line) + 1
+        if not line.strip() or line.lstrip()[:1] in "#;" or len(found) >= MAX_VALUES:
+            continue
+        indent = len(line) - len(line.lstrip())
+        if begun := _SECTION.match(line):
+            section, last = begun[1], -1
+        elif found and 0 <= last < indent:
+            found.append(Value(start + indent + 1, found[-1].keys, line.strip()[:_MAX_VALUE]))
+        elif pair := _INI.fullmatch(line):
+            last = indent
+            found.append(Value(start + pair.start("value") + 1, (section, pair["key"]), pair["value"].strip()[:_MAX_VALUE]))
+    return found

@@ -1,0 +1,196 @@
+"""The languages in which files say what is run, by their names in `runners.toml`: functions from a text to commands."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection
+from fnmatch import fnmatchcase
+from itertools import islice
+from shlex import quote
+
+from toolguard_engine.effects.run_languages import (
+    build_scripts,
+    configured_values,
+    container_files,
+    playbooks,
+    project_files,
+    quoted_commands,
+    tool_scripts,
+)
+from toolguard_engine.effects.run_languages.configured_values import Value
+from toolguard_engine.effects.run_languages.project_files import Lines, Rules
+
+MAX_LINES = 200
+_NO_COMMANDS = frozenset(
+    """
+    description desc summary help name title cwd dir directory env environment image sources outputs inputs depends dependsOn
+    deps needs label labels version type default platforms tags
+    """.split()  # noqa: SIM905 - a table of names
+)
+"""Keys below a key of commands whose values are none."""
+
+RULES: dict[str, Callable[[str], Rules]] = {
+    "make": project_files.makefile,
+    "just": project_files.justfile,
+    "task": project_files.taskfile,
+}
+"""Files with targets, of which those that are named run."""
+
+KEYED: dict[str, Callable[[str], list[Value]]] = {
+    "json": configured_values.of_json,
+    "yaml": configured_values.of_yaml,
+    "toml": configured_values.of_toml,
+    "ini": configured_values.of_ini,
+    "pairs": configured_values.of_pairs,
+}
+"""Files with keys and values, of which those of certain keys are commands."""
+
+
+def keyed(text: str, path: str, language: str, keys: Collection[str], picked: Collection[str] | None) -> Lines:
+    """The values of these keys, or of keys below them. `picked`: only those with one of these keys as well."""
+    read = KEYED[_by_ending(path, language)]
+    return [(each.at, each.text) for each in read(text) if _counts(each.keys, keys, picked)][:MAX_LINES]
+
+
+def _by_ending(path: str, language: str) -> str:
+    """Many programs take their settings in several formats, and tell them by the file's name."""
+    ending = path.rpartition(".")[2].lower()
+    known = {"json": "json", "jsonc": "json", "json5": "json", "yml": "yaml", "yaml": "yaml", "toml": "toml", "cfg": "ini"}
+    return known.get(ending, language) if language != "pairs" else language
+
+
+def _counts(given: tuple[str, ...], keys: Collection[str], picked: Collection[str] | None) -> bool:
+    at = next((at for at, key in enumerate(given) if any(key == each or fnmatchcase(key, each) for each in keys)), -1)
+    if at < 0 or (given[-1] in _NO_COMMANDS and at < len(given) - 1):
+        return False
+    return picked is None or not picked or any(_is_picked(key, picked) for key in given[at:])
+
+
+def _is_picked(key: str, picked: Collection[str]) -> bool:
+    return key in picked or any(key in (f"pre{each}", f"post{each}") or key == each.rpartition(":")[2] for each in picked)
+
+
+_GENERATES = re.compile(r"^//go:generate[ \t]{1,9}(.{1,1000})$", re.MULTILINE)
+_M4 = re.compile(r"(?:esyscmd|syscmd)\(\s{0,9}(?:`([^']{1,1000}+)'|\[{1,2}([^\]]{1,1000}+)\])")
+_TEX = re.compile(
+    r"\\(?:write18|ShellEscape|directlua)\s{0,4}\{([^{}]{1,1000}+)\}"
+    r"|\\(?:input|openin\d{0,2}\s{0,3}=?)\s{0,4}\{?\"?\|\s{0,4}([^}\"\n]{1,1000})"
+)
+_ROTATES = re.compile(
+    r"^[ \t]{0,40}(?:prerotate|postrotate|firstaction|lastaction|preremove)\b"
+    r"((?:\n(?![ \t]{0,40}endscript)[^\n]{0,1000}){1,40})",
+    re.MULTILINE,
+)
+_TASK_LINE = re.compile(
+    r"^[^\S\n]{0,40}-?\s{0,9}(?:ansible\.builtin\.)?(?:shell|command|raw|cmd|entry)\s{0,9}:\s{0,9}[>|]?-?\s{0,9}(.{3,2000})$",
+    re.MULTILINE,
+)
+
+
+def _found(pattern: re.Pattern[str]) -> Callable[[str], Lines]:
+    def lines(text: str) -> Lines:
+        found = islice(pattern.finditer(text), MAX_LINES)
+        parts = ((each.start() + 1, next(filter(None, each.groups()), "")) for each in found)
+        return [(at, part.strip().strip("'\"")) for at, part in parts]
+
+    return lines
+
+
+def _crontab(text: str) -> Lines:
+    return project_files.crontab(text)
+
+
+def _playbook(text: str) -> Lines:
+    starts = [0, *(at.end() for at in re.finditer("\n", text))]
+    return [(starts[line - 1] + 1, command) for line, command in islice(playbooks.commands(text), MAX_LINES)]
+
+
+def _notebook(text: str) -> Lines:
+    """The cells with code of a Jupyter notebook; in a script for IPython its lines that begin with `!`."""
+    try:
+        cells = json.loads(text)["cells"] if text.lstrip()[:1] == "{" else []
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return quoted_commands.commands(text)
+    if not isinstance(cells, list):
+        return []
+    sources = [each.get("source", "") for each in cells if isinstance(each, dict) and each.get("cell_type") == "code"]
+    code = "\n".join("".join(map(str, each)) if isinstance(each, list) else str(each) for each in sources) or text
+    own = [(1, line.strip()[1:]) for line in code.split("\n") if line.strip()[:1] == "!"]
+    plain = "\n".join(line for line in code.split("\n") if line.strip()[:1] not in ("!", "%"))
+    return [*own[:MAX_LINES], (1, f"python3 -c {quote(plain)}")]
+
+
+def _build_backend(text: str) -> Lines:
+    """The backend that builds a Python project, where the project brings it along."""
+    values = {each.keys[-1]: each for each in configured_values.of_toml(text) if each.keys[:1] == ("build-system",)}
+    backend, path = values.get("build-backend"), values.get("backend-path")
+    if backend is None or path is None:
+        return []
+    module = backend.text.partition(":")[0].replace(".", "/")
+    return [(backend.at, f"python3 {quote(f'{path.text}/{module}{end}')}") for end in (".py", "/__init__.py")]
+
+
+def _tox_settings(text: str) -> Lines:
+    """Of `pyproject.toml`, in which there may be a whole `tox.ini`."""
+    values = configured_values.of_toml(text)
+    own = [(each.at, each.text) for each in values if each.keys[-1] in _TOX_KEYS]
+    whole = (each for each in values if each.keys[-1] == "legacy_tox_ini")
+    return own + [
+        (each.at + inner.at - 1, inner.text)
+        for each in whole
+        for inner in configured_values.of_ini(each.text)
+        if inner.keys[-1] in _TOX_KEYS
+    ]
+
+
+_TOX_KEYS = frozenset({"commands", "commands_pre", "commands_post"})
+
+
+def _libraries(text: str) -> Lines:
+    """The libraries that a configuration of OpenSSL loads."""
+    found = (each for each in configured_values.of_ini(text) if each.keys[-1] in ("dynamic_path", "module", "engine_path"))
+    return [(each.at, f"ld.so --preload {quote(each.text)} true") for each in found]
+
+
+def _pytest_options(text: str) -> Lines:
+    found = configured_values.of_ini(text)
+    return [(each.at, f"pytest {each.text}") for each in found if each.keys[-1] == "addopts"][:1]
+
+
+def _php_settings(text: str) -> Lines:
+    found = configured_values.of_ini(text)
+    wanted = ("auto_prepend_file", "auto_append_file")
+    return [(each.at, f"php {quote(each.text.strip(chr(34)))}") for each in found if each.keys[-1] in wanted]
+
+
+LINES: dict[str, Callable[[str], Lines]] = {
+    "build-backend": _build_backend,
+    "build-xml": build_scripts.build_xml,
+    "cmake": build_scripts.cmake,
+    "containers": container_files.described,
+    "crontab": _crontab,
+    "ed": tool_scripts.ed,
+    "gdb": tool_scripts.gdb,
+    "go-generate": _found(_GENERATES),
+    "libraries": _libraries,
+    "logrotate": _found(_ROTATES),
+    "m4": _found(_M4),
+    "ninja": build_scripts.ninja,
+    "notebook": _notebook,
+    "npmrc": tool_scripts.npmrc,
+    "php-settings": _php_settings,
+    "playbook": _playbook,
+    "procfile": tool_scripts.procfile,
+    "pytest-options": _pytest_options,
+    "requirements": container_files.required,
+    "screen": tool_scripts.screen,
+    "sed": tool_scripts.sed,
+    "ssh": tool_scripts.ssh,
+    "task-lines": _found(_TASK_LINE),
+    "tox-settings": _tox_settings,
+    "tex": _found(_TEX),
+    "tmux": tool_scripts.tmux,
+    "vim": tool_scripts.vim,
+}
+"""Files all of whose commands run."""

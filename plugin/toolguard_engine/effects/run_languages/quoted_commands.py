@@ -1,0 +1,80 @@
+"""Commands that are searched in code of a language that is not parsed: texts in quotes that read as commands, rows of words
+(`"rm", "-rf", "x"`), and lines of longer texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from shlex import quote
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.run_languages.project_files import Lines
+
+MAX_TEXTS = 400
+_MAX_CODE = 65_536
+_MAX_WORDS = 24
+_MAX_BETWEEN = 60
+_SHORTEST = 5
+_QUOTED = re.compile(
+    r"\"(?P<a>(?>(?:[^\"\\\n]|\\.){0,2000}))\"|'(?P<b>(?>(?:[^'\\\n]|\\.){0,2000}))'|`(?P<c>[^`'\n]{0,2000}+)[`']"
+)
+_STARTS = program_catalogue.programs("command_like_word", "shell", "elevator")
+_COMMAND = re.compile(r"(?:\A|[;&|(\n]|\b(?:sudo|env|exec|nohup|then|do)\s)\s{0,9}([\w./~-]{1,60})(?=\s)")
+_LINE = re.compile(
+    r"^[ \t]{0,80}([\w./~-]{1,60})[ \t]{1,9}(?=[-/~.$]|[\w.]{1,60}[ \t]{1,9}[-/~.$])(.{1,1000})$", re.MULTILINE
+)
+_SAME_LIST = re.compile(r"[\s,\[\]()]{0,50}(?:\w{1,20}\s{0,4}[:=(]{1,2}\s{0,4}[\[(]?)?\s{0,9}")
+
+
+_DELETES = re.compile(
+    r"\bdelete\s{0,4}\(?\s{0,4}(?:project\.)?(?:files?|fileTree)?\s{0,4}\(?\s{0,4}\"((?>(?:[^\"\\\n]|\\.){1,400}))\""
+)
+"""Of Gradle."""
+_HOME = re.compile(
+    r"\$\{(?:System\.getProperty\(['\"]user\.home['\"]\)|System\.getenv\(['\"]HOME['\"]\)|user\.home|HOME)\}|\$HOME\b"
+)
+_GIVEN = re.compile(r"-[a-z]{0,3}c\s{1,9}(?=[\"'])")
+
+
+def commands(text: str) -> Lines:
+    """In the order of their kinds, each with its position."""
+    text = _HOME.sub("~", text[:_MAX_CODE])
+    found: Lines = []
+    row: list[tuple[int, str]] = []
+    end = 0
+    for at, plain, stop in islice(_texts(text), MAX_TEXTS):
+        if row and not (at - 1 - end < _MAX_BETWEEN and _SAME_LIST.fullmatch(text, end, at - 1)):
+            found += _read(row)
+            row = []
+        row.append((at, plain))
+        end = stop
+    lines = (each for each in islice(_LINE.finditer(text), MAX_TEXTS) if _is_start(each[1]))
+    found += [
+        (each.start() + 1, f"rm -rf {each[1]}") for each in islice(_DELETES.finditer(text), MAX_TEXTS) if each[1][:1] in "~/"
+    ]
+    return [*found, *_read(row), *((each.start(1) + 1, each[0].strip()) for each in lines)]
+
+
+def _texts(text: str) -> Iterator[tuple[int, str, int]]:
+    for found in _QUOTED.finditer(text):
+        plain = next((each for each in found.groups() if each is not None), "")
+        yield found.start() + 1, plain.replace('\\"', '"').replace("\\'", "'"), found.end()
+
+
+def _read(row: list[tuple[int, str]]) -> Lines:
+    found = [(at, plain) for at, plain in row if reads_as_command(plain)]
+    found += [(at, f"sh {plain}") for at, plain in row if _GIVEN.match(plain)]
+    starts = (start for start, (_, plain) in enumerate(row[:-1]) if _is_start(plain))
+    if (start := next(starts, None)) is not None:
+        found.append((row[start][0], " ".join(quote(word) for _, word in row[start : start + _MAX_WORDS])))
+    return found
+
+
+def _is_start(word: str) -> bool:
+    return word.rpartition("/")[2] in _STARTS
+
+
+def reads_as_command(text: str) -> bool:
+    """Whether a text has a program that is known to do something, where a shell would look for one, and a word behind it."""
+    return len(text) >= _SHORTEST and any(_is_start(found[1]) for found in islice(_COMMAND.finditer(text), MAX_TEXTS))

@@ -1,0 +1,91 @@
+"""The scripts of a `package.json` that a package manager runs, also those of workspaces."""
+
+from __future__ import annotations
+
+from posixpath import join
+
+from msgspec.structs import replace
+
+from toolguard_engine.effects.run_languages import project_files
+from toolguard_engine.effects.shell.command import FilePlace, ProgramRun
+from toolguard_engine.effects.shell.expand import ShellState
+from toolguard_engine.effects.shell.file_lines import run_lines
+from toolguard_engine.effects.shell.runner_files import found_file, made_elsewhere, option_values
+from toolguard_engine.effects.shell.runner_table import Runner
+from toolguard_engine.effects.shell.walk import Walk
+
+PACKAGE = "package.json"
+_STEPS = {
+    "t": "test", "tst": "test", "test": "test", "start": "start", "stop": "stop", "restart": "restart",
+}  # fmt: skip
+_INSTALLING = ("preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare")
+_INSTALLS = frozenset({"install", "i", "ci", "add", "rebuild", "link"})
+_PACKING = ("prepublishOnly", "prepack", "prepare", "postpack", "publish", "postpublish")
+_RUNS = frozenset({"run", "run-script", "rum", "urn"})
+_OWN_VERBS = frozenset(
+    """
+    exec x dlx create init config cache why info list ls outdated update up upgrade remove uninstall rm audit view search
+    login logout whoami owner access token team version versions link unlink help bin prefix root doctor dedupe licenses
+    import global workspaces workspace set get pm repl install-test prune fund explore docs repo bugs star
+    """.split()  # noqa: SIM905 - a table of names
+)
+_WORKSPACES = ("-w", "--workspace", "--filter", "-F")
+_ALL_WORKSPACES = frozenset({"--workspaces", "-ws", "-r", "--recursive", "workspace", "workspaces"})
+_VALUED = frozenset({"-C", "--prefix", "--dir", "--cwd", *_WORKSPACES})
+
+
+def run_scripts(walk: Walk, row: Runner, run: ProgramRun, state: ShellState) -> None:
+    if not row.reads:
+        return
+    names = _names(run)
+    folder = next(option_values(run.argv, row.folder), "")
+    if not names:
+        return
+    if file := found_file(walk, (PACKAGE,), folder, run):
+        _run(walk, file, names, folder, run, state)
+    if _in_workspaces(run):
+        more = [*names, *(step for word in _operands(run) for step in _with_steps(word))]
+        for file in made_elsewhere(walk, replace(row, below=True), run, folder):
+            _run(walk, file, more, file.path.rpartition("/")[0], run, state)
+
+
+def _run(walk: Walk, file: FilePlace, names: list[str], folder: str, run: ProgramRun, state: ShellState) -> None:
+    inner = state.fork(run.name)
+    inner.cwd = join(inner.cwd, folder) if folder else inner.cwd
+    run_lines(walk, file, lambda text: project_files.package_scripts(text, names), inner, run, " ".join(names), forks=False)
+
+
+def _in_workspaces(run: ProgramRun) -> bool:
+    words = run.argv[1:]
+    return not _ALL_WORKSPACES.isdisjoint(words) or any(word.startswith(_WORKSPACES) for word in words)
+
+
+def _operands(run: ProgramRun) -> list[str]:
+    found, skip = list[str](), False
+    for word in run.argv[1:]:
+        if skip:
+            skip = False
+        elif word.startswith("-"):
+            skip = word in _VALUED
+        elif "=" not in word:
+            found.append(word)
+    return found
+
+
+def _names(run: ProgramRun) -> list[str]:
+    """The scripts that run, in their order."""
+    words = [word for word in _operands(run) if word not in ("workspace", "workspaces", "foreach")]
+    verb = words[0] if words else "install" if run.name == "yarn" else ""
+    if verb in _RUNS:
+        return _with_steps(words[1]) if len(words) > 1 else []
+    if verb in _STEPS:
+        return _with_steps(_STEPS[verb])
+    if verb in _INSTALLS:
+        return list(_INSTALLING)
+    if verb in ("publish", "pack"):
+        return list(_PACKING)
+    return _with_steps(verb) if run.name != "npm" and verb and verb not in _OWN_VERBS else []
+
+
+def _with_steps(name: str) -> list[str]:
+    return [f"pre{name}", name, f"post{name}"]

@@ -1,0 +1,166 @@
+"""Which files a program reads by a row in the table of runners: those it is named, and those it reads by itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import islice
+from posixpath import join
+
+from toolguard_engine.effects.programs import interpreters
+from toolguard_engine.effects.shell.command import FilePlace, ProgramRun
+from toolguard_engine.effects.shell.runner_table import Runner
+from toolguard_engine.effects.shell.walk import STDIN, Walk, is_away
+
+MAX_FILES = 8
+"""For one row and one run of a program."""
+
+MAX_WORDS = 60
+NO_CODE = (".json", ".yaml", ".yml", ".toml", ".snap", ".md", ".css", ".lock", ".d.ts")
+"""What is no code of an interpreter, though its name fits: `.eslintrc.json`."""
+
+_UNITS = (".service", ".timer", ".path", ".socket")
+
+
+def read_files(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Iterator[FilePlace]:
+    """Those that options and operands name, and those that it reads by itself."""
+    named = [value for value in option_values(run.argv, row.options) if value and value not in STDIN] if row.options else []
+    words = operands(run, row) if row.operands or row.inside or row.places else []
+    named_first = [*named, *(word for word in words if _is_operand(row, word))]
+    for name in islice(dict.fromkeys(named_first), MAX_FILES):
+        paths = _spellings(row, join(folder, name) if row.instead else name)
+        if (row.always or any(concerns(walk, path, run) for path in paths)) and (file := found_file(walk, paths, "", run)):
+            yield file
+    if row.instead and named:
+        return
+    for where in _folders(row, words, folder):
+        yield from _by_itself(walk, row, run, where)
+
+
+def _spellings(row: Runner, path: str) -> tuple[str, ...]:
+    """A module of Python may be named without the ending of its file."""
+    is_module = row.language == "python3" and "/" not in path and not path.endswith(".py") and not row.operands
+    return (f"{path.replace('.', '/')}.py",) if is_module else (path,)
+
+
+def _is_operand(row: Runner, word: str) -> bool:
+    word = word.partition("::")[0] if "::" in word else word
+    return bool(row.operands) and (row.operands == ("*",) or word.endswith(row.operands))
+
+
+def _folders(row: Runner, words: list[str], folder: str) -> list[str]:
+    if row.places:
+        return [""]
+    if not row.inside:
+        return [folder]
+    return [join(folder, word) for word in words if word in (".", "./") or "/" in word or row.language == "shell"]
+
+
+def _by_itself(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Iterator[FilePlace]:
+    if row.places:
+        for word in operands(run, row)[:MAX_FILES]:
+            name = word.rpartition("/")[2]
+            stem = name.rpartition(".")[0] if name.endswith(_UNITS) else name
+            if "/" not in word and stem and (file := found_file(walk, (row.places.replace("{stem}", stem),), "", run)):
+                yield file
+        return
+    exact = [group for group in row.reads if not any("*" in name for name in group)]
+    for group in exact:
+        if (row.always or any(concerns(walk, join(folder, name), run) for name in group)) and (
+            file := found_file(walk, group, folder, run)
+        ):
+            yield file
+    yield from made_elsewhere(walk, row, run, folder)
+
+
+def made_elsewhere(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Iterator[FilePlace]:
+    """Files that agents made: of names known by patterns, in the folders below or above."""
+    running = walk.running
+    if running is None or is_away(run):
+        return
+    paths: list[str] = []
+    if row.below or any("*" in name for group in row.reads for name in group):
+        names = tuple(name for group in row.reads for name in group)
+        paths = running.made_named(name_pattern(names, row.below), join(run.cwd, folder) if folder else run.cwd)
+    if row.above:
+        above = running.above(join(run.cwd, folder) if folder else run.cwd)[1:]
+        names = tuple(name for group in row.reads for name in group if "*" not in name and name[:1] != "~")
+        paths += [path for each in above for name in names if running.is_made(path := f"{each}/{name}")]
+    for path in paths[:MAX_FILES]:
+        if path.endswith(NO_CODE) and interpreters.language(row.language):
+            continue
+        walk.will_run(path, run)
+        if file := running.text(path, "", sure=False):
+            yield file
+
+
+@cache
+def name_pattern(names: tuple[str, ...], below: bool) -> re.Pattern[str]:  # noqa: FBT001 - a key of the cache
+    """Of paths from the folder on: names with `*` mean names in one folder."""
+    between = r"(?:(?!node_modules/)[^/]{1,200}/){0,9}" if below else ""
+    known = (name for name in names if name[:1] != "~" and (below or "*" in name))
+    one_of = "|".join(re.escape(name).replace(r"\*", "[^/]*") for name in known)
+    return re.compile(f"{between}(?:{one_of})\\Z")
+
+
+def concerns(walk: Walk, path: str, run: ProgramRun) -> bool:
+    """Whether this very command or an agent before made a file, or brought it along with its folder."""
+    if walk.scripts(path, run.cwd) is not None or walk.is_unknown(path, run.cwd):
+        return True
+    return walk.running is not None and not is_away(run) and walk.running.is_brought(path, run.cwd)
+
+
+def found_file(walk: Walk, names: tuple[str, ...], folder: str, run: ProgramRun) -> FilePlace | None:
+    """The first of these files, as this command wrote it or as it is on this machine; else what may be one of them."""
+    paths = [join(folder, name) for name in names]
+    for path in paths:
+        walk.will_run(path, run)
+    for path in paths:
+        if walk.scripts(path, run.cwd) is not None and (text := walk.run_from(path, run.cwd)) is not None:
+            return FilePlace(path, path, text, made=True)
+        if walk.running is not None and not is_away(run) and (file := walk.running.text(path, run.cwd, sure=False)):
+            return file
+    for path in paths:
+        if (text := walk.run_from(path, run.cwd)) is not None:
+            return FilePlace(path, path, text, made=True)
+    return None
+
+
+def option_values(argv: tuple[str, ...], names: Iterable[str]) -> Iterator[str]:
+    """The values of options, in each form: `-f FILE`, `-fFILE`, `-kf FILE`, `--file FILE`, `--file=FILE`, `-file:FILE`."""
+    known = tuple(names)
+    for at, word in enumerate(argv[1:MAX_WORDS], 1):
+        if word[:1] != "-":
+            continue
+        name, sign, value = word.partition("=")
+        following = "".join(argv[at + 1 : at + 2])
+        if name in known:
+            yield value if sign else following
+        elif word[1:2] != "-":
+            yield from _short(word, following, known)
+
+
+def _short(word: str, following: str, known: tuple[str, ...]) -> Iterator[str]:
+    name, sign, value = word.partition(":")
+    if sign and name in known:
+        yield value
+    elif word[:2] in known:
+        yield word[2:].removeprefix("=")
+    elif f"-{word[-1]}" in known:
+        yield following
+
+
+def operands(run: ProgramRun, row: Runner) -> list[str]:
+    """The words that are no options, no values of the row's options, no verbs and no assignments."""
+    found, skip = list[str](), False
+    valued = {*row.options, *row.folder, "-u", "-M", "-H"}
+    for word in run.argv[1:MAX_WORDS]:
+        if skip:
+            skip = False
+        elif word.startswith("-") and len(word) > 1:
+            skip = word in valued
+        elif "=" not in word and word not in STDIN:
+            found.append(word.partition("::")[0] if "::" in word else word)
+    verbs = {word for verb in row.verbs for word in verb}
+    return [word for word in found if word not in verbs]

@@ -1,0 +1,77 @@
+"""What programs run that stands in files: finds the files that a program reads by the table (`runner_table`), and walks what
+they say. Programs that the table does not have are judged by the code that they are handed, if an agent wrote it."""
+
+from __future__ import annotations
+
+from itertools import islice
+from posixpath import join
+
+from toolguard_engine.effects.shell import package_scripts, runner_table
+from toolguard_engine.effects.shell.command import FilePlace, ProgramRun, StdinSource
+from toolguard_engine.effects.shell.expand import ShellState
+from toolguard_engine.effects.shell.handed_code import run_handed_code
+from toolguard_engine.effects.shell.read_files import VERB_WITHIN, judge
+from toolguard_engine.effects.shell.runner_files import MAX_FILES, MAX_WORDS, option_values, read_files
+from toolguard_engine.effects.shell.runner_table import Runner
+from toolguard_engine.effects.shell.set_variables import run_variable
+from toolguard_engine.effects.shell.walk import Walk
+
+
+def run_read_files(walk: Walk, run: ProgramRun, state: ShellState) -> None:
+    """Walks what a program reads and runs."""
+    rows = runner_table.runners(run.name)
+    nothing_made = not walk.files and (walk.running is None or walk.running.was_empty)
+    for row in rows:
+        if (row.always or not nothing_made or (row.stdin and run.stdin)) and _applies(row, run):
+            _by_row(walk, row, run, state)
+    if not rows and not nothing_made:
+        run_handed_code(walk, run, state)
+
+
+def _applies(row: Runner, run: ProgramRun) -> bool:
+    words = run.argv[1:VERB_WITHIN]
+    if row.verbs and not any(all(word in words for word in verb) for verb in row.verbs):
+        return False
+    return not row.unless or not any(
+        word.startswith(each) and not word.endswith("=none") for word in run.argv[1:MAX_WORDS] for each in row.unless
+    )
+
+
+def _by_row(walk: Walk, row: Runner, run: ProgramRun, state: ShellState) -> None:
+    if row.language == "package":
+        package_scripts.run_scripts(walk, row, run, state)
+        return
+    seen = set[str]()
+    folder = next(option_values(run.argv, row.folder), "") if row.folder else ""
+    inner = _in_folder(state, folder)
+    for file in islice(read_files(walk, row, run, folder), MAX_FILES):
+        if file.path not in seen:
+            seen.add(file.path)
+            judge(walk, file, row, run, inner)
+    if row.stdin:
+        _at_input(walk, row, run, inner)
+
+
+def _in_folder(state: ShellState, folder: str) -> ShellState:
+    if not folder:
+        return state
+    inner = state.fork()
+    inner.cwd = join(state.cwd, folder)
+    return inner
+
+
+def _at_input(walk: Walk, row: Runner, run: ProgramRun, state: ShellState) -> None:
+    for file in walk.fed_files(run):
+        judge(walk, file, row, run, state)
+    if text := walk.fed(run):
+        judge(walk, FilePlace("standard input", "/dev/stdin", text, made=True), row, run, state)
+
+
+def ran(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    """The handler of all programs, and of `=` for variables that are set (`Walk.specials`)."""
+    if run.name == "=":
+        for name, value in run.assigns:
+            run_variable(walk, name, value, run, state)
+    else:
+        run_read_files(walk, run, state)
+    return None
