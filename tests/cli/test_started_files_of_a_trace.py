@@ -42,7 +42,11 @@ def test_modules_are_imported_also_those_that_are_missing() -> None:
         looked("dist/x.mjs", MISSING),
         looked("/h/.node_modules", MISSING),
         looked("/h/work/.openclaw/hooks", MISSING),
+        opened("/opt/openclaw/dist/index.js"),
+        looked("/opt/node_modules", MISSING),
+        looked("/node_modules/x/index.js", MISSING),
     ) == {
+        "above/node_modules/**": ("imported", False),
         "state/hooks/**": ("imported", True),
         "workspace/hooks/*/handler.js": ("imported", True),
         "workspace/hooks/*/HOOK.md": ("imported", True),

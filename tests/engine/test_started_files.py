@@ -18,7 +18,7 @@ from toolguard_engine.rules import packs as rulepacks
 from toolguard_engine.rules.rulebook import Rulebook
 
 HOME, WORKSPACE = "/home/ada", "/home/ada/work"
-HOST = Host(home=HOME, state_dir=f"{HOME}/.openclaw")
+HOST = Host(home=HOME, state_dir=f"{HOME}/.openclaw", code=("/srv/Gateway/node_modules/openclaw",))
 BOOK = Rulebook([rule for pack in rulepacks.packs().values() for rule in pack])
 ROOTS = {
     "state": f"{HOME}/.openclaw",
@@ -27,6 +27,7 @@ ROOTS = {
     "workspace": WORKSPACE,
     "start": f"{HOME}/elsewhere",
     "temporary": "/tmp",
+    "above": HOME,
 }
 LISTED = started_catalogue.load()
 ORDINARY = {"start/.env"}
@@ -113,6 +114,9 @@ def test_none_of_them_is_written_unasked(way: str) -> None:
         "cp openclaw.json ~/.openclaw/openclaw.json.last-good",
         "mkdir -p ~/.node_modules/x && cp index.js ~/.node_modules/x/",
         "cp made ~/.local/bin/date",
+        "cp index.js ~/.openclaw/node_modules/x/",
+        "cp x.mjs /srv/Gateway/node_modules/typebox/build/index.mjs",
+        "sed -i 1d /srv/gateway/node_modules/zod/index.js",
     ],
 )
 def test_nor_in_other_ways(command: str) -> None:

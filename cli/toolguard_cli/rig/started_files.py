@@ -63,7 +63,12 @@ def _add(found: dict[str, tuple[int, bool]], place: str, use: int, *, present: b
 
 
 def _place(path: str, places: TracedPlaces) -> str:
-    """The path from the innermost root that it lies in; empty outside of all."""
+    """The path from the innermost root that it lies in; empty outside of all, and in the gateway's package itself."""
+    if path.startswith(f"{places.package}/"):
+        return ""
+    for folder in places.package.parents:
+        if f"{path}/".startswith(f"{str(folder).rstrip('/')}/node_modules/"):
+            return "above/node_modules"
     roots: tuple[tuple[str, Path], ...] = (
         ("agent", places.state / "agents" / "main"), ("state", places.state), ("workspace", places.workspace),
         ("start", places.start), ("temporary", places.temporary), ("home", places.home),

@@ -14,9 +14,9 @@ import msgspec
 
 MADE = "started_files.json"
 Use = Literal["runs", "sourced", "imported", "config"]
-ROOTS = ("state", "agent", "home", "workspace", "start", "temporary")
+ROOTS = ("state", "agent", "home", "workspace", "start", "temporary", "above")
 """The gateway's state, the agent's folder in it, the user's home, the agent's workspace, the folder that the gateway was
-started in, and the system's folder for temporary files."""
+started in, the system's folder for temporary files, and every folder that the gateway's code lies in."""
 
 _DATA = files("toolguard_manifests")
 

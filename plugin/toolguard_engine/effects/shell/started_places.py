@@ -27,10 +27,8 @@ class StartedPlaces:
         self._endings = tuple(place.removeprefix("start") for place in starts if place.count("/") > 1 and "*" not in place)
         self._by_root: dict[str, dict[str, list[Parts]]] = {}
         for each in places:
-            root, *parts = each.place.lower().split("/")
-            if root == "agent":
-                root, parts = "state", ["agents", "*", *parts]
-            self._by_root.setdefault(root, {}).setdefault(parts[0], []).append(tuple(parts[1:]))
+            for root, parts in _folders(*each.place.lower().split("/")):
+                self._by_root.setdefault(root, {}).setdefault(parts[0], []).append(parts[1:])
         self._wild = {root: [name for name in known if "*" in name] for root, known in self._by_root.items()}
 
     def holds(self, root: str, inside: str) -> bool:
@@ -73,6 +71,13 @@ def is_started(low: str, home: str, workspace: str) -> bool:
 def is_started_in_workspace(inside: str) -> bool:
     """The same for a path in lower case below an agent's workspace."""
     return bundled().holds("workspace", inside) or bundled().ends(f"/{inside}")
+
+
+def _folders(root: str, *parts: str) -> tuple[tuple[str, Parts], ...]:
+    """Where a place of the list is. Plugins lie in the state, which lies in the home folder, so both are above code."""
+    if root == "agent":
+        return (("state", ("agents", "*", *parts)),)
+    return (("state", parts), ("home", parts)) if root == "above" else ((root, parts),)
 
 
 def _matches(rest: str, place: Parts) -> bool:

@@ -15,6 +15,7 @@ from toolguard_engine.effects.landings import is_open, leaves_its_folder
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.host import file_names, metrics_path
 from toolguard_engine.layers.self_protection import dashboard_requests, sqlite_shell
+from toolguard_engine.layers.self_protection.installed_gateway import module_folders
 from toolguard_engine.layers.self_protection.own_command_line import CHANGES
 from toolguard_engine.layers.self_protection.scene import (
     below,
@@ -83,7 +84,7 @@ def _signs(host: Host) -> _Signs:
         "claw", "toolguard", ".open", "kill", "fuser", "systemctl", "gdb", "lldb", "strace", "ltrace", "gcore", "py-spy",
         "rbspy", "perf", "reptyr", "bpftrace", "nsenter", "loginctl", "cgroup.", "freezer.state", "launchctl",
         "shell-snapshots", "update-activation", "updateactivation", "setenvironment", "tmux", "locate",
-        *map(str.lower, host.code), *file_names.DISTINCTIVE,
+        *map(str.lower, host.code), *module_folders(host), *file_names.DISTINCTIVE,
     )  # fmt: skip
     folders = (path.rpartition("/")[2].lower() for path in protected.above)
     links = (link.rpartition("/")[2].lower() for link, _ in host.links)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
+from posixpath import dirname
 
 from toolguard_engine.effects.shell import places
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun, Reading
@@ -28,6 +30,7 @@ from toolguard_engine.layers.self_protection.service_environment import OWN_VARI
 from toolguard_engine.model.call import Host
 
 CODE = "This would change the code of the gateway that the guard runs in."
+MODULE = "This would change a module beside the gateway's package, which the gateway may load."
 _PACKAGE = re.compile(r"/node_modules/(?:openclaw|clawdbot)(?:/|\Z)")
 _GLOBAL = re.compile(
     r"(?:/lib|/npm|/\.npm-global|/global(?:/\d{1,3})?|/\.bun/install/global|/\.volta/\S{1,100})/node_modules/(?:openclaw|clawdbot)"
@@ -128,6 +131,8 @@ def of_path(path: str, host: Host) -> ProtectionFinding | None:
     lower = path.lower()
     if any(lower == folder.lower() or lower.startswith(f"{folder.lower()}/") for folder in host.code):
         return ProtectionFinding(CODE)
+    if any(lower.startswith(f"{folder}/") for folder in module_folders(host)):
+        return ProtectionFinding(MODULE, certain=False)
     if _UNIT.search(lower):
         return ProtectionFinding(SERVICE)
     if _PROGRAM.search(lower):
@@ -137,6 +142,12 @@ def of_path(path: str, host: Host) -> ProtectionFinding | None:
     if _PACKAGE.search(lower) is None:
         return None
     return ProtectionFinding(CODE, certain=_GLOBAL.search(lower) is not None)
+
+
+@lru_cache(maxsize=8)
+def module_folders(host: Host) -> tuple[str, ...]:
+    """The folders of modules, in lower case, that hold the gateway's package, and from which it may load others."""
+    return tuple(above.lower() for folder in host.code if (above := dirname(folder)).endswith("/node_modules"))
 
 
 def _service(run: ProgramRun) -> Iterator[ProtectionFinding]:
