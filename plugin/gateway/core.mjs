@@ -124,7 +124,8 @@ function makeCore(api, root, version, logger) {
   });
   const trace = new Trace(seams);
   const runs = new Runs();
-  const waker = new Waker(logger, (session) => runs.ofSession(session) !== undefined);
+  const waker = new Waker(logger, (session) => runs.ofSession(session) !== undefined,
+    (outcome) => engine.note({ type: "woken", ...outcome }));
   const order = new OrderWatch((text) => {
     logger.error(`[toolguard] ${text}`);
     engine.note({ type: "warned", text });

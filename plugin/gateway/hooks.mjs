@@ -82,9 +82,15 @@ export class Hooks {
 
   /** The engine is ready, perhaps again: sends the reports that it missed. */
   engineReady() {
+    for (const run of this.#runs.begun()) this.#announce(run);
     this.#reports.answered();
     void this.#reports.send();
     void this.#askSecrets();
+  }
+
+  /** @param {Run} run that is in progress: meanwhile an approval for it lasts */
+  #announce({ id, agent, session }) {
+    this.#engine.note({ type: "run-start", run: id, agent, session });
   }
 
   /** The engine sends another list by itself when they change. */
@@ -618,9 +624,11 @@ export class Hooks {
 
   /** @param {any} event */
   #runStarted(event) {
-    this.#runs.get(event.runId, event.sessionKey, event.agentId).begun = true;
+    const run = this.#runs.get(event.runId, event.sessionKey, event.agentId);
+    run.begun = true;
     this.#order.check();
     this.#engine.start();
+    this.#announce(run);
   }
 
   /** @param {string} id */

@@ -69,6 +69,11 @@ export class Runs {
     return this.#runs.get(id);
   }
 
+  /** Those whose start was observed, and not their end. */
+  begun() {
+    return [...this.#runs.values()].filter((run) => run.begun);
+  }
+
   /**
    * The current run of this session, for hooks whose context names no run.
    * @param {string | undefined} session

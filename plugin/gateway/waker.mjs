@@ -1,23 +1,36 @@
 // Wakes an idle agent when a user has approved or revived its call elsewhere.
 //
 // Only the instance in which the gateway runs the service can do that: from other instances the text is lost, and the agent
-// wakes without knowing why (seen on 2026.9.6). A busy session is not woken: the engine asks again when its run ends.
+// wakes without knowing why (seen on 2026.9.6). A busy session is not woken: the engine asks again when its run ends. The engine
+// is told what became of each attempt, because a person who has approved a call is told as well.
 
 /** @typedef {import("./engine.mjs").Logger} Logger */
+
+const LONGEST = 200;
+
+/**
+ * Sessions that begin anew with each run. For a subagent the gateway would wake the session that started it instead, without
+ * a word; an automation runs when it is due.
+ */
+const OWN_RUNS = /^(?:agent:[^:]*:)?(subagent|cron|hook):/i;
+const NOT_WOKEN = { subagent: "OpenClaw wakes no subagent", cron: "OpenClaw wakes no automation", hook: "OpenClaw wakes no hook" };
 
 export class Waker {
   #logger;
   #busy;
+  #report;
   /** @type {any} */
   #api = null;
 
   /**
    * @param {Logger} logger
    * @param {(session: string) => boolean} busy whether a run of this session is under way
+   * @param {(outcome: { nonce: string, outcome: "woken" | "busy" | "later", why: string }) => void} [report]
    */
-  constructor(logger, busy) {
+  constructor(logger, busy, report = () => {}) {
     this.#logger = logger;
     this.#busy = busy;
+    this.#report = report;
   }
 
   /** @param {any} api of the instance whose service runs */
@@ -27,15 +40,21 @@ export class Waker {
 
   /** @param {any} message from the engine: `nonce, agent, session, text` */
   async wake({ nonce, agent, session, text }) {
-    if (this.#busy(session)) return;
+    if (this.#busy(session)) return this.#report({ nonce, outcome: "busy", why: "" });
+    const kind = OWN_RUNS.exec(session)?.[1]?.toLowerCase();
+    if (kind) return this.#failed(nonce, NOT_WOKEN[/** @type {keyof NOT_WOKEN} */ (kind)]);
     const api = this.#api;
+    if (!api) return this.#failed(nonce, "no gateway runs here that could wake it");
+    const key = `toolguard-${nonce}`;
     try {
       const target = { sessionKey: session, agentId: agent };
-      const done = await api?.session?.workflow?.enqueueNextTurnInjection?.({
-        ...target, text, placement: "append_context", idempotencyKey: `toolguard-${nonce}`,
+      const done = await api.session?.workflow?.enqueueNextTurnInjection?.({
+        ...target, text, placement: "append_context", idempotencyKey: key,
       });
-      if (!done?.enqueued) return this.#failed(nonce, "this OpenClaw accepts no message for an idle session");
+      // It is not enqueued twice: that it waits there already is as good.
+      if (!done?.enqueued && done?.id !== key) return this.#failed(nonce, "OpenClaw accepts no message for its session");
       await api.runtime.system.requestHeartbeat({ source: "background-task", intent: "immediate", reason: "toolguard approval", ...target });
+      this.#report({ nonce, outcome: "woken", why: "" });
     } catch (error) {
       this.#failed(nonce, error instanceof Error ? error.message : String(error));
     }
@@ -46,6 +65,7 @@ export class Waker {
    * @param {string} why
    */
   #failed(nonce, why) {
-    this.#logger.warn(`[toolguard] the agent of ${nonce} could not be woken (${why}); tell it to continue`);
+    this.#logger.warn(`[toolguard] the agent of ${nonce} could not be woken (${why}): it is told at its next run`);
+    this.#report({ nonce, outcome: "later", why: why.slice(0, LONGEST) });
   }
 }

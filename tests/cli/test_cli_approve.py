@@ -16,10 +16,12 @@ from held_stage import hold, status_of, terminal
 from toolguard_cli import fast_path
 from toolguard_cli.commands import approve, deny
 from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.operations import woken_agents
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.stores.files.audit_log_file import AuditLog
 from toolguard_engine.stores.files.nonces import FileNonces
+from toolguard_engine.wording import printable
 
 ACCOUNT = pwd.getpwuid(os.getuid()).pw_name
 
@@ -31,10 +33,14 @@ def yes(places: Places, prefix: str, reason: str = "") -> list[str]:
 def test_yes(places: Places) -> None:
     held = hold(places)
     result = approve.run(places, held.nonce[:4].upper(), yes=True, reason="release day", as_json=False)
+    until = printable.moment(result.data["expires"])
     assert texts(result) == [
-        f"approved {held.nonce}: agent main may run exec once within 30 s",
+        f"approved {held.nonce}: agent main may run exec once, until {until}",
         held.shown,
-        f"the agent is resumed; until the call has run, toolguard deny {held.nonce} withdraws the approval",
+        (
+            "no gateway runs here, so the agent is not woken: it is told at its next run; "
+            f"if that begins after {until}, toolguard revive {held.nonce} asks again"
+        ),
     ]
     assert result.exit_code == 0
     assert {name: result.data[name] for name in ("status", "by", "where", "why", "tool", "nonce")} == {
@@ -47,7 +53,9 @@ def test_yes(places: Places) -> None:
     ]
 
 
-def test_settings_of_the_gateway(places: Places) -> None:
+def test_settings_of_the_gateway(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(woken_agents, "has_engine", lambda _: True)
+    monkeypatch.setattr(woken_agents, "SECONDS", 0)
     places.config.write_text(
         "{ // JSON5\n plugins: { entries: { toolguard: { config: { approvalWindowMs: 90000, "
         'storePath: "~/.openclaw/x/held.json", mode: "no such mode" } } } } }'
@@ -55,7 +63,10 @@ def test_settings_of_the_gateway(places: Places) -> None:
     path = places.state_dir / "x" / "held.json"
     held = FileNonces(places.state_dir, path)
     nonce = held.present(hold(places), time.time()).entry.nonce
-    assert yes(places, nonce)[0] == f"approved {nonce}: agent main may run exec once within 90 s"
+    assert (
+        yes(places, nonce)[0]
+        == f"approved {nonce}: agent main may run exec once within 90 s, not counting time at work (10 min at most)"
+    )
     assert [entry.status for entry in held.entries()] == ["approved"]
 
 

@@ -55,7 +55,7 @@ def test_table(places: Places, standing_clock: float) -> None:
     assert "  1h00m left" in lines[1]
     assert "  1m00s  " in lines[1]
     assert lines[1].endswith('exec     main   { command: "make release" }')
-    assert "approved, 30s left" in lines[2]
+    assert "approved, 10m00s left" in lines[2]  # no engine runs
     assert lines[2].endswith("message  -      { text: 'a?b' }")
     assert lines[3] == f"toolguard approve {old.nonce}, or toolguard deny {old.nonce}"
 
@@ -87,6 +87,7 @@ def test_for_scripts(places: Places) -> None:
         "createdAt",
         "expiresAt",
         "decidedAt",
+        "latestAt",
     }
     assert (call["nonce"], call["shown"], call["status"]) == (held.nonce, held.shown, "pending")
     assert 0 < call["left"] <= 300
@@ -102,7 +103,7 @@ def test_a_damaged_store(places: Places) -> None:
 
 def test_status(places: Places, standing_clock: float) -> None:
     assert status.run(places).data["held"] == {
-        "pending": 0, "approvedUnused": 0, "oldest": None, "missed": 0,
+        "pending": 0, "approvedUnused": 0, "oldest": None, "missed": 0, "lapsed": 0,
         "grants": 0, "damaged": [], "notificationsFailing": [],
         "auditToday": {},
     }  # fmt: skip
@@ -111,7 +112,7 @@ def test_status(places: Places, standing_clock: float) -> None:
     grant.run(places, grant.GrantRequest("make", "exec"), yes=False, dry_run=False)
     result = status.run(places)
     assert result.data["held"] == {
-        "pending": 2, "approvedUnused": 1, "oldest": first.nonce, "missed": 0,
+        "pending": 2, "approvedUnused": 1, "oldest": first.nonce, "missed": 0, "lapsed": 0,
         "grants": 1, "damaged": [], "notificationsFailing": [],
         "auditToday": {"approve": 1, "grant": 1, "hold": 3},
     }  # fmt: skip

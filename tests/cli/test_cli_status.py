@@ -69,6 +69,7 @@ def test_nothing_is_there(tmp_path: Path) -> None:
             "approvedUnused": 0,
             "oldest": None,
             "missed": 0,
+            "lapsed": 0,
             "grants": 0,
             "damaged": [],
             "auditToday": {},

@@ -212,7 +212,8 @@ def test_the_settings_say_how_long(desk: Desk) -> None:
     nonce = settled.entry.nonce
     ask = lambda why: desk.approvals.decide(messages.PersonDecision(1, "approve", "chat", nonce, why=why), config)  # noqa: E731
     reported = confirmed(ask, text=lambda reply: reply.text)
-    assert reported == messages.DecisionReply(1, ok=True, text=f"approved {nonce}: agent main may run exec once within 10 s")
+    lasts = "within 10 s, not counting time at work (10 min at most)"
+    assert reported == messages.DecisionReply(1, ok=True, text=f"approved {nonce}: agent main may run exec once {lasts}")
     desk.now = NOW + 10
     assert desk.ask(config=config).fresh
 
@@ -483,7 +484,11 @@ def test_what_cannot_be_bound_is_blocked(desk: Desk, params: Any, error: str) ->
 def test_a_yes_in_chat(desk: Desk) -> None:
     nonce = desk.held()
     reported = desk.decide("approve", nonce[:4].upper(), by="telegram:7", why="ok")
-    assert reported == messages.DecisionReply(7, ok=True, text=f"approved {nonce}: agent main may run exec once within 30 s")
+    assert reported == messages.DecisionReply(
+        7,
+        ok=True,
+        text=f"approved {nonce}: agent main may run exec once within 30 s, not counting time at work (10 min at most)",
+    )
     line = list(stores.audit_log(desk.state).events())[-1]
     assert {name: line[name] for name in ("event", "by", "where", "why")} == {
         "event": "approve", "by": "telegram:7", "where": "chat", "why": "ok",
@@ -609,7 +614,12 @@ def test_a_yes_can_be_taken_back(desk: Desk) -> None:
 
 AGENTS = [
     ("off", {}, False, "The agent may not approve its own calls (approval.agentTool is off)."),
-    ("on", {"approval": {"agentTool": True}}, True, "approved {nonce}: agent main may run exec once within 30 s"),
+    (
+        "on",
+        {"approval": {"agentTool": True}},
+        True,
+        "approved {nonce}: agent main may run exec once within 30 s, not counting time at work (10 min at most)",
+    ),
 ]
 
 

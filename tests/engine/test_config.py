@@ -72,7 +72,7 @@ def test_defaults() -> None:
         },
         "notify": {
             "targets": {},
-            "events": ["held", "expiring", "engineAway", "weakened", "guardEnded", "expired", "loop", "budget"],
+            "events": ["held", "expiring", "engineAway", "weakened", "guardEnded", "expired", "lapsed", "loop", "budget"],
             "quietHours": {
                 "begin": "00:00",
                 "end": "00:00",

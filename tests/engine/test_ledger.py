@@ -67,8 +67,9 @@ def test_decisions(status: Status, approve: object, deny: object) -> None:
             continue
         after = decide(ledger, before.nonce, ANNA, 1_020, 30)
         assert after == msgspec.structs.replace(
-            before, status=wanted, decided=1_020, expires=1_050, by="anna", where="cli", why="looks right"
-        )
+            before, status=wanted, decided=1_020, expires=1_050, by="anna", where="cli", why="looks right",
+            latest=1_020 + book.MAX_APPROVED if wanted == "approved" else 0,
+        )  # fmt: skip
         assert ledger.entries == ledger.changed == [after]
 
 
@@ -165,7 +166,7 @@ def test_sweeping(status: Status, now: float, after: Status) -> None:
     assert ledger.dropped is False
     if after != status:
         assert ledger.changed[0].decided == now
-        kept = (book.MAX_MISSED_SHOWN, False) if status == "pending" else (book.MAX_CLOSED_SHOWN, True)
+        kept = (book.MAX_MISSED_SHOWN, False) if status in OPEN else (book.MAX_CLOSED_SHOWN, True)
         assert (len(ledger.changed[0].shown), ledger.changed[0].whole) == kept
 
 
@@ -421,7 +422,8 @@ TestLedgerLaw.settings = settings(max_examples=examples(150), stateful_step_coun
         ({"status": "pending"}, "pending"),
         ({"status": "used"}, "used"),
         ({"status": "denied"}, "denied"),
-        ({"by": "anna", "where": "cli"}, "expired"),  # approved, and not used
+        ({"by": "anna", "where": "cli"}, ""),  # approved, and not used
+        ({"why": f"{book.UNPROVEN}it is not signed"}, "expired"),
         ({"why": book.LAPSED}, "expired"),
         ({"why": book.REVIVED}, "expired"),
     ],

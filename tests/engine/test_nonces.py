@@ -133,7 +133,7 @@ def test_too_late(store: FileNonces, state: Path) -> None:
     store.sweep(NOW + 331)
     with pytest.raises(RefusedError, match="expired"):
         store.approve(late.entry.nonce, ANNA, NOW + 331, 30)
-    assert logged(state) == ["hold", "approve", "expire", "hold", "expire"]
+    assert logged(state) == ["hold", "approve", "lapsed", "hold", "expire"]
 
 
 def test_no(store: FileNonces, state: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,28 @@ from toolguard_engine.stores.files.nonces import FileNonces
 from toolguard_engine.wire import messages
 
 NOW = 1_000_000.0
+WINDOW = 30.0
 ANNA = Decision("anna", "cli")
+
+
+class HandClock:
+    """Moved by the test. `slipped`: by how much the clock of the wall was set back meanwhile."""
+
+    def __init__(self) -> None:
+        self.at = NOW
+        self.slipped = 0.0
+
+    def time(self) -> float:
+        return self.at - self.slipped
+
+    def monotonic(self) -> float:
+        return self.at
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self.time(), UTC)
+
+    def worked(self) -> float:
+        return 0.0
 
 
 class Watch:
@@ -30,11 +52,19 @@ class Watch:
 
     def __init__(self, state: Path, *, wake: bool = True, native: bool = False, path: Path | None = None) -> None:
         self.state = state
-        self.now = NOW
+        self.clock = HandClock()
         self.store = FileNonces(state, path)
         self.said: list[Any] = []
         self.queue = store_queue.at_once()
-        self.wakes = Wakes(self.store, lambda: self.now, self.queue, self.said.extend, wake=wake, native=native)
+        self.wakes = Wakes(self.store, self.clock, self.queue, self.said.extend, wake=wake, window=WINDOW, native=native)
+
+    @property
+    def now(self) -> float:
+        return self.clock.time()
+
+    @now.setter
+    def now(self, at: float) -> None:
+        self.clock.at = at
 
     def held(self, call: str = "call", session: str = "agent:main:main") -> str:
         """A call is held, as the engine does it."""
@@ -117,7 +147,7 @@ def test_an_approval_elsewhere_wakes_the_agent_once(watch: Watch) -> None:
             "main",
             "agent:main:main",
             f'[TOOLGUARD] The user approved the call that waited under {nonce}: exec({{ command: "call" }})\n'
-            "Repeat exactly this call now, within 28 seconds and with the same arguments; it runs once. Then continue.",
+            "Repeat exactly this call now, with the same arguments; it runs once. Then continue.",
         )
     ]
     for _ in range(3):
@@ -152,7 +182,7 @@ def test_what_is_over_is_closed_and_wakes_nobody(tmp_path: Path, *, wake: bool) 
     assert watch.woken() == []
     assert not watch.wakes.watching
     assert [entry.status for entry in watch.store.entries()] == ["expired", "expired"]
-    assert sorted(event["event"] for event in AuditLog(tmp_path).events()) == ["approve", "expire", "expire", "hold", "hold"]
+    assert sorted(event["event"] for event in AuditLog(tmp_path).events()) == ["approve", "expire", "hold", "hold", "lapsed"]
 
 
 def test_switched_off_it_wakes_nobody(tmp_path: Path) -> None:
@@ -172,7 +202,6 @@ def test_whoever_was_busy_is_told_again_at_the_end_of_the_run(watch: Watch) -> N
     watch.now += 10
     again = watch.ended("agent:main:main")
     assert [wake.nonce for wake in again] == [nonce]
-    assert "within 20 seconds" in again[0].text
     assert watch.woken() == []
 
 

@@ -24,6 +24,8 @@ class FakeEngine {
   asked = [];
   /** @type {Message[]} */
   noted = [];
+  /** @type {Message[]} notes about runs that are in progress */
+  started = [];
   starts = 0;
 
   /** @param {Record<string, Message | ((question: Message) => Message | null)>} answers by the type of the question */
@@ -45,7 +47,7 @@ class FakeEngine {
 
   /** @param {Message} message */
   note(message) {
-    this.noted.push(message);
+    (message.type === "run-start" ? this.started : this.noted).push(message);
   }
 
   start() {

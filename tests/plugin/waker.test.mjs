@@ -29,11 +29,13 @@ function host(done = { enqueued: true }) {
 /** @param {string[]} [busy] sessions in which a run is under way */
 function waker(busy = []) {
   const log = new Log();
-  return { log, waker: new Waker(log, (session) => busy.includes(session)) };
+  /** @type {any[]} */
+  const reported = [];
+  return { log, reported, waker: new Waker(log, (session) => busy.includes(session), (outcome) => reported.push(outcome)) };
 }
 
 test("an idle agent is told the engine's text, then woken", async () => {
-  const { log, waker: one } = waker(["agent:main:other"]);
+  const { log, reported, waker: one } = waker(["agent:main:other"]);
   const { api, asked } = host();
   one.through(api);
   await one.wake(WAKE);
@@ -43,15 +45,42 @@ test("an idle agent is told the engine's text, then woken", async () => {
     ["heartbeat", { ...target, source: "background-task", intent: "immediate", reason: "toolguard approval" }],
   ]);
   assert.deepEqual(log.lines, []);
+  assert.deepEqual(reported, [{ nonce: WAKE.nonce, outcome: "woken", why: "" }]);
 });
 
+test("an agent whose text waits already is woken all the same", async () => {
+  const { reported, waker: one } = waker();
+  const { api, asked } = host({ enqueued: false, id: "toolguard-0a1b2c3d" });
+  one.through(api);
+  await one.wake(WAKE);
+  assert.deepEqual(asked.map(([name]) => name), ["text", "heartbeat"]);
+  assert.deepEqual(reported, [{ nonce: WAKE.nonce, outcome: "woken", why: "" }]);
+});
+
+for (const [session, kind] of /** @type {const} */ ([
+  ["agent:main:subagent:7c0a", "subagent"],
+  ["agent:main:cron:nightly", "automation"],
+  ["agent:main:cron:nightly:run:7c0a", "automation"],
+  ["cron:nightly", "automation"],
+  ["hook:7c0a", "hook"],
+]))
+  test(`the session ${session} is not woken: the gateway would wake another one, or one that knows nothing`, async () => {
+    const { reported, waker: one } = waker();
+    const { api, asked } = host();
+    one.through(api);
+    await one.wake({ ...WAKE, session });
+    assert.deepEqual(asked, []);
+    assert.deepEqual(reported, [{ nonce: WAKE.nonce, outcome: "later", why: `OpenClaw wakes no ${kind}` }]);
+  });
+
 test("a busy session is not woken, and nobody is warned", async () => {
-  const { log, waker: one } = waker([WAKE.session]);
+  const { log, reported, waker: one } = waker([WAKE.session]);
   const { api, asked } = host();
   one.through(api);
   await one.wake(WAKE);
   assert.deepEqual(asked, []);
   assert.deepEqual(log.lines, []);
+  assert.deepEqual(reported, [{ nonce: WAKE.nonce, outcome: "busy", why: "" }]);
 });
 
 test("the newest instance whose service runs is used", async () => {
@@ -64,10 +93,10 @@ test("the newest instance whose service runs is used", async () => {
 });
 
 describe("one that cannot be woken: a warning that names the call, no exception, no heartbeat without its text", () => {
-  const NO_MESSAGE = "this OpenClaw accepts no message for an idle session";
+  const NO_MESSAGE = "OpenClaw accepts no message for its session";
   /** @type {[string, any, string, number][]} what, the api, why, how often the gateway was asked */
   const rows = [
-    ["no service runs", null, NO_MESSAGE, 0],
+    ["no service runs", null, "no gateway runs here that could wake it", 0],
     ["a host without sessions", {}, NO_MESSAGE, 0],
     ["a host without a workflow", { session: {} }, NO_MESSAGE, 0],
     ["a host without the message", { session: { workflow: {} } }, NO_MESSAGE, 0],
@@ -77,19 +106,20 @@ describe("one that cannot be woken: a warning that names the call, no exception,
   ];
   for (const [what, given, why, asks] of rows)
     test(what, async () => {
-      const { log, waker: one } = waker();
+      const { log, reported, waker: one } = waker();
       const gateway = given?.asked ? given : { api: given, asked: [] };
       if (what === "the message brings nothing")
         gateway.api.session.workflow.enqueueNextTurnInjection = async () => void gateway.asked.push(["text"]);
       if (given) one.through(gateway.api);
       await one.wake(WAKE);
       assert.deepEqual(gateway.asked.map((/** @type {any[]} */ [name]) => name), Array(asks).fill("text"));
-      assert.deepEqual(log.lines, [{ level: "warn", text: `${CANNOT}${why}); tell it to continue` }]);
+      assert.deepEqual(log.lines, [{ level: "warn", text: `${CANNOT}${why}): it is told at its next run` }]);
+      assert.deepEqual(reported, [{ nonce: WAKE.nonce, outcome: "later", why }]);
     });
 
   /** @type {[string, (api: any) => void, RegExp][]} */
   const late = [
-    ["a host without heartbeats", (api) => delete api.runtime, /could not be woken \(.+\); tell it to continue$/],
+    ["a host without heartbeats", (api) => delete api.runtime, /could not be woken \(.+\): it is told at its next run$/],
     ["the heartbeat fails", (api) => (api.runtime.system.requestHeartbeat = () => assert.fail("no route")), /\(no route\)/],
     [
       "the heartbeat fails later",

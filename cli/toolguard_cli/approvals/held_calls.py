@@ -66,7 +66,7 @@ def find(entries: list[HeldCall], prefix: str, now: float, *statuses: str) -> He
 def public(entry: HeldCall, now: float) -> dict[str, Any]:
     """For scripts: all fields but the secret ones, and the seconds `left`."""
     fields = {name: value for name, value in msgspec.to_builtins(entry).items() if name not in SECRET}
-    fields = dated(fields, "created", "expires", "decided")
+    fields = dated(fields, "created", "expires", "decided", "latest")
     return {**fields, "left": round(max(0.0, entry.expires - now), 1) if entry.status in ("pending", "approved") else 0}
 
 

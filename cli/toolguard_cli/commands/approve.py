@@ -11,14 +11,14 @@ import typer
 from toolguard_cli.approvals import held_calls, only_waiting
 from toolguard_cli.commands.command_options import Key, Nonce, Reason, Yes, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.operations import approve_call
+from toolguard_cli.operations import approve_call, woken_agents
 from toolguard_cli.person import require_human
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import confirm as asking
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.approvals import replies
-from toolguard_engine.approvals.ledger import HeldCall, RefusedError
+from toolguard_engine.approvals.ledger import MAX_APPROVED, HeldCall, RefusedError
 from toolguard_engine.config.settings import Config
 from toolguard_engine.wording import printable
 
@@ -56,9 +56,10 @@ def run(  # noqa: PLR0913 - the options of a command line
 
     Shows the call and asks for confirmation. Without a nonce, the command uses the only waiting call or lets you choose
     one, and asks for confirmation even with --yes. The agent may then repeat exactly this call within the approval
-    window (30 s by default; see approvalWindowMs). If approval.signers is set, the approval is signed with an allowed
-    SSH key from your SSH agent or ~/.ssh; --key or TOOLGUARD_SIGNING_KEY selects another key. With --for, exactly this
-    call is also allowed for that long without asking, unless the same command could have a different effect later.
+    window (30 s by default, in which time it is not at work; see approvalWindowMs). If approval.signers is set, the approval
+    is signed with an allowed SSH key from your SSH agent or ~/.ssh; --key or TOOLGUARD_SIGNING_KEY selects another key. With
+    --for, exactly this call is also allowed for that long without asking, unless the same command could have a different
+    effect later.
     """
     caller = require_human.caller(places, "approve")
     with gateway_stores.user_errors(), held_calls.looked_up(places):
@@ -82,14 +83,14 @@ def run(  # noqa: PLR0913 - the options of a command line
             return Result("approve", {"nonce": shown.nonce}, _not_approved(ledger.entries(), shown.nonce, time.time()), 1)
         decision, signing = gateway_stores.decision(reason), _signing(places, config, key)
         if lasts:
-            return _allowed(*_operation().always_allow(places, ledger, shown, lasts, decision, config, signing=signing))
-        signed = signing.decision(shown, config.approval_window_ms / 1000) if signing else None
-        entry, message = approve_call.approve(ledger, shown.nonce, decision, config, unseen=unseen, signed=signed)
-    lines = (
-        Line("ok", message),
-        Line("info", printable.plain(entry.shown)),
-        Line("next", f"the agent is resumed; until the call has run, toolguard deny {entry.nonce} withdraws the approval"),
-    )
+            entry, grant, message = _operation().always_allow(
+                places, ledger, shown, lasts, decision, config, signing=signing
+            )
+            return _allowed(*woken_agents.followed(places, ledger, entry, config), grant, message)
+        signed = signing.decision(shown, MAX_APPROVED) if signing else None
+        entry, message = approve_call.approve(places, ledger, shown.nonce, decision, config, unseen=unseen, signed=signed)
+        entry, woken = woken_agents.followed(places, ledger, entry, config)
+    lines = (Line("ok", message), Line("info", printable.plain(entry.shown)), woken)
     return Result("approve", held_calls.public(entry, time.time()), lines)
 
 
@@ -127,11 +128,12 @@ def _always(shown: HeldCall, lasts: str) -> str:
     return str(_operation().offered(shown, lasts))
 
 
-def _allowed(entry: HeldCall, grant: Grant, message: str) -> Result:
+def _allowed(entry: HeldCall, woken: Line, grant: Grant, message: str) -> Result:
     lines = (
         Line("ok", message),
         Line("info", printable.plain(entry.shown)),
-        Line("next", f"the agent is resumed; toolguard revoke {grant.id} ends the permission"),
+        woken,
+        Line("next", f"toolguard revoke {grant.id} ends the permission"),
     )
     return Result("approve", {**held_calls.public(entry, time.time()), "grant": grant.id, "until": grant.expires}, lines)
 

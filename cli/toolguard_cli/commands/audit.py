@@ -31,9 +31,9 @@ from toolguard_engine.wording import printable
 
 HEAD = ("TIME", "EVENT", "CODE", "NONCE", "TOOL", "AGENT", "BY", "WHAT")
 EVENTS = (
-    "hold", "hold-again", "approve", "deny", "consume", "expire", "block", "would-refuse", "note", "stop", "budget",
-    "drift", "external", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "security", "error", "forged",
-    "recovered", LOST, REMOVED, "weakened", "restored", "accepted", "ended", "notification-lost", "policy",
+    "hold", "hold-again", "approve", "deny", "consume", "expire", "lapsed", "block", "would-refuse", "note", "stop",
+    "budget", "drift", "external", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "security", "error",
+    "forged", "recovered", LOST, REMOVED, "weakened", "restored", "accepted", "ended", "notification-lost", "policy",
 )  # fmt: skip
 """All events, those about calls first."""
 

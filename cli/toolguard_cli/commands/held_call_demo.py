@@ -149,7 +149,7 @@ def _answered(ledger: HeldCallStore, held: HeldCall, places: Places, *, yes: boo
         typed = "y" if yes else _typed(POLL_SECONDS) if asks else None
         try:
             if typed in YES:
-                approve_call.approve(ledger, held.nonce, decision, config)
+                approve_call.approve(places, ledger, held.nonce, decision, config)
             elif typed in NO:
                 deny_call.deny(ledger, held.nonce, decision, config)
             elif typed == ENDED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,11 +16,11 @@ from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.approvals import repeatable_calls, replies
-from toolguard_engine.approvals.ledger import OPEN, HeldCall
+from toolguard_engine.approvals.ledger import OPEN, HeldCall, is_lapsed
 from toolguard_engine.wording import printable
 
 HEAD = ("NONCE", "STATE", "AGE", "TOOL", "AGENT", "CALL")
-MISSED_HEAD = ("NONCE", "EXPIRED", "WAITED", "TOOL", "AGENT", "CALL")
+MISSED_HEAD = ("NONCE", "WHAT", "EXPIRED", "WAITED", "TOOL", "AGENT", "CALL")
 
 app = command_app()
 
@@ -31,7 +31,10 @@ def run(
     *,
     everything: Annotated[bool, typer.Option("--all", help="Include calls that are no longer waiting.")] = False,
     missed: Annotated[
-        bool, typer.Option("--missed", help="List the calls that expired unanswered in the last 7 days.")
+        bool,
+        typer.Option(
+            "--missed", help="List the calls of the last 7 days that expired unanswered, or did not run though approved."
+        ),
     ] = False,
 ) -> Result:
     """List the calls waiting for approval."""
@@ -42,7 +45,7 @@ def run(
     now = time.time()
     if missed:
         gone = missed_calls.missed(entries, now)
-        return Result("pending", {"missed": [held_calls.public(entry, now) for entry in gone]}, tuple(_missed(gone, now)))
+        return Result("pending", {"missed": [_public(entry, now) for entry in gone]}, tuple(_missed(gone, now)))
     known = sorted(replies.now_known(entries, now).entries, key=lambda entry: entry.created)
     found = [entry for entry in known if everything or entry.status in OPEN]
     return Result(
@@ -52,9 +55,13 @@ def run(
     )
 
 
+def _public(entry: HeldCall, now: float) -> dict[str, Any]:
+    return {**held_calls.public(entry, now), "lapsed": is_lapsed(entry)}
+
+
 def _missed(found: list[HeldCall], now: float) -> list[Line]:
     if not found:
-        return [Line("info", "no call expired unanswered in the last 7 days")]
+        return [Line("info", "no call expired unanswered, and no approval lapsed, in the last 7 days")]
     lines = tables.table(MISSED_HEAD, (_missed_row(entry, now) for entry in found))
     which = found[0].nonce if len(found) == 1 else "NONCE"
     return [
@@ -66,7 +73,8 @@ def _missed(found: list[HeldCall], now: float) -> list[Line]:
 def _missed_row(entry: HeldCall, now: float) -> tuple[str, ...]:
     waited = printable.duration(entry.expires - entry.created)
     ago = f"{printable.duration(now - entry.expires)} ago"
-    return entry.nonce, ago, waited, entry.tool, entry.agent, entry.shown
+    what = "approved, lapsed" if is_lapsed(entry) else "unanswered"
+    return entry.nonce, what, ago, waited, entry.tool, entry.agent, entry.shown
 
 
 def _options(places: Places) -> str:

@@ -1,4 +1,5 @@
-"""`toolguard revive`: asks an agent again whose held call expired before anybody answered."""
+"""`toolguard revive`: asks an agent again whose held call expired before anybody answered, or did not run though
+approved."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import typer
 from toolguard_cli.approvals import held_calls
 from toolguard_cli.commands.command_options import MissedNonce, Reason, Yes, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.operations import missed_calls
+from toolguard_cli.operations import missed_calls, woken_agents
 from toolguard_cli.person import require_human
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
@@ -38,7 +39,7 @@ def run(
     reason: Reason = "",
     as_json: bool = False,
 ) -> Result:
-    """Ask an agent to retry a call that expired unanswered.
+    """Ask an agent to retry a call that expired unanswered, or that was approved and did not run in time.
 
     The call does not run by itself: the agent is notified and can make it again; it is then held again. With --approve,
     the call is shown and approved now, and the agent may repeat exactly this call within the approval window.
@@ -53,10 +54,14 @@ def run(
         if not approve:
             entry, message = missed_calls.revive(ledger, shown.nonce, decision)
         elif _agreed(caller, shown, yes=yes, as_json=as_json):
-            entry, message = missed_calls.revive_approved(ledger, shown.nonce, decision, config, unseen=unseen)
+            entry, message = missed_calls.revive_approved(places, ledger, shown.nonce, decision, config, unseen=unseen)
         else:
             return Result("revive", {"nonce": shown.nonce}, (Line("info", f"{shown.nonce} was not revived"),), 1)
-    lines = (Line("ok", message), Line("info", printable.plain(entry.shown)), _woken(places))
+    if approve:
+        entry, woken = woken_agents.followed(places, ledger, entry, config)
+    else:
+        woken = _woken(places)
+    lines = (Line("ok", message), Line("info", printable.plain(entry.shown)), woken)
     return Result("revive", held_calls.public(entry, time.time()), lines)
 
 

@@ -66,6 +66,7 @@ class WatchedCalls:
 
     def __init__(self, places: Places, doubt: str = "") -> None:
         self.doubt = doubt
+        self.places = places
         self.config: Config = gateway_stores.settings(places)
         self.ledger: HeldCallStore = gateway_stores.nonces(places, self.config)
         self._stamp: tuple[int, int] | None = None
@@ -157,7 +158,9 @@ def _done(watched: WatchedCalls, view: ScreenView, act: WatchAction | None) -> S
             if act.verb == "approve" and config.approval.is_signed:
                 return ScreenView(view.selected, "", f"approvals are signed here; run toolguard approve {act.nonce}")
             if act.verb == "approve":
-                _, message = approve_call.approve(watched.ledger, act.nonce, gateway_stores.decision(""), config)
+                _, message = approve_call.approve(
+                    watched.places, watched.ledger, act.nonce, gateway_stores.decision(""), config
+                )
             else:
                 _, message = deny_call.deny(watched.ledger, act.nonce, gateway_stores.decision(""), config)
             return ScreenView(view.selected, "", message)

@@ -53,8 +53,9 @@ class Pending(Shape, frozen=True):
 
 class SettledCall(Shape, frozen=True):
     """A held call that is over. `status`: `used`, `denied`, `expired`; `missed` if nobody answered it and it was not held
-    again since, `revived` if its agent was asked to make it again, `unused` if it was approved but did not run. `by`,
-    `where`, `why`: who decided, if anybody did."""
+    again since, `lapsed` if it was approved, did not run in time and was not held again since, `revived` if its agent was
+    asked to make it again, `unused` if it was approved but did not run, and was held again. `by`, `where`, `why`: who
+    decided, if anybody did."""
 
     gateway: str
     nonce: str
@@ -73,8 +74,8 @@ class SettledCall(Shape, frozen=True):
 
 
 class SettledCalls(Shape, frozen=True):
-    """The missed calls of the last 7 days, and the others of the last 24 hours. `missed`: how many, including those that are
-    not listed."""
+    """The missed and lapsed calls of the last 7 days, and the others of the last 24 hours. `missed`: how many missed and
+    lapsed ones, including those that are not listed."""
 
     now: int
     settled: list[SettledCall]

@@ -31,7 +31,7 @@ from toolguard_engine.wording import printable
 
 ENTRY = ("plugins", "entries", PLUGIN_ID, "config")
 NEEDED = ("approvalWindowMs", "fleet", "pendingTimeoutMs", "storePath")
-SIGNERS = ("signers", "revokedSigners")
+OF_APPROVAL = ("signers", "revokedSigners", "wake")
 """The same, under `approval`."""
 
 MAX_BYTES = 20 * 1024 * 1024
@@ -48,13 +48,13 @@ def settings(places: Places) -> Config:
     value = entry(places)
     known = value if isinstance(value, dict) else {}
     try:
-        return parse({**{name: known[name] for name in NEEDED if name in known}, **_signers(known.get("approval"))})
+        return parse({**{name: known[name] for name in NEEDED if name in known}, **_of_approval(known.get("approval"))})
     except msgspec.ValidationError as error:
         raise UserError(f"{'.'.join(ENTRY)} in {places.config}: {error}", "fix that setting, then try again") from error
 
 
-def _signers(approval: object) -> dict[str, Any]:
-    named = {name: approval[name] for name in SIGNERS if name in approval} if isinstance(approval, dict) else {}
+def _of_approval(approval: object) -> dict[str, Any]:
+    named = {name: approval[name] for name in OF_APPROVAL if name in approval} if isinstance(approval, dict) else {}
     return {"approval": named} if named else {}
 
 

@@ -40,6 +40,7 @@ GIT_SECONDS = 0.5
 SINCE = "since"
 UNDELIVERED = "undelivered"
 _BY_EVENT: dict[str, NotifyEvent] = {
+    "lapsed": "lapsed",
     "block": "blocked",
     "budget": "budget",
     "drift": "budget",

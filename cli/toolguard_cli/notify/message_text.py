@@ -26,6 +26,7 @@ MAX_EVENTS = 20
 _ASKING = ("held", "expiring")
 """They are never what a summary leaves out."""
 
+_NONCE = re.compile("[0-9a-f]{8,64}")
 _BREAK = "\u200b"
 _ACTIVE = re.compile(r"[@<\]~|#]|:(?=//)|(?<=\w)\.(?=\w)")
 _EMPHASIS = str.maketrans({"*": "\u2217", "`": "\u02cb"})
@@ -97,6 +98,7 @@ def _call(entry: HeldCall, call: str, would: Sequence[str], rules: Sequence[str]
 
 _TITLES = {
     "expired": "A held call expired unanswered",
+    "lapsed": "An approval lapsed: its call did not run",
     "blocked": "A call was blocked",
     "loop": "A loop was ended",
     "budget": "An agent's budget or limit was reached",
@@ -108,7 +110,7 @@ _TITLES = {
 
 def logged(event: str, line: AuditLine) -> MessageText:
     """An event that the audit log records."""
-    title = _TITLES[event] + (f" ({line.nonce})" if re.fullmatch("[0-9a-f]{8,64}", line.nonce) else "")
+    title = _TITLES[event] + (f" ({line.nonce})" if _NONCE.fullmatch(line.nonce) else "")
     facts = {
         "agent": clean(line.agent),
         "code": clean(line.code),
@@ -117,13 +119,15 @@ def logged(event: str, line: AuditLine) -> MessageText:
     }
     agent = f"Agent {inert(facts['agent'])}. " if facts["agent"] else ""
     reason = f"{inert(facts['reason'])} ({inert(facts['code'])})" if facts["reason"] else inert(facts["code"])
-    text = "\n".join(filter(None, [f"{agent}{reason}", inert(facts["call"]), _next_step(event)]))
+    text = "\n".join(filter(None, [f"{agent}{reason}", inert(facts["call"]), _next_step(event, line.nonce)]))
     return MessageText(title, text, {name: value for name, value in facts.items() if value})
 
 
-def _next_step(event: str) -> str:
+def _next_step(event: str, nonce: str) -> str:
+    again = f": toolguard revive {nonce}" if _NONCE.fullmatch(nonce) else ""
     return {
-        "expired": "It did not run. If it is still wanted, ask the agent to try it again.",
+        "expired": f"It did not run. If it is still wanted, ask the agent to try it again{again}",
+        "lapsed": f"The agent did not make the call in time. To ask it again{again}",
         "weakened": "If this was not you: toolguard doctor. To accept it: toolguard config accept",
         "guardEnded": "Check with: toolguard doctor",
     }.get(event, "Details: toolguard audit show")
@@ -153,6 +157,7 @@ _COUNTED = {
     "approve": "approved",
     "deny": "denied",
     "expire": "expired",
+    "lapsed": "approvals lapsed",
     "block": "blocked",
     "stop": "runs ended",
     "weakened": "settings weakened",

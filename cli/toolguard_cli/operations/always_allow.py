@@ -13,7 +13,7 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals import repeatable_calls
 from toolguard_engine.approvals.grant_matching import Grant
-from toolguard_engine.approvals.ledger import Decision, HeldCall
+from toolguard_engine.approvals.ledger import MAX_APPROVED, Decision, HeldCall
 from toolguard_engine.approvals.repeatable_calls import IN_WORDS, narrow_grant
 from toolguard_engine.config.settings import Config
 from toolguard_engine.stores.locked import StoreError
@@ -41,8 +41,8 @@ def always_allow(
     assert narrow.grant is not None  # noqa: S101 - `offered` has seen it
     reason = decision.why or f"allowed with {entry.nonce}"
     draft = repeatable_calls.draft(narrow.grant, period, decision.by, reason, time.time())
-    signed = signing.decision(entry, config.approval_window_ms / 1000) if signing else None
-    approved, message = approve_call.approve(ledger, entry.nonce, decision, config, signed=signed)
+    signed = signing.decision(entry, MAX_APPROVED) if signing else None
+    approved, message = approve_call.approve(places, ledger, entry.nonce, decision, config, signed=signed)
     try:
         grant = grant_calls.add(places, draft, signing)
     except (UserError, StoreError, OSError) as error:

@@ -44,7 +44,9 @@ NONCE, END, DIGEST, MAC = 4, 4, 16, 32
 LENGTH = 4 * -(-(NONCE + END + DIGEST + MAC) // 3) - 1
 """Characters of a link."""
 
-UNBOUND = frozenset({"run", "expires", "status", "decided", "by", "where", "why", "mac", "signatures"})
+UNBOUND = frozenset(
+    {"run", "expires", "status", "decided", "by", "where", "why", "latest", "woken", "asleep", "mac", "signatures"}
+)
 """What may change while a call waits. A link is bound to all other fields: what the call is, and what is shown of it."""
 
 _NEEDED = ("approval", "metrics")
@@ -160,7 +162,7 @@ def answer(places: Places, ledger: HeldCallStore, link: AnswerLink, word: Answer
     config, decision = gateway_stores.settings(places), gateway_stores.decision("", PLACE)
     try:
         if word == "approve":
-            return approve_call.approve(ledger, entry.nonce, decision, config)[1]
+            return approve_call.approve(places, ledger, entry.nonce, decision, config)[1]
         return deny_call.deny(ledger, entry.nonce, decision, config, unanswered=True)[1]
     except RefusedError as refused:  # decided in between, or it cannot be shown in full
         if refused.entry is None or refused.cause == "unseen":

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 
+from toolguard_cli.operations import woken_agents
 from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.config.settings import Config
@@ -14,6 +16,7 @@ from toolguard_engine.stores.values import NeedsSignatureError
 
 
 def approve(
+    places: Places,
     ledger: HeldCallStore,
     nonce: str,
     decision: Decision,
@@ -31,7 +34,7 @@ def approve(
     if config.approval.is_signed and signed is None and not fleet_only:
         answer = replies.needs_signature(nonce)
         raise UserError(answer.text, answer.fix)
-    window = config.approval_window_ms / 1000
+    window = woken_agents.window(places, config)
     signatures = (signed,) if signed else ()
     try:
         entry = ledger.approve(nonce, decision, time.time(), window, unseen=unseen, signatures=signatures)

@@ -16,7 +16,7 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line
 from toolguard_engine.approvals import replies
-from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.approvals.ledger import HeldCall, is_lapsed
 from toolguard_engine.approvals.standing import Standing
 from toolguard_engine.config.settings import Config
 from toolguard_engine.stores import atomic
@@ -112,11 +112,13 @@ def _event(line: bytes, since: str) -> str:
 
 def data(found: StatusOverview) -> dict[str, Any]:
     pending = [entry for entry in found.waiting if entry.status == "pending"]
+    lapsed = [entry for entry in found.missed if is_lapsed(entry)]
     return {
         "pending": len(pending),
         "approvedUnused": len(found.waiting) - len(pending),
         "oldest": pending[0].nonce if pending else None,
-        "missed": len(found.missed),
+        "missed": len(found.missed) - len(lapsed),
+        "lapsed": len(lapsed),
         "grants": found.grants,
         "damaged": [message for message, _ in found.damaged],
         "auditToday": found.today,
@@ -145,10 +147,18 @@ def first_lines(found: StatusOverview) -> list[Line]:
 
 
 def _missed(found: StatusOverview) -> list[Line]:
-    if not found.missed:
+    lapsed = [entry for entry in found.missed if is_lapsed(entry)]
+    unanswered = [entry for entry in found.missed if not is_lapsed(entry)]
+    return [
+        *_of_last_day(unanswered, "1 call expired", f"{len(unanswered)} calls expired", "unanswered"),
+        *_of_last_day(lapsed, "1 approval lapsed", f"{len(lapsed)} approvals lapsed", "unused"),
+    ]
+
+
+def _of_last_day(found: list[HeldCall], one: str, many: str, how: str) -> list[Line]:
+    if not found:
         return []
-    many = f"{len(found.missed)} calls" if len(found.missed) > 1 else "1 call"
-    text = f"{many} expired unanswered in the last 24 hours; the latest is {found.missed[0].nonce}"
+    text = f"{many if len(found) > 1 else one} {how} in the last 24 hours; the latest is {found[0].nonce}"
     return [Line("warn", f"{text} (toolguard pending --missed)")]
 
 

@@ -1,4 +1,4 @@
-"""What an approval is bound to: exactly one call of one agent in one session of one gateway.
+"""What an approval is bound to: exactly one call of one agent in one session, or of one automation, of one gateway.
 
 Format 2 adds the gateway's id. Entries of format 1, which has none, answer for their calls until they expire.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 import rfc8785
 
+from toolguard_engine.host import session_names
 from toolguard_engine.model.call import Call
 
 EXACT = 2**53 - 1
@@ -32,7 +33,7 @@ def bind(call: Call, files: Iterable[str] = (), gateway: str = "") -> str:
         "tool": call.tool,
         "params": call.params,
         "agent": call.agent,
-        "session": call.session,
+        "session": session_names.lasting(call.session),
         "cwd": call.cwd,
     }
     if gateway:

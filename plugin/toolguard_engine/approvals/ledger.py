@@ -6,9 +6,10 @@ The rules for each binding (one call of one agent in one session):
 - a person turns `pending` into `approved` or `denied`; `approved` becomes `used` by exactly one call;
 - `pending` and `approved` become `expired` when their time is over; a denial lasts as long as the call would have waited, at
   most `MAX_DENIAL`;
+- an engine moves the end of an approval (`move_end`), as `yes_window` says, and never beyond `latest_end`;
 - what is closed (`used`, `denied`, `expired`) never opens again and is remembered for a while, to say what became of it;
-- a call that expired unanswered can be revived once: its agent may make it again, and it is then held again. If it is
-  approved at the same time, that is an entry of its own, under another nonce.
+- a call that expired unanswered, or whose approval lapsed, can be revived once: its agent may make it again, and it is then
+  held again. If it is approved at the same time, that is an entry of its own, under another nonce.
 
 All times are seconds since 1970.
 """
@@ -46,6 +47,13 @@ MAX_DENIAL = 600.0
 SKEW = 5.0
 """Seconds that the clock may step back without making an approval invalid."""
 
+MAX_APPROVED = 600.0
+"""Seconds after which an approval is over, whatever its agent does."""
+
+Woken = Literal["", "woken", "busy", "later", "told"]
+"""What became of waking the agent for an approval: not known (yet); the gateway has accepted it; a run is in progress, and
+it is told when that ends; it cannot be woken, and is told at its next run; that run has begun."""
+
 
 LAPSED = "a checkpoint was made: the agent may try the call again"
 """Why an entry is over that `Ledger.lapse` closed."""
@@ -55,6 +63,10 @@ NATIVE = "native"
 
 REVIVED = "revived: the agent may make the call again"
 """Why an entry is over that `Ledger.revive` was called for."""
+
+
+REISSUED = "reissued: "
+"""How the reason of an approval begins that is there again, since its call did not run."""
 
 
 UNPROVEN = "its approval is not valid: "
@@ -69,7 +81,9 @@ class HeldCall(msgspec.Struct, frozen=True, gc=False):
 
     `shown`: the call for the person who decides, `whole`: and that is all of it; `cwd`: where it would run; `details`: what
     it would do; `exact`: what a grant for just this call says, None where there is none; `requester`: who asked the agent,
-    as the gateway's channel names them; `signatures`: of those who approved it, where the settings name signers.
+    as the gateway's channel names them; `signatures`: of those who approved it, where the settings name signers; `latest`:
+    when its approval is over at the latest, 0 from versions that did not know; `woken`, `asleep`: whether the agent was
+    woken for the approval, and why not.
     """
 
     nonce: str
@@ -94,6 +108,9 @@ class HeldCall(msgspec.Struct, frozen=True, gc=False):
     exact: ExactCall | None = None
     requester: str = ""
     signatures: tuple[SignedBody, ...] = ()
+    latest: float = 0.0
+    woken: Woken = ""
+    asleep: str = ""
     mac: str = ""
 
 
@@ -121,13 +138,15 @@ class TooManyHeldError(Exception):
 
 
 class Ledger:
-    """All entries by nonce. `changed` collects those that are new or differ from what was loaded, `forged` those that
-    `trusted` refused: each entry is asked about before anything is concluded from it, and a refused one is dropped."""
+    """All entries by nonce. `changed` collects those that are new or differ from what was loaded, `moved` those of which
+    only the end did, `forged` those that `trusted` refused: each entry is asked about before anything is concluded from it,
+    and a refused one is dropped."""
 
     def __init__(self, entries: Iterable[HeldCall] = (), trusted: Callable[[HeldCall], bool] = lambda entry: True) -> None:  # noqa: ARG005
         self._entries = {entry.nonce: entry for entry in entries}
         self._trusted = trusted
         self.changed: list[HeldCall] = []
+        self.moved: list[HeldCall] = []
         self.forged: list[HeldCall] = []
         self.dropped = False
 
@@ -181,9 +200,20 @@ class Ledger:
         known = self.waiting(used.binding, now)
         if now >= used.expires or (known and known.status != "pending"):
             return None
-        decision = Decision(used.by, used.where, f"reissued: {used.nonce} was used up, but its call did not run")
-        waiting = known or structs.replace(used, nonce=nonce, created=now)
+        decision = Decision(used.by, used.where, f"{REISSUED}{used.nonce} was used up, but its call did not run")
+        waiting = structs.replace(known or used, nonce=known.nonce if known else nonce, latest=latest_end(used))
+        waiting = waiting if known else structs.replace(waiting, created=now)
         return self._decide(waiting, "approved", decision, now, used.expires)
+
+    def move_end(self, nonce: str, expires: float, woken: Woken, asleep: str = "") -> HeldCall | None:
+        """The approval ends then, or at its latest. None where there is no such approval."""
+        entry = self._entries.get(nonce)
+        if entry is None or entry.status != "approved" or not self._holds(entry):
+            return None
+        moved = structs.replace(entry, expires=min(expires, latest_end(entry)), woken=woken, asleep=asleep)
+        self._entries[nonce] = moved
+        self.moved.append(moved)
+        return moved
 
     def find(self, prefix: str) -> HeldCall:
         """The one entry that a person means; those that can be decided on come first. Raises `Refused`."""
@@ -223,7 +253,7 @@ class Ledger:
         if not (entry.whole or unseen):
             raise RefusedError("unseen", entry)
         entry = structs.replace(entry, signatures=signatures) if signatures else entry
-        return self._decide(entry, "approved", decision, now, now + window)
+        return self._approve(entry, decision, now, window)
 
     def deny(self, prefix: str, decision: Decision, now: float, lasts: float, *, unanswered: bool = False) -> HeldCall:
         """Refuses a call that waits, or takes a yes back that was not used yet, for `lasts` seconds. Raises `Refused`.
@@ -236,9 +266,9 @@ class Ledger:
         return self._decide(entry, "denied", decision, now, now + min(lasts, MAX_DENIAL))
 
     def revive(self, prefix: str, decision: Decision, now: float) -> HeldCall:
-        """A call that nobody answered may be made again. Raises `Refused`."""
+        """A call that nobody answered, or whose approval lapsed, may be made again. Raises `Refused`."""
         entry = self.find(prefix)
-        if not is_missed(entry):
+        if not may_be_revived(entry):
             raise RefusedError(entry.status, entry)
         if known := self.waiting(entry.binding, now):
             raise RefusedError("again", known)
@@ -250,10 +280,10 @@ class Ledger:
         """The same, and the call is approved under `nonce`: it may run once within `window` seconds. Raises `Refused`."""
         entry = self.find(prefix)
         is_cut = not entry.whole or len(entry.shown) == MAX_CLOSED_SHOWN  # earlier versions cut it without a word
-        if is_missed(entry) and is_cut and not unseen:
+        if may_be_revived(entry) and is_cut and not unseen:
             raise RefusedError("unseen", entry)
         self.revive(entry.nonce, decision, now)
-        return self._decide(structs.replace(entry, nonce=nonce, created=now), "approved", decision, now, now + window)
+        return self._approve(structs.replace(entry, nonce=nonce, created=now, signatures=()), decision, now, window)
 
     def lapse(self, means: Callable[[HeldCall], bool], decision: Decision, now: float) -> list[HeldCall]:
         """Closes what waits and is meant: what it was held for is over. Those that it closed."""
@@ -277,8 +307,12 @@ class Ledger:
         lasts = now + min(entry.expires - entry.created, MAX_DENIAL) if status == "denied" else entry.expires
         return self._decide(entry, status, decision, now, lasts)
 
+    def _approve(self, entry: HeldCall, decision: Decision, now: float, window: float) -> HeldCall:
+        entry = structs.replace(entry, latest=now + MAX_APPROVED, woken="", asleep="")
+        return self._decide(entry, "approved", decision, now, now + window)
+
     def _holds(self, entry: HeldCall) -> bool:
-        ours = any(entry is changed for changed in self.changed)  # made here just now, and not signed yet
+        ours = any(entry is each for each in (*self.changed, *self.moved))  # made here just now, and not signed yet
         if ours or self._trusted(entry):
             return True
         self.forged.append(entry)
@@ -300,9 +334,28 @@ def is_missed(entry: HeldCall) -> bool:
     return entry.status == "expired" and entry.where in ("", NATIVE) and not (entry.by or entry.why)
 
 
+def is_lapsed(entry: HeldCall) -> bool:
+    """Whether it was approved, and its call did not run in time."""
+    if entry.status != "expired" or is_missed(entry) or entry.why in (REVIVED, LAPSED):
+        return False
+    is_timeout = entry.where == NATIVE and not entry.latest  # of the gateway's own prompt: nobody approved
+    return not (is_timeout or entry.why.startswith(UNPROVEN))
+
+
+def may_be_revived(entry: HeldCall) -> bool:
+    return is_missed(entry) or is_lapsed(entry)
+
+
+def latest_end(entry: HeldCall) -> float:
+    """When this approval is over at the latest, whichever version wrote it."""
+    if entry.latest:
+        return entry.latest
+    return entry.expires if entry.why.startswith(REISSUED) else entry.decided + MAX_APPROVED
+
+
 def _remembered(closed: list[HeldCall], now: float) -> list[HeldCall]:
     latest = {entry.binding: entry.nonce for entry in sorted(closed, key=lambda entry: (entry.created, entry.nonce))}
-    unanswered = [entry for entry in closed if is_missed(entry) and latest[entry.binding] == entry.nonce]
+    unanswered = [entry for entry in closed if may_be_revived(entry) and latest[entry.binding] == entry.nonce]
     missed = sorted(unanswered, key=lambda entry: entry.decided)[-MAX_MISSED:]
     longer = {entry.nonce for entry in missed if now < entry.decided + MISSED_REMEMBERED}
     known = [entry for entry in closed if now < entry.decided + REMEMBERED or entry.nonce in longer]
@@ -313,9 +366,9 @@ def _remembered(closed: list[HeldCall], now: float) -> list[HeldCall]:
 
 def _closed(entry: HeldCall, status: Status, now: float) -> HeldCall:
     """What is over is kept for its answer only: the whole call is in the audit log. More is kept of a call that nobody
-    answered, which can be approved later, and `whole` says whether that is all of it."""
+    answered, or whose approval lapsed: it can be approved later, and `whole` says whether that is all of it."""
     over = structs.replace(entry, status=status, decided=now, exact=None)
-    if not is_missed(over):
+    if not may_be_revived(over):
         return structs.replace(over, shown=entry.shown[:MAX_CLOSED_SHOWN])
     fits = len(entry.shown) <= MAX_MISSED_SHOWN
     return structs.replace(over, shown=entry.shown[:MAX_MISSED_SHOWN], whole=entry.whole and fits)

@@ -9,6 +9,7 @@ from math import ceil
 
 from toolguard_engine.approvals.ledger import (
     LAPSED,
+    MAX_APPROVED,
     MIN_PREFIX,
     OPEN,
     REVIVED,
@@ -16,7 +17,9 @@ from toolguard_engine.approvals.ledger import (
     HeldCall,
     Ledger,
     RefusedError,
+    is_lapsed,
     is_missed,
+    may_be_revived,
 )
 from toolguard_engine.wording.printable import cut, duration, moment, plain
 
@@ -64,12 +67,13 @@ def explain(refused: RefusedError) -> Answer:
     if entry.status == "expired" and not is_missed(entry):
         by = f" by {cut(entry.by, 60)}" if entry.by else ""
         return Answer(
-            f"{entry.nonce} ({_name(entry)}) was approved{by}, but did not run before {_when(entry.decided)}", AGAIN
+            f"{entry.nonce} ({_name(entry)}) was approved{by}, but did not run before {_when(entry.decided)}",
+            _revive(entry),
         )
     if entry.status == "expired":
         return Answer(
             f"{entry.nonce} ({_name(entry)}) expired at {_when(entry.decided)}: nobody decided in time",
-            f"toolguard revive {entry.nonce} asks the agent to make the call again, under a new nonce",
+            _revive(entry),
         )
     if entry.status == "pending":
         return Answer(f"{entry.nonce} ({_name(entry)}) is still waiting for approval", f"toolguard approve {entry.nonce}")
@@ -124,7 +128,39 @@ def _about_prefix(refused: RefusedError) -> Answer:
 
 def approved(entry: HeldCall, window_seconds: float) -> str:
     """What a yes means."""
-    return f"approved {entry.nonce}: {_who(entry)} may run {_name(entry)} once within {_seconds(window_seconds)}"
+    return f"approved {entry.nonce}: {_who(entry)} may run {_name(entry)} once{_lasting(entry, window_seconds)}"
+
+
+def _lasting(entry: HeldCall, window_seconds: float) -> str:
+    if window_seconds >= MAX_APPROVED:
+        return f", until {_when(entry.expires)}"
+    return f" within {_seconds(window_seconds)}, not counting time at work (10 min at most)"
+
+
+def reaches(entry: HeldCall, asleep: str = "") -> str:
+    """What the agent knows of its approval. `asleep`: why it could not be woken, if the entry does not say that."""
+    withdraw = f"until the call has run, toolguard deny {entry.nonce} withdraws the approval"
+    if entry.status == "used":
+        return "the agent has repeated the call"
+    if entry.status != "approved":
+        return f"{entry.nonce} is {entry.status} by now"
+    if entry.woken == "woken":
+        return f"the agent is resumed; {withdraw}"
+    if entry.woken == "told":
+        return f"the agent's next run has begun; {withdraw}"
+    if entry.woken == "busy":
+        return f"the agent is at work, and is told when its turn ends; {withdraw}"
+    if asleep or entry.woken == "later":
+        why = asleep or f"the agent could not be woken ({cut(plain(entry.asleep), WIDTH) or 'no reason given'})"
+        late = f"if that begins after {_when(entry.expires)}, toolguard revive {entry.nonce} asks again"
+        return f"{why}: it is told at its next run; {late}"
+    return f"it is not known yet whether the agent was woken; if it does not continue, tell it to; {withdraw}"
+
+
+def not_woken(entry: HeldCall) -> str:
+    """The same, where the settings say that nobody is woken."""
+    why = "agents are not woken here (approval.wake)"
+    return f"{why}; tell the agent to continue; toolguard deny {entry.nonce} withdraws the approval"
 
 
 def to_confirm(entry: HeldCall, code: str, lasts: float, period: str = "") -> list[str]:
@@ -203,18 +239,24 @@ def waiting(entries: Iterable[HeldCall], now: float) -> list[HeldCall]:
 
 
 def missed(entries: Iterable[HeldCall], now: float, seconds: float = math.inf) -> list[HeldCall]:
-    """Those that nobody answered in the last `seconds` and whose call was not held again since; the latest first."""
+    """Those that nobody answered in the last `seconds`, and approvals that lapsed then, whose call was not held again since;
+    the latest first."""
     latest = {entry.binding: entry for entry in sorted(now_known(entries, now).entries, key=lambda e: (e.created, e.nonce))}
-    found = [e for e in latest.values() if is_missed(e) and now < e.expires + seconds]
+    found = [e for e in latest.values() if may_be_revived(e) and now < e.expires + seconds]
     return sorted(found, key=lambda e: (-e.expires, e.nonce))
 
 
 def missed_lines(entries: Iterable[HeldCall], now: float) -> list[str]:
-    """For chat: the calls that nobody answered in the last day, and how to revive one."""
+    """For chat: the calls that nobody answered in the last day, approvals that lapsed then, and how to revive one."""
     found = missed(entries, now, DAY)
-    lines = [f"expired unanswered: {cut(f'{e.nonce}  {_name(e)}  {plain(e.shown)}', WIDTH)}" for e in found[:MAX_MATCHES]]
+    lines = [f"{became(e)}: {cut(f'{e.nonce}  {_name(e)}  {plain(e.shown)}', WIDTH)}" for e in found[:MAX_MATCHES]]
     more = [f"... and {len(found) - MAX_MATCHES} more"] if len(found) > MAX_MATCHES else []
     return [*lines, *more, *(["/toolguard revive <nonce> asks the agent to make the call again"] if found else [])]
+
+
+def became(entry: HeldCall) -> str:
+    """What became of a call that may be revived."""
+    return "approved, but did not run" if is_lapsed(entry) else "expired unanswered"
 
 
 def now_known(entries: Iterable[HeldCall], now: float) -> Ledger:
@@ -251,7 +293,12 @@ def state(entry: HeldCall, now: float) -> str:
     if entry.status in OPEN and now >= entry.expires:
         return "expired"
     left = f"{duration(ceil(entry.expires - now))} left"
-    return {"pending": left, "approved": f"approved, {left}"}.get(entry.status, entry.status)
+    note = "agent is told at its next run, " if entry.woken == "later" else ""
+    return {"pending": left, "approved": f"approved, {note}{left}"}.get(entry.status, entry.status)
+
+
+def _revive(entry: HeldCall) -> str:
+    return f"toolguard revive {entry.nonce} asks the agent to make the call again, under a new nonce"
 
 
 def _name(entry: HeldCall) -> str:

@@ -63,11 +63,11 @@ PublicHost = Annotated[str, Meta(pattern=r"^(https?://)?[A-Za-z0-9]([A-Za-z0-9.-
 PublicHosts = Annotated[list[PublicHost], Meta(max_length=20)]
 AnswerLinkTime = Annotated[int, Meta(ge=60_000, le=3_600_000)]
 NotifyEvent = Literal[
-    "held", "expiring", "expired", "blocked", "loop", "budget", "engineAway", "weakened", "guardEnded", "digest"
+    "held", "expiring", "expired", "lapsed", "blocked", "loop", "budget", "engineAway", "weakened", "guardEnded", "digest"
 ]
-NotifyEvents = Annotated[list[NotifyEvent], Meta(max_length=10)]
+NotifyEvents = Annotated[list[NotifyEvent], Meta(max_length=11)]
 URGENT: list[NotifyEvent] = ["held", "expiring", "engineAway", "weakened", "guardEnded"]
-REPORTED: list[NotifyEvent] = [*URGENT, "expired", "loop", "budget"]
+REPORTED: list[NotifyEvent] = [*URGENT, "expired", "lapsed", "loop", "budget"]
 TargetAddress = Annotated[str, Meta(min_length=1, max_length=4096)]
 CommandWords = Annotated[list[Annotated[str, Meta(max_length=4096)]], Meta(max_length=50)]
 TIME_PATTERN = "^([01][0-9]|2[0-3]):[0-5][0-9]$"

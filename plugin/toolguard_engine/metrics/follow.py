@@ -25,6 +25,7 @@ DECISIONS = {
     "block": "block",
     "deny": "block",
     "expire": "block",
+    "lapsed": "block",
     "stop": "block",
     "error": "block",
     "forged": "block",

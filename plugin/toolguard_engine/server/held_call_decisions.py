@@ -19,6 +19,7 @@ from toolguard_engine.approvals.binding import bind
 from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.approvals.ledger import UNSIGNED, Decision, HeldCall, RefusedError, TooManyHeldError
 from toolguard_engine.config.settings import Config
+from toolguard_engine.host import session_names
 from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.server.chat_approvals import ChatApprovals
 from toolguard_engine.server.chat_grants import ChatGrants
@@ -329,7 +330,7 @@ def _request(verdict: Verdict, call: Call, config: Config, now: float, gateway: 
         binding=_binding(verdict, call, gateway),
         tool=correction.name(call.tool),
         agent=call.agent,
-        session=call.session,
+        session=session_names.lasting(call.session),
         run=call.run,
         code=verdict.code,
         reason=approval_texts.line(verdict.reason),

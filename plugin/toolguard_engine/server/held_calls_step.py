@@ -6,15 +6,17 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from toolguard_engine.approvals.approval_window import WakeOutcome
 from toolguard_engine.config import conflicts
 from toolguard_engine.config.settings import Config
+from toolguard_engine.host import session_names
 from toolguard_engine.server.chat_grants import ChatGrants
 from toolguard_engine.server.clock import Clock, Every
 from toolguard_engine.server.held_call_decisions import Approvals
 from toolguard_engine.server.output import Output
 from toolguard_engine.server.store_queue import StoreQueue
 from toolguard_engine.server.wake_watcher import Wakes
-from toolguard_engine.stores import call_log
+from toolguard_engine.stores import audit_log, call_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.ports import HeldCallStore
 from toolguard_engine.wire import messages
@@ -47,8 +49,8 @@ class HeldCalls:
         signers = grant_signers if is_local else None
         nonces = self._store(hello, config, state_dir, signers)
         self.path = nonces.path
-        wake, native = approval.wake, approval.mode == "native" and not is_fleet
-        self._wakes = Wakes(nonces, self._clock.time, self._queue, self._output.send_all, wake=wake, native=native)
+        wake, native, window = approval.wake, approval.mode == "native" and not is_fleet, config.approval_window_ms / 1000
+        self._wakes = Wakes(nonces, self._clock, self._queue, self._output.send_all, wake=wake, window=window, native=native)
         policies = stores.grants(state_dir)
         chat_grants = ChatGrants(policies, stores.audit_log(state_dir), self._clock.time)
         return Approvals(nonces, policies, self._clock.time, signers, grant_signers, chat_grants)
@@ -102,10 +104,15 @@ class HeldCalls:
         """What an answer means for the watch."""
         if self._wakes is None:
             return
+        if isinstance(message, messages.Judge | messages.RunStart):
+            self._wakes.runs.begin(message.run, session_names.lasting(message.session))
         if isinstance(message, messages.Judge):
             if answer is None or (isinstance(answer, messages.VerdictAnswer) and answer.decision == "hold"):
                 self._wakes.look()
         elif isinstance(message, messages.RunEnd):
-            self._wakes.ended(message.session)
+            self._wakes.runs.end(message.run)
+            self._wakes.ended(session_names.lasting(message.session))
+        elif isinstance(message, messages.Woken):
+            self._wakes.reported(message.nonce, WakeOutcome(message.outcome, audit_log.plain(message.why)))
         elif isinstance(message, messages.PersonDecision | messages.Resolved):
             self._wakes.look()

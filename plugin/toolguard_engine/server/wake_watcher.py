@@ -1,17 +1,31 @@
-"""Watches the book of held calls for what other processes decide: an approval wakes the agent that waits for it.
+"""Watches the book of held calls for what other processes decide: an approval wakes the agent that waits for it, and lasts
+while that agent is at work (`approval_window`).
 
 The file is looked at only while calls wait, or expired unanswered and may be revived, and read only when it has changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from toolguard_engine.approvals.ledger import LAPSED, NATIVE, OPEN, REVIVED, HeldCall, Status, is_missed
+from toolguard_engine.approvals import approval_window
+from toolguard_engine.approvals.approval_window import NO_NEWS, EndMove, WakeOutcome
+from toolguard_engine.approvals.ledger import (
+    LAPSED,
+    NATIVE,
+    OPEN,
+    REVIVED,
+    HeldCall,
+    Status,
+    latest_end,
+    may_be_revived,
+)
+from toolguard_engine.server.clock import Clock
+from toolguard_engine.server.session_runs import SessionRuns
 from toolguard_engine.server.store_queue import StoreJob, StoreQueue
 from toolguard_engine.stores.locked import Busy, Damaged, StoreError
 from toolguard_engine.stores.ports import HeldCallStore
@@ -41,14 +55,21 @@ class _Look:
 
 class Wakes:
     """`poll` looks beside the loop; the agents to wake go to `say`, if that is wanted, and with `native` what was decided
-    about calls that the gateway may be asking about. `clock`: seconds since 1970."""
+    about calls that the gateway may be asking about. `window`: that of approvals, in seconds."""
 
     def __init__(
-        self, nonces: HeldCallStore, clock: Callable[[], float], queue: StoreQueue, say: Say, *, wake: bool,
+        self, nonces: HeldCallStore, clock: Clock, queue: StoreQueue, say: Say, *, wake: bool, window: float,
         native: bool = False,
     ) -> None:  # fmt: skip
         self._nonces = nonces
-        self._clock = clock
+        self._time = clock
+        self._clock = clock.time
+        self._window = window
+        self.runs = SessionRuns()
+        self._outcomes: dict[str, WakeOutcome] = {}
+        """By nonce: what the gateway said last of waking its agent."""
+        self._over: dict[str, float] = {}
+        """By nonce: when an approval is over at the latest, by the monotonic clock."""
         self._queue = queue
         self._say = say
         self._wanted = wake
@@ -82,11 +103,33 @@ class Wakes:
         now = self._clock()
         is_over = self._nonces.is_behind or any(now >= entry.expires for entry in self._open)
         self._is_looking, seen, self._seen = True, self._seen, self._seen or NEVER
-        look = partial(self._look, now if is_over else None, seen)
+        look = partial(self._look, now if is_over else None, seen, now, self._moves(now))
         self._queue.do(StoreJob(work=look, done=self._found, failed=partial(self._failed, seen)))
 
-    def _look(self, sweep: float | None, seen: tuple[int, int, int] | None) -> _Look:
+    def _moves(self, now: float) -> list[EndMove]:
+        """What becomes of the ends of approvals."""
+        monotonic = self._time.monotonic()
+        approved = [entry for entry in self._open if entry.status == "approved"]
+        self._over = {each.nonce: self._over.get(each.nonce, monotonic + latest_end(each) - now) for each in approved}
+        self._outcomes = {each.nonce: self._outcomes[each.nonce] for each in self._open if each.nonce in self._outcomes}
+        moves = (
+            approval_window.move(
+                each, now, self._window, is_busy=self.runs.is_busy(each.session),
+                outcome=self._outcomes.get(each.nonce, NO_NEWS), left=self._over[each.nonce] - monotonic,
+            )
+            for each in approved
+        )  # fmt: skip
+        return [each for each in moves if each is not None]
+
+    def reported(self, nonce: str, outcome: WakeOutcome) -> None:
+        """The gateway says whether the agent of this call was woken."""
+        if any(each.nonce == nonce for each in self._open):
+            self._outcomes[nonce] = outcome
+
+    def _look(self, sweep: float | None, seen: tuple[int, int, int] | None, now: float, moves: Sequence[EndMove]) -> _Look:
         """In the thread of the queue."""
+        if moves:
+            self._nonces.move_ends(moves, now)
         if sweep is not None:
             self._nonces.sweep(sweep)
         stamp = _stamp(self._nonces.path)
@@ -114,7 +157,7 @@ class Wakes:
         self._open = [entry for entry in look.entries if entry.status in OPEN]
         latest = {entry.binding: entry for entry in look.entries}.values()
         self._revived = [each for each in latest if each.why == REVIVED and now < each.decided + REVIVED_SECONDS]
-        self.may_revive = any(map(is_missed, look.entries))
+        self.may_revive = any(map(may_be_revived, look.entries))
         self.trouble = ""
         decided = self._decided(look.entries) if self._native else []
         self._say([*decided, *(self._wakes(look.entries, waited) if self._wanted else [])])
@@ -127,12 +170,11 @@ class Wakes:
         return [messages.Decided(each.nonce, _WORDS[each.status]) for each in news]
 
     def _wakes(self, entries: list[HeldCall], waited: set[str]) -> list[messages.Wake]:
-        now = self._clock()
         approved = [entry for entry in self._open if entry.status == "approved" and not self._woken.get(entry.nonce)]
         lapsed = {entry.session: entry for entry in entries if entry.nonce in waited and entry.why == LAPSED}
         approved += [entry for entry in self._revived if not self._woken.get(entry.nonce)]
         woken = {entry.session for entry in approved}
-        wakes = [self._wake(entry, now) for entry in approved]
+        wakes = [self._wake(entry) for entry in approved]
         return wakes + [_go_on(entry) for session, entry in lapsed.items() if session not in woken]
 
     def ended(self, session: str) -> None:
@@ -147,14 +189,14 @@ class Wakes:
         if not self._is_looking:
             self.poll()
 
-    def _wake(self, entry: HeldCall, now: float) -> messages.Wake:
+    def _wake(self, entry: HeldCall) -> messages.Wake:
         self._woken[entry.nonce] = 2 if entry.nonce in self._woken else 1
         while len(self._woken) > MAX_WOKEN:
             self._woken.pop(next(iter(self._woken)))
         if entry.why == REVIVED:
             text = approval.revived(entry.nonce, entry.shown)
         else:
-            text = approval.approved(entry.nonce, max(1, int(entry.expires - now)), entry.shown)
+            text = approval.approved(entry.nonce, entry.shown)
         return messages.Wake(entry.nonce, entry.agent, entry.session, text)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolguard_engine.approvals.ledger import REVIVED, UNPROVEN, HeldCall, Status
+from toolguard_engine.approvals.ledger import REVIVED, UNPROVEN, HeldCall, Status, is_lapsed
 from toolguard_engine.stores import audit_log
 
 EVENTS: dict[Status, str] = {
@@ -16,8 +16,14 @@ MAX_FORGED_SHOWN = 200
 _SHOWN_FIELDS = ("nonce", "tool", "agent", "session", "code", "shown")
 
 
+LAPSED_EVENT = "lapsed"
+"""An approval that was not used in time. Its id is that of an entry that expired, which other versions look for."""
+
+
 def of_status(entry: HeldCall, gateway: str) -> audit_log.AuditEvent:
     """What has become of it."""
+    if is_lapsed(entry):
+        return line(entry, LAPSED_EVENT, entry.decided or entry.created, gateway, EVENTS["expired"])
     event = "revive" if entry.why == REVIVED else EVENTS[entry.status]
     if entry.status == "expired" and entry.why.startswith(UNPROVEN):
         event = "forged"

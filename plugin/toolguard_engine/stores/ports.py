@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:  # annotations only: importing this module stays cheap
+    from toolguard_engine.approvals.approval_window import EndMove
     from toolguard_engine.approvals.grant_matching import Grant
     from toolguard_engine.approvals.ledger import Decision, HeldCall, Status
     from toolguard_engine.approvals.standing import Key, Standing
@@ -69,6 +70,9 @@ class HeldCallStore(Protocol):
 
     def give_back(self, used: HeldCall, now: float) -> HeldCall | None:
         """See `Ledger.give_back`."""
+
+    def move_ends(self, moves: Sequence[EndMove], now: float) -> None:
+        """See `Ledger.move_end`. Raises `Busy` at once if another process writes."""
 
     def write_log(self) -> None:
         """Writes the lines that `present` left. Raises `Busy` at once if another process writes: `sweep` does it."""

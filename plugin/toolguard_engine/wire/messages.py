@@ -242,6 +242,19 @@ class UserMessage(Place, frozen=True, tag="said"):
     person: bool = False
 
 
+class RunStart(Place, frozen=True, tag="run-start"):
+    """Note: a run is in progress. It is said when it begins, and again to an engine that has just started."""
+
+
+class Woken(Wire, frozen=True, tag="woken"):
+    """Note: what became of a `Wake`. `woken`: the gateway has accepted it; `busy`: a run of the session is in progress;
+    `later`: the session cannot be woken, `why` says why not."""
+
+    nonce: Name
+    outcome: Literal["woken", "busy", "later"]
+    why: Name = ""
+
+
 class RunEnd(Wire, frozen=True, tag="run-end"):
     """Note: a run is over."""
 
@@ -302,7 +315,7 @@ class Ping(Wire, frozen=True, tag="ping"):
     id: Id
 
 
-Note = Compacted | ToolText | UserMessage | Warned | RunEnd | ModelEnded | ModelAnswer | Seams | Leaving
+Note = Compacted | ToolText | UserMessage | Warned | RunStart | Woken | RunEnd | ModelEnded | ModelAnswer | Seams | Leaving
 """What is told without an id, but for `Came`, which may have one."""
 
 Incoming = (

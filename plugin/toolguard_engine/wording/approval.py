@@ -136,11 +136,11 @@ def rewritten(prefix: str, tool: str) -> str:
     )
 
 
-def approved(nonce: str, seconds: int, call_shown: str) -> str:
+def approved(nonce: str, call_shown: str) -> str:
     """Wakes the agent after an approval."""
     return (
         f"[TOOLGUARD] The user approved the call that waited under {nonce}: {redact.cut(call_shown, MAX_REASON)}\n"
-        f"Repeat exactly this call now, within {seconds} seconds and with the same arguments; it runs once. Then continue."
+        "Repeat exactly this call now, with the same arguments; it runs once. Then continue."
     )
 
 
@@ -154,10 +154,10 @@ def go_on(nonce: str, call_shown: str) -> str:
 
 
 def revived(nonce: str, call_shown: str) -> str:
-    """Wakes the agent after a person has revived a call that nobody had answered."""
+    """Wakes the agent after a person has revived a call that nobody had answered in time, or that did not run in time."""
     call = redact.cut(call_shown, MAX_REASON)
     return (
-        f"[TOOLGUARD] The user is back. The call under {nonce} expired unanswered and did not run: {call}\n"
+        f"[TOOLGUARD] The user is back. The call under {nonce} did not run in time: {call}\n"
         "If it is still needed, make it again now, with the same arguments; it is held again and the user can approve it."
     )
 

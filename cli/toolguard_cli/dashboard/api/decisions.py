@@ -10,7 +10,7 @@ from toolguard_cli.dashboard.api_types import ActionResult, AllowRequest, Decisi
 from toolguard_cli.dashboard.problems import ApiError
 from toolguard_cli.dashboard.request_context import RequestContext
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.operations import always_allow, approve_call, deny_call
+from toolguard_cli.operations import always_allow, approve_call, deny_call, woken_agents
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import RefusedError
@@ -24,8 +24,9 @@ def approve(visit: RequestContext, asked: DecisionRequest) -> ActionResult:
     refuse_gone(watched)
     config = gateway_stores.settings(watched.places)
     decision = gateway_stores.decision(asked.why, PLACE)
-    _, message = approve_call.approve(watched.ledger(), asked.nonce, decision, config, unseen=asked.unseen)
-    return ActionResult(message)
+    ledger = watched.ledger()
+    entry, message = approve_call.approve(watched.places, ledger, asked.nonce, decision, config, unseen=asked.unseen)
+    return ActionResult(f"{message}; {woken_agents.followed(watched.places, ledger, entry, config)[1].text}")
 
 
 @agent_requests.refused
@@ -36,8 +37,8 @@ def allow(visit: RequestContext, asked: AllowRequest) -> ActionResult:
     config, ledger = gateway_stores.settings(watched.places), watched.ledger()
     entry = held_calls.find(ledger.entries(), asked.nonce, time.time(), "pending")
     decision = gateway_stores.decision(asked.why, PLACE)
-    _, _, message = always_allow.always_allow(watched.places, ledger, entry, asked.period, decision, config)
-    return ActionResult(message)
+    approved, _, message = always_allow.always_allow(watched.places, ledger, entry, asked.period, decision, config)
+    return ActionResult(f"{message}; {woken_agents.followed(watched.places, ledger, approved, config)[1].text}")
 
 
 def deny(visit: RequestContext, asked: DecisionRequest) -> ActionResult:

@@ -16,9 +16,10 @@ from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import missed_calls
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.approvals import replies
-from toolguard_engine.approvals.ledger import LAPSED, OPEN, REVIVED, HeldCall
+from toolguard_engine.approvals.ledger import LAPSED, OPEN, REVIVED, HeldCall, is_lapsed
 
 MAX_SETTLED = 200
+MISSED = ("missed", "lapsed")
 
 
 def settled(visit: RequestContext, asked: Query) -> SettledCalls:
@@ -33,8 +34,8 @@ def settled(visit: RequestContext, asked: Query) -> SettledCalls:
         except (UserError, OSError) as error:
             problems = [*problems, waiting_calls.described(each, error)]
     newest = sorted(over, key=lambda one: (-one.decided, one.nonce))
-    missed = [one for one in newest if one.status == "missed"]
-    rest = [one for one in newest if one.status != "missed"]
+    missed = [one for one in newest if one.status in MISSED]
+    rest = [one for one in newest if one.status not in MISSED]
     shown = sorted([*missed[:MAX_SETTLED], *rest[:MAX_SETTLED]], key=lambda one: (-one.decided, one.nonce))
     return SettledCalls(visit.now, shown, len(missed), problems)
 
@@ -62,6 +63,8 @@ def _view(watched: WatchedGateway, entry: HeldCall, missed: set[str]) -> Settled
 def _status(entry: HeldCall, missed: set[str]) -> str:
     if entry.status != "expired":
         return entry.status
-    if entry.nonce in missed or entry.why == REVIVED:
-        return "missed" if entry.nonce in missed else "revived"
+    if entry.nonce in missed:
+        return "lapsed" if is_lapsed(entry) else "missed"
+    if entry.why == REVIVED:
+        return "revived"
     return "unused" if entry.by and entry.why != LAPSED else "expired"

@@ -19,7 +19,7 @@ const EXACT = /** @type {const} */ (["gateway", "kind", "agent", "code", "nonce"
 /** The fields in which the server looks for a text. */
 const TEXTS = /** @type {const} */ (["tool", "code", "reason", "shown", "agent", "session", "nonce", "person"]);
 const HOLDS = ["hold", "hold-again"];
-const ANSWERS = ["approve", "deny", "expire", "consume"];
+const ANSWERS = ["approve", "deny", "expire", "lapsed", "consume"];
 
 /** @param {App} app */
 export function feed(app) {

@@ -13,6 +13,7 @@ const KINDS = {
   consume: { label: "Ran after approval", tone: "green" },
   deny: { label: "Denied", tone: "red" },
   expire: { label: "Expired", tone: "quiet" },
+  lapsed: { label: "Approval lapsed", tone: "amber" },
   block: { label: "Blocked", tone: "red" },
   "would-refuse": { label: "Would be held or blocked", tone: "amber" },
   note: { label: "Noted", tone: "amber" },
@@ -38,7 +39,7 @@ const KINDS = {
 export const GROUPS = [
   { label: "Held", color: "blue", kinds: ["hold"] },
   { label: "Approved", color: "green", kinds: ["approve"] },
-  { label: "Denied or expired", color: "grey", kinds: ["deny", "expire"] },
+  { label: "Denied or expired", color: "grey", kinds: ["deny", "expire", "lapsed"] },
   { label: "Blocked", color: "red", kinds: ["block"] },
   { label: "Malformed", color: "amber", kinds: ["malformed", "loop"] },
 ];
@@ -54,7 +55,7 @@ export const UNCHARTED = new Set([
 export const CHOICES = {
   Decisions: ["hold", "hold-again", "block", "would-refuse", "note", "stop"],
   Loops: ["malformed", "loop"],
-  People: ["approve", "consume", "deny", "expire", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "accepted"],
+  People: ["approve", "consume", "deny", "expire", "lapsed", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "accepted"],
   "Guard itself": ["weakened", "restored", "ended", "budget", "drift", "security", "forged", "error", "external"],
 };
 

@@ -109,14 +109,14 @@ function waiting(app) {
 
 /** @param {App} app @param {SettledCalls | null} settled */
 function missed(app, settled) {
-  const last = settled?.settled.find(({ status }) => status === "missed");
+  const last = settled?.settled.find(({ status }) => ["missed", "lapsed"].includes(status));
   return total({
     name: "missed",
     label: "Missed",
     value: settled?.missed ?? 0,
     text: settled ? (settled.missed || !settled.problems.length ? format.count(settled.missed) : "?") : "…",
     tone: settled?.missed ? "amber" : "",
-    detail: "expired unanswered in the last 7 days",
+    detail: "expired unanswered, or approved and did not run, in the last 7 days",
     more: last ? [quoted(last.tool), " ", when(last.decided, app.now), " ", toApprovals("Show", "missed", SETTLED)] : null,
   });
 }

@@ -1,4 +1,4 @@
-// Held calls that are over: who answered, when and why, and which nobody answered.
+// Held calls that are over: who answered, when and why, and which nobody answered or did not run in time.
 
 import { get } from "./api.js";
 import { button, el, fill, quoted, visible } from "./dom.js";
@@ -14,6 +14,7 @@ import { View } from "./view.js";
 /** @type {Record<string, { label: string, tone: string }>} */
 const ENDS = {
   missed: { label: "Missed", tone: "amber" },
+  lapsed: { label: "Approval lapsed", tone: "amber" },
   revived: { label: "Asked again", tone: "blue" },
   expired: { label: "Expired", tone: "quiet" },
   denied: { label: "Denied", tone: "red" },
@@ -87,7 +88,7 @@ function entry(app, call, changed) {
       { class: "quiet who" },
       [call.agent, call.session, call.gateway].filter(Boolean).flatMap((text, i) => [i ? " · " : "", quoted(text)]),
     ),
-    call.status === "missed" && revival(app, call, changed),
+    ["missed", "lapsed"].includes(call.status) && revival(app, call, changed),
     call.shown &&
       el(
         "details",
@@ -112,6 +113,7 @@ function answered({ status, by, where, why, created, decided }) {
   const after = `after ${format.span(decided - created)}`;
   const reason = why && [": ", quoted(why)];
   if (status === "missed") return [`Nobody answered; it expired ${after}`];
+  if (status === "lapsed") return [["approved", by && [" by ", quoted(by)], where && [" ", quoted(at(where) ?? "")], `, but did not run; it lapsed ${after}`], reason].flat(3);
   if (status === "expired") return [`expired ${after}`, reason].flat();
   return [by ? ["by ", quoted(by)] : "answered", where && [" ", quoted(at(where) ?? "")], ` ${after}`, reason].flat(2);
 }

@@ -20,7 +20,7 @@ const NOT_RUN = "It has not run yet: the agent is notified and repeats the call 
 /** @type {Record<string, string>} */
 const PERIODS = { "1h": "an hour", "1d": "a day", "1w": "a week" };
 /** @type {Record<string, string>} */
-const ENDS = { approve: "Approved", deny: "Denied", expire: "Expired", consume: "Approved" };
+const ENDS = { approve: "Approved", deny: "Denied", expire: "Expired", lapsed: "Approval lapsed", consume: "Approved" };
 
 /** @param {App} app @param {HeldCallView} first */
 export function waitingCard(app, first) {

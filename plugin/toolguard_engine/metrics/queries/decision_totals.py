@@ -113,7 +113,7 @@ def _totals(rows: list[_Row]) -> GuardTotals:
         "held": kinds["hold"],
         "approved": kinds["approve"],
         "denied": kinds["deny"],
-        "expired": kinds["expire"],
+        "expired": kinds["expire"] + kinds["lapsed"],
         "blocked": kinds["block"],
         "stopped": kinds["stop"],
         "loops": loops,

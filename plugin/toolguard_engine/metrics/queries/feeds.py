@@ -23,7 +23,7 @@ _TEXTS = ("tool", "code", "reason", "shown", "agent", "session", "nonce", "perso
 
 SEARCHED = 20_000
 HOLDS = frozenset({"hold", "hold-again"})
-ANSWERS = ("approve", "deny", "expire", "consume")
+ANSWERS = ("approve", "deny", "expire", "lapsed", "consume")
 MAX_ANSWERS = 5_000
 """Answers of a kind that are read for one page of decisions."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from toolguard_engine.approvals.approval_window import EndMove
 from toolguard_engine.approvals.ledger import OPEN, Decision, HeldCall, Ledger, Status
 from toolguard_engine.model.signed_body import SignedBody
 from toolguard_engine.stores import atomic, audit_log, gateway_identity, held_call_lines, signed_entry, signing_key
@@ -98,6 +99,13 @@ class FileNonces:
 
     def give_back(self, used: HeldCall, now: float) -> HeldCall | None:
         return self._change(lambda ledger: ledger.give_back(used, self._new_nonce(ledger), now), now)
+
+    def move_ends(self, moves: Sequence[EndMove], now: float) -> None:
+        def work(ledger: Ledger) -> None:
+            for each in moves:
+                ledger.move_end(each.nonce, each.expires, each.woken, each.asleep)
+
+        self._change(work, now, patient=False)
 
     def write_log(self, *, patient: bool = False) -> None:
         lines, self._unlogged = self._unlogged, []
@@ -209,8 +217,9 @@ class FileNonces:
         if stored.outbox and not signing_key.fits(own, msgspec.json.encode(stored.outbox), stored.mac):
             left, forged = [], [*forged, self._forged_outbox(stored.outbox, now)]
         events = [*left, *forged, *(self._event(entry) for entry in ledger.changed)]
-        if ledger.changed or ledger.dropped or forged:
-            raw |= {entry.nonce: signed_entry.signed(own, entry, raw.get(entry.nonce)) for entry in ledger.changed}
+        if ledger.changed or ledger.moved or ledger.dropped or forged:
+            new = [*ledger.moved, *ledger.changed]
+            raw |= {entry.nonce: signed_entry.signed(own, entry, raw.get(entry.nonce)) for entry in new}
             entries = [raw[entry.nonce] for entry in ledger.entries]
             outbox = msgspec.to_builtins(events[-MAX_OUTBOX:])
             mac = signing_key.sign(own, msgspec.json.encode(outbox)) if outbox else ""

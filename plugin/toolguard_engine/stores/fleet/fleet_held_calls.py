@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from msgspec import structs
 
+from toolguard_engine.approvals.approval_window import EndMove
 from toolguard_engine.approvals.ledger import (
     LAPSED,
     MAX_DENIAL,
     OPEN,
+    REISSUED,
     UNPROVEN,
     Decision,
     HeldCall,
@@ -33,7 +35,6 @@ from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.fleet import pipe_messages as pipe
 from toolguard_engine.stores.fleet import received_entries
 from toolguard_engine.stores.fleet.courier_link import FleetAwayError
-from toolguard_engine.stores.fleet.fleet_log import REISSUED
 from toolguard_engine.stores.fleet.fleet_setup import FleetSetup
 from toolguard_engine.stores.fleet.local_marks import UsedBeforeError
 from toolguard_engine.stores.locked import StoreError
@@ -211,6 +212,9 @@ class FleetHeldCalls:
         self._log.take([again], is_new=True)
         self._wait()
         return again
+
+    def move_ends(self, moves: Sequence[EndMove], now: float) -> None:
+        """The database ends an approval after its window, whatever its agent does."""
 
     def _done(self, make: Callable[[int, float], pipe.Question]) -> bool:
         answer = self._ask(make)

@@ -11,13 +11,12 @@ from contextlib import suppress
 
 from msgspec import structs
 
-from toolguard_engine.approvals.ledger import REVIVED, HeldCall
+from toolguard_engine.approvals.ledger import REISSUED, REVIVED, HeldCall, is_lapsed
 from toolguard_engine.stores import audit_log, held_call_lines
 from toolguard_engine.stores.ports import AuditLogStore
 
 MAX_KNOWN = 20_000
 MAX_LEFT = 5_000
-REISSUED = "reissued: "
 """In the reason of an approval, each time that it was used up for a call that did not run and was given back."""
 
 MAX_REISSUED = 100
@@ -73,6 +72,8 @@ class FleetLog:
             lines.append(self._line(entry, "consume", entry.decided, f"consume{number}"))
         elif entry.status == "denied":
             lines.append(self._line(entry, "deny", entry.decided))
+        elif is_lapsed(entry):
+            lines.append(self._line(entry, held_call_lines.LAPSED_EVENT, entry.decided, held_call_lines.EVENTS["expired"]))
         elif entry.status == "expired":
             lines.append(self._line(entry, "revive" if entry.why == REVIVED else "expire", entry.decided))
         return lines

@@ -3,10 +3,11 @@ this machine and approved here. What was held here is also answered here once th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from toolguard_engine.approvals.approval_window import EndMove
 from toolguard_engine.approvals.ledger import OPEN, Decision, HeldCall, Ledger, RefusedError, Status
 from toolguard_engine.model.signed_body import SignedBody
 from toolguard_engine.stores.fleet.courier_link import FleetAwayError
@@ -45,6 +46,11 @@ class LocalFallback:
             return self._of(used.nonce).give_back(used, now)
         except FleetAwayError:  # it would be tried again before each call that is held here; it is approved anew instead
             return None
+
+    def move_ends(self, moves: Sequence[EndMove], now: float) -> None:
+        self._local.move_ends(moves, now)
+        with suppress(FleetAwayError):
+            self._fleet.move_ends(moves, now)
 
     def write_log(self) -> None:
         self._local.write_log()

@@ -1,0 +1,58 @@
+"""Whether an approval reaches its agent: for `approve`, `revive --approve` and the dashboard.
+
+The engine notes in the entry what became of waking the agent, a moment after the approval.
+"""
+
+from __future__ import annotations
+
+import time
+
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Line
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.ledger import MAX_APPROVED, HeldCall
+from toolguard_engine.config.settings import Config
+from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.stores.ports import HeldCallStore
+
+SECONDS = 4.0
+"""How long the engine is waited for."""
+
+POLL_SECONDS = 0.05
+
+
+def window(places: Places, config: Config) -> float:
+    """For how many seconds an approval holds that is given now. Without an engine its agent cannot use it: it holds as long
+    as an approval may, and the engine that the agent's next run starts shortens that."""
+    return config.approval_window_ms / 1000 if has_engine(places) else MAX_APPROVED
+
+
+def followed(places: Places, ledger: HeldCallStore, entry: HeldCall, config: Config) -> tuple[HeldCall, Line]:
+    """The entry as it is by now, and what its agent knows of the approval. Never raises."""
+    if not has_engine(places):
+        return entry, Line("warn", replies.reaches(entry, "no gateway runs here, so the agent is not woken"))
+    if not config.approval.wake:
+        return entry, Line("next", replies.not_woken(entry))
+    limit = time.monotonic() + SECONDS
+    while time.monotonic() < limit:
+        entry = _now(ledger, entry)
+        if entry.woken or entry.status != "approved":
+            break
+        time.sleep(POLL_SECONDS)
+    is_well = entry.status != "approved" or entry.woken in ("woken", "busy")
+    return entry, Line("next" if is_well else "warn", replies.reaches(entry))
+
+
+def has_engine(places: Places) -> bool:
+    try:
+        return bool(stores.engines(places.state_dir).running())
+    except (StoreError, OSError):
+        return True  # it cannot be told: the shorter time counts
+
+
+def _now(ledger: HeldCallStore, entry: HeldCall) -> HeldCall:
+    try:
+        return next((each for each in ledger.look()[0] if each.nonce == entry.nonce), entry)
+    except (StoreError, OSError):
+        return entry

@@ -1,0 +1,17 @@
+"""Sessions that come anew with each run.
+
+The gateway gives each run of an automation a session of its own: `agent:<id>:cron:<job>:run:<uuid>`. What a person decides
+about a call of that automation is meant for its next run as well.
+"""
+
+from __future__ import annotations
+
+import re
+
+_RUN_OF_JOB = re.compile(r"((?:agent:[^:]+:)?cron:[^:]+):run:[^:]+", re.DOTALL)
+
+
+def lasting(session: str) -> str:
+    """The automation to which a run's session belongs; any other session as it is."""
+    found = _RUN_OF_JOB.fullmatch(session)
+    return found[1] if found else session
