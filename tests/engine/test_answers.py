@@ -86,20 +86,18 @@ def test_each_refusal_has_its_own_answer(kind: str, text: str, fix: str) -> None
         ("approved", "aaaa0000 (read) is already approved by ana"),
         ("denied", "aaaa0000 (read) was denied by ana"),
         ("used", "aaaa0000 (read) was used at"),
-        ("expired", "aaaa0000 (read) was approved by ana, but did not run before"),
         ("revived", "aaaa0000 (read) was revived at"),
     ],
 )
 def test_what_cannot_be_revived(kind: str, text: str) -> None:
     ledger, late = Ledger([entry("aaaa0000", tool="read")]), NOW + 400
-    if kind in ("approved", "used", "expired"):
+    if kind in ("approved", "used"):
         yes = ledger.approve("aaaa", YES, NOW, 30)
         _ = ledger.use(yes, NOW + 1) if kind == "used" else None
     elif kind == "denied":
         ledger.deny("aaaa", YES, NOW, 300)
-    if kind in ("expired", "revived"):
-        ledger.sweep(late)
     if kind == "revived":
+        ledger.sweep(late)
         ledger.revive("aaaa", YES, late)
     with pytest.raises(RefusedError) as caught:
         ledger.revive("aaaa", YES, late)
@@ -107,6 +105,20 @@ def test_what_cannot_be_revived(kind: str, text: str) -> None:
     assert answer.text.startswith(text)
     assert "1970" not in answer.text + answer.fix
     assert kind != "pending" or answer.fix == "toolguard approve aaaa0000"
+
+
+def test_a_lapsed_approval_has_the_command_that_asks_again() -> None:
+    ledger = Ledger([entry("aaaa0000", tool="read")])
+    ledger.approve("aaaa", YES, NOW, 30)
+    ledger.sweep(NOW + 400)
+    with pytest.raises(RefusedError) as caught:
+        ledger.approve("aaaa", YES, NOW + 400, 30)
+    answer = replies.explain(caught.value)
+    assert answer.text.startswith("aaaa0000 (read) was approved by ana, but did not run before")
+    assert answer.fix == "toolguard revive aaaa0000 asks the agent to make the call again, under a new nonce"
+    (line, then) = replies.missed_lines(ledger.entries, NOW + 400)
+    assert line.startswith("approved, but did not run: aaaa0000")
+    assert then.startswith("/toolguard revive")
 
 
 def test_answers_differ() -> None:
@@ -125,8 +137,12 @@ def test_a_denial_of_which_little_is_known() -> None:
 
 
 def test_what_a_yes_and_a_no_mean() -> None:
-    assert replies.approved(entry(), 30.0) == "approved 3f9a51c2: agent main may run exec once within 30 s"
-    assert replies.approved(entry(agent=""), 120.0) == "approved 3f9a51c2: the agent may run exec once within 2m00s"
+    idle = "not counting time at work (10 min at most)"
+    assert replies.approved(entry(), 30.0) == f"approved 3f9a51c2: agent main may run exec once within 30 s, {idle}"
+    assert replies.approved(entry(agent=""), 120.0) == f"approved 3f9a51c2: the agent may run exec once within 2m00s, {idle}"
+    assert replies.approved(entry(expires=NOW), 600.0) == (
+        "approved 3f9a51c2: agent main may run exec once, until 2023-11-14 22:13:20+00:00"
+    )
     assert replies.denied(entry()) == "denied 3f9a51c2: agent main is instructed not to try exec again"
 
 
