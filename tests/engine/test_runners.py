@@ -81,7 +81,7 @@ def test_each_row_of_the_table_has_an_attack() -> None:
     assert [each.names for each in table.variables if words.isdisjoint(each.names)] == []
 
 
-OWN_LANGUAGES = {"shell", "code", "opaque", "git", "package"}
+OWN_LANGUAGES = {"shell", "code", "opaque", "git", "package", "playbook"}
 """Those that `read_files` knows by itself."""
 
 

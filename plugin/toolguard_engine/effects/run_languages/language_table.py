@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection
 from fnmatch import fnmatchcase
 from itertools import islice
+from operator import itemgetter
 from shlex import quote
 
 from toolguard_engine.effects.run_languages import (
@@ -101,9 +102,15 @@ def _crontab(text: str) -> Lines:
     return project_files.crontab(text)
 
 
-def _playbook(text: str) -> Lines:
+playbook_commands = _found(_TASK_LINE)
+"""The shell commands of a playbook."""
+
+
+def playbook_tasks(text: str) -> Lines:
+    """The commands of a playbook, and what its other tasks do, in their order."""
     starts = [0, *(at.end() for at in re.finditer("\n", text))]
-    return [(starts[line - 1] + 1, command) for line, command in islice(playbooks.commands(text), MAX_LINES)]
+    tasks = [(starts[line - 1] + 1, command) for line, command in islice(playbooks.commands(text), MAX_LINES)]
+    return sorted([*playbook_commands(text), *tasks], key=itemgetter(0))
 
 
 def _notebook(text: str) -> Lines:
@@ -180,14 +187,12 @@ LINES: dict[str, Callable[[str], Lines]] = {
     "notebook": _notebook,
     "npmrc": tool_scripts.npmrc,
     "php-settings": _php_settings,
-    "playbook": _playbook,
     "procfile": tool_scripts.procfile,
     "pytest-options": _pytest_options,
     "requirements": container_files.required,
     "screen": tool_scripts.screen,
     "sed": tool_scripts.sed,
     "ssh": tool_scripts.ssh,
-    "task-lines": _found(_TASK_LINE),
     "tox-settings": _tox_settings,
     "tex": _found(_TEX),
     "tmux": tool_scripts.tmux,

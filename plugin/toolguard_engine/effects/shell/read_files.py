@@ -24,6 +24,10 @@ VERB_WITHIN = 10
 """Words: global options with values stand before it."""
 
 
+_ONLY_SHOWN = frozenset({"--check", "-C", "--syntax-check", "--list-tasks", "--list-hosts", "--list-tags"})
+"""Options of Ansible with which the tasks of a playbook do not run; its commands are read in any case."""
+
+
 def judge(walk: Walk, file: FilePlace, row: Runner, run: ProgramRun, state: ShellState) -> None:
     """Walks one file in the language of its row."""
     language = row.language
@@ -37,6 +41,9 @@ def judge(walk: Walk, file: FilePlace, row: Runner, run: ProgramRun, state: Shel
         picked = operands(run, row) if row.picks else None
         keyed = partial(language_table.keyed, path=file.path, language=language, keys=row.keys, picked=picked)
         run_lines(walk, file, keyed, state, run, "keys", sure=False)
+    elif language == "playbook":
+        every = file.made and _ONLY_SHOWN.isdisjoint(run.argv)
+        run_lines(walk, file, language_table.playbook_tasks if every else language_table.playbook_commands, state, run)
     elif language == "git":
         _git(walk, file, run, state)
     elif language in language_table.LINES:
