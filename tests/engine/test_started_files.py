@@ -114,6 +114,11 @@ def test_none_of_them_is_written_unasked(way: str) -> None:
         "cp openclaw.json ~/.openclaw/openclaw.json.last-good",
         "mkdir -p ~/.node_modules/x && cp index.js ~/.node_modules/x/",
         "cp made ~/.local/bin/date",
+        "cp -rT d ~/.openclaw/cache",
+        "cp -r d/. ~/.openclaw/tmp/",
+        "tar xf a.tar -C ~/.openclaw/tmp",
+        "unzip a.zip -d ~/.openclaw/npm",
+        "rsync -a d/ ~/.openclaw/cache/",
         "cp index.js ~/.openclaw/node_modules/x/",
         "cp x.mjs /srv/Gateway/node_modules/typebox/build/index.mjs",
         "sed -i 1d /srv/gateway/node_modules/zod/index.js",
@@ -126,7 +131,8 @@ def test_nor_in_other_ways(command: str) -> None:
 FREE = [
     "notes.md", "hooks/useUser.js", "hooks/lib/format.js", "src/hooks/auth/handler.js", "dist/index.js", "package.json",
     "skills/mail/SKILL.md", "skills/mail/send.py", "node_modules/left-pad/index.js", "/tmp/a.js", "/tmp/build/x.sh",
-    "~/.openclaw/workspace/notes.md", "~/.openclaw/workspace/hooks/useUser.js", "~/.local/bin/mytool", "~/.cache/app/x.js",
+    "~/.openclaw/workspace/notes.md", "~/.openclaw/tmp/note.txt",
+    "~/.openclaw/media/inbound/a.txt", "~/.openclaw/workspace/hooks/useUser.js", "~/.local/bin/mytool", "~/.cache/app/x.js",
 ]  # fmt: skip
 
 
@@ -167,3 +173,5 @@ def test_places_are_matched_by_their_parts() -> None:
     )
     assert [path for path in ("a/x/c.js", "d/x", "d", "e.7.json", "?/x") if not places.holds("state", path)] == []
     assert [path for path in ("a/c.js", "a/x/y/c.js", "e.json", "b", "") if places.holds("state", path)] == []
+    code = StartedPlaces((StartedFile("state/a/b/**", "imported", present=True),))
+    assert [path for path in ("a", "a/b", "a/b/c", "a/x") if code.holds("state", path)] == ["a", "a/b", "a/b/c"]

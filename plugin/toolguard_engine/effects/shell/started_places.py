@@ -25,16 +25,22 @@ class StartedPlaces:
     def __init__(self, places: tuple[StartedFile, ...]) -> None:
         starts = (each.place.lower() for each in places if each.place.startswith("start/"))
         self._endings = tuple(place.removeprefix("start") for place in starts if place.count("/") > 1 and "*" not in place)
+        self._above: set[str] = set()
         self._by_root: dict[str, dict[str, list[Parts]]] = {}
         for each in places:
             for root, parts in _folders(*each.place.lower().split("/")):
                 self._by_root.setdefault(root, {}).setdefault(parts[0], []).append(parts[1:])
+                if root == "state" and each.use != "config":
+                    self._above |= {"/".join(parts[:end]) for end in range(1, len(parts) - (parts[-1] == _REST))}
         self._wild = {root: [name for name in known if "*" in name] for root, known in self._by_root.items()}
 
     def holds(self, root: str, inside: str) -> bool:
-        """Whether a path below a root, in lower case, is one of its places, or the folder of one that counts as a whole.
+        """Whether a path below a root, in lower case, is one of its places, the folder of one that counts as a whole, or a
+        folder of the state that holds code, into which whole folders may be copied or unpacked.
         Wildcards in the path may stand for it, but not for its first name outside of what is the gateway's own: `*/*/*.js`
         are the files of a project."""
+        if root == "state" and inside in self._above:
+            return True
         first, _, rest = inside.partition("/")
         known = self._by_root.get(root, {})
         if root == "state" and place_globs.GLOB.search(first):
