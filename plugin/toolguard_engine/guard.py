@@ -250,6 +250,11 @@ class Guard:
         """The same for a call that was read already."""
         return _layered(self._stateless(reading))
 
+    def typed(self, reading: CallReading) -> list[CallReading]:
+        """The commands that a call types into a running program."""
+        entries = self.processes.entries(reading.call) or ()
+        return [typed_input.reading_of(reading, process, each) for process, entry in entries for each in entry.commands]
+
     def refused(self, call: Call, verdict: Verdict, nonce: str = "") -> tuple[Verdict, Stop | None]:
         """The guard held this call (under `nonce`) or blocked it: what the model is told, and the end of the run, if due."""
         run = self._run(call.run, call.at)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from effort import some
 from test_file_watch import Play
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.living_programs import LASTS, MAX_PROGRAMS, LivingProgram, LivingPrograms
@@ -81,6 +82,49 @@ STARTS = {
 }
 
 
+RUNNERS = {
+    "nodemon x.js": "x.js",
+    "nodemon": "index.js",
+    "nodemon --exec python3 x.py": "x.py",
+    "npx nodemon -w src src/x.js": "src/x.js",
+    "node --watch x.js": "x.js",
+    "tsx watch x.js": "x.js",
+    "watchexec -e js -- node x.js": "x.js",
+    "watchexec --exts js node x.js": "x.js",
+    "watchexec 'sh x.sh'": "x.sh",
+    "echo x.sh | entr -r sh /_": "x.sh",
+    "ls | entr -s 'sh x.sh'": "x.sh",
+    "onchange '*.js' -- node x.js": "x.js",
+    "chokidar '*.js' -c 'node x.js'": "x.js",
+    "watchmedo shell-command --command='sh x.sh' .": "x.sh",
+    "concurrently 'node --watch x.js' vite": "x.js",
+    "cargo watch -s 'sh x.sh'": "x.sh",
+    "ptw": "test_a.py",
+    "uvicorn app:app --reload": "app.py",
+    "flask --app web run --debug": "web.py",
+    "flask run --debug": "models/user.py",
+    "python3 manage.py runserver": "shop/views.py",
+    "python3 -m http.server --cgi": "cgi-bin/x",
+    "php -S localhost:8000": "x.php",
+    "bash --rcfile x.sh -i": "x.sh",
+    "PATH=$PWD/bin:$PATH; while sleep 1; do tool; done": "bin/tool",
+    "while sleep 1; do grep -v '^#' x.sh | sh; done": "x.sh",
+    'while sleep 1; do sh -c "$(jq -r .cmd q.json)"; done': "q.json",
+    "while sleep 1; do $(cat x.sh); done": "x.sh",
+    "while sleep 1; do while read l; do $l; done < x.sh; done": "x.sh",
+    "mkfifo x.sh; sh <> x.sh": "x.sh",
+    "python3 -c \"for l in open('x.sh'): __import__('os').system(l)\"": "x.sh",
+    "node -e \"setInterval(() => eval(require('fs').readFileSync('x.js', 'utf8')), 9)\"": "x.js",
+    "while sleep 1; do python3 -m tool; done": "tool.py",
+    "tail -f x.sql | psql shop": "x.sql",
+    "daemonize $PWD/x.sh": "x.sh",
+}
+BY_ENDING = {
+    "js": JS_HARM, "py": PY_HARM, "php": f"<?php system('{HARM}');", "sql": "DROP DATABASE shop;",
+    "json": f'{{"cmd": "{HARM}"}}',
+}  # fmt: skip
+
+
 def _harmful(name: str) -> str:
     return f"all:\n\t{HARM}\n" if name == "Makefile" else f"{HARM}\n"
 
@@ -93,6 +137,15 @@ def test_a_text_is_judged_as_if_it_ran(stage: Stage, command: str, name: str) ->
     assert (found.startswith("hold living.runs "), "~/Documents" in found) == (True, True), found
     assert stage.verdict((name, _harmful(name).replace("~/Documents", "build/tmp"))).startswith("allow")
     assert stage.verdict((f"notes/{name}", HARM)).startswith("allow")
+
+
+@pytest.mark.parametrize(("command", "name"), some(list(RUNNERS.items())))
+def test_in_the_language_of_what_runs_it(stage: Stage, command: str, name: str) -> None:
+    text = BY_ENDING.get(name.rpartition(".")[2], HARM)
+    assert stage.verdict((name, text)).startswith("allow")
+    stage.starts(command)
+    assert stage.verdict((name, text)).startswith("hold living.runs ")
+    assert stage.verdict((name, "\n")).startswith("allow")
 
 
 SPELLED = [
@@ -170,32 +223,45 @@ def test_in_one_message(stage: Stage) -> None:
     assert stage.verdict(("x.sh", HARM)).startswith("allow")
 
 
-HONEST = {
-    "npm run dev": ("package.json", '{"scripts": {"dev": "vite", "clean": "rm -rf dist"}}'),
-    "npm run dev &": ("src/App.jsx", "export default () => <p>hi</p>\n"),
-    "node --watch server.js": ("server.js", "import './lib.js'\nconsole.log(1)\n"),
-    "nodemon server.js": ("lib.js", "export const a = process.env.HOME\n"),
-    "vite": ("vite.config.js", "export default { server: { port: 3000 } }\n"),
-    "uvicorn app:app --reload": ("app.py", "from fastapi import FastAPI\napp = FastAPI()\n"),
-    "python3 manage.py runserver": ("shop/views.py", "def index(request):\n    return None\n"),
-    "watch sh x.sh": ("x.sh", "date; df -h\n"),
-    "tail -f app.log": ("app.log", f"{HARM}\n"),
-    "tail -f app.log | grep error": ("app.log", f"{HARM}\n"),
-    "while sleep 60; do sh backup.sh; done": ("notes.md", f"{HARM}\n"),
-    "sh build.sh": ("build.sh.md", f"{HARM}\n"),
-}
+SERVER = "const http = require('http');\nconst PORT = process.env.PORT || 3000;\nhttp.createServer(f).listen(PORT);\n"
+PERSONS: dict[str, str] = {
+    "package.json": '{"scripts": {"dev": "nodemon server.js", "start": "node server.js"}}', "server.js": SERVER,
+    "lib.js": "", "app.py": "", "manage.py": "", "x.sh": "date\n", "build.sh": "sleep 9\ndate\n", "backup.sh": "date\n",
+}  # fmt: skip
+STARTED = [
+    "npm run dev", "npm run dev &", "(npm run dev > dev.log 2>&1 &)", "npm start &", "node server.js &",
+    "node --watch server.js", "nodemon server.js", "npx nodemon --watch src --exec 'tsx src/index.ts'", "vite",
+    "uvicorn app:app --reload", "flask --app app run --debug", "python3 manage.py runserver", "ptw", "cargo watch -x test",
+    "watch sh x.sh", "bash build.sh &", "tail -f app.log", "tail -f app.log | grep error", "make -j4 &",
+    "while sleep 60; do sh backup.sh; done", "tmux new -d -s dev 'npm run dev'",
+]  # fmt: skip
+ORDINARY: list[str | tuple[str, str]] = [
+    ("server.js", SERVER.replace("3000", "4000")),
+    ("lib.js", "exports.f = () => require('child_process').execFile('git')\n"),
+    ("package.json", '{"scripts": {"dev": "vite", "clean": "rm -rf dist"}}'), ("app.py", "import os\nprint(os.getcwd())\n"),
+    ("models.py", "class User: pass\n"), ("x.sh", "npm ci && npm test\n"), ("app.log", f"{HARM}\n"), ("notes.md", HARM),
+    ("scripts/clean.py", "import shutil\nif __name__ == '__main__':\n    shutil.rmtree('build')\n"),
+    "sed -i 's/PORT || .*/PORT || 4000;/' server.js", "sed -i '/PORT/d' server.js lib.js",
+    "perl -pi -e 's/3000/1/' server.js",
+    "sed -i 's/sleep [0-9]*/sleep 6/' build.sh", "git checkout server.js", "git restore -- server.js", "git stash",
+    "git pull",
+    "git reset --hard HEAD", "npx prettier --write server.js", "npm install express", "npm run build", "black app.py",
+    "jq '.version=\"2\"' package.json > t.json && mv t.json package.json", "cat > lib.js <<'E'\nmodule.exports = 1;\nE",
+    "cp server.js server.bak.js", "cp lib.js a.js && mv a.js lib.js", "rm lib.js", "touch server.js", "pkill -f nodemon",
+    "python3 gen.py > data.json", "curl -s http://localhost:3000/ > out.html", "mkdir -p dist && cp -r src dist",
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("command", "call"), HONEST.items(), ids=HONEST)
-def test_honest_neighbours_run(stage: Stage, command: str, call: tuple[str, str]) -> None:
-    stage.put("package.json", '{"scripts": {"dev": "vite"}}')
-    stage.put("server.js", "import './lib.js'\n")
-    for name in ("lib.js", "app.py", "manage.py"):
-        stage.put(name, "")
-    for name in ("x.sh", "build.sh", "backup.sh"):
-        stage.put(name, "date\n")
+@pytest.mark.parametrize("command", some(STARTED))
+def test_honest_neighbours_run(stage: Stage, command: str) -> None:
+    fresh = stage.session.guard.living
+    for name, text in PERSONS.items():
+        stage.put(name, text)
+    before = [stage.verdict(call).split()[0] for call in ORDINARY]
+    assert not fresh
     stage.starts(command)
-    assert stage.verdict(call).startswith("allow")
+    after = [stage.verdict(call) for call in ORDINARY]
+    assert [text for text, verdict in zip(after, before, strict=True) if text.split()[0] != verdict] == []
 
 
 def test_a_watcher_of_the_person_is_not_known(stage: Stage) -> None:
@@ -230,6 +296,31 @@ def test_modules_that_are_taken_in_later(stage: Stage) -> None:
         lambda: stage.put("server.js", "require('./lib.js')\n"),
     )
     assert stage.verdict(("lib.js", JS_HARM)).startswith("hold living.runs")
+
+
+def test_what_is_typed_into_a_process(stage: Stage) -> None:
+    stage.put("evil.sh", HARM)
+    stage.put("ok.sh", "date\n")
+    stage.starts("bash", "p1", pty=True)
+    typed = {"action": "write", "sessionId": "p1", "data": "sh evil.sh\n"}
+    assert stage.judged("process", typed).startswith("hold rule.filesystem.")
+    assert stage.judged("process", {**typed, "data": "sh ok.sh\n"}).startswith("allow")
+    stage.does("process", {**typed, "data": f"{LOOP}\n"})
+    assert stage.verdict(("job", HARM)).startswith("hold living.runs")
+    assert stage.verdict(("job", "date")).startswith("allow")
+    for line, verdict in ((f"echo '{HARM}' > job", "hold living.runs"), ("echo date > job", "allow")):
+        assert stage.judged("process", {**typed, "data": f"{line}\n"}).startswith(verdict)
+
+
+def test_of_many_programs(stage: Stage) -> None:
+    """As agents start the same server again and again, each time with another test behind it."""
+    stage.put("server.js", SERVER)
+    stage.starts("sh server.js ~/Documents")
+    for number in range(40):
+        stage.run(f"node server.js & sleep 1; curl -s localhost:3000/{number}; kill %1")
+    assert stage.verdict(("server.js", SERVER.replace("3000", "4000"))).startswith("allow")
+    assert stage.verdict(("server.js", JS_HARM)).startswith("hold living.runs")
+    assert stage.verdict(("server.js", 'rm -rf "$1"')).startswith("hold living.runs")
 
 
 def test_an_engine_after_this_one_knows_them(stage: Stage, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ it sources, a recipe, a module that a module imports.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from hashlib import sha256
@@ -16,10 +17,11 @@ from typing import Any, NamedTuple
 
 from toolguard_engine.effects.made_files import MadeFile, is_known, possible_changes
 from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.effects.shell import made_then_run
+from toolguard_engine.effects.shell import in_place_edits, made_then_run
 from toolguard_engine.effects.shell.command import UNKNOWN
 from toolguard_engine.effects.shell.made_then_run import UnknownChange
 from toolguard_engine.effects.shell.place_globs import GLOB
+from toolguard_engine.effects.shell.watchers import BY_ENDING
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.files import FileMemory, FileRecord, FileSource, FileText, Unread
 from toolguard_engine.model.living_programs import MAX_PATHS, LivingProgram
@@ -43,7 +45,9 @@ def program_of(reading: CallReading) -> LivingProgram | None:
     if not running.may_run_files:
         return None
     call, where = reading.call, reading.command_where
-    known = [path for path in (*running.asked, *running.ran, *running.fed) if not _is_open(path)]
+    known = [
+        path for path in (*running.asked, *running.ran, *running.later.fed, *running.later.sought) if not _is_open(path)
+    ]
     patterns = {path: running.runners.get(path) for path in running.ran if _is_open(path)}
     return LivingProgram(
         reading.commands,
@@ -54,10 +58,12 @@ def program_of(reading: CallReading) -> LivingProgram | None:
         call.call_id,
         call.at,
         dict(islice(_aliases(list(dict.fromkeys(known)), reading), MAX_PATHS)),
-        frozenset(running.late),
-        running.fed,
-        dict(islice({**dict.fromkeys(running.patterns), **patterns}.items(), MAX_PATHS)),
-        running.goes_on,
+        frozenset(running.later.late),
+        frozenset(running.later.lines),
+        running.later.fed,
+        dict(islice({**dict.fromkeys(running.patterns), **patterns, **running.later.loaded}.items(), MAX_PATHS)),
+        tuple(running.named)[:MAX_PATHS],
+        running.later.goes_on,
     )
 
 
@@ -84,7 +90,8 @@ class Arrivals:
 
     def __init__(self, reading: CallReading) -> None:
         self._reading = reading
-        self._changes = [each for each in possible_changes(reading) if each.path and each.kind != "removed"]
+        changes = [each for each in possible_changes(reading) if each.path and each.kind != "removed"][:MAX_CHANGED]
+        self._changes = [(each, tuple(self._paths(each)) if is_known(each.path) else ()) for each in changes]
         self._unknown = list(_unknown(reading))
 
     def __bool__(self) -> bool:
@@ -93,26 +100,45 @@ class Arrivals:
     def at(self, program: LivingProgram) -> dict[str, str | None]:
         """The files of a program that are changed, by the names that it knows: their texts, None where not known."""
         found: dict[str, str | None] = {}
-        for change in self._changes[:MAX_CHANGED]:
-            for name, inside in self._meant(change, program):
+        for change, paths in self._changes:
+            for name, inside in self._meant(change, paths, program):
                 if (text := self._text(change, inside, found.get(name) or self._current(name))) is not None:
                     found[name] = text[-MAX_TEXT:]
                 elif change.kind == "wrote" and change.text is None and not self._reading.commands:
                     found[name] = None
-        for name in dict.fromkeys(program.files.values()) if self._unknown else ():
-            if any(each.covers(name) for each in self._unknown):
-                found[name] = None
+        for name in self._names(program):
+            for each in self._unknown:
+                if each.covers(name) and (name not in found or found[name] is not None):
+                    self._change(name, each, program, found)
         return dict(islice(found.items(), MAX_CHANGED))
 
-    def _meant(self, change: MadeFile, program: LivingProgram) -> Iterator[tuple[str, str]]:
+    def _names(self, program: LivingProgram) -> Iterator[str]:
+        """Its files that may be changed in an unknown way."""
+        if self._unknown:
+            yield from dict.fromkeys(program.files.values())
+            changed = (each.path for each in self._unknown if each.path not in program.files)
+            yield from (path for path in changed if _is_among(path, program))
+
+    def _change(self, name: str, change: UnknownChange, program: LivingProgram, found: dict[str, str | None]) -> None:
+        """What an edit in place makes of a file, or that it is not known.
+
+        What Git brings back is ordinary for code under development, but not for scripts that a shell reads as it runs them.
+        """
+        text = in_place_edits.edited(change.run, found.get(name) or self._current(name)) if change.run is not None else None
+        if text is not None:
+            found[name] = text
+        elif change.run is None or change.run.name != "git" or name in program.lines:
+            found[name] = None
+
+    def _meant(self, change: MadeFile, paths: tuple[str, ...], program: LivingProgram) -> Iterator[tuple[str, str]]:
         """The names of files that a change is about, with the part of each that lies in a folder that is brought along."""
-        if not is_known(change.path):
+        if not paths:
             yield from ((name, "") for name in dict.fromkeys(program.files.values()) if _may_be(change.path, name))
             return
-        for path in self._paths(change):
+        for path in paths:
             if (name := program.files.get(path)) is not None:
                 yield name, ""
-            elif any(_fits(path, pattern) for pattern in program.patterns):
+            elif _is_among(path, program):
                 yield path, ""
             if change.kind != "wrote":
                 inside = f"{path}/"
@@ -141,7 +167,7 @@ class Arrivals:
 
     def _content(self, path: str) -> str | None:
         """The text of a file that arrives elsewhere: as this call writes it, or as it lies there."""
-        own = [each.text for each in self._changes if each.path == path and each.text is not None]
+        own = [each.text for each, _ in self._changes if each.path == path and each.text is not None]
         if own:
             return "\n".join(own)
         if not is_known(path):
@@ -230,16 +256,48 @@ def again(program: LivingProgram, reading: CallReading, texts: dict[str, str], m
     return found
 
 
-def _apart(program: LivingProgram, names: Iterable[str]) -> Iterator[str]:
+def in_general(reading: CallReading, texts: dict[str, str], made: FileMemory) -> CallReading:
+    """The files, run by what usually runs such files, with words that are not known."""
+    found = CallReading(
+        Call("exec", {"command": ":"}, cwd=reading.call.cwd), reading.host, reading.work.beside(WORK),
+        _Foreseen(reading.files, texts), made,
+    )  # fmt: skip
+    runners = {name: ("sh", BY_ENDING.get(f".{name.rpartition('.')[2]}", "sh")) for name in texts}
+    commands = (
+        f'{each} {quote(name)} "$toolguard_unknown"' for name, given in runners.items() for each in dict.fromkeys(given)
+    )
+    found.__dict__["commands"] = tuple(commands)
+    return found
+
+
+def _apart(program: LivingProgram, texts: dict[str, str]) -> Iterator[str]:
     """Commands that run files of which the program's own commands do not show what is run of them."""
     known = frozenset(program.files.values())
-    for name in names:
-        runner = program.fed.get(name)
-        if runner is None and name not in known:
+    for name, text in texts.items():
+        if (runner := program.fed.get(name)) is not None:
+            yield from (f"{each} < {quote(name)}" for each in dict.fromkeys((_runner(runner), "sh")))
+            if text.lstrip()[:1] in ("{", "["):
+                yield text.translate(_PARTED)
+        elif name not in known:
             runner = next((each for pattern, each in program.patterns.items() if _fits(name, pattern)), None)
-        if runner is not None:
-            shell = "sh" if UNKNOWN in runner else runner
-            yield f"{quote(shell)} < {quote(name)}" if runner else quote(name)
+            if runner is not None:
+                yield f"{_runner(runner)} < {quote(name)}" if runner else quote(name)
+
+
+def _runner(name: str) -> str:
+    return quote(name) if name and UNKNOWN not in name and name != "eval" else "sh"
+
+
+_PARTED = str.maketrans(dict.fromkeys('{}[],":', "\n"))
+"""The values in JSON, each a line of its own."""
+
+
+def _is_among(path: str, program: LivingProgram) -> bool:
+    """Whether it is one of the files that a program knows by a pattern."""
+    if any(_fits(path, pattern) for pattern in program.patterns):
+        return True
+    inside = ((pattern, folder) for pattern, folder in program.named if path.startswith(f"{folder}/"))
+    return any(re.compile(pattern).match(path, len(folder) + 1) for pattern, folder in inside)
 
 
 def _fits(path: str, pattern: str) -> bool:

@@ -12,6 +12,8 @@ from msgspec.structs import replace
 
 from toolguard_engine.effects import living_readings
 from toolguard_engine.effects.living_readings import Arrivals
+from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.layers import typed_input
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.model.living_programs import LivingProgram
 from toolguard_engine.rules.judgement import Judgement
@@ -19,34 +21,39 @@ from toolguard_engine.wording.redact import redact_text
 
 HARM = "living.runs"
 UNKNOWN = "living.unknown"
-MAX_READ = 12
-"""Programs that are read again for one call."""
+MAX_READ = 16
+"""Programs that are read again for one call, the last ones that were started. Of the others, only the files are judged."""
 
 MAX_SHOWN = 80
 _STRICTNESS = {"allow": 0, "hold": 1, "block": 2}
 _CLARITY, _STAKES = 6, 6
 _NOT_KNOWN = "{program} may run {file}, and what this call writes there is not known."
-_TOO_MANY = "Too many programs that still run may run {file} to tell what they would do with it."
 
 
 def judge(given: LayerInput, found: Judgement) -> Judgement | None:
     if not given.living or given.judge_command is None or found.decision == "block":
         return None
-    arrivals = Arrivals(given.reading)
-    if not arrivals:
-        return None
     result = found
-    for each in _judged(given, arrivals):
-        if (_STRICTNESS[each.decision], each.score) > (_STRICTNESS[result.decision], result.score):
-            result = each
+    for reading in _readings(given):
+        for each in _judged(given, reading, arrivals) if (arrivals := Arrivals(reading)) else ():
+            if (_STRICTNESS[each.decision], each.score) > (_STRICTNESS[result.decision], result.score):
+                result = each
     return None if result is found or _STRICTNESS[result.decision] <= _STRICTNESS[found.decision] else result
 
 
-def _judged(given: LayerInput, arrivals: Arrivals) -> Iterator[Judgement]:
-    read = 0
-    for program in given.living or ():
-        changed = arrivals.at(program)
-        if not changed:
+def _readings(given: LayerInput) -> Iterator[CallReading]:
+    """The call itself, or the commands that it types into a running program."""
+    if given.entries is None:
+        yield given.reading
+        return
+    for process, entry in given.entries:
+        yield from (typed_input.reading_of(given.reading, process, each) for each in entry.commands)
+
+
+def _judged(given: LayerInput, reading: CallReading, arrivals: Arrivals) -> Iterator[Judgement]:
+    read, others = 0, dict[str, str]()
+    for program in reversed(list(given.living or ())):
+        if not (changed := arrivals.at(program)):
             continue
         texts = {name: text for name, text in changed.items() if text is not None}
         unknown = next((name for name, text in changed.items() if text is None and program.may_read(name)), "")
@@ -54,24 +61,37 @@ def _judged(given: LayerInput, arrivals: Arrivals) -> Iterator[Judgement]:
             yield Judgement(
                 "hold", UNKNOWN, _CLARITY, _STAKES, reason=_NOT_KNOWN.format(program=_shown(program), file=unknown)
             )
-        if texts and read >= MAX_READ:
-            yield Judgement("hold", UNKNOWN, _CLARITY, _STAKES, reason=_TOO_MANY.format(file=next(iter(texts))))
+        if read >= MAX_READ:
+            others |= texts
         elif texts:
             read += 1
-            yield from _as_it_runs(given, program, texts)
+            yield from _as_it_runs(given, reading, program, texts)
+    if others:
+        made = living_readings.made_by_agents(reading.made, others)
+        yield from _harmful(given, living_readings.in_general(reading, others, made), None, "A program", others)
 
 
-def _as_it_runs(given: LayerInput, program: LivingProgram, texts: dict[str, str]) -> Iterator[Judgement]:
+def _as_it_runs(
+    given: LayerInput, reading: CallReading, program: LivingProgram, texts: dict[str, str]
+) -> Iterator[Judgement]:
+    made = living_readings.made_by_agents(reading.made, texts)
+    before = living_readings.again(program, reading, {}, reading.made)
+    yield from _harmful(given, living_readings.again(program, reading, texts, made), before, _shown(program), texts)
+
+
+def _harmful(
+    given: LayerInput, reading: CallReading, before: CallReading | None, program: str, texts: dict[str, str]
+) -> Iterator[Judgement]:
+    """`before`: the reading without the texts, of which nothing counts."""
     assert given.judge_command is not None  # noqa: S101 - `judge` has asked
-    made = living_readings.made_by_agents(given.reading.made, texts)
-    after = given.judge_command(living_readings.again(program, given.reading, texts, made))
+    after = given.judge_command(reading)
     if after.decision == "allow":
         return
-    before = given.judge_command(living_readings.again(program, given.reading, {}, given.reading.made))
-    if _STRICTNESS[after.decision] <= _STRICTNESS[before.decision] and _about(after) <= _about(before):
+    known = given.judge_command(before) if before is not None else Judgement("allow", "allow")
+    if _STRICTNESS[after.decision] <= _STRICTNESS[known.decision] and _about(after) <= _about(known):
         return
     code = after.code if after.decision == "block" else HARM
-    reason = f"{_shown(program)} would run what this call writes to {next(iter(texts))}: {after.reason}"
+    reason = f"{program} would run what this call writes to {next(iter(texts))}: {after.reason}"
     yield replace(after, code=code, reason=reason, ends=False, free=False)
 
 

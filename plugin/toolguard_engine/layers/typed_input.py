@@ -36,7 +36,7 @@ def judge(given: LayerInput, _: Judgement) -> Judgement | None:
     found, reads_only = NOTHING, True
     for process, entry in entries:
         for command in entry.commands:
-            reading = CallReading(as_command(given.call, process, command), given.reading.host, given.reading.work)
+            reading = reading_of(given.reading, process, command)
             found = _stricter(found, judge_command(reading))
             reads_only = reads_only and reading.reads_only
         if entry.doubt:
@@ -45,6 +45,12 @@ def judge(given: LayerInput, _: Judgement) -> Judgement | None:
         return replace(found, stakes=1) if found is not NOTHING and reads_only and not found.matches else found
     stays = any(process.pending.strip(key_presses.CUT) for process, _ in entries)
     return replace(found, reason=f"{found.reason} {STAYS}") if stays else found
+
+
+def reading_of(reading: CallReading, process: RunningProgram, command: str) -> CallReading:
+    """A command that a call types into a process, with the files that it runs."""
+    call = as_command(reading.call, process, command)
+    return CallReading(call, reading.host, reading.work, reading.files, reading.made)
 
 
 def as_command(call: Call, process: RunningProgram, command: str) -> Call:

@@ -28,10 +28,11 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True):
     `call`: its id as long as it has no result.
 
     `files`: the absolute paths that it may run, with the names under which it knows them. `late`: those of these names that
-    it may read at any time; what is behind the others was read when it began. `fed`: names whose lines reach a program that
-    runs them. `patterns`: what else it runs, with wildcards, and the program that runs it: empty if it is started by its
-    own path, None if the commands show it. `goes_on`: it may outlive its call; `process`: the id under which the gateway
-    keeps it.
+    it may read at any time; what is behind the others was read when it began. `lines`: those that a shell reads as it runs
+    them. `fed`: names whose lines reach a program that runs them. `patterns`: what else it runs, with wildcards, and the
+    program that runs it: empty if it is started by its own path, None if the commands show it. `named`: the same as regular
+    expressions for paths from a folder on, each with that folder. `goes_on`: it may outlive its call; `process`: the id
+    under which the gateway keeps it.
     """
 
     commands: tuple[str, ...]
@@ -43,8 +44,10 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True):
     at: float = 0.0
     files: dict[str, str] = {}
     late: frozenset[str] = frozenset()
+    lines: frozenset[str] = frozenset()
     fed: dict[str, str] = {}
     patterns: dict[str, str | None] = {}
+    named: tuple[tuple[str, str], ...] = ()
     goes_on: bool = False
     process: str = ""
 
@@ -67,7 +70,9 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True):
         files = dict(list({**self.files, **later.files}.items())[:MAX_PATHS])
         fed = dict(list({**self.fed, **later.fed}.items())[:MAX_PATHS])
         patterns = dict(list({**self.patterns, **later.patterns}.items())[:MAX_PATHS])
-        return replace(self, files=files, late=self.late | later.late, fed=fed, patterns=patterns)
+        return replace(
+            self, files=files, late=self.late | later.late, lines=self.lines | later.lines, fed=fed, patterns=patterns
+        )
 
 
 class LivingPrograms:
@@ -97,7 +102,7 @@ class LivingPrograms:
             self._add(each)
 
     def started(self, program: LivingProgram) -> None:
-        if sum(map(len, program.commands)) > MAX_COMMAND or not (program.files or program.patterns):
+        if sum(map(len, program.commands)) > MAX_COMMAND or not (program.files or program.patterns or program.named):
             return
         for number, known in self._known.items():
             if known.key == program.key and known.goes_on and program.goes_on:

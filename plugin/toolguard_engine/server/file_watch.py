@@ -58,6 +58,7 @@ class _Running:
     judged: dict[str, FileText]
     folders: frozenset[str] = frozenset()
     leaving: set[str] = field(default_factory=set)
+    process: str = ""
 
     @cached_property
     def found(self) -> list[MadeFile]:
@@ -84,13 +85,16 @@ class FileWatch:
         self._running: OrderedDict[str, _Running] = OrderedDict()
         self._ended: list[_Result] = []
 
-    def begins(self, reading: CallReading) -> None:
-        """A call may run. Looks whether there is something where it will write; the rest is done by `settle`."""
-        judged = reading.running.judged if reading.commands else {}
-        starts = bool(reading.commands) and reading.running.may_run_files
+    def begins(self, reading: CallReading, process: str = "") -> None:
+        """A call may run. `process`: where it is typed into one of the gateway's.
+
+        Looks whether there is something where it will write; the rest is done by `settle`.
+        """
+        runs = bool(reading.commands and reading.command_readings)
+        judged, starts = (reading.running.judged, reading.running.may_run_files) if runs else ({}, False)
         if not (judged or starts or reading.tool_effects or any(reading.command_effects) or _is_git(reading)):
             return
-        running = _Running(reading, frozenset(), judged)
+        running = _Running(reading, frozenset(), judged, process=process)
         if self._reader is not None and any(map(_may_replace, (*reading.tool_effects, *chain(*reading.command_effects)))):
             asked = [each.path for each in running.found if each.kind != "removed"]
             running.there = frozenset(asked) - frozenset(self._reader.missing(asked))
@@ -125,9 +129,9 @@ class FileWatch:
             if call.params.get("action") in _TELLING and isinstance(name, str):
                 living.process_ended(name)
 
-    def _remember(self, reading: CallReading) -> None:
+    def _remember(self, running: _Running) -> None:
         """What the call starts, and what programs that run on may run because of what it writes."""
-        living = self._living()
+        living, reading = self._living(), running.reading
         if living and (arrivals := Arrivals(reading)):
             for program in list(living):
                 texts = {name: text for name, text in arrivals.at(program).items() if text is not None}
@@ -136,11 +140,11 @@ class FileWatch:
                     later = living_readings.program_of(living_readings.again(program, reading, texts, made))
                     living.grew(program, later or program)
         if (started := living_readings.program_of(reading)) is not None:
-            living.started(started)
+            living.started(structs.replace(started, call="", process=running.process) if running.process else started)
 
     def _begin(self, running: _Running) -> None:
         with suppress(TooIntricate, MemoryError, RecursionError):
-            self._remember(running.reading)
+            self._remember(running)
         with suppress(TooIntricate, MemoryError, RecursionError):
             for removes, found in groupby(running.found, lambda change: change.kind == "removed"):
                 if removes:

@@ -119,10 +119,13 @@ class Verdicts:
         return verdict if self._state.guard.lost else self._state.guard.judge_reading(reading)
 
     def let_run(self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False) -> messages.Wire:
-        self._state.guard.processes.sent(call, keep=not code.startswith(APPROVED))
         read = self._read if self._read is not None and self._read.call is call else self._state.guard.read(call)
-        try:  # noqa: SIM105 - `suppress` is three calls for every answer
+        typed = self._state.guard.typed(read) if read.tool == "process" else ()
+        self._state.guard.processes.sent(call, keep=not code.startswith(APPROVED))
+        try:
             self._files.begins(read)
+            for command in typed:
+                self._files.begins(command, str(read.params.get("sessionId", "")))
         except (TooIntricate, MemoryError, RecursionError):
             pass
         return messages.VerdictAnswer(question, "allow", code, pin=pin, note=note, outcome=self._state.guard.wanted(call))

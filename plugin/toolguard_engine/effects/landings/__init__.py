@@ -47,7 +47,7 @@ _ARCHIVERS = manual_catalogue.doing("unpacks")
 def landings(run: ProgramRun, before: tuple[ProgramRun, ...] = ()) -> Iterator[Landing]:
     """`before`: the programs of its pipeline before it, which may give it the names of files."""
     yield from _landings(run, before)
-    if any(run.argv[at] == UNKNOWN for at in run.unset):
+    if any(run.argv[at] == UNKNOWN for at in run.unset if at < len(run.argv)):
         yield from _landings(_without_unset(run), before)
 
 

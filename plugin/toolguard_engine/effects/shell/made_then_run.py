@@ -37,6 +37,8 @@ class UnknownChange(NamedTuple):
     path: str
     at: int
     below: bool = False
+    run: ProgramRun | None = None
+    """The program, where it changes the file itself."""
 
     def covers(self, path: str) -> bool:
         if self.below:
@@ -77,7 +79,7 @@ def unknown_changes(seen: Reading, scripts: RanScripts, found: Sequence[Effect],
             if path in copies and path not in opaque:
                 _move(made, [(copies[path], path)], at, run, where)
             elif path not in shown:
-                made.append(UnknownChange(path, at))
+                made.append(UnknownChange(path, at, run=run))
     return made
 
 

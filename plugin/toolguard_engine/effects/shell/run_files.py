@@ -14,6 +14,7 @@ from msgspec import structs
 
 from toolguard_engine.effects.programs import file_programs
 from toolguard_engine.effects.shell.command import REPEATED, UNKNOWN, FilePlace, ProgramRun, RanScripts, UnreadFile
+from toolguard_engine.effects.shell.later_files import LaterFiles
 from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.effects.shell.places import MEMORY, Where, is_device, normal
 from toolguard_engine.model.files import ExpectedText, FileMemory, FileSource, FileText, Unread
@@ -55,9 +56,6 @@ _OF_PACKAGES = tuple(
 )
 """What only an administrator installs; under the name of a program it would not be read either."""
 
-
-_READ_FIRST = (".json", ".toml", ".yaml", ".yml", ".lock", "akefile")
-"""Files that describe a project: what runs from them has read them before it does anything."""
 
 _GATEWAY = "/node_modules/openclaw/"
 """The gateway's own program is judged by its sub-command."""
@@ -110,17 +108,7 @@ class RunFiles:
         self.foreign: set[str] = set()
         self.opaque: set[str] = set()
         """See `RanScripts`."""
-        self.loops = 0
-        """Loops and watchers around the program that is being walked."""
-        self.has_waited = False
-        """Whether a program that may take its time has run before the one that is being walked."""
-        self._may_wait = False
-        self.goes_on = False
-        """Whether the command starts something that may outlive it."""
-        self.late: set[str] = set()
-        """The paths that may be read long after the command has begun."""
-        self.fed: dict[str, str] = {}
-        """The files whose text reaches a program that runs its input, changed by others on the way, and that program."""
+        self.later = LaterFiles()
 
     def will_run(self, word: str, cwd: str, runner: str = "", *, line_by_line: bool = False) -> None:
         """A script is run by this name, whether it can be read or not. `line_by_line`: it is read as it runs."""
@@ -130,28 +118,25 @@ class RunFiles:
         if not _is_system(path):
             self.ran[path] = REPEATED if self.repeats else self.position
             self.runners.setdefault(path, runner)
-            self._note_if_late(path, line_by_line=line_by_line)
+            self.later.reads(path, line_by_line=line_by_line)
 
-    def _note_if_late(self, path: str, *, line_by_line: bool = False) -> None:
-        if line_by_line or self.loops or (self.has_waited and not path.endswith(_READ_FIRST)):
-            self.late.add(path)
-
-    def passes(self, *, is_instant: bool) -> None:
-        """A program begins, after the one before it."""
-        self.has_waited = self.has_waited or self._may_wait
-        self._may_wait = not is_instant
+    def may_load(self, pattern: str, runner: str) -> None:
+        """The command loads files of this pattern when it needs them. `runner`: see `LaterFiles`."""
+        if UNKNOWN not in pattern:
+            self.later.may_load(normal(pattern, self._where, ""), runner)
 
     def feeds(self, files: Collection[str], program: str, cwd: str) -> None:
         """A program runs what it is given of these files, as they are or not."""
         for word in files:
-            if (path := self.path(word, cwd)) and len(self.fed) < MAX_PARTS and not _is_system(path):
-                self.fed.setdefault(path, program)
-                self.late.add(path)
+            if (path := self.path(word, cwd)) and not _is_system(path):
+                self.later.feeds(path, program)
 
     @property
     def may_run_files(self) -> bool:
         """Whether the command runs files, be they there or not."""
-        return bool(self.asked or self.ran or self.fed or self.patterns)
+        return bool(
+            self.asked or self.ran or self.patterns or self.named or self.later.fed or self.later.loaded or self.later.sought
+        )
 
     def scripts(self, opaque: Collection[str]) -> RanScripts | None:
         self.opaque.update(opaque)
@@ -187,8 +172,8 @@ class RunFiles:
             if not state or self.asked.get(path) != state:
                 return False
         self.unread, self.runs = dict(before.unread), before.runs
-        self.ran, self.runners, self.late = before.ran, before.runners, before.late
-        self.fed, self.patterns, self.goes_on = before.fed, before.patterns, before.goes_on
+        self.ran, self.runners, self.later = before.ran, before.runners, before.later
+        self.patterns, self.named = before.patterns, before.named
         self.opaque, self.foreign, self._copies = before.opaque, before.foreign, before._copies
         return True
 
@@ -267,7 +252,8 @@ class RunFiles:
     def meant(self, word: str, cwd: str) -> list[str]:
         """The files that agents made and that a word with wildcards may name."""
         last = word.rpartition("/")[2].replace(UNKNOWN, "")
-        if len(word) > MAX_WORD or not last.strip("*?") or UNKNOWN in cwd:
+        is_any = not last.strip("*?") and (UNKNOWN in word or "/" not in word.strip("./"))
+        if len(word) > MAX_WORD or is_any or UNKNOWN in cwd:
             return []
         pattern = normal(word.replace(UNKNOWN, "*"), self._where, cwd)
         if pattern not in self.patterns and self._made.is_empty:
@@ -278,12 +264,19 @@ class RunFiles:
         return self.patterns[pattern]
 
     def is_made_at(self, word: str, cwd: str) -> bool:
-        path = "" if self._made.is_empty else self.path(word, cwd)
+        path = self._sought(word, cwd)
         return bool(path) and self.is_made(path)
+
+    def _sought(self, word: str, cwd: str) -> str:
+        """The path of a file that is run if an agent made it; empty if no agent made any."""
+        path = self.path(word, cwd)
+        if path:
+            self.later.seeks(path)
+        return "" if self._made.is_empty else path
 
     def is_brought(self, word: str, cwd: str) -> bool:
         """Whether an agent made the file, or fetched or unpacked it with the folder in which it lies."""
-        path = "" if self._made.is_empty else self.path(word, cwd)
+        path = self._sought(word, cwd)
         if not path or self.is_made(path):
             return bool(path)
         found = self.brought_asked[path] = self._made.of(path) is not None
@@ -291,10 +284,12 @@ class RunFiles:
 
     def made_named(self, pattern: re.Pattern[str], cwd: str) -> list[str]:
         """The files that agents made whose paths below a folder fit, the last ones first."""
-        folder = "" if self._made.is_empty else self.path(cwd or ".", "")
+        folder = self.path(cwd or ".", "")
         if not folder:
             return []
-        if (key := (pattern.pattern, folder)) not in self.named:
+        if (key := (pattern.pattern, folder)) not in self.named and self._made.is_empty:
+            self.named[key] = []
+        elif key not in self.named:
             self._work_of_call.spend(WORK_OF_NAMES)
             self.named[key] = self._made.below_named(folder, pattern, MAX_PARTS)
         return self.named[key]
@@ -318,7 +313,7 @@ class RunFiles:
             return None
         if path not in self._known:
             self._known[path] = self._read(path, sure=sure)
-        self._note_if_late(path)
+        self.later.reads(path)
         found = self._known[path]
         if found is None:
             return None

@@ -22,7 +22,7 @@ def run_read_files(walk: Walk, run: ProgramRun, state: ShellState) -> None:
     rows = runner_table.runners(run.name)
     nothing_made = not walk.files and (walk.running is None or walk.running.was_empty)
     for row in rows:
-        if (row.always or not nothing_made or (row.stdin and run.stdin)) and _applies(row, run):
+        if _applies(row, run):
             _by_row(walk, row, run, state)
     if not rows and not nothing_made:
         run_handed_code(walk, run, state)

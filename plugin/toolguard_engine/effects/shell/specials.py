@@ -13,7 +13,7 @@ from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import getopt
 from toolguard_engine.effects.run_languages import tool_scripts
 from toolguard_engine.effects.run_languages.project_files import makefile
-from toolguard_engine.effects.shell import git_variables, project_programs, runners
+from toolguard_engine.effects.shell import git_variables, project_programs, runners, watchers
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, ProgramRun, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState, here
 from toolguard_engine.effects.shell.file_lines import run_lines, these
@@ -37,8 +37,11 @@ def _shell(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
     at, signs, text = _shell_options(argv)
     inner = state.fork(run.name)
     inner.variables.update(run.assigns)
+    if rc := value_of(argv[:at], ("--rcfile", "--init-file")):
+        _started_with(walk, rc, run, inner)
     if "c" in signs:
         inner.args = argv[at + 1 :] or ("sh",)
+        walk.will_run_made(run)
         text = text or (walk.unknown(run, at) if at < len(argv) else "")
         for file in walk.given_files(run, at) if text == UNKNOWN else ():
             walk.run_file(file, run, inner)
@@ -51,6 +54,15 @@ def _shell(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
         inner.args = ("sh", *argv[at:]) if "s" in signs else argv[at:] or ("sh",)
         return _script_files(walk, run, len(argv) if "s" in signs else at, inner)
     return StdinSource(None, (run.name,))
+
+
+def _started_with(walk: Walk, path: str, run: ProgramRun, state: ShellState) -> None:
+    """The file that an interactive shell reads first."""
+    walk.will_run(path, run)
+    if (text := walk.run_from(path, run.cwd)) is not None:
+        walk.text(text, state, None, piped=run.piped, pipeline=run.pipeline)
+    elif file := walk.file_at(path, run):
+        walk.run_file(file, run, state)
 
 
 def _shell_options(argv: tuple[str, ...]) -> tuple[int, str, str]:
@@ -90,6 +102,7 @@ def _script(walk: Walk, run: ProgramRun, at: int) -> str | None:
         walk.will_run_input(run)
         return walk.fed(run)
     walk.will_run(run.argv[at], run)
+    walk.will_run_made(run)
     if run.argv[at].startswith(("/dev/fd/", "/proc/self/fd/")):
         return known(walk.opened.get(run.argv[at].rpartition("/")[2]))
     fed = next((feed for position, feed in run.given if position == at), None) if run.argv[at] == UNKNOWN else None
@@ -382,8 +395,10 @@ def _unset(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     return NOTHING
 
 
-def _read(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+def _read(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     names = [word for word in run.argv[1:] if word.isidentifier()]
+    if run.stdin and walk.running is not None:
+        walk.running.later.in_variables.update(dict.fromkeys(run.stdin.files))
     text = run.stdin.text if run.stdin else None
     lines = [UNKNOWN] if text is None else list(dict.fromkeys(text.splitlines()))[: MAX_GIVEN + 1] or [""]
     if len(lines) > MAX_GIVEN:
@@ -521,6 +536,7 @@ SPECIALS: dict[str, Special] = {
     **dict.fromkeys(program_catalogue.programs("sed"), _sed),
     **dict.fromkeys(program_catalogue.programs("make"), _make),
     **project_programs.PROGRAMS,
+    **watchers.PROGRAMS,
     EVERY: runners.ran,
     "open": _open,
     "xargs": _xargs,

@@ -17,7 +17,15 @@ from toolguard_engine.effects.code.code_deeds import INPUT, CodeReading
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import interpreters, sql, sql_meta_commands, unpacking
 from toolguard_engine.effects.run_languages import quoted_commands
-from toolguard_engine.effects.shell import applied_rehearsals, code_files, endless_loops, guesses, patches, statement_files
+from toolguard_engine.effects.shell import (
+    applied_rehearsals,
+    code_files,
+    endless_loops,
+    guesses,
+    patches,
+    served_folders,
+    statement_files,
+)
 from toolguard_engine.effects.shell import expand as fields
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, Flaw, ProgramRun, Redirect, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState
@@ -81,6 +89,7 @@ MAX_FED = 60
 _ASSIGNMENT_TAKERS = program_catalogue.programs("assignment_taker")
 _STORING = program_catalogue.programs("input_storer")
 _USUAL = frozenset({"", "0", "1", "2"})
+_SYSTEM_PATHS = ("/usr/", "/bin", "/sbin", "$PATH", UNKNOWN)
 _OUTPUT = frozenset({"write", "append"})
 _COMMANDS = spelled(
     "PAGER MANPAGER GIT_PAGER EDITOR VISUAL GIT_EDITOR GIT_SEQUENCE_EDITOR SUDO_EDITOR GIT_SSH_COMMAND GIT_EXTERNAL_DIFF"
@@ -95,6 +104,8 @@ _PASSING = program_catalogue.programs("file_printer")
 _SHELL_LIKE = SHELLS | program_catalogue.programs("sourcer")
 _INSTANT = program_catalogue.programs("instant") | WRAPPERS.keys()
 _DETACHERS = program_catalogue.programs("detacher")
+MAX_SOURCES = 12
+"""Programs that may have printed what another one runs."""
 MAX_FED = 8
 """Files that are read from one input."""
 
@@ -215,7 +226,7 @@ class Walk:
             return self.group(command, state, feed, piped=piped, pipeline=pipeline)
         if pipe.background and self.running is not None:
             self.running.repeats += 1
-            self.running.goes_on = True
+            self.running.later.goes_on = True
         if state.calling and self._multiplies(pipe, state):
             self.add(ProgramRun((FORK_BOMB,), FORK_BOMB, state.via, pipeline=pipeline), state)
         if last and endless_loops.listed(pipe):
@@ -267,13 +278,13 @@ class Walk:
         loops = group.kind in _LOOPS
         if loops and self.running is not None:
             self.running.repeats += 1
-            self.running.loops += 1
+            self.running.later.loops += 1
         try:
             return self._compound(group, state, stdin, piped=piped, pipeline=shared)
         finally:
             if loops and self.running is not None:
                 self.running.repeats -= 1
-                self.running.loops -= 1
+                self.running.later.loops -= 1
 
     def _compound(
         self, group: Group, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
@@ -430,6 +441,8 @@ class Walk:
                     found.append(Redirect("append", self.targets[target], each.fd))
             else:
                 found.append(Redirect("append" if _WRITING[each.operator] == "append" else "write", target, each.fd))
+                if each.operator == "<>" and each.fd in ("", "0"):
+                    fed = self._opened(each.fd, self._shown(target, state.cwd), fed)
                 if each.fd not in _USUAL:
                     self.targets[each.fd] = target
         return tuple(found), fed
@@ -605,6 +618,8 @@ class Walk:
         if not _RUN_PACKAGES.isdisjoint(run.via):
             folders += [f"{folder}/node_modules/.bin" for folder in self.running.above(run.cwd)]
         for folder in folders:
+            if self.running.later.loops and not folder.startswith(_SYSTEM_PATHS):
+                self.will_run(f"{folder or '.'}/{run.argv[0]}", replace(run, argv=(f"{folder or '.'}/{run.argv[0]}",)))
             if self.running.is_made_at(f"{folder or '.'}/{run.argv[0]}", run.cwd):
                 return self.running.text(f"{folder or '.'}/{run.argv[0]}", run.cwd)
         return None
@@ -618,13 +633,23 @@ class Walk:
 
     def will_run_input(self, run: ProgramRun) -> None:
         """The same of files that are run through the standard input."""
-        if run.stdin is None or not run.stdin.files:
-            return
-        if self.running is not None and not is_away(run):
-            self.running.feeds(run.stdin.files[:MAX_FED], run.name, run.cwd)
-        if _PASSING.issuperset(run.stdin.programs):
+        self.will_run_made(run)
+        if run.stdin is not None and _PASSING.issuperset(run.stdin.programs):
             for path in run.stdin.files[:MAX_FED]:
                 self.will_run(path, run)
+
+    def will_run_made(self, run: ProgramRun) -> None:
+        """A program runs its input, or a word that other programs have printed: the files that these may have read."""
+        if self.running is None or is_away(run):
+            return
+        feeds = [feed for feed in (run.stdin, *(each for _, each in run.given)) if feed is not None and feed.programs]
+        files = [path for feed in (*feeds, run.stdin) if feed is not None for path in feed.files]
+        for each in self.runs[-MAX_SOURCES:] if feeds else ():
+            if (each.piped and each.pipeline == run.pipeline) or "$()" in each.via[len(run.via) :]:
+                files += [word for word in each.argv[1:] if word[:1] != "-"]
+        if run.name.startswith(UNKNOWN) or run.name == "eval" or UNKNOWN in run.argv:
+            files += self.running.later.in_variables
+        self.running.feeds(list(dict.fromkeys(files))[:MAX_FED], run.name, run.cwd)
 
     def file_at(self, path: str, run: ProgramRun) -> FilePlace | None:
         """A file on this machine that a program runs."""
@@ -717,6 +742,8 @@ class Walk:
             self.flaws |= flaws
 
     def _commands_in(self, code: tuple[str, str], run: ProgramRun, state: ShellState) -> None:
+        if self.running is not None and not is_away(run):
+            self.running.feeds(list(served_folders.opened(code[1])), run.name, run.cwd)
         self.acts_of_code(code[1], code[0], replace(run, stdin=None if run.origin else run.stdin), state)
 
     def _calls_unknown(self) -> bool:
@@ -729,8 +756,8 @@ class Walk:
         if running is not None:
             running.position += 1
             if run.origin is None:
-                running.passes(is_instant=run.name in _INSTANT)
-                running.goes_on = running.goes_on or run.name in _DETACHERS
+                running.later.passes(is_instant=run.name in _INSTANT)
+                running.later.goes_on = running.later.goes_on or run.name in _DETACHERS
         if self.here is None and len(self.runs) < MAX_RUNS:
             self.runs.append(run)
             return run
@@ -1061,6 +1088,19 @@ class Walk:
 
     def code(self, run: ProgramRun, state: ShellState) -> None:
         """Shell commands in the code of an interpreter, or in the input of a database client; the files that it runs."""
+        if self.running is None:
+            self._code(run, state)
+            return
+        for pattern, runner in served_folders.loaded(run):
+            self.running.may_load(pattern, runner)
+        again = served_folders.begins_again(run)
+        self.running.later.loops += again
+        try:
+            self._code(run, state)
+        finally:
+            self.running.later.loops -= again
+
+    def _code(self, run: ProgramRun, state: ShellState) -> None:
         if run.name in sql.CLIENTS:
             self._client(run, state)
             self._statement_files(run, state)
