@@ -17,6 +17,7 @@ from typing import Literal, Protocol
 from msgspec import structs
 
 from toolguard_engine.config.settings import Config
+from toolguard_engine.effects import named_places
 from toolguard_engine.effects.outcomes import Outcome
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.terminal_input.running_programs import Processes
@@ -195,7 +196,8 @@ class Guard:
         self.allowance.used(call, reading.work.spent, stopped=is_stopped)
         verdict = self._final(found.verdict, given.config)
         if verdict.decision == "hold":
-            verdict = replace(verdict, details=hold_details.of(found, reading, self._book.waits))
+            details = hold_details.of(found, reading, self._book.waits)
+            verdict = replace(verdict, details=details, named=named_places.of(reading))
             if is_stopped:
                 verdict = replace(verdict, reason=TOO_MANY)
         return verdict

@@ -84,13 +84,13 @@ def test_once(store: FileNonces, state: Path) -> None:
 
 def test_a_binding_of_the_former_format_counts_until_it_expires(store: FileNonces) -> None:
     nonce = approved(store)
-    used = store.present(request("new"), NOW + 1, former="call")
+    used = store.present(request("new"), NOW + 1, former=("call",))
     assert (used.outcome, used.entry.nonce) == ("used", nonce)
-    again = store.present(request("new"), NOW + 1, former="call")
+    again = store.present(request("new"), NOW + 1, former=("call",))
     assert (again.outcome, again.fresh, again.entry.binding) == ("pending", True, "new")
     store.deny(held(store, "old"), ANNA, NOW + 1, 300)
-    assert store.present(request("newer"), NOW + 2, former="old").outcome == "denied"
-    assert store.present(request("newer", NOW + 400), NOW + 400, former="old").fresh
+    assert store.present(request("newer"), NOW + 2, former=("old",)).outcome == "denied"
+    assert store.present(request("newer", NOW + 400), NOW + 400, former=("old",)).fresh
 
 
 def test_each_installation_has_an_id_of_its_own(store: FileNonces, tmp_path: Path) -> None:

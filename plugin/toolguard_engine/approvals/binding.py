@@ -1,6 +1,8 @@
-"""What an approval is bound to: exactly one call of one agent in one session, or of one automation, of one gateway.
+"""What an approval is bound to: exactly one call of one agent in one session, or of one automation, of one gateway, and what
+that call means.
 
-Format 2 adds the gateway's id. Entries of format 1, which has none, answer for their calls until they expire.
+Format 2 added the gateway's id, format 3 adds the call's meaning (see `call_meaning`). Entries of earlier formats answer for
+their calls until they expire. No earlier version computes a binding of format 3, so none uses such an approval.
 """
 
 from __future__ import annotations
@@ -9,8 +11,10 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
 
+import msgspec
 import rfc8785
 
+from toolguard_engine.approvals.call_meaning import Meaning
 from toolguard_engine.host import session_names
 from toolguard_engine.model.call import Call
 
@@ -19,6 +23,7 @@ EXACT = 2**53 - 1
 
 
 FORMAT = 2
+MEANT = 3
 
 
 def bind(call: Call, files: Iterable[str] = (), gateway: str = "") -> str:
@@ -44,6 +49,11 @@ def bind(call: Call, files: Iterable[str] = (), gateway: str = "") -> str:
         return sha256(rfc8785.dumps(_exact(bound))).hexdigest()
     except (rfc8785.CanonicalizationError, RecursionError, OverflowError, UnicodeEncodeError) as error:
         raise ValueError(f"params without a canonical form: {type(error).__name__}") from error
+
+
+def bind_meaning(meaning: Meaning) -> str:
+    """The binding of format 3: of the words (`Meaning.call`, which is a binding of format 2) and of what they mean."""
+    return sha256(rfc8785.dumps({"v": MEANT, "meaning": msgspec.to_builtins(meaning)})).hexdigest()
 
 
 def _exact(value: Any) -> Any:

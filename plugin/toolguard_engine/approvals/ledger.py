@@ -16,17 +16,22 @@ All times are seconds since 1970.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Literal
 
 import msgspec
 from msgspec import structs
 
+from toolguard_engine.approvals import call_meaning
+from toolguard_engine.approvals.binding import bind_meaning
+from toolguard_engine.approvals.call_meaning import Meaning
 from toolguard_engine.model.held_details import ExactCall, HeldDetails
 from toolguard_engine.model.signed_body import SignedBody
 
 Status = Literal["pending", "approved", "used", "denied", "expired"]
 OPEN: frozenset[Status] = frozenset({"pending", "approved"})
+_SEEN: frozenset[Status] = OPEN | {"used"}
+"""What a person has seen, or may still decide on."""
 
 MIN_PREFIX = 4
 MAX_OPEN = 1_000
@@ -83,7 +88,8 @@ class HeldCall(msgspec.Struct, frozen=True, gc=False):
     it would do; `exact`: what a grant for just this call says, None where there is none; `requester`: who asked the agent,
     as the gateway's channel names them; `signatures`: of those who approved it, where the settings name signers; `latest`:
     when its approval is over at the latest, 0 from versions that did not know; `woken`, `asleep`: whether the agent was
-    woken for the approval, and why not.
+    woken for the approval, and why not; `meaning`: what the call means beyond its words, None in entries of
+    earlier versions; `changes`: what it would do that it would not have done when it was held before, one line each.
     """
 
     nonce: str
@@ -111,6 +117,8 @@ class HeldCall(msgspec.Struct, frozen=True, gc=False):
     latest: float = 0.0
     woken: Woken = ""
     asleep: str = ""
+    meaning: Meaning | None = None
+    changes: tuple[str, ...] = ()
     mac: str = ""
 
 
@@ -175,12 +183,31 @@ class Ledger:
         for entry in self.entries:
             self._holds(entry)
 
-    def waiting(self, binding: str, now: float, former: str = "") -> HeldCall | None:
-        """The entry that answers for this call now: pending, approved, or else a denial that still lasts. `former`: what an
-        earlier version bound the call to."""
-        bindings = (binding, former or binding)
-        found = [entry for entry in self._entries.values() if entry.binding in bindings and _answers(entry, now)]
+    def waiting(
+        self, binding: str, now: float, former: Collection[str] = (), meaning: Meaning | None = None
+    ) -> HeldCall | None:
+        """The entry that answers for this call now: pending, approved, or else a denial that still lasts. `former`: what
+        earlier versions bound the call to."""
+        bindings = {binding, *former}
+        found = [
+            entry
+            for entry in self._entries.values()
+            if _answers(entry, now) and (entry.binding in bindings or (meaning is not None and _means(entry, meaning)))
+        ]
         return next((entry for entry in sorted(found, key=_is_closed) if self._holds(entry)), None)
+
+    def compared(self, entry: HeldCall, home: str = "") -> HeldCall:
+        """The entry with what its call would do that it would not have done when a person saw it last."""
+        meaning = entry.meaning
+        if meaning is None:
+            return entry
+        same = [known for known in self.entries if known.meaning is not None and known.meaning.call == meaning.call]
+        for known in sorted(same, key=lambda known: known.created, reverse=True):
+            if known.status in _SEEN and self._holds(known) and known.meaning is not None:
+                changes = tuple(call_meaning.more(known.meaning, meaning, home))
+                reason = f"{_in_short(changes, known.nonce)} {entry.reason}" if changes else entry.reason
+                return structs.replace(entry, changes=changes, reason=reason)
+        return entry
 
     def enter(self, entry: HeldCall) -> HeldCall:
         """A new held call. Raises `Full`."""
@@ -197,7 +224,7 @@ class Ledger:
     def give_back(self, used: HeldCall, nonce: str, now: float) -> HeldCall | None:
         """The approval that `used` was, again, since its call did not run: under `nonce`, or for the same call if that waits
         already. None where its time is over, or a person has decided on that call since."""
-        known = self.waiting(used.binding, now)
+        known = self.waiting(used.binding, now, meaning=used.meaning)
         if now >= used.expires or (known and known.status != "pending"):
             return None
         decision = Decision(used.by, used.where, f"{REISSUED}{used.nonce} was used up, but its call did not run")
@@ -270,7 +297,7 @@ class Ledger:
         entry = self.find(prefix)
         if not may_be_revived(entry):
             raise RefusedError(entry.status, entry)
-        if known := self.waiting(entry.binding, now):
+        if known := self.waiting(entry.binding, now, meaning=entry.meaning):
             raise RefusedError("again", known)
         return self._decide(entry, "expired", Decision(decision.by, decision.where, REVIVED), now, entry.expires)
 
@@ -329,6 +356,32 @@ class Ledger:
         return entry
 
 
+def call_of(entry: HeldCall) -> str:
+    """Equal for entries of the same words, whatever they mean."""
+    return entry.meaning.call if entry.meaning is not None else entry.binding
+
+
+def _in_short(changes: tuple[str, ...], nonce: str) -> str:
+    """For the reason, which every list of held calls shows."""
+    rest = f" and {len(changes) - 1} more changes" if len(changes) > 1 else ""
+    return f"Not as it was shown under {nonce}: {changes[0]}{rest}."
+
+
+def _means(entry: HeldCall, now: Meaning) -> bool:
+    """Whether what is decided about an entry holds for the same words now. A denial holds unless the call runs another code:
+    no link makes it weaker."""
+    meaning = entry.meaning
+    if meaning is None or meaning.call != now.call or entry.binding != bind_meaning(meaning):
+        return False
+    if entry.status == "denied":
+        return _code(meaning) == _code(now)
+    return call_meaning.covers(meaning, now)
+
+
+def _code(meaning: Meaning) -> set[tuple[str, str]]:
+    return {(file.path, file.digest) for file in meaning.files if file.code}
+
+
 def is_missed(entry: HeldCall) -> bool:
     """Whether its time was over before anybody answered, and nobody has revived it since."""
     return entry.status == "expired" and entry.where in ("", NATIVE) and not (entry.by or entry.why)
@@ -354,8 +407,8 @@ def latest_end(entry: HeldCall) -> float:
 
 
 def _remembered(closed: list[HeldCall], now: float) -> list[HeldCall]:
-    latest = {entry.binding: entry.nonce for entry in sorted(closed, key=lambda entry: (entry.created, entry.nonce))}
-    unanswered = [entry for entry in closed if may_be_revived(entry) and latest[entry.binding] == entry.nonce]
+    latest = {call_of(entry): entry.nonce for entry in sorted(closed, key=lambda entry: (entry.created, entry.nonce))}
+    unanswered = [entry for entry in closed if may_be_revived(entry) and latest[call_of(entry)] == entry.nonce]
     missed = sorted(unanswered, key=lambda entry: entry.decided)[-MAX_MISSED:]
     longer = {entry.nonce for entry in missed if now < entry.decided + MISSED_REMEMBERED}
     known = [entry for entry in closed if now < entry.decided + REMEMBERED or entry.nonce in longer]

@@ -17,6 +17,7 @@ from toolguard_engine.approvals.ledger import (
     HeldCall,
     Ledger,
     RefusedError,
+    call_of,
     is_lapsed,
     is_missed,
     may_be_revived,
@@ -241,7 +242,7 @@ def waiting(entries: Iterable[HeldCall], now: float) -> list[HeldCall]:
 def missed(entries: Iterable[HeldCall], now: float, seconds: float = math.inf) -> list[HeldCall]:
     """Those that nobody answered in the last `seconds`, and approvals that lapsed then, whose call was not held again since;
     the latest first."""
-    latest = {entry.binding: entry for entry in sorted(now_known(entries, now).entries, key=lambda e: (e.created, e.nonce))}
+    latest = {call_of(entry): entry for entry in sorted(now_known(entries, now).entries, key=lambda e: (e.created, e.nonce))}
     found = [e for e in latest.values() if may_be_revived(e) and now < e.expires + seconds]
     return sorted(found, key=lambda e: (-e.expires, e.nonce))
 

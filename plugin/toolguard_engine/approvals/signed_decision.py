@@ -29,6 +29,9 @@ _OF_CALL = ("tool", "agent", "session", "shown", "whole", "cwd")
 """Members of an entry that follow from the call alone. The ledger finds an entry by its binding, of whichever format."""
 
 _SHOWN = ("binding", *_OF_CALL, "run", "code", "reason", "created", "details", "exact")
+_SHOWN_SINCE = ("changes",)
+"""Members of later versions, part of the text only where they are set: earlier versions sign all other entries."""
+
 _OF_GRANT = ("tool", "pattern", "agent", "expires", "created", "by", "reason", "params", "cwd")
 
 
@@ -63,7 +66,8 @@ Body = TypeVar("Body", DecisionBody, GrantBody)
 
 def digest(entry: HeldCall) -> str:
     """SHA-256, in hex, of all that is shown of a call that waits, and of what its approval is bound to."""
-    return _digest("held call", {name: msgspec.to_builtins(getattr(entry, name)) for name in _SHOWN})
+    later = [name for name in _SHOWN_SINCE if getattr(entry, name)]
+    return _digest("held call", {name: msgspec.to_builtins(getattr(entry, name)) for name in (*_SHOWN, *later)})
 
 
 def grant_digest(grant: Grant) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from toolguard_engine.model.call_world import Named
 from toolguard_engine.model.held_details import HeldDetails
 from toolguard_engine.model.history import Past
 
@@ -96,7 +97,7 @@ class Verdict:
     """What becomes of a call. `code` is stable and names the layer; `text` is for the model, `reason` for people.
 
     A layer that holds or blocks by a rule gives the reason; the text is made from it where all is known (`texts`).
-    `note` is put behind the result of a call that runs. `details`: of a hold.
+    `note` is put behind the result of a call that runs. `details`, `named`: of a hold.
     """
 
     decision: Decision
@@ -105,6 +106,7 @@ class Verdict:
     reason: str = ""
     note: str = ""
     details: HeldDetails | None = None
+    named: Named | None = None
 
 
 ALLOW = Verdict("allow", "allow")

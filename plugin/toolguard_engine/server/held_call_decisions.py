@@ -13,14 +13,16 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from toolguard_engine.approvals import exact_grant, repeatable_calls, replies
+from toolguard_engine.approvals import call_meaning, exact_grant, repeatable_calls, replies
 from toolguard_engine.approvals import grant_matching as grants
-from toolguard_engine.approvals.binding import bind
+from toolguard_engine.approvals.binding import bind, bind_meaning
+from toolguard_engine.approvals.call_meaning import Meaning
 from toolguard_engine.approvals.grant_matching import Grant
-from toolguard_engine.approvals.ledger import UNSIGNED, Decision, HeldCall, RefusedError, TooManyHeldError
+from toolguard_engine.approvals.ledger import UNSIGNED, Decision, HeldCall, Ledger, RefusedError, TooManyHeldError
 from toolguard_engine.config.settings import Config
 from toolguard_engine.host import session_names
 from toolguard_engine.model.call import Call, Verdict
+from toolguard_engine.model.call_world import NoWorld, World
 from toolguard_engine.server.chat_approvals import ChatApprovals
 from toolguard_engine.server.chat_grants import ChatGrants
 from toolguard_engine.stores import audit_log
@@ -53,7 +55,8 @@ class Settled:
 
 class Approvals:
     """Settles holds. `grant_signers`: by default `signers`. `chat_grants`: without it, no grant is given in chat. `clock`:
-    seconds since 1970. Other threads than that of the loop may call all but `is_decided`, one at a time."""
+    seconds since 1970. `world`: looks at what a call names. Other threads than that of the loop may call all but
+    `is_decided`, one at a time."""
 
     def __init__(
         self,
@@ -63,7 +66,9 @@ class Approvals:
         signers: SignedApprovals | None = None,
         grant_signers: SignedApprovals | None = None,
         chat_grants: ChatGrants | None = None,
+        world: World | None = None,
     ) -> None:
+        self._world = world or NoWorld()
         self._signers = signers
         self._grant_signers = grant_signers or signers
         self._chat_grants = chat_grants
@@ -123,9 +128,12 @@ class Approvals:
             used = self._used(verdict, call, now) if now < grant.created + window else None
             return used or Settled(Verdict("allow", f"grant.{grant.id}", reason=f"covered by the grant {grant.id}"))
         prefix = config.approval.prefix
-        request = _request(verdict, call, config, now, self._nonces.gateway_id())
+        gateway = self._nonces.gateway_id()
+        meaning = self._meaning(verdict, call, gateway)
+        request = _request(verdict, call, config, now, gateway, meaning)
         self.give_back()
-        presented = self._nonces.present(request, now, former=_binding(verdict, call), log=False)
+        former = {_binding(verdict, call), _binding(verdict, call, gateway)}
+        presented = self._nonces.present(request, now, former=former, log=False)
         entry = presented.entry
         if presented.outcome == "expired":
             reason = f"the approval of {entry.nonce} is not valid: {presented.refusal}"
@@ -137,7 +145,8 @@ class Approvals:
             return _consumed(entry)
         if presented.outcome == "denied":
             return Settled(Verdict("block", "approval.denied", approval_texts.denied(prefix, entry.why), entry.why), entry)
-        text = approval_texts.held(prefix, entry.nonce, verdict.reason, request.shown, signed=config.approval.is_signed)
+        reason = entry.reason if entry.changes else verdict.reason
+        text = approval_texts.held(prefix, entry.nonce, reason, request.shown, signed=config.approval.is_signed)
         return Settled(Verdict("hold", "approval.pending", text, verdict.reason), entry, presented.fresh)
 
     def _covering(self, call: Call, now: float) -> Grant | None:
@@ -153,12 +162,20 @@ class Approvals:
         """Uses up the approval of a call that a grant covers too, which would end as one whose call did not run. None where
         there is none; whatever goes wrong, the call has its grant."""
         with suppress(StoreError, ValueError):
-            bindings = (_binding(verdict, call), _binding(verdict, call, self._nonces.gateway_id()))
-            for entry in self._nonces.look()[0]:
-                if entry.binding in bindings and entry.status == "approved" and now < entry.expires:
-                    used = self._nonces.settle(entry.nonce, "used", Decision(entry.by, entry.where, entry.why), now)
-                    return _consumed(used) if used else None
+            gateway = self._nonces.gateway_id()
+            bindings = {_binding(verdict, call), _binding(verdict, call, gateway)}
+            meaning = self._meaning(verdict, call, gateway)
+            known = Ledger(entry for entry in self._nonces.look()[0] if entry.status == "approved")
+            if entry := known.waiting("", now, bindings, meaning):
+                used = self._nonces.settle(entry.nonce, "used", Decision(entry.by, entry.where, entry.why), now)
+                return _consumed(used) if used else None
         return None
+
+    def _meaning(self, verdict: Verdict, call: Call, gateway: str) -> Meaning | None:
+        """What the call means now; None where the guard has not listed what it names. Raises `ValueError`."""
+        if verdict.named is None:
+            return None
+        return call_meaning.of(verdict.named, self._world.look(verdict.named), bind(call, gateway=gateway))
 
     def is_decided(self, nonce: str) -> bool:
         """Whether the call held under this nonce waits no more: asking again brings news."""
@@ -293,7 +310,7 @@ def _consumed(entry: HeldCall) -> Settled:
 
 
 def _binding(verdict: Verdict, call: Call, gateway: str = "") -> str:
-    """Raises `ValueError`."""
+    """Of formats 1 and 2, for entries of earlier versions. Raises `ValueError`."""
     return bind(call, verdict.details.files if verdict.details else (), gateway)
 
 
@@ -322,12 +339,13 @@ def _reasons(entry: HeldCall) -> str:
     return " ".join([*shown, *([f"And {left} more; see toolguard pending."] if left else [])])
 
 
-def _request(verdict: Verdict, call: Call, config: Config, now: float, gateway: str) -> HeldCall:
+def _request(verdict: Verdict, call: Call, config: Config, now: float, gateway: str, meaning: Meaning | None) -> HeldCall:
     text, whole = approval_texts.disclosed(call)
     wait = verdict.details.wait if verdict.details else 0
     return HeldCall(
         nonce="",
-        binding=_binding(verdict, call, gateway),
+        binding=bind_meaning(meaning) if meaning else _binding(verdict, call, gateway),
+        meaning=meaning,
         tool=correction.name(call.tool),
         agent=call.agent,
         session=session_names.lasting(call.session),

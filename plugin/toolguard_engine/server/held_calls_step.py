@@ -16,6 +16,7 @@ from toolguard_engine.server.held_call_decisions import Approvals
 from toolguard_engine.server.output import Output
 from toolguard_engine.server.store_queue import StoreQueue
 from toolguard_engine.server.wake_watcher import Wakes
+from toolguard_engine.server.world_reader import WorldReader
 from toolguard_engine.stores import audit_log, call_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.ports import HeldCallStore
@@ -37,6 +38,7 @@ class HeldCalls:
         self._slow_poll = Every(clock, 5 * poll)
         self._wakes: Wakes | None = None
         self._fleet: FleetClient | None = None
+        self._world = WorldReader()
         self.path = Path()
         """Where the store is."""
 
@@ -53,7 +55,7 @@ class HeldCalls:
         self._wakes = Wakes(nonces, self._clock, self._queue, self._output.send_all, wake=wake, window=window, native=native)
         policies = stores.grants(state_dir)
         chat_grants = ChatGrants(policies, stores.audit_log(state_dir), self._clock.time)
-        return Approvals(nonces, policies, self._clock.time, signers, grant_signers, chat_grants)
+        return Approvals(nonces, policies, self._clock.time, signers, grant_signers, chat_grants, self._world)
 
     def _store(
         self, hello: messages.Hello, config: Config, state_dir: Path, signers: ApprovalSigners | None

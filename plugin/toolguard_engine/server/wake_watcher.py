@@ -21,6 +21,7 @@ from toolguard_engine.approvals.ledger import (
     REVIVED,
     HeldCall,
     Status,
+    call_of,
     latest_end,
     may_be_revived,
 )
@@ -155,7 +156,7 @@ class Wakes:
         waited = {entry.nonce for entry in self._open if entry.status == "pending"}
         now = self._clock()
         self._open = [entry for entry in look.entries if entry.status in OPEN]
-        latest = {entry.binding: entry for entry in look.entries}.values()
+        latest = {call_of(entry): entry for entry in look.entries}.values()
         self._revived = [each for each in latest if each.why == REVIVED and now < each.decided + REVIVED_SECONDS]
         self.may_revive = any(map(may_be_revived, look.entries))
         self.trouble = ""

@@ -61,9 +61,9 @@ class HeldCallStore(Protocol):
     def gateway_id(self) -> str:
         """The gateway's id, for `binding.bind`."""
 
-    def present(self, request: HeldCall, now: float, *, former: str = "", log: bool = True) -> Presented:
+    def present(self, request: HeldCall, now: float, *, former: Collection[str] = (), log: bool = True) -> Presented:
         """Uses up the approval of a call, or holds it under a nonce. `request` is the entry that it would get; `former`: its
-        binding in an earlier format, for entries of that time.
+        bindings in earlier formats, for entries of that time.
 
         Without `log` its lines for the audit log are stored with the change, and written by `write_log`.
         """

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
@@ -80,9 +80,9 @@ class FileNonces:
         is_known = is_there(signing_key_file.path(self._state_dir))
         return gateway_identity.of_key(self._key(_File() if is_known else self._file.read()))
 
-    def present(self, request: HeldCall, now: float, *, former: str = "", log: bool = True) -> Presented:
+    def present(self, request: HeldCall, now: float, *, former: Collection[str] = (), log: bool = True) -> Presented:
         def work(ledger: Ledger) -> Presented:
-            known = ledger.waiting(request.binding, now, former)
+            known = ledger.waiting(request.binding, now, former, request.meaning)
             refusal = self._proof.refusal(known, request, now) if known and self._proof and known.status in OPEN else ""
             if known and refusal:
                 refused = ledger.refuse(known, refusal, now)
@@ -90,7 +90,8 @@ class FileNonces:
                     return Presented("expired", refused, refusal=refusal)
                 known = None
             if known is None:
-                return Presented("pending", ledger.enter(self._named(request, ledger)), fresh=True)
+                fresh = self._named(ledger.compared(request, str(Path.home())), ledger)
+                return Presented("pending", ledger.enter(fresh), fresh=True)
             if known.status == "approved":
                 return Presented("used", ledger.use(known, now))
             return Presented(known.status, known)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 
 from msgspec import structs
@@ -78,7 +78,7 @@ class FleetHeldCalls:
     def gateway_id(self) -> str:
         return self._setup.gateway_id()
 
-    def present(self, request: HeldCall, now: float, *, former: str = "", log: bool = True) -> Presented:
+    def present(self, request: HeldCall, now: float, *, former: Collection[str] = (), log: bool = True) -> Presented:
         answer, attempt, entry = self._asked_about(request)
         if answer.outcome == "pending" and not is_of_call(entry, request):
             self._close_changed(entry, now)

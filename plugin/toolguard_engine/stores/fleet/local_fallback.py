@@ -3,7 +3,7 @@ this machine and approved here. What was held here is also answered here once th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -34,7 +34,7 @@ class LocalFallback:
     def gateway_id(self) -> str:
         return self._gateway_id()
 
-    def present(self, request: HeldCall, now: float, *, former: str = "", log: bool = True) -> Presented:
+    def present(self, request: HeldCall, now: float, *, former: Collection[str] = (), log: bool = True) -> Presented:
         known = self._local.look()[0]
         if not any(each.binding == request.binding and each.status in OPEN and now < each.expires for each in known):
             with suppress(FleetAwayError):

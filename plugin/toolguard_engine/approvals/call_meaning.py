@@ -1,0 +1,181 @@
+"""What a call means beyond its words: the places it touches with links followed, what it does there, and the content of the
+files that decide it. An approval or a grant keeps that of the moment it was given; a call that means more is not covered.
+
+Less is covered: a target that is gone, an effect without a danger it had. A file that runs or is read must be the same one,
+also if it is gone, since a missing setting may change everything. Pure; `model.call_world` names what is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+
+import msgspec
+
+from toolguard_engine.model.call_world import NAMES, Named, NamedTarget, Seen, SeenTarget
+from toolguard_engine.wording.printable import plain
+from toolguard_engine.wording.redact import cut, redact_text
+
+VERSION = 1
+MAX_TEXT = 200
+MAX_LINES = 6
+MAX_FILES = 64
+WILDCARDS = frozenset("*?[")
+
+
+class Deed(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One effect. `named`: as the call names it; `path`: the place with links followed, of a path with wildcards the part
+    before them (`wild`); empty for anything else. `key`: a digest of what is not kept as text. `beyond`, `listing`: see
+    `call_world.SeenTarget`. `from_file`: a file that the call runs names it."""
+
+    kind: str
+    named: str = ""
+    path: str = ""
+    key: str = ""
+    dangers: tuple[str, ...] = ()
+    beyond: tuple[str, ...] = ()
+    listing: str = ""
+    wild: bool = False
+    from_file: bool = False
+
+
+class FileState(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """A file that the call runs (`code`) or may read, or a link to a folder (without a digest)."""
+
+    path: str
+    real: str = ""
+    digest: str = ""
+    code: bool = False
+
+
+class Meaning(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """`call`: a digest of the call's words; `folder`: where it runs, with links followed. `gap`: why not all of it is known;
+    `late`: the file system did not answer in time."""
+
+    v: int = VERSION
+    call: str = ""
+    folder: str = ""
+    deeds: tuple[Deed, ...] = ()
+    files: tuple[FileState, ...] = ()
+    gap: str = ""
+    late: bool = False
+
+
+def of(named: Named, seen: Seen, call: str = "") -> Meaning:
+    """The meaning of a call now. `call`: see `binding.bind`."""
+    pairs = zip(named.targets, seen.targets, strict=True)
+    deeds = tuple(dict.fromkeys(_deed(target, found) for target, found in pairs))
+    code = [FileState(_kept(path), _kept(path), digest, code=True) for path, digest in named.code]
+    code += [FileState(_kept(path), _kept(seen.files[path].real), seen.files[path].digest, code=True)
+             for path in named.unread if path in seen.files]  # fmt: skip
+    read = [FileState(_kept(path), _kept(seen.files[path].real), seen.files[path].digest)
+            for path in named.words if path in seen.files]  # fmt: skip
+    files = [*code, *read]
+    gap = named.gap
+    if len(files) > MAX_FILES:
+        gap = f"{gap} {sha256(msgspec.json.encode(files)).hexdigest()}".strip()
+    return Meaning(VERSION, call, _kept(seen.folder), deeds, tuple(files[:MAX_FILES]), gap, seen.late)
+
+
+def _deed(target: NamedTarget, found: SeenTarget) -> Deed:
+    path = _kept(found.path) if found.path else ""
+    key = "" if path == found.path and path else _digest(target.kind, found.path or target.text)
+    return Deed(
+        target.kind, _text(target.text), path, key, target.dangers, tuple(map(_kept, found.beyond)), found.listing,
+        bool(WILDCARDS.intersection(target.path)), target.from_file,
+    )  # fmt: skip
+
+
+def _kept(path: str) -> str:
+    """The path, or a digest of one that is too long to be kept or contains a secret."""
+    return path if len(path) <= MAX_TEXT and redact_text(path) == path else f"#{_digest(path)}"
+
+
+def _digest(*texts: str) -> str:
+    return sha256("\0".join(texts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def _text(text: str) -> str:
+    return cut(redact_text(plain(text[: 4 * MAX_TEXT])), MAX_TEXT)
+
+
+def more(before: Meaning, now: Meaning, home: str = "") -> list[str]:
+    """What the call would do now that it would not have done before, one line each; empty where that covers it."""
+    show = _shown_from(home)
+    lines = list(
+        dict.fromkeys([*_of_folder(before, now, show), *_of_files(before, now, show), *_of_deeds(before, now, show)])
+    )
+    if now.gap not in ("", before.gap) or (now.late and not before.late):
+        lines.append("not all of it can be looked at now")
+    return lines if len(lines) <= MAX_LINES else [*lines[: MAX_LINES - 1], f"and {len(lines) - MAX_LINES + 1} more changes"]
+
+
+def covers(before: Meaning, now: Meaning) -> bool:
+    return before.v == now.v and not more(before, now)
+
+
+def _shown_from(home: str) -> Callable[[str], str]:
+    def show(path: str) -> str:
+        if path.startswith("#"):
+            return "a place that is not shown"
+        inside = home and home != "/" and f"{path}/".startswith(f"{home}/")
+        return plain(f"~{path[len(home) :]}" if inside else path)
+
+    return show
+
+
+def _of_folder(before: Meaning, now: Meaning, show: Callable[[str], str]) -> Iterator[str]:
+    if now.folder != before.folder:
+        yield f"it would now run in {show(now.folder) or 'an unknown folder'}"
+
+
+def _of_files(before: Meaning, now: Meaning, show: Callable[[str], str]) -> Iterator[str]:
+    known, left = {file.path: file for file in before.files}, {file.path for file in now.files}
+    for file in now.files:
+        was = known.get(file.path)
+        if was is None and not file.digest:
+            yield f"{show(file.path)} now points to {show(file.real)}"
+        elif was is None:
+            yield f"now also {'runs' if file.code else 'reads'} {show(file.path)}"
+        elif was.digest != file.digest:
+            yield f"{show(file.path)} has changed since"
+        elif was.real != file.real:
+            yield f"{show(file.path)} now points to {show(file.real)}"
+    for path, file in known.items():
+        if path not in left:
+            yield f"{show(path)} is {'gone' if file.digest else 'no link any more'}"
+
+
+def _of_deeds(before: Meaning, now: Meaning, show: Callable[[str], str]) -> Iterator[str]:
+    known: dict[tuple[str, str, str], list[Deed]] = {}
+    for deed in before.deeds:
+        known.setdefault((deed.kind, deed.path, deed.key), []).append(deed)
+    new = [deed for deed in now.deeds if (deed.kind, deed.path, deed.key) not in known]
+    told = {deed.path for deed in new if deed.kind != NAMES}
+    for deed in new:
+        if deed.kind == NAMES and deed.path in told:
+            continue
+        elsewhere = [was for was in before.deeds if was.kind == deed.kind and was.named == deed.named and was.path]
+        if elsewhere and deed.path:
+            yield f"{deed.named} now points to {show(deed.path)}"
+        else:
+            yield f"now also: {deed.kind} {show(deed.path) if deed.path else deed.named}".rstrip()
+    for deed in now.deeds:
+        if was := known.get((deed.kind, deed.path, deed.key)):
+            yield from _of_same(was, deed, show)
+
+
+def _of_same(was: list[Deed], deed: Deed, show: Callable[[str], str]) -> Iterator[str]:
+    """The same effect on the same place: does it reach further?"""
+    known = [(set(each.dangers), set(each.beyond), each.listing) for each in was]
+    if any(deed.listing == listing and not (set(deed.beyond) - beyond or set(deed.dangers) - dangers)
+           for dangers, beyond, listing in known):  # fmt: skip
+        return
+    reached = set(deed.beyond) - set().union(*(beyond for _, beyond, _ in known))
+    dangers = set(deed.dangers) - set().union(*(dangers for dangers, _, _ in known))
+    for place in sorted(reached):
+        yield f"now also: {deed.kind} {show(place)}"
+    if dangers:
+        yield f"{deed.kind} {show(deed.path) or deed.named} is now {', '.join(sorted(dangers))}"
+    if not (reached or dangers):
+        yield f"what {deed.named} means has changed"

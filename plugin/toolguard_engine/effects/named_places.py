@@ -1,0 +1,152 @@
+"""What a held call touches and reads, as its words name it: see `model.call_world`.
+
+Whatever decides what is done is listed: the targets of all effects, the files that run, and every path in the words of a
+program, since a list, a config or a payload may stand there. Not the content of a target: who approves `rm -rf build` means
+the folder, whatever is in it by then. Not what is only printed, nor logs: those grow while a call waits, and no approver
+means their content, unless targets are taken from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.path_owners import GLOBS
+from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.shell.places import Where, normal
+from toolguard_engine.model.call_world import NAMES, Named, NamedTarget
+from toolguard_engine.model.work_limit import TooIntricate
+
+MAX_TARGETS = 64
+MAX_WORDS = 96
+MAX_RUNS = 64
+MAX_WORD = 1_000
+INTRICATE = "it is too complex to be read"
+MANY = "it names too much"
+
+_ON_LINK = frozenset(["delete", "move"])
+"""Effects on a link itself, unless the path goes on behind it."""
+
+_MILD = frozenset(["unchanged", "agent-made", "filtered"])
+"""Flags that make an effect less dangerous: without one of them it is more."""
+
+_PRINTERS = program_catalogue.programs("safe_reader")
+_SHELLS = program_catalogue.programs("shell", "sourcer")
+_SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib", "/dev/", "/proc/", "/sys/")
+_GIT_ABOVE = 4
+_GIT_FILES = (
+    "config", "hooks/pre-commit", "hooks/prepare-commit-msg", "hooks/commit-msg", "hooks/pre-push", "hooks/post-checkout",
+    "hooks/post-merge", "hooks/pre-rebase",
+)  # fmt: skip
+"""What decides where a push goes, and what it runs."""
+
+
+def of(reading: CallReading) -> Named:
+    """Everything that has to be looked at for this call."""
+    where = reading.command_where if reading.executes else reading.where
+    folder = _folder(where)
+    try:
+        effects = (*chain.from_iterable(reading.command_effects if reading.commands else ()), *reading.tool_effects)
+        runs = reading.runs if reading.commands else ()
+    except (TooIntricate, RecursionError, MemoryError):
+        return Named(folder, gap=INTRICATE)
+    targets = list(dict.fromkeys([*_named(reading, where), *(_target(effect, where) for effect in effects)]))
+    code, unread = _code(reading) if reading.commands else ((), ())
+    words = list(dict.fromkeys(_words(runs, targets, where)))
+    words = [path for path in words if path not in dict(code) and path not in unread]
+    is_cut = len(targets) > MAX_TARGETS or len(words) > MAX_WORDS or len(runs) > MAX_RUNS
+    return Named(folder, tuple(targets[:MAX_TARGETS]), code, unread, tuple(words[:MAX_WORDS]), MANY if is_cut else "")
+
+
+def _folder(where: Where) -> str:
+    path = normal(where.cwd or where.workspace or ".", where)
+    return "" if UNKNOWN in path or path.startswith("/~") else path
+
+
+def _named(reading: CallReading, where: Where) -> Iterator[NamedTarget]:
+    """The files that a file tool names: its effects may not name them (`read`)."""
+    for path in () if reading.executes else reading.paths:
+        yield NamedTarget(NAMES, path, _place(normal(path, where)))
+
+
+def _target(effect: Effect, where: Where) -> NamedTarget:
+    path = ""
+    if effect.place not in ("", "remote", "null") and effect.target:
+        path = _place(normal(effect.target, where, effect.run.cwd if effect.run else ""))
+    goes_on = effect.target.endswith(("/", "/."))
+    dangers = tuple(sorted((effect.flags - _MILD) | {f"not {flag}" for flag in _MILD - effect.flags}))
+    is_from_file = effect.run is not None and effect.run.origin is not None
+    return NamedTarget(effect.kind, effect.target, path, dangers, effect.kind in _ON_LINK and not goes_on, is_from_file)
+
+
+def _place(path: str) -> str:
+    return "" if UNKNOWN in path else path
+
+
+def _code(reading: CallReading) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """The files that the call runs: those that were read, and the others that are there."""
+    running = reading.running
+    unread = [path for path, state in running.asked.items() if path not in running.judged and state != "absent"]
+    return tuple((path, file.digest) for path, file in running.judged.items()), tuple(unread)
+
+
+def _words(runs: tuple[ProgramRun, ...], targets: list[NamedTarget], where: Where) -> Iterator[str]:
+    """The paths that the programs may read, as far as they may decide what is done."""
+    taken = {target.path for target in targets}
+    takes_targets = any(UNKNOWN in target.text for target in targets) or any(_takes_words(run) for run in runs)
+    for run in runs[:MAX_RUNS]:
+        if UNKNOWN in run.cwd:
+            continue
+        for word in _read_by(run):
+            path = _before_wildcard(normal(word, where, run.cwd))
+            is_open = bool(path) and not path.startswith(_SYSTEM) and path not in taken
+            if is_open and (takes_targets or not _is_log(path)):
+                yield path
+
+
+def _read_by(run: ProgramRun) -> Iterator[str]:
+    if run.name in _PRINTERS and not run.piped and "$()" not in run.via:
+        return
+    if "/" in run.argv[0]:
+        yield run.argv[0]
+    words = [*run.argv[1:], *(value for _, value in run.assigns)]
+    reads = [redirect.target for redirect in run.redirects if redirect.kind == "read"]
+    for word in chain(*map(_spellings, words), reads, run.stdin.files if run.stdin else ()):
+        if word and len(word) <= MAX_WORD and UNKNOWN not in word and "://" not in word:
+            yield word
+    if run.name == "git":
+        for above in range(_GIT_ABOVE):
+            yield from (f"{'../' * above}.git/{name}" for name in _GIT_FILES)
+
+
+def _spellings(word: str) -> Iterator[str]:
+    """The path in `list`, `--files=list`, `-Tlist`, `@list` and `name=@list`."""
+    if not word.startswith("-"):
+        yield word
+    elif not word.startswith("--"):
+        yield word[2:].removeprefix("=")
+    before, sign, after = word.partition("=")
+    if sign:
+        yield after
+        yield after.removeprefix("@")
+    elif before.startswith("@"):
+        yield before[1:]
+
+
+def _before_wildcard(path: str) -> str:
+    if UNKNOWN in path:
+        return ""
+    parts = path.split("/")
+    at = next((at for at, part in enumerate(parts) if GLOBS.intersection(part)), len(parts))
+    return "/".join(parts[:at])
+
+
+def _takes_words(run: ProgramRun) -> bool:
+    """Whether a program gets its words or its commands from what another one prints."""
+    return "xargs" in run.via or (run.name in _SHELLS and run.stdin is not None)
+
+
+def _is_log(path: str) -> bool:
+    return path.endswith(".log") or "/log/" in path or "/logs/" in path

@@ -1,0 +1,80 @@
+"""What a held call touches, as its words name it (`Named`), and what lies there now (`Seen`).
+
+An approval covers what was there when the person was asked. Deciding is pure, so the guard lists what has to be looked at,
+and the server looks (`server.world_reader`), for held calls only. Paths are absolute and normalised.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+NAMES = "names"
+"""The kind of a target that a file tool names, whatever it does there."""
+
+
+class NamedTarget(msgspec.Struct, frozen=True, gc=False):
+    """What an effect of a call is about. `path`: empty where it is no place on this machine; it may contain wildcards.
+    `text`: as the call names it. `on_link`: a link at this path is itself the target, and not what it leads to.
+    `from_file`: a file that the call runs names it.
+    """
+
+    kind: str
+    text: str
+    path: str = ""
+    dangers: tuple[str, ...] = ()
+    on_link: bool = False
+    from_file: bool = False
+
+
+class Named(msgspec.Struct, frozen=True, gc=False):
+    """`folder`: where the call runs; `targets`: of its effects; `code`: the files that it runs, with their digests;
+    `unread`: files that it runs and whose content the guard has not read; `words`: paths in its words, which may be files or
+    folders that it reads. `gap`: why not all of that is known; empty where it is."""
+
+    folder: str = ""
+    targets: tuple[NamedTarget, ...] = ()
+    code: tuple[tuple[str, str], ...] = ()
+    unread: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    gap: str = ""
+
+
+class SeenTarget(msgspec.Struct, frozen=True, gc=False):
+    """`path`: with links followed, of a path with wildcards the part before them; `beyond`: the places outside of that which
+    its wildcards reach through links. `listing`: where they mean too much to be followed one by one, a digest of what was
+    seen."""
+
+    path: str
+    beyond: tuple[str, ...] = ()
+    listing: str = ""
+
+
+class SeenFile(msgspec.Struct, frozen=True, gc=False):
+    """Something at a path. `real`: with links followed; `digest`: of the content of a file, empty for a folder."""
+
+    real: str
+    digest: str = ""
+
+
+class Seen(msgspec.Struct, frozen=True, gc=False):
+    """What lies where a call names something. `targets`: in the order of `Named.targets`; `files`: by path, without those at
+    which there is nothing. `late`: the file system did not answer in time, so the paths are as they are named."""
+
+    folder: str
+    targets: tuple[SeenTarget, ...]
+    files: dict[str, SeenFile]
+    late: bool = False
+
+
+class World(Protocol):
+    def look(self, named: Named) -> Seen:
+        """Bounded in number, size and time. Never raises."""
+
+
+class NoWorld:
+    """Nothing is looked at: every path is what it is named."""
+
+    def look(self, named: Named) -> Seen:
+        return Seen(named.folder, tuple(SeenTarget(target.path) for target in named.targets), {})

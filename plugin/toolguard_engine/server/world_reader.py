@@ -1,0 +1,193 @@
+"""Looks at what held calls name: links, wildcards, digests. In the thread of the stores, never for a call that just runs.
+
+Bounded: in number by `model.call_world.Named`, in size by `MAX_BYTES`, in names by `MAX_NAMES`, in time by `WAIT` for each
+of three looks. What is beyond the size is bound by its identity (inode, size, time of change), what is beyond the names by a
+digest of the names that were seen and the times of their folders: any change there counts.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from hashlib import sha256
+
+from toolguard_engine.effects.path_owners import GLOBS
+from toolguard_engine.model.call_world import Named, NamedTarget, Seen, SeenFile, SeenTarget
+from toolguard_engine.server.file_reader import FileReader, identity_of
+
+WAIT = 0.3
+"""Seconds; a held call is answered within 1.5."""
+
+MAX_BYTES = 8 * 1024 * 1024
+"""Of all files of a call that are read."""
+
+MAX_NAMES = 2_000
+"""Names in folders that are looked at for the wildcards of a call."""
+
+MAX_BEYOND = 16
+_OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_DATABASE = b"SQLite format 3\0"
+"""Programs write into such a file while a call waits; what they do is in their words."""
+
+
+class WorldReader:
+    """`World` of this machine. For one thread at a time."""
+
+    def __init__(self, wait: float = WAIT) -> None:
+        self._files = FileReader(wait=wait)
+
+    def look(self, named: Named) -> Seen:
+        paths = self._files.bounded(_real_paths, named)
+        if paths is None:
+            return Seen(named.folder, tuple(SeenTarget(target.path) for target in named.targets), {}, late=True)
+        folder, real = paths
+        files = self._files.bounded(_files_of, named)
+        reached = self._files.bounded(_reached, (named, real))
+        is_late = files is None or reached is None
+        found = tuple(reached or (SeenTarget(path) for path in real))
+        return Seen(folder, found, files or {}, late=is_late)
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path) if path else ""
+    except (OSError, ValueError):
+        return path
+
+
+def _real_paths(named: Named) -> tuple[str, list[str]]:
+    return _real(named.folder), [_real_target(target) for target in named.targets]
+
+
+def _real_target(target: NamedTarget) -> str:
+    """The part before the first wildcard, with its links followed."""
+    known, rest = _parts(target.path)
+    if rest or not target.on_link:
+        return _real(known)
+    folder, _, name = known.rpartition("/")
+    return f"{_real(folder or '/').rstrip('/')}/{name}" if name else known
+
+
+def _parts(path: str) -> tuple[str, list[str]]:
+    parts = path.split("/")
+    at = next((at for at, part in enumerate(parts) if GLOBS.intersection(part)), len(parts))
+    return "/".join(parts[:at]) or ("/" if path else ""), parts[at:]
+
+
+def _files_of(named: Named) -> dict[str, SeenFile]:
+    left, found = MAX_BYTES, dict[str, SeenFile]()
+    for path in (*named.unread, *named.words):
+        if (seen := _seen(path, left)) is not None:
+            found[path], used = seen
+            left -= used
+    return found
+
+
+def _seen(path: str, left: int) -> tuple[SeenFile, int] | None:
+    """What lies at a path, and how many bytes were read; None where there is nothing that could be bound."""
+    real = _real(path)
+    try:
+        status = os.stat(real)  # noqa: PTH116
+        if stat.S_ISDIR(status.st_mode):
+            return (SeenFile(real), 0) if real != path else None
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        if status.st_size > left:
+            return SeenFile(real, _digest_of(identity_of(status))), 0
+        handle = os.open(real, _OPEN)
+    except (OSError, ValueError):
+        return None
+    try:
+        return _content(real, handle, left)
+    except OSError:
+        return SeenFile(real, _digest_of(identity_of(status))), 0
+    finally:
+        os.close(handle)
+
+
+def _content(real: str, handle: int, left: int) -> tuple[SeenFile, int] | None:
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        return None
+    digest, used = sha256(), 0
+    while used <= left and (part := os.read(handle, 262_144)):
+        if used == 0 and part.startswith(_DATABASE):
+            return None
+        digest.update(part)
+        used += len(part)
+    return SeenFile(real, digest.hexdigest()), used
+
+
+def _digest_of(value: object) -> str:
+    return sha256(repr(value).encode()).hexdigest()
+
+
+def _reached(asked: tuple[Named, list[str]]) -> list[SeenTarget]:
+    named, real = asked
+    names = _Names()
+    return [_with_wildcards(target, path, names) for target, path in zip(named.targets, real, strict=True)]
+
+
+def _with_wildcards(target: NamedTarget, base: str, names: _Names) -> SeenTarget:
+    _, rest = _parts(target.path)
+    if not rest:
+        return SeenTarget(base)
+    before = names.listing
+    inside = base.rstrip("/") + "/"
+    places = {place for place in names.meant(base, rest, on_link=target.on_link) if not f"{place}/".startswith(inside)}
+    beyond = sorted(places)
+    listing = names.listing if names.is_over else ""
+    if len(beyond) > MAX_BEYOND:
+        beyond, listing = beyond[:MAX_BEYOND], _digest_of((before, beyond))
+    return SeenTarget(base, tuple(beyond), listing)
+
+
+class _Names:
+    """The names in folders that the wildcards of one call mean."""
+
+    def __init__(self) -> None:
+        self._left = MAX_NAMES
+        self._digest = sha256()
+
+    @property
+    def is_over(self) -> bool:
+        return self._left <= 0
+
+    @property
+    def listing(self) -> str:
+        return self._digest.hexdigest()
+
+    def meant(self, folder: str, rest: list[str], *, on_link: bool) -> Iterator[str]:
+        """Where links lead among what a pattern means below a folder, each with its links followed."""
+        if not rest:
+            return
+        if not GLOBS.intersection(rest[0]):
+            yield from self._entered(f"{folder.rstrip('/')}/{rest[0]}", rest[1:], on_link=on_link)
+            return
+        for name in self._in(folder):
+            if fnmatch(name, rest[0]) and (name[:1] != "." or rest[0][:1] == "."):
+                yield from self._entered(f"{folder.rstrip('/')}/{name}", rest[1:], on_link=on_link)
+
+    def _entered(self, path: str, rest: list[str], *, on_link: bool) -> Iterator[str]:
+        if os.path.islink(path) and (rest or not on_link):  # noqa: PTH114
+            path = _real(path)
+            yield path
+        yield from self.meant(path, rest, on_link=on_link)
+
+    def _in(self, folder: str) -> list[str]:
+        try:
+            found = sorted(entry.name for entry in self._scanned(folder))
+        except (OSError, ValueError):
+            return []
+        return found
+
+    def _scanned(self, folder: str) -> Iterator[os.DirEntry[str]]:
+        self._digest.update(repr((folder, os.stat(folder).st_mtime_ns)).encode())  # noqa: PTH116
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                self._left -= 1
+                if self._left <= 0:
+                    return
+                self._digest.update(repr((entry.name, entry.is_symlink())).encode("utf-8", "surrogateescape"))
+                yield entry

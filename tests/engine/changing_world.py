@@ -1,0 +1,79 @@
+"""A folder of a person in which an agent changes things between a yes and the run, for tests of what a yes covers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from toolguard_engine.config.settings import parse
+from toolguard_engine.effects import named_places
+from toolguard_engine.guard import Guard
+from toolguard_engine.model.call import Call, Host, Verdict
+from toolguard_engine.rules import packs
+from toolguard_engine.server.file_reader import FileReader
+from toolguard_engine.server.held_call_decisions import Approvals, Settled
+from toolguard_engine.server.world_reader import WorldReader
+from toolguard_engine.stores import open as stores
+from toolguard_engine.wire import messages
+
+NOW = 1_000_000.0
+CONFIG = parse({})
+BOOK = packs.load()
+
+
+class ChangingWorld:
+    """A home with a workspace `w`, a guard that reads it, and approvals on a real store."""
+
+    def __init__(self, root: Path) -> None:
+        self.home = root / "home"
+        self.work = self.home / "w"
+        self.work.mkdir(parents=True)
+        self.state = root / "state"
+        (self.state / "toolguard").mkdir(parents=True)
+        self.now = NOW
+        self.restart()
+
+    def restart(self) -> None:
+        """Another engine with the same state."""
+        self.guard = Guard(CONFIG, {}, Host(home=str(self.home)), BOOK, files=FileReader())
+        self.store = stores.held_calls(self.state, None, gateway="gw")
+        self.grants = stores.grants(self.state)
+        self.approvals = Approvals(self.store, self.grants, lambda: self.now, world=WorldReader())
+
+    def put(self, path: str, text: str = "x\n") -> Path:
+        """A file below the home folder, made with its folders."""
+        full = self.home / path
+        full.parent.mkdir(parents=True, exist_ok=True)
+        full.write_text(text)
+        return full
+
+    def link(self, path: str, target: str) -> None:
+        """A link at `path` to `target`, both below the home folder, in place of what was there."""
+        full = self.home / path
+        full.parent.mkdir(parents=True, exist_ok=True)
+        (self.home / target).mkdir(parents=True, exist_ok=True) if not (self.home / target).exists() else None
+        if full.is_symlink():
+            full.unlink()
+        full.symlink_to(self.home / target)
+
+    def call(self, command: str, **more: Any) -> Call:
+        return Call(
+            "exec", {"command": command, **more}, agent="main", session="agent:main:main", run="r", cwd=str(self.work)
+        )
+
+    def ask(self, call: Call) -> Settled:
+        """What becomes of a call that a rule holds."""
+        judged = self.guard.judge(call)
+        if judged.decision != "hold":  # what is asked here is what a yes covers, not what needs one
+            reading = self.guard.read(call)
+            judged = replace(Verdict("hold", "rule.test", reason="A test."), named=named_places.of(reading))
+        return self.approvals.settle(judged, call, CONFIG)
+
+    def approved(self, call: Call) -> str:
+        entry = self.ask(call).entry
+        assert entry is not None
+        assert entry.status == "pending"
+        reply = self.approvals.decide(messages.PersonDecision(7, "approve", "chat", entry.nonce), CONFIG)
+        assert reply.ok, reply.text
+        return entry.nonce

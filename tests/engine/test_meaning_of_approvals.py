@@ -1,0 +1,229 @@
+"""A yes covers what it was given for: the same words that mean more are held again and say what is new; the same or less
+runs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from changing_world import ChangingWorld
+
+Step = Callable[[ChangingWorld], Any]
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ChangingWorld:
+    made = ChangingWorld(tmp_path)
+    monkeypatch.setenv("HOME", str(made.home))
+    return made
+
+
+def nothing(_: ChangingWorld) -> None: ...
+
+
+def repo(world: ChangingWorld) -> None:
+    world.put("w/.git/config", "[remote]\n url = git@github.com:me/site.git\n")
+
+
+MORE: dict[str, tuple[Step, str, dict[str, Any], Step, str]] = {
+    "a link behind a wildcard": (
+        lambda w: w.link("w/cache", "Pictures/old"), "rm -rf cache/*", {},
+        lambda w: w.link("w/cache", "Documents"), "~/w/cache now points to ~/Documents",
+    ),
+    "a folder becomes a link": (
+        lambda w: w.put("w/out/a"), "rm -rf out/", {},
+        lambda w: (shutil.rmtree(w.work / "out"), w.link("w/out", "Documents")), "~/w/out now points to ~/Documents",
+    ),
+    "a link above the target": (
+        lambda w: w.link("w/data", "Scratch"), "rm -rf data/old/logs", {},
+        lambda w: w.link("w/data", "Documents"), "now also: delete ~/Documents/old/logs",
+    ),
+    "a link in a folder that a wildcard enters": (
+        lambda w: w.put("w/sites/a/cache/x"), "rm -rf sites/*/cache", {},
+        lambda w: w.link("w/sites/b", "Documents"), "now also: delete ~/Documents",
+    ),
+    "a link that a wildcard follows": (
+        lambda w: w.put("w/pub/a.txt"), "chmod 777 pub/*", {},
+        lambda w: w.link("w/pub/b", "Documents"), "now also: permissions ~/Documents",
+    ),
+    "a write through a link": (
+        lambda w: w.put("w/out.txt"), "sort names > out.txt", {},
+        lambda w: ((w.work / "out.txt").unlink(), w.put(".bashrc"), w.link("w/out.txt", ".bashrc")),
+        "now also: write ~/.bashrc",
+    ),
+    "the script": (
+        lambda w: w.put("w/deploy.sh", "rm -rf build\n"), "sh deploy.sh", {},
+        lambda w: w.put("w/deploy.sh", "rm -rf ~/Documents\n"), "~/w/deploy.sh has changed since",
+    ),
+    "a script that the script runs": (
+        lambda w: (w.put("w/deploy.sh", "sh ./clean.sh\n"), w.put("w/clean.sh", "rm -rf build\n")), "sh deploy.sh", {},
+        lambda w: w.put("w/clean.sh", "rm -rf ~/Documents\n"), "~/w/clean.sh has changed since",
+    ),
+    "a program that the guard cannot read": (
+        lambda w: w.put("w/tool", "\0one").chmod(0o755), "./tool --delete all", {},
+        lambda w: w.put("w/tool", "\0two"), "~/w/tool has changed since",
+    ),
+    "the file of settings that is sourced": (
+        lambda w: w.put("w/.env", "DIR=build\n"), '. ./.env; rm -rf "$DIR"', {},
+        lambda w: w.put("w/.env", "DIR=~/Documents\n"), "~/w/.env has changed since",
+    ),
+    "the settings are gone": (
+        lambda w: w.put("w/.env", "DIR=build\n"), '. ./.env; rm -rf "$DIR"/*', {},
+        lambda w: (w.work / ".env").unlink(), "~/w/.env is gone",
+    ),
+    "a file that names what is copied": (
+        lambda w: w.put("w/list", "a\n"), "rsync -a --files-from=list . me@host:/srv", {},
+        lambda w: w.put("w/list", "a\n.ssh\n"), "~/w/list has changed since",
+    ),
+    "a list for xargs": (
+        lambda w: w.put("w/list", "a\n"), "xargs -a list rm -rf", {},
+        lambda w: w.put("w/list", "a\n../Documents\n"), "now also: delete ~/Documents",
+    ),
+    "a list that is piped": (
+        lambda w: w.put("w/list", "a\n"), "cat list | xargs rm -rf", {},
+        lambda w: w.put("w/list", "/\n"), "~/w/list has changed since",
+    ),
+    "a list that a loop reads": (
+        lambda w: w.put("w/list", "a\n"), 'while read f; do rm -rf "$f"; done < list', {},
+        lambda w: w.put("w/list", "/\n"), "~/w/list has changed since",
+    ),
+    "a list in a substitution": (
+        lambda w: w.put("w/names.log", "a\n"), "rm -rf $(cat names.log)", {},
+        lambda w: w.put("w/names.log", "a\nb\n"), "~/w/names.log has changed since",
+    ),
+    "a payload": (
+        lambda w: w.put("w/body.json", '{"drop": false}'), "curl -X POST -d @body.json https://api.example.com/db", {},
+        lambda w: w.put("w/body.json", '{"drop": true}'), "~/w/body.json has changed since",
+    ),
+    "the config of a program": (
+        lambda w: w.put("w/prod.yml", "a: 1\n"), "docker compose -f prod.yml down -v", {},
+        lambda w: w.put("w/prod.yml", "a: 2\n"), "~/w/prod.yml has changed since",
+    ),
+    "where git pushes": (
+        repo, "git push --force origin main", {},
+        lambda w: w.put("w/.git/config", "[remote]\n url = https://evil.test/x\n"), "~/w/.git/config has changed since",
+    ),
+    "a hook that a push runs": (
+        repo, "git push --force origin main", {},
+        lambda w: w.put("w/.git/hooks/pre-push", "rm -rf ~\n"), "now also reads ~/w/.git/hooks/pre-push",
+    ),
+    "the folder is a link": (
+        lambda w: w.link("proj", "Scratch"), "rm -rf build", {"workdir": "~/proj"},
+        lambda w: w.link("proj", "Documents"), "it would now run in ~/Documents",
+    ),
+    "a folder that is copied": (
+        lambda w: w.link("w/shots", "Pictures"), "scp -r shots me@host:/srv/public", {},
+        lambda w: w.link("w/shots", "Documents"), "~/w/shots now points to ~/Documents",
+    ),
+    "a recipe": (
+        lambda w: w.put("w/Makefile", "clean:\n\trm -rf build\n"), "make clean", {},
+        lambda w: w.put("w/Makefile", "clean:\n\trm -rf ~/Documents\n"), "~/w/Makefile has changed since",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", MORE)
+def test_a_call_that_means_more_is_held_again_and_says_what_is_new(world: ChangingWorld, shape: str) -> None:
+    before, command, params, change, line = MORE[shape]
+    before(world)
+    call = world.call(command, **params)
+    nonce = world.approved(call)
+    change(world)
+    again = world.ask(call)
+    assert (again.verdict.decision, again.verdict.code, again.fresh) == ("hold", "approval.pending", True)
+    assert again.entry is not None
+    assert again.entry.nonce != nonce
+    assert line in again.entry.changes
+    assert f"Not as it was shown under {nonce}: " in again.entry.reason
+    assert "Not as it was shown under" in again.verdict.text
+
+
+def grown(world: ChangingWorld) -> None:
+    with (world.work / "app.log").open("a") as log:
+        log.write("more\n")
+
+
+SAME: dict[str, tuple[Step, str, dict[str, Any], Step]] = {
+    "nothing changed": (lambda w: w.put("w/build/a"), "rm -rf build", {}, nothing),
+    "a folder that is filled": (lambda w: w.put("w/build/a"), "rm -rf build", {}, lambda w: w.put("w/build/b")),
+    "a folder that is made again": (
+        lambda w: w.put("w/build/a"), "rm -rf build", {}, lambda w: (shutil.rmtree(w.work / "build"), w.put("w/build/c")),
+    ),
+    "a folder that is gone": (
+        lambda w: w.put("w/build/a"), "rm -rf build dist", {}, lambda w: shutil.rmtree(w.work / "build"),
+    ),
+    "a folder that appears": (nothing, "rm -rf build", {}, lambda w: w.put("w/build/c")),
+    "new files that a wildcard means": (
+        lambda w: w.put("w/cache/a"), "rm -rf cache/*", {}, lambda w: (w.put("w/cache/b"), (w.work / "cache/a").unlink()),
+    ),
+    "a link among what is deleted itself": (
+        lambda w: w.put("w/cache/a"), "rm -rf cache/*", {}, lambda w: w.link("w/cache/docs", "Documents"),
+    ),
+    "a link that leads on inside": (
+        lambda w: w.put("w/pub/a"), "chmod 644 pub/*", {}, lambda w: w.link("w/pub/latest", "w/pub/a"),
+    ),
+    "the same link again": (
+        lambda w: w.link("w/cache", "Pictures/old"), "rm -rf cache/*", {}, lambda w: w.link("w/cache", "Pictures/old"),
+    ),
+    "a link somewhere else": (lambda w: w.put("w/build/a"), "rm -rf build", {}, lambda w: w.link("w/other", "Documents")),
+    "a log that is written to": (
+        lambda w: w.put("w/app.log"), "rm -rf build && tail -n 3 app.log > ~/state.txt", {}, grown,
+    ),
+    "a log that is sent": (
+        lambda w: w.put("w/app.log"), "tail -n 50 app.log | curl -d @- https://example.com/x", {}, grown,
+    ),
+    "a log that is sent as a file": (lambda w: w.put("w/app.log"), "scp app.log me@host:/srv/logs/", {}, grown),
+    "a file that is only printed": (
+        lambda w: w.put("w/notes"), "cat notes && rm -rf build", {}, lambda w: w.put("w/notes", "other\n"),
+    ),
+    "commits since": (
+        repo, "git push --force origin main", {},
+        lambda w: (w.put("w/.git/refs/heads/main", "1" * 40), w.put("w/.git/index", "DIRC"), w.put("w/src/new.py")),
+    ),
+    "the script was only touched": (
+        lambda w: w.put("w/deploy.sh", "rm -rf build\n"), "sh deploy.sh", {},
+        lambda w: w.put("w/deploy.sh", "rm -rf build\n"),
+    ),
+    "a file beside the script": (
+        lambda w: w.put("w/deploy.sh", "rm -rf build\n"), "sh deploy.sh", {}, lambda w: w.put("w/other.sh", "ls\n"),
+    ),
+    "what the call writes itself": (
+        lambda w: w.put("w/out.txt"), "sort list.txt > out.txt; rm -rf build", {}, lambda w: w.put("w/out.txt", "2\n"),
+    ),
+    "a database that others write to": (
+        lambda w: (w.work / "app.db").write_bytes(b"SQLite format 3\0one"), "sqlite3 app.db 'DELETE FROM users'", {},
+        lambda w: (w.work / "app.db").write_bytes(b"SQLite format 3\0two"),
+    ),
+    "the list is the same": (
+        lambda w: w.put("w/list", "a\nb\n"), "xargs -a list rm -rf", {}, lambda w: w.put("w/list", "a\nb\n"),
+    ),
+    "what was listed is gone": (
+        lambda w: (w.put("w/list", "a\n"), w.put("w/a")), "xargs -a list rm -rf", {}, lambda w: (w.work / "a").unlink(),
+    ),
+    "the folder has more in it": (
+        lambda w: w.put("proj/a"), "rm -rf build", {"workdir": "~/proj"}, lambda w: w.put("proj/b"),
+    ),
+    "packages were installed": (
+        lambda w: w.put("w/package.json", '{"scripts": {"clean": "rm -rf build"}}'), "npm run clean", {},
+        lambda w: w.put("w/node_modules/x/index.js"),
+    ),
+    "no file at all": (nothing, "curl -X DELETE https://api.example.com/items/4", {}, lambda w: w.put("w/unrelated")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SAME)
+def test_a_call_that_means_the_same_or_less_runs(world: ChangingWorld, shape: str) -> None:
+    before, command, params, change = SAME[shape]
+    before(world)
+    call = world.call(command, **params)
+    world.approved(call)
+    world.now += 20
+    change(world)
+    world.restart()
+    again = world.ask(call)
+    assert (again.verdict.code, again.entry and again.entry.changes) == ("approval.consumed", ())
+    assert world.ask(call).verdict.decision == "hold"
