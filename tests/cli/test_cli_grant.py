@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -39,7 +40,8 @@ def test_grant(places: Places) -> None:
         "without asking"
     )
     assert f"it ends {printable.moment(made.expires)} (in " in texts(result)[1]
-    assert texts(result)[2].startswith(f"toolguard revoke {made.id} ")
+    assert texts(result)[2] == "bound to what it does now: in /srv"
+    assert texts(result)[3].startswith(f"toolguard revoke {made.id} ")
     assert result.data["grant"]["id"] == made.id
     (event,) = AuditLog(places.state_dir).events()
     assert (event["event"], event["tool"], event["where"], event["why"]) == ("grant", "exec", "cli", "release week")
@@ -179,12 +181,29 @@ def test_grants(places: Places) -> None:
     assert texts(grants.run(places, everything=False)) == ["no grant is active; 1 expired (see --all)"]
     policies.add(Grant("g-0002", "exec", "ls *", "main", by="ana", cwd="/srv", params={"host": "sandbox"}))
     shown = grants.run(places, everything=True)
-    assert [line.split("  ") for line in texts(shown)[2:]] == [
-        ["g-0002", "never ends", "exec", "main", " ana", "ls *", "[host=sandbox, in /srv]"]
+    assert [line.split("  ") for line in texts(shown)[2:3]] == [
+        ["g-0002", "never ends", "exec", "main", " ana", "ls *", "[host=sandbox, in /srv, words only]"]
     ]
+    assert texts(shown)[3].startswith(
+        "2 grants are from an earlier version and cover the same words whatever they do by now"
+    )
     assert texts(shown)[1].startswith("g-0001  expired")
     assert [(found["id"], found["expired"]) for found in shown.data["grants"]] == [("g-0001", True), ("g-0002", False)]
     assert [found["id"] for found in grants.run(places, everything=False).data["grants"]] == ["g-0002"]
+
+
+def test_grants_say_what_they_are_bound_to(places: Places, tmp_path: Path) -> None:
+    (tmp_path / "build").mkdir()
+    (tmp_path / "deploy.sh").write_text("rm -rf build\n")
+    PolicyFiles(places.state_dir).add(Grant("g-0001", "exec", "make"))
+    give(places, "sh deploy.sh", cwd=str(tmp_path))
+    old, new = grants.run(places, everything=False).data["grants"]
+    assert (old["wordsOnly"], old["bound"]) == (True, [])
+    assert new["wordsOnly"] is False
+    (bound,) = new["bound"]
+    assert (bound["folder"], bound["places"]) == (str(tmp_path), [str(tmp_path / "build")])
+    assert list(bound["files"]) == [str(tmp_path / "deploy.sh")]
+    assert "words only" in "".join(line for line in texts(grants.run(places, everything=False)) if "g-0001" in line)
 
 
 def test_revoke(places: Places) -> None:

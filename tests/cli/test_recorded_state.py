@@ -147,6 +147,7 @@ def test_grants_rules_and_constraints_count(state: Path) -> None:
     assert [(each["id"], each["pattern"], each["signed"], each["expired"]) for each in grants] == [
         ("g-be38", "make *", True, False), ("g-54af", "docs/**", True, False),
     ]  # fmt: skip
+    assert [each["wordsOnly"] for each in grants] == [True, True]
     own = run(state, "rules", "test")
     assert ([each["id"] for each in own["rules"]], own["problems"]) == (["user.no-publish", "constraint.no-prod-writes"], [])
     assert [table["id"] for table in stores.last_good(state).tables("rule") or []] == ["no-publish"]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
 from pathlib import Path
 from typing import Any
 
+from toolguard_cli.operations import granted_folders
+from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.config.settings import parse
 from toolguard_engine.effects import named_places
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host, Verdict
+from toolguard_engine.model.held_details import HeldDetails
 from toolguard_engine.rules import packs
 from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.held_call_decisions import Approvals, Settled
@@ -31,6 +35,7 @@ class ChangingWorld:
         self.work.mkdir(parents=True)
         self.state = root / "state"
         (self.state / "toolguard").mkdir(parents=True)
+        (self.state / "openclaw.json").write_text(json.dumps({"agents": {"defaults": {"workspace": str(self.work)}}}))
         self.now = NOW
         self.restart()
 
@@ -62,12 +67,15 @@ class ChangingWorld:
             "exec", {"command": command, **more}, agent="main", session="agent:main:main", run="r", cwd=str(self.work)
         )
 
+    def file_call(self, tool: str, path: str, **params: Any) -> Call:
+        return Call(tool, {"path": path, **params}, agent="main", session="agent:main:main", run="r", cwd=str(self.work))
+
     def ask(self, call: Call) -> Settled:
         """What becomes of a call that a rule holds."""
         judged = self.guard.judge(call)
         if judged.decision != "hold":  # what is asked here is what a yes covers, not what needs one
             reading = self.guard.read(call)
-            judged = replace(Verdict("hold", "rule.test", reason="A test."), named=named_places.of(reading))
+            judged = Verdict("hold", "rule.test", reason="A test.", details=HeldDetails(), named=named_places.of(reading))
         return self.approvals.settle(judged, call, CONFIG)
 
     def approved(self, call: Call) -> str:
@@ -77,3 +85,9 @@ class ChangingWorld:
         reply = self.approvals.decide(messages.PersonDecision(7, "approve", "chat", entry.nonce), CONFIG)
         assert reply.ok, reply.text
         return entry.nonce
+
+    def grant(self, pattern: str, tool: str = "exec", **more: Any) -> Grant:
+        """A grant as `toolguard grant` gives it, for calls in the workspace."""
+        places = Places(state_dir=self.state, config=self.state / "openclaw.json")
+        drawn = Grant("", tool, pattern, created=self.now, **more)
+        return self.grants.add(granted_folders.bound(places, drawn))

@@ -109,7 +109,7 @@ MORE: dict[str, tuple[Step, str, dict[str, Any], Step, str]] = {
     ),
     "a hook that a push runs": (
         repo, "git push --force origin main", {},
-        lambda w: w.put("w/.git/hooks/pre-push", "rm -rf ~\n"), "now also reads ~/w/.git/hooks/pre-push",
+        lambda w: w.put("w/.git/hooks/pre-push", "rm -rf ~\n"), "now also runs ~/w/.git/hooks/pre-push",
     ),
     "the folder is a link": (
         lambda w: w.link("proj", "Scratch"), "rm -rf build", {"workdir": "~/proj"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,17 +12,39 @@ from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import dated
+from toolguard_engine.approvals import granted_meaning
+from toolguard_engine.approvals.call_meaning import Meaning
 from toolguard_engine.approvals.grant_matching import Grant, is_expired, meaning
 from toolguard_engine.approvals.repeatable_calls import words
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.wording import printable
 
+MAX_LINE = 400
+
 
 def public(grant: Grant, now: float) -> dict[str, Any]:
-    """For scripts: all fields but the signature, and whether it has expired."""
-    fields = {name: value for name, value in msgspec.to_builtins(grant).items() if name != "mac"}
-    return {**dated(fields, "created", "expires"), "expired": is_expired(grant, now)}
+    """For scripts: all fields but the signature, whether it has expired, and what it was given for. `wordsOnly`: a version
+    that did not keep that has signed it."""
+    fields = {name: value for name, value in msgspec.to_builtins(grant).items() if name not in ("mac", "bound")}
+    bound = [_public(meaning) for meaning in grant.bound or ()]
+    more = {"expired": is_expired(grant, now), "wordsOnly": bool(grant.mac) and grant.bound is None, "bound": bound}
+    return {**dated(fields, "created", "expires"), **more}
+
+
+def _public(meaning: Meaning) -> dict[str, Any]:
+    return {
+        "folder": meaning.folder,
+        "places": list(dict.fromkeys(effect.path for effect in meaning.effects if effect.path)),
+        "files": {file.path: file.digest for file in meaning.files},
+    }
+
+
+def bound_to(grant: Grant) -> list[str]:
+    """What it was given for, one line for each folder in which its calls may run."""
+    home = str(Path.home())
+    found = ("; ".join(granted_meaning.described(meaning, home)) for meaning in grant.bound or ())
+    return [printable.cut(line, MAX_LINE) for line in found if line]
 
 
 def details(grant: Grant, now: float) -> list[str]:
@@ -35,6 +58,7 @@ def details(grant: Grant, now: float) -> list[str]:
         ("time", ends(grant, now)),
         ("by", grant.by),
         ("reason", grant.reason),
+        *(("bound", line) for line in bound_to(grant)),
     ]
     covers = f"{grant.id} is not signed. It would allow these calls without asking; * stands for {meaning(grant.tool)}"
     return [covers, *(f"  {name:<8} {printable.plain(value) or '-'}" for name, value in rows)]

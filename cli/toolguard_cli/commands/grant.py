@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolguard_cli.approvals.grant_view import details, ends, public
+from toolguard_cli.approvals.grant_view import bound_to, details, ends, public
 from toolguard_cli.commands.command_options import DryRun, Key, Reason, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.operations import grant_calls
+from toolguard_cli.operations import grant_calls, granted_folders
 from toolguard_cli.operations.grant_calls import GrantRequest
 from toolguard_cli.person import require_human
 from toolguard_cli.system.errors import UserError
@@ -103,6 +103,7 @@ def run(places: Places, request: GrantRequest, *, yes: bool, dry_run: bool, key:
     lines = [
         Line("ok", f"{verb} {words(grant)}"),
         Line("info", f"{ends(grant, now)}; * stands for {grant_matching.meaning(grant.tool)}"),
+        *(Line("info", f"bound to what it does now: {text}") for text in bound_to(grant)),
         *blocked,
     ]
     if not dry_run:
@@ -149,6 +150,7 @@ def accept(places: Places, grant_id: str, *, reason: str, yes: bool, dry_run: bo
         signing = _signing(places, key)
         grant = grant_calls.unsigned(policies, grant_id, signing)
         grant_calls.check(grant, allow_broad=True)
+        grant = granted_folders.bound(places, grant)
         shown = _shown(grant, now)
         if caller.doubt:
             agreed = caller.confirm(shown)

@@ -20,6 +20,7 @@ from toolguard_engine.stores import open as stores
 
 HEAD = ("ID", "LEFT", "TOOL", "AGENT", "BY", "PATTERN")
 NOT_SIGNED = "not signed"
+WORDS_ONLY = "words only"
 
 app = command_app()
 
@@ -38,6 +39,7 @@ def run(
     found = [grant for grant in known if everything or not is_expired(grant, ends[grant.id])]
     rows = (_row(grant, left(grant, ends[grant.id]) if grant in signed else NOT_SIGNED) for grant in found)
     lines = tables.table(HEAD, rows) if found else [_nothing(len(known))]
+    lines += _words_only(found)
     lines += _to_accept([grant.id for grant in found if grant not in signed])
     lines += _rules(places)
     data = [{**public(grant, ends[grant.id]), "signed": grant in signed} for grant in found]
@@ -51,6 +53,17 @@ def _rules(places: Places) -> list[Line]:
     except UserError as error:
         return [Line("error", error.message), Line("info", f"-> {error.fix}")]
     return []
+
+
+def _words_only(grants: list[Grant]) -> list[Line]:
+    """What is said about grants of earlier versions."""
+    old = [grant.id for grant in grants if grant.bound is None and grant.mac]
+    if not old:
+        return []
+    which = "1 grant is" if len(old) == 1 else f"{len(old)} grants are"
+    cover = "covers" if len(old) == 1 else "cover"
+    text = f"{which} from an earlier version and {cover} the same words whatever they do by now ({WORDS_ONLY})"
+    return [Line("info", f"{text}; to bind it to what it does: toolguard revoke {old[0]}, then grant it again")]
 
 
 def _to_accept(ids: list[str]) -> list[Line]:
@@ -69,5 +82,6 @@ def _nothing(expired: int) -> Line:
 
 def _row(grant: Grant, state: str) -> tuple[str, ...]:
     limits = [f"{name}={glob}" for name, glob in grant.params.items()] + ([f"in {grant.cwd}"] if grant.cwd else [])
+    limits += [WORDS_ONLY] if grant.mac and grant.bound is None else []
     pattern = f"{grant.pattern}  [{', '.join(limits)}]" if limits else grant.pattern
     return grant.id, state, grant.tool, grant.agent or "any", grant.by, pattern

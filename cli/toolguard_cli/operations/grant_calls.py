@@ -9,6 +9,7 @@ import msgspec
 
 from toolguard_cli.approvals import grant_view
 from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.operations import granted_folders
 from toolguard_cli.system import time_spans
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
@@ -83,6 +84,8 @@ def check(grant: Grant, *, allow_broad: bool) -> None:
 def add(places: Places, grant: Grant, signing: Signing | None = None) -> Grant:
     """The grant with its id. It is in the audit log before it counts. `signing`: where the settings name signers. Raises
     `StoreError`, and `UserError` where it cannot be signed."""
+    if grant.bound is None:
+        grant = granted_folders.bound(places, grant)
     if signing:
         signing.signers.keep_grant(grant, signing.grant(grant))
     policies = stores.grants(places.state_dir)

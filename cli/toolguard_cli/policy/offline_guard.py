@@ -17,15 +17,19 @@ import msgspec
 from toolguard_cli.hostconfig import gateway_stores, signed_grants
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals import call_meaning, granted_meaning
 from toolguard_engine.approvals import grant_matching as grants
+from toolguard_engine.approvals.call_meaning import Meaning
 from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.config.settings import Config, parse
+from toolguard_engine.effects import named_places
 from toolguard_engine.effects.call_texts import EXEC_TOOLS
 from toolguard_engine.guard import Guard, inner_call
 from toolguard_engine.host.tool_search import OUTER_TOOL, is_envelope, tool_name
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs
 from toolguard_engine.rules.rulebook import Rule, Rulebook
+from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.install_paths import (
     included,
     links_to,
@@ -35,6 +39,7 @@ from toolguard_engine.server.install_paths import (
     own_places,
     public_names,
 )
+from toolguard_engine.server.world_reader import WorldReader
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.call_log import resolve
 from toolguard_engine.wording import printable
@@ -87,7 +92,8 @@ class Judging:
         self.basis = basis
         self.book = book
         self._host = host
-        self._guard = Guard(config, {}, host, book)
+        self._guard = Guard(config, {}, host, book, files=FileReader())
+        self._world = WorldReader()
         self._grants = given
 
     def weigh(self, call: Call) -> Judgement:
@@ -100,12 +106,22 @@ class Judging:
         return self._guard.weigh(inner_call(call))
 
     def _granted(self, call: Call, found: Judgement) -> Judgement:
-        grant = grants.covering(call, self._grants, time.time())
+        left, now = list(self._grants), time.time()
+        while grant := grants.covering(call, left, now):
+            if not granted_meaning.more(grant, self.meaning(call) if grant.bound else None):
+                break
+            left.remove(grant)
         if grant is None:
             return found
         return msgspec.structs.replace(
             found, decision="allow", code=f"grant.{grant.id}", reason=f"It is covered by the grant {grant.id}."
         )
+
+    def meaning(self, call: Call, code: Iterable[str] = ()) -> Meaning:
+        """What the call means now. `code`: further files that it may run."""
+        named = named_places.of(self._guard.read(inner_call(call)))
+        named = msgspec.structs.replace(named, unread=(*named.unread, *code))
+        return call_meaning.of(named, self._world.look(named))
 
     def without(self, names: Iterable[str]) -> Judging:
         return Judging(self.config, self._host, self.book.without(names), self.basis, self._grants)

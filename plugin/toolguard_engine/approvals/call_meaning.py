@@ -12,7 +12,7 @@ from hashlib import sha256
 
 import msgspec
 
-from toolguard_engine.model.call_world import NAMES, Named, NamedTarget, Seen, SeenTarget
+from toolguard_engine.model.call_world import NAMES, Named, NamedTarget, SeenPlaces, SeenTarget
 from toolguard_engine.wording.printable import plain
 from toolguard_engine.wording.redact import cut, redact_text
 
@@ -23,10 +23,10 @@ MAX_FILES = 64
 WILDCARDS = frozenset("*?[")
 
 
-class Deed(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+class MeantEffect(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """One effect. `named`: as the call names it; `path`: the place with links followed, of a path with wildcards the part
     before them (`wild`); empty for anything else. `key`: a digest of what is not kept as text. `beyond`, `listing`: see
-    `call_world.SeenTarget`. `from_file`: a file that the call runs names it."""
+    `call_world.SeenTarget`. `from_file`: a file that the call runs names it; `linked`: a link leads there."""
 
     kind: str
     named: str = ""
@@ -37,6 +37,7 @@ class Deed(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     listing: str = ""
     wild: bool = False
     from_file: bool = False
+    linked: bool = False
 
 
 class FileState(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -52,19 +53,19 @@ class Meaning(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """`call`: a digest of the call's words; `folder`: where it runs, with links followed. `gap`: why not all of it is known;
     `late`: the file system did not answer in time."""
 
-    v: int = VERSION
+    v: int
     call: str = ""
     folder: str = ""
-    deeds: tuple[Deed, ...] = ()
+    effects: tuple[MeantEffect, ...] = ()
     files: tuple[FileState, ...] = ()
     gap: str = ""
     late: bool = False
 
 
-def of(named: Named, seen: Seen, call: str = "") -> Meaning:
+def of(named: Named, seen: SeenPlaces, call: str = "") -> Meaning:
     """The meaning of a call now. `call`: see `binding.bind`."""
     pairs = zip(named.targets, seen.targets, strict=True)
-    deeds = tuple(dict.fromkeys(_deed(target, found) for target, found in pairs))
+    effects = tuple(dict.fromkeys(_effect(target, found) for target, found in pairs))
     code = [FileState(_kept(path), _kept(path), digest, code=True) for path, digest in named.code]
     code += [FileState(_kept(path), _kept(seen.files[path].real), seen.files[path].digest, code=True)
              for path in named.unread if path in seen.files]  # fmt: skip
@@ -74,16 +75,20 @@ def of(named: Named, seen: Seen, call: str = "") -> Meaning:
     gap = named.gap
     if len(files) > MAX_FILES:
         gap = f"{gap} {sha256(msgspec.json.encode(files)).hexdigest()}".strip()
-    return Meaning(VERSION, call, _kept(seen.folder), deeds, tuple(files[:MAX_FILES]), gap, seen.late)
+    return Meaning(VERSION, call, _kept(seen.folder), effects, tuple(files[:MAX_FILES]), gap, seen.late)
 
 
-def _deed(target: NamedTarget, found: SeenTarget) -> Deed:
+def _effect(target: NamedTarget, found: SeenTarget) -> MeantEffect:
     path = _kept(found.path) if found.path else ""
     key = "" if path == found.path and path else _digest(target.kind, found.path or target.text)
-    return Deed(
+    return MeantEffect(
         target.kind, _text(target.text), path, key, target.dangers, tuple(map(_kept, found.beyond)), found.listing,
-        bool(WILDCARDS.intersection(target.path)), target.from_file,
+        bool(WILDCARDS.intersection(target.path)), target.from_file, not _is_part(found.path, target.path),
     )  # fmt: skip
+
+
+def _is_part(found: str, named: str) -> bool:
+    return named == found or named.startswith(f"{found.rstrip('/')}/")
 
 
 def _kept(path: str) -> str:
@@ -101,9 +106,9 @@ def _text(text: str) -> str:
 
 def more(before: Meaning, now: Meaning, home: str = "") -> list[str]:
     """What the call would do now that it would not have done before, one line each; empty where that covers it."""
-    show = _shown_from(home)
+    show = shown_from(home)
     lines = list(
-        dict.fromkeys([*_of_folder(before, now, show), *_of_files(before, now, show), *_of_deeds(before, now, show)])
+        dict.fromkeys([*_of_folder(before, now, show), *_of_files(before, now, show), *_of_effects(before, now, show)])
     )
     if now.gap not in ("", before.gap) or (now.late and not before.late):
         lines.append("not all of it can be looked at now")
@@ -114,7 +119,7 @@ def covers(before: Meaning, now: Meaning) -> bool:
     return before.v == now.v and not more(before, now)
 
 
-def _shown_from(home: str) -> Callable[[str], str]:
+def shown_from(home: str) -> Callable[[str], str]:
     def show(path: str) -> str:
         if path.startswith("#"):
             return "a place that is not shown"
@@ -146,36 +151,36 @@ def _of_files(before: Meaning, now: Meaning, show: Callable[[str], str]) -> Iter
             yield f"{show(path)} is {'gone' if file.digest else 'no link any more'}"
 
 
-def _of_deeds(before: Meaning, now: Meaning, show: Callable[[str], str]) -> Iterator[str]:
-    known: dict[tuple[str, str, str], list[Deed]] = {}
-    for deed in before.deeds:
-        known.setdefault((deed.kind, deed.path, deed.key), []).append(deed)
-    new = [deed for deed in now.deeds if (deed.kind, deed.path, deed.key) not in known]
-    told = {deed.path for deed in new if deed.kind != NAMES}
-    for deed in new:
-        if deed.kind == NAMES and deed.path in told:
+def _of_effects(before: Meaning, now: Meaning, show: Callable[[str], str]) -> Iterator[str]:
+    known: dict[tuple[str, str, str], list[MeantEffect]] = {}
+    for effect in before.effects:
+        known.setdefault((effect.kind, effect.path, effect.key), []).append(effect)
+    new = [effect for effect in now.effects if (effect.kind, effect.path, effect.key) not in known]
+    stated = {effect.path for effect in new if effect.kind != NAMES}
+    for effect in new:
+        if effect.kind == NAMES and effect.path in stated:
             continue
-        elsewhere = [was for was in before.deeds if was.kind == deed.kind and was.named == deed.named and was.path]
-        if elsewhere and deed.path:
-            yield f"{deed.named} now points to {show(deed.path)}"
+        elsewhere = [was for was in before.effects if was.kind == effect.kind and was.named == effect.named and was.path]
+        if elsewhere and effect.path:
+            yield f"{effect.named} now points to {show(effect.path)}"
         else:
-            yield f"now also: {deed.kind} {show(deed.path) if deed.path else deed.named}".rstrip()
-    for deed in now.deeds:
-        if was := known.get((deed.kind, deed.path, deed.key)):
-            yield from _of_same(was, deed, show)
+            yield f"now also: {effect.kind} {show(effect.path) if effect.path else effect.named}".rstrip()
+    for effect in now.effects:
+        if was := known.get((effect.kind, effect.path, effect.key)):
+            yield from _of_same(was, effect, show)
 
 
-def _of_same(was: list[Deed], deed: Deed, show: Callable[[str], str]) -> Iterator[str]:
+def _of_same(was: list[MeantEffect], effect: MeantEffect, show: Callable[[str], str]) -> Iterator[str]:
     """The same effect on the same place: does it reach further?"""
     known = [(set(each.dangers), set(each.beyond), each.listing) for each in was]
-    if any(deed.listing == listing and not (set(deed.beyond) - beyond or set(deed.dangers) - dangers)
+    if any(effect.listing == listing and not (set(effect.beyond) - beyond or set(effect.dangers) - dangers)
            for dangers, beyond, listing in known):  # fmt: skip
         return
-    reached = set(deed.beyond) - set().union(*(beyond for _, beyond, _ in known))
-    dangers = set(deed.dangers) - set().union(*(dangers for dangers, _, _ in known))
+    reached = set(effect.beyond) - set().union(*(beyond for _, beyond, _ in known))
+    dangers = set(effect.dangers) - set().union(*(dangers for dangers, _, _ in known))
     for place in sorted(reached):
-        yield f"now also: {deed.kind} {show(place)}"
+        yield f"now also: {effect.kind} {show(place)}"
     if dangers:
-        yield f"{deed.kind} {show(deed.path) or deed.named} is now {', '.join(sorted(dangers))}"
+        yield f"{effect.kind} {show(effect.path) or effect.named} is now {', '.join(sorted(dangers))}"
     if not (reached or dangers):
-        yield f"what {deed.named} means has changed"
+        yield f"what {effect.named} means has changed"

@@ -24,6 +24,7 @@ import msgspec
 import rfc8785
 from msgspec import Meta
 
+from toolguard_engine.approvals.call_meaning import Meaning
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.shell.unwrap import read
@@ -41,7 +42,9 @@ Pattern = Annotated[str, Meta(min_length=1, max_length=4_000)]
 class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One permission. `agent`, `cwd`: "" is any. `expires`: 0 is never. `params`: a glob for each named parameter.
 
-    `mac` proves that a person gave it (see `stores.files.grants_file`); what is covered does not depend on it.
+    `mac` proves that a person gave it (see `stores.files.grants_file`); what is covered does not depend on it. `bound`: what
+    its calls meant when it was given, one for each folder (see `granted_meaning`); None for a grant of an earlier version,
+    which covers the words alone. It is not part of `policy.toml`.
     """
 
     id: GrantId
@@ -55,7 +58,11 @@ class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     params: dict[str, Pattern] = msgspec.field(default_factory=dict)
     cwd: Short = ""
     mac: Short = ""
+    bound: tuple[Meaning, ...] | None = None
 
+
+IN_POLICY = tuple(name for name in Grant.__struct_fields__ if name != "bound")
+"""The members of a grant that are written into the policy."""
 
 Types = tuple[type, ...]
 _TEXT: Types = (str,)
@@ -98,7 +105,7 @@ SUBJECTS = {
 
 
 def covering(call: Call, grants: Sequence[Grant], now: float) -> Grant | None:
-    """The first grant that covers this call."""
+    """The first grant whose words cover this call. What they mean is `granted_meaning`'s."""
     if not isinstance(call.params, dict):
         return None
     return next((grant for grant in grants if covers(grant, call, now)), None)
@@ -126,7 +133,7 @@ def too_broad(grant: Grant) -> str:
     kind = kind_of(grant.tool)
     if kind == "words" and "*" in grant.pattern.split()[0]:
         return f"the pattern {grant.pattern} covers every program"
-    if kind == "words" and _runs_any(grant.pattern.split()):
+    if kind == "words" and runs_any(grant.pattern.split()):
         return f"the pattern {grant.pattern} covers every program or script that {grant.pattern.split()[0]} can run"
     if not grant.expires and "*" in grant.pattern:
         return f"the pattern {grant.pattern} contains a * and the grant never ends"
@@ -136,7 +143,7 @@ def too_broad(grant: Grant) -> str:
 _READ_SCRIPTS = program_catalogue.programs("shell", "sourcer")
 
 
-def _runs_any(words: list[str]) -> bool:
+def runs_any(words: list[str]) -> bool:
     """Whether a `*` may stand for the program that really runs, or for the script of a shell; in doubt it may."""
     if not any("*" in word for word in words):
         return False

@@ -197,15 +197,20 @@ class Ledger:
         return next((entry for entry in sorted(found, key=_is_closed) if self._holds(entry)), None)
 
     def compared(self, entry: HeldCall, home: str = "") -> HeldCall:
-        """The entry with what its call would do that it would not have done when a person saw it last."""
+        """The entry with what its call would do that it would not have done when a person saw it last. `changes` that it has
+        already are about a grant."""
         meaning = entry.meaning
+        if entry.changes:
+            return structs.replace(entry, reason=f"It goes {_in_short(entry.changes)} {entry.reason}")
         if meaning is None:
             return entry
         same = [known for known in self.entries if known.meaning is not None and known.meaning.call == meaning.call]
         for known in sorted(same, key=lambda known: known.created, reverse=True):
             if known.status in _SEEN and self._holds(known) and known.meaning is not None:
                 changes = tuple(call_meaning.more(known.meaning, meaning, home))
-                reason = f"{_in_short(changes, known.nonce)} {entry.reason}" if changes else entry.reason
+                if not changes:
+                    return entry
+                reason = f"Not as it was shown under {known.nonce}: {_in_short(changes)} {entry.reason}"
                 return structs.replace(entry, changes=changes, reason=reason)
         return entry
 
@@ -361,10 +366,10 @@ def call_of(entry: HeldCall) -> str:
     return entry.meaning.call if entry.meaning is not None else entry.binding
 
 
-def _in_short(changes: tuple[str, ...], nonce: str) -> str:
+def _in_short(changes: tuple[str, ...]) -> str:
     """For the reason, which every list of held calls shows."""
     rest = f" and {len(changes) - 1} more changes" if len(changes) > 1 else ""
-    return f"Not as it was shown under {nonce}: {changes[0]}{rest}."
+    return f"{changes[0]}{rest}."
 
 
 def _means(entry: HeldCall, now: Meaning) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from toolguard_engine.approvals import grant_matching
+from toolguard_engine.approvals import grant_matching, granted_meaning
 from toolguard_engine.approvals.exact_grant import NEW
 from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.approvals.ledger import HeldCall
@@ -100,6 +100,7 @@ def narrow_grant(entry: HeldCall) -> NarrowGrant:
         grant = msgspec.convert(fields, Grant)
     except msgspec.ValidationError:
         return NarrowGrant(None, "this call has no exact form that could be granted")
+    grant = msgspec.structs.replace(grant, bound=granted_meaning.as_bound(entry.meaning))
     return NarrowGrant(grant, scope=covered(grant))
 
 

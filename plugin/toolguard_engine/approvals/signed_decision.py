@@ -72,7 +72,8 @@ def digest(entry: HeldCall) -> str:
 
 def grant_digest(grant: Grant) -> str:
     """The same of a grant. Its id is a name and nothing else."""
-    return _digest("grant", {name: msgspec.to_builtins(getattr(grant, name)) for name in _OF_GRANT})
+    later = ["bound"] if grant.bound is not None else []
+    return _digest("grant", {name: msgspec.to_builtins(getattr(grant, name)) for name in (*_OF_GRANT, *later)})
 
 
 def decision_body(entry: HeldCall, issuer: Issuer, until: float, *, verdict: Verdict = "approved", need: int = 1) -> bytes:

@@ -35,6 +35,7 @@ _MILD = frozenset(["unchanged", "agent-made", "filtered"])
 _PRINTERS = program_catalogue.programs("safe_reader")
 _SHELLS = program_catalogue.programs("shell", "sourcer")
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib", "/dev/", "/proc/", "/sys/")
+MAX_GIT_FOLDERS = 2
 _GIT_ABOVE = 4
 _GIT_FILES = (
     "config", "hooks/pre-commit", "hooks/prepare-commit-msg", "hooks/commit-msg", "hooks/pre-push", "hooks/post-checkout",
@@ -55,6 +56,7 @@ def of(reading: CallReading) -> Named:
     targets = list(dict.fromkeys([*_named(reading, where), *(_target(effect, where) for effect in effects)]))
     code, unread = _code(reading) if reading.commands else ((), ())
     words = list(dict.fromkeys(_words(runs, targets, where)))
+    unread = (*unread, *_git_files(runs, where))
     words = [path for path in words if path not in dict(code) and path not in unread]
     is_cut = len(targets) > MAX_TARGETS or len(words) > MAX_WORDS or len(runs) > MAX_RUNS
     return Named(folder, tuple(targets[:MAX_TARGETS]), code, unread, tuple(words[:MAX_WORDS]), MANY if is_cut else "")
@@ -116,9 +118,13 @@ def _read_by(run: ProgramRun) -> Iterator[str]:
     for word in chain(*map(_spellings, words), reads, run.stdin.files if run.stdin else ()):
         if word and len(word) <= MAX_WORD and UNKNOWN not in word and "://" not in word:
             yield word
-    if run.name == "git":
-        for above in range(_GIT_ABOVE):
-            yield from (f"{'../' * above}.git/{name}" for name in _GIT_FILES)
+
+
+def _git_files(runs: tuple[ProgramRun, ...], where: Where) -> list[str]:
+    """What decides where git's programs send to, and what they run: of the repository around their folders."""
+    folders = dict.fromkeys(run.cwd for run in runs[:MAX_RUNS] if run.name == "git" and UNKNOWN not in run.cwd)
+    near = [f"{'../' * above}.git/{name}" for above in range(_GIT_ABOVE) for name in _GIT_FILES]
+    return list(dict.fromkeys(normal(name, where, cwd) for cwd in [*folders][:MAX_GIT_FOLDERS] for name in near))
 
 
 def _spellings(word: str) -> Iterator[str]:

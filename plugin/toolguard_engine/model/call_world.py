@@ -1,4 +1,4 @@
-"""What a held call touches, as its words name it (`Named`), and what lies there now (`Seen`).
+"""What a held call touches, as its words name it (`Named`), and what lies there now (`SeenPlaces`).
 
 An approval covers what was there when the person was asked. Deciding is pure, so the guard lists what has to be looked at,
 and the server looks (`server.world_reader`), for held calls only. Paths are absolute and normalised.
@@ -30,8 +30,8 @@ class NamedTarget(msgspec.Struct, frozen=True, gc=False):
 
 class Named(msgspec.Struct, frozen=True, gc=False):
     """`folder`: where the call runs; `targets`: of its effects; `code`: the files that it runs, with their digests;
-    `unread`: files that it runs and whose content the guard has not read; `words`: paths in its words, which may be files or
-    folders that it reads. `gap`: why not all of that is known; empty where it is."""
+    `unread`: others that it runs, if they are there; `words`: paths in its words, which may be files or folders that it
+    reads. `gap`: why not all of that is known; empty where it is."""
 
     folder: str = ""
     targets: tuple[NamedTarget, ...] = ()
@@ -58,7 +58,7 @@ class SeenFile(msgspec.Struct, frozen=True, gc=False):
     digest: str = ""
 
 
-class Seen(msgspec.Struct, frozen=True, gc=False):
+class SeenPlaces(msgspec.Struct, frozen=True, gc=False):
     """What lies where a call names something. `targets`: in the order of `Named.targets`; `files`: by path, without those at
     which there is nothing. `late`: the file system did not answer in time, so the paths are as they are named."""
 
@@ -69,12 +69,12 @@ class Seen(msgspec.Struct, frozen=True, gc=False):
 
 
 class World(Protocol):
-    def look(self, named: Named) -> Seen:
+    def look(self, named: Named) -> SeenPlaces:
         """Bounded in number, size and time. Never raises."""
 
 
 class NoWorld:
     """Nothing is looked at: every path is what it is named."""
 
-    def look(self, named: Named) -> Seen:
-        return Seen(named.folder, tuple(SeenTarget(target.path) for target in named.targets), {})
+    def look(self, named: Named) -> SeenPlaces:
+        return SeenPlaces(named.folder, tuple(SeenTarget(target.path) for target in named.targets), {})

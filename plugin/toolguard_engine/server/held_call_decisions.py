@@ -10,10 +10,11 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from msgspec import structs
 
-from toolguard_engine.approvals import call_meaning, exact_grant, repeatable_calls, replies
+from toolguard_engine.approvals import call_meaning, exact_grant, granted_meaning, repeatable_calls, replies
 from toolguard_engine.approvals import grant_matching as grants
 from toolguard_engine.approvals.binding import bind, bind_meaning
 from toolguard_engine.approvals.call_meaning import Meaning
@@ -123,14 +124,15 @@ class Approvals:
 
     def _settle(self, verdict: Verdict, call: Call, config: Config) -> Settled:
         now = self._clock()
-        if grant := self._covering(call, now):
+        grant, changes = self._covering(verdict, call, now)
+        if grant is not None:
             window = config.approval_window_ms / 1000 + 1  # an approval given beside an older grant is over
             used = self._used(verdict, call, now) if now < grant.created + window else None
             return used or Settled(Verdict("allow", f"grant.{grant.id}", reason=f"covered by the grant {grant.id}"))
         prefix = config.approval.prefix
         gateway = self._nonces.gateway_id()
         meaning = self._meaning(verdict, call, gateway)
-        request = _request(verdict, call, config, now, gateway, meaning)
+        request = structs.replace(_request(verdict, call, config, now, gateway, meaning), changes=changes)
         self.give_back()
         former = {_binding(verdict, call), _binding(verdict, call, gateway)}
         presented = self._nonces.present(request, now, former=former, log=False)
@@ -149,14 +151,21 @@ class Approvals:
         text = approval_texts.held(prefix, entry.nonce, reason, request.shown, signed=config.approval.is_signed)
         return Settled(Verdict("hold", "approval.pending", text, verdict.reason), entry, presented.fresh)
 
-    def _covering(self, call: Call, now: float) -> Grant | None:
-        """The first grant that covers this call and, where the settings name signers, is signed by one of them."""
-        granted = list(self._policies.active(now))
+    def _covering(self, verdict: Verdict, call: Call, now: float) -> tuple[Grant | None, tuple[str, ...]]:
+        """The first grant that covers this call and, where the settings name signers, is signed by one of them. If there is
+        only one that covers its words: what the call does beyond that grant."""
+        granted, meaning, changes = list(self._policies.active(now)), None, tuple[str, ...]()
         while grant := grants.covering(call, granted, now):
-            if self._grant_signers is None or self._grant_signers.allows(grant):
-                return grant
             granted.remove(grant)
-        return None
+            if self._grant_signers is not None and not self._grant_signers.allows(grant):
+                continue
+            if grant.bound and meaning is None:
+                meaning = self._meaning(verdict, call, "")
+            lines = granted_meaning.more(grant, meaning, str(Path.home()))
+            if not lines:
+                return grant, ()
+            changes = changes or (*(f"beyond the grant {grant.id}: {line}" for line in lines),)
+        return None, changes
 
     def _used(self, verdict: Verdict, call: Call, now: float) -> Settled | None:
         """Uses up the approval of a call that a grant covers too, which would end as one whose call did not run. None where

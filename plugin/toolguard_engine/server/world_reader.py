@@ -14,7 +14,7 @@ from fnmatch import fnmatch
 from hashlib import sha256
 
 from toolguard_engine.effects.path_owners import GLOBS
-from toolguard_engine.model.call_world import Named, NamedTarget, Seen, SeenFile, SeenTarget
+from toolguard_engine.model.call_world import Named, NamedTarget, SeenFile, SeenPlaces, SeenTarget
 from toolguard_engine.server.file_reader import FileReader, identity_of
 
 WAIT = 0.3
@@ -38,16 +38,16 @@ class WorldReader:
     def __init__(self, wait: float = WAIT) -> None:
         self._files = FileReader(wait=wait)
 
-    def look(self, named: Named) -> Seen:
+    def look(self, named: Named) -> SeenPlaces:
         paths = self._files.bounded(_real_paths, named)
         if paths is None:
-            return Seen(named.folder, tuple(SeenTarget(target.path) for target in named.targets), {}, late=True)
+            return SeenPlaces(named.folder, tuple(SeenTarget(target.path) for target in named.targets), {}, late=True)
         folder, real = paths
         files = self._files.bounded(_files_of, named)
         reached = self._files.bounded(_reached, (named, real))
         is_late = files is None or reached is None
         found = tuple(reached or (SeenTarget(path) for path in real))
-        return Seen(folder, found, files or {}, late=is_late)
+        return SeenPlaces(folder, found, files or {}, late=is_late)
 
 
 def _real(path: str) -> str:

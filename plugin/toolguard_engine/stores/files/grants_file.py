@@ -4,8 +4,10 @@ Each grant is a table `[[grant]]`. The other tables of `TABLES` are left alone; 
 appended or cut out, so that every other byte of the file stays. A change that would not read back as meant is not written.
 An unknown key is an error: a mistyped limit would make a grant wider than its author thinks.
 
-Invariant: a grant counts only with a `mac` under our key over all its fields. One that was written or changed by hand is not
-an error; it does not count until it is accepted, which signs it in place.
+What a grant was given for is kept beside the policy (`grant_meanings`); a grant of an earlier version has nothing there.
+
+Invariant: a grant counts only with a `mac` under our key over all its fields and over that. One that was written or changed
+by hand is not an error; it does not count until it is accepted, which signs it in place.
 """
 
 from __future__ import annotations
@@ -22,10 +24,11 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from toolguard_engine.approvals.grant_matching import Grant, is_expired
+from toolguard_engine.approvals.grant_matching import IN_POLICY, Grant, is_expired
 from toolguard_engine.stores import atomic, signing_key, toml_file
 from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.files.expired_grants import ExpiredGrants
+from toolguard_engine.stores.files.grant_meanings import GrantMeanings
 from toolguard_engine.stores.locked import StoreError, lock
 from toolguard_engine.stores.state_files import POLICY as NAME
 from toolguard_engine.stores.toml_file import InvalidTomlError, Stamp, TomlPositions, stamp_of
@@ -67,7 +70,8 @@ class PolicyFiles:
         self._state_dir = state_dir
         self._expired = ExpiredGrants(state_dir)
         self._key_path = signing_key_file.path(state_dir)
-        self._stamp: tuple[Stamp, Stamp | None] | None = None
+        self._meanings = GrantMeanings(state_dir)
+        self._stamp: tuple[Stamp | None, ...] | None = None
         self._judged: _Judged | PolicyError = _Judged()
 
     def grants(self) -> tuple[Grant, ...]:
@@ -91,7 +95,12 @@ class PolicyFiles:
 
     def known(self) -> tuple[Grant, ...]:
         """All of them, read again and without the key; a missing id is filled in. Raises as `grants` does."""
-        return tuple(parse(self._text(), self.path))
+        return tuple(self._with_meanings(parse(self._text(), self.path)))
+
+    def _with_meanings(self, found: list[Grant]) -> list[Grant]:
+        """Each with what it was given for, as far as that is kept: its signature tells whether it is true."""
+        kept = self._meanings.all() if any(grant.mac for grant in found) else {}
+        return [msgspec.structs.replace(grant, bound=kept.get(grant.mac)) for grant in found]
 
     def add(self, grant: Grant, log: Callable[[Grant], None] = lambda _: None) -> Grant:
         """Signs and writes a grant; returns it with its final id: its own, unless that is empty or taken.
@@ -103,8 +112,9 @@ class PolicyFiles:
             text = self._text()
             stored = _stored(text, self.path)
             signed = _signed(own, _named(grant, {other.id for other in _identified(stored)}))
-            after, meant = _with(text or NEW_FILE, signed), [*stored, signed]
+            after, meant = _with(text or NEW_FILE, signed), [*stored, _of_policy(signed)]
             self._check(after, meant)
+            self._keep_meaning(signed)
             log(signed)
             self._write(after)
         return signed
@@ -118,16 +128,22 @@ class PolicyFiles:
         with lock(self.path):
             text = self._text()
             stored = _stored(text, self.path)
-            at = next((number for number, grant in enumerate(_identified(stored)) if grant == seen), None)
+            at = next((number for number, grant in enumerate(_identified(stored)) if grant == _of_policy(seen)), None)
             if at is None:
                 raise StoreError(f"the grant {seen.id} was changed meanwhile; look at it again: toolguard grants")
             signed = _signed(own, seen)
             after = _signed_in_place(text, at, signed, with_id=not stored[at].id)
-            meant = [*stored[:at], signed, *stored[at + 1 :]]
+            meant = [*stored[:at], _of_policy(signed), *stored[at + 1 :]]
             self._check(after, meant)
+            self._keep_meaning(signed)
             log(signed)
             self._write(after)
         return signed
+
+    def _keep_meaning(self, signed: Grant) -> None:
+        """Before the grant itself: without it the grant does not count."""
+        if signed.bound is not None:
+            self._meanings.keep(signed.mac, signed.bound)
 
     def revoke(self, grant_id: str, log: Callable[[Grant], None] = lambda _: None) -> Grant | None:
         """Removes a grant; None if there is none of this id. Raises `StoreError`. `log`: as for `accept`."""
@@ -150,7 +166,7 @@ class PolicyFiles:
         stamp = stamp_of(self.path)
         if stamp is None:
             return _Judged()
-        stamps = (stamp, stamp_of(self._key_path))
+        stamps = (stamp, stamp_of(self._key_path), stamp_of(self._meanings.path))
         if stamps != self._stamp:
             self._judged = self._read()
             self._stamp = stamps
@@ -191,8 +207,16 @@ class PolicyFiles:
 
 
 def _proof(grant: Grant) -> bytes:
-    """The signed bytes: every field but `mac`, sorted by name, independent of layout and order."""
-    return b"grant " + msgspec.json.encode(msgspec.structs.replace(grant, mac=""), order="sorted")
+    """The signed bytes: every field but `mac`, sorted by name, independent of layout and order. With a meaning they are such
+    that earlier versions, which do not know it, do not count the grant."""
+    members = {name: getattr(grant, name) for name in IN_POLICY} | {"mac": ""}
+    if grant.bound is None:
+        return b"grant " + msgspec.json.encode(members, order="sorted")
+    return b"grant with a meaning " + msgspec.json.encode({**members, "bound": grant.bound}, order="sorted")
+
+
+def _of_policy(grant: Grant) -> Grant:
+    return msgspec.structs.replace(grant, bound=None)
 
 
 def _signed(own: bytes, grant: Grant) -> Grant:
@@ -262,10 +286,10 @@ def _line_of_table(text: str, name: str) -> int:
 def _grant(table: Any, number: int, text: str, path: Path) -> Grant:
     if not isinstance(table, dict):
         _bad(path, 0, "grant is not a list of tables", "write each grant as [[grant]]")
-    unknown = [name for name in table if name not in Grant.__struct_fields__]
+    unknown = [name for name in table if name not in IN_POLICY]
     if unknown:
         names = ", ".join(unknown)
-        known = ", ".join(Grant.__struct_fields__)
+        known = ", ".join(IN_POLICY)
         newer = "; if a newer toolguard wrote it, update toolguard" if "mac" in table else ""
         _bad(path, _line_of(text, number, unknown[0]), f"a grant has no {names}", f"known names: {known}{newer}")
     moments = {name: _seconds(table[name]) for name in _TIMES if name in table}
@@ -319,7 +343,7 @@ def _rendered(grant: Grant) -> str:
     import tomlkit  # noqa: PLC0415 - the engine reads policies and never writes one
 
     table = tomlkit.table()
-    for name in Grant.__struct_fields__:
+    for name in IN_POLICY:
         value = getattr(grant, name)
         if name in _TIMES:
             value = datetime.fromtimestamp(int(value), UTC) if value else 0
