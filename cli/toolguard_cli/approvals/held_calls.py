@@ -18,7 +18,7 @@ from toolguard_engine.approvals.ledger import HeldCall, RefusedError
 from toolguard_engine.server import call_preview
 from toolguard_engine.wording import printable
 
-SECRET = ("mac", "binding", "signatures")
+SECRET = ("mac", "binding", "signatures", "meaning")
 """What proves an entry and what it is bound to, which are never shown."""
 
 
@@ -79,6 +79,7 @@ def details(entry: HeldCall, now: float) -> list[str]:
         ("call", entry.shown),
         ("folder", entry.cwd or "the agent's own"),
         ("held", f"{entry.reason} ({entry.code})" if entry.code else entry.reason),
+        *_each("new", list(entry.changes)),
         *_each("would", would_do(entry, now)),
         *_each("rules", further_rules(entry)),
     ]
@@ -103,7 +104,8 @@ class Dangers:
 
 def dangers(entry: HeldCall) -> Dangers:
     """Pure, for notifications: without what is on disk now. Printable, redacted and bounded."""
-    return Dangers(call_preview.effects(entry.details), call_preview.rules(entry.details) or [printable.plain(entry.reason)])
+    effects = [*(f"new: {line}" for line in entry.changes), *call_preview.effects(entry.details)]
+    return Dangers(effects, call_preview.rules(entry.details) or [printable.plain(entry.reason)])
 
 
 def would_do(entry: HeldCall, now: float, git_seconds: float = git_facts.MOST_SECONDS) -> list[str]:

@@ -39,7 +39,7 @@ class ChatView:
 def view(entry: HeldCall, would: Sequence[str], rules: Sequence[str], now: float, room: int = MAX_TEXT) -> ChatView:
     """One call, in about `room` characters. `would`: its effects with what is there now, one line each; `rules`: see
     `call_preview.rules`."""
-    about = [*effect_lines(would), *(f"rule   {cut(line, MAX_LINE)}" for line in rules)]
+    about = [*new_lines(entry), *effect_lines(would), *(f"rule   {cut(line, MAX_LINE)}" for line in rules)]
     head = f"{entry.nonce} is waiting for approval, {replies.state(entry, now)}: {_where(entry)}"
     why = f"held   {cut(f'{entry.reason} ({entry.code})' if entry.code else entry.reason, 2 * MAX_LINE)}"
     rest = len(head) + len(why) + sum(map(len, about))
@@ -60,13 +60,19 @@ def several(
     for at, (entry, would, rules) in enumerate(entries):
         line = replies.pending_line(entry, now)
         why = [f"rule   {each}" for each in rules] or [f"held   {entry.reason or entry.code}"]
-        about = [*effect_lines(would), *(cut(each, MAX_LINE) for each in why)] if entry.status == "pending" else []
+        acts = [*new_lines(entry), *effect_lines(would)]
+        about = [*acts, *(cut(each, MAX_LINE) for each in why)] if entry.status == "pending" else []
         full = (*_beside(line, entry), *about) if about else (line,)
         is_full = entry.whole and sum(map(len, full)) <= room // (len(entries) - at)
-        cut_down = (line, *_short(effect_lines(would)), *_short(why)) if about else (line,)
+        cut_down = (line, *_short(acts), *_short(why)) if about else (line,)
         views.append(ChatView(full if is_full else cut_down, is_full, is_full))
         room -= sum(map(len, views[-1].lines))
     return views
+
+
+def new_lines(entry: HeldCall) -> list[str]:
+    """What the call would do that it would not have done when it was shown or granted before."""
+    return [f"new    {cut(plain(line), MAX_LINE)}" for line in entry.changes]
 
 
 def effect_lines(would: Sequence[str]) -> list[str]:

@@ -71,7 +71,7 @@ def _preview(entry: HeldCall) -> dict[str, Any]:
     if known is None:
         exact = narrow_grant(entry)
         known = {
-            "would": held_calls.would_do(entry, time.time()),
+            "would": [*(f"new: {line}" for line in entry.changes), *held_calls.would_do(entry, time.time())],
             "rules": call_preview.rules(entry.details),
             "allows": exact.scope,
             "why_once": exact.why_not,
