@@ -14,6 +14,7 @@ from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs
 from toolguard_engine.server import tool_hints
+from toolguard_engine.server.file_reader import FileReader
 
 FORMS = [
     "rsync -a --files-from=list d ~ --checksum-seed 5", "rsync -r d/.o* ~ --max-alloc 1G", "cp -r d/. ~/$UNSET",
@@ -79,10 +80,16 @@ def ran(command: str, home: Path) -> None:
     subprocess.run(["/bin/bash", "-c", command], cwd=home / "work", env=environment, capture_output=True, check=False)
 
 
-def decision(command: str, home: Path) -> str:
+def verdict(command: str, home: Path) -> str:
     state = f"{home}/.openclaw"
-    guard = Guard(Config(), tool_hints.load(), Host(str(home), state, f"{state}/openclaw.json"), packs.load())
-    return guard.weigh(Call("exec", {"command": command}, cwd=f"{home}/work")).decision
+    host = Host(str(home), state, f"{state}/openclaw.json")
+    guard = Guard(Config(), tool_hints.load(), host, packs.load(), files=FileReader())
+    found = guard.weigh(Call("exec", {"command": command}, cwd=f"{home}/work"))
+    return f"{found.decision} {found.verdict.code}"
+
+
+def decision(command: str, home: Path) -> str:
+    return verdict(command, home).partition(" ")[0]
 
 
 @pytest.mark.parametrize("command", FORMS)
@@ -100,3 +107,50 @@ def test_what_lands_elsewhere_is_free(home: Path, command: str) -> None:
     assert decision(command, home) == "allow"
     ran(command, home)
     assert (home / ".openclaw" / "openclaw.json").read_text() == "real"
+
+
+IN_A_HOME_REPOSITORY = [
+    "git checkout -f theirs", "git checkout -q -f theirs -- :/", "git reset -q --hard theirs",
+    "cd d && git checkout -f theirs", "git -C d checkout -f theirs",
+    "git restore -s theirs :/", "git merge -q theirs", "git read-tree -u --reset theirs",
+    "git -C d/.openclaw stash -q; git switch -q -f theirs 2> /dev/null || git checkout -qf theirs",
+]  # fmt: skip
+
+
+@pytest.fixture
+def home_repository(home: Path) -> Path:
+    """The home is a repository that has the config, and another one in the branch `theirs`."""
+    ran(
+        "cd ~ && git init -q && git config user.name a && git config user.email a@b && git add -f .openclaw && "
+        "git commit -qm ours && git checkout -qb theirs && cp work/d/.openclaw/openclaw.json .openclaw && "
+        "git commit -qam theirs && git checkout -q -; mkdir -p work/own && cd work/own && git init -q",
+        home,
+    )
+    assert (home / ".openclaw" / "openclaw.json").read_text() == "real"
+    return home
+
+
+@pytest.mark.parametrize("command", IN_A_HOME_REPOSITORY)
+def test_a_checkout_in_a_folder_of_a_home_repository_is_stopped(home_repository: Path, command: str) -> None:
+    need("git")
+    found = decision(command, home_repository)
+    ran(command, home_repository)
+    assert (home_repository / ".openclaw" / "openclaw.json").read_text() == "other"
+    assert found == "hold"
+
+
+@pytest.mark.parametrize(
+    "command", ["cd own && git checkout -f main", "git restore a.txt", "git apply d.diff", "git status", "git -C own stash"]
+)
+def test_git_is_free_in_a_repository_of_its_own(home_repository: Path, command: str) -> None:
+    need("git")
+    assert "self-protection" not in verdict(command, home_repository)
+
+
+@pytest.mark.parametrize("command", ["git checkout -f main", "git stash", "git pull", "git reset --hard HEAD~1"])
+def test_no_repository_above_no_hold(home: Path, command: str) -> None:
+    assert "self-protection" not in verdict(command, home)
+
+
+def test_a_repository_that_the_command_makes_counts(home: Path) -> None:
+    assert decision("git init -q ~ && git pull -q ../evil && git checkout -f FETCH_HEAD", home) == "hold"

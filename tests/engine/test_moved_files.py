@@ -76,6 +76,29 @@ def test_a_source_that_is_not_known_changes_nothing(play: Play, source: str) -> 
     assert {path: now.get(path) for path in before} == before
 
 
+MOVES = [
+    "mv ~/Documents/a.md out/", "mv ~/Documents/*.md out/", "find ~/Documents -name '*.md' -exec mv {} out/ \\;",
+    "ls ~/Documents | while read f; do mv ~/Documents/$f out/; done",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", MOVES)
+def test_what_a_program_chose_to_move_is_still_the_persons(play: Play, command: str) -> None:
+    (play.work / "out").mkdir()
+    assert decided(play, "rm -rf out") == "allow"
+    assert decided(play, command) == "allow"
+    assert decided(play, "rm -rf out") == "block"
+
+
+@pytest.mark.parametrize(
+    "command", ["find . -name '*.tmp' -exec mv {} out/ \\;", "echo a > x; mv x out/", "find d -name mine.sh"]
+)
+def test_what_was_moved_out_of_the_work_may_be_deleted(play: Play, command: str) -> None:
+    (play.work / "out").mkdir()
+    assert decided(play, command) == "allow"
+    assert decided(play, "rm -rf out") == "allow"
+
+
 def test_a_script_is_known_after_honest_moves(play: Play) -> None:
     """It had been held as unreadable, and ran after one of these."""
     decided(play, "echo agent > tools.sh")

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.landings import landings
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import file_programs, unpacking
 from toolguard_engine.effects.programs.interpreters import FETCHERS
@@ -160,7 +161,9 @@ def _of_command(effects: tuple[Effect, ...], runs: tuple[ProgramRun, ...], where
         if effect.kind in ("move", "link", *_WRITES) and (pairs := tuple(file_programs.copied(run, where))):
             if id(run) not in paired:
                 paired.add(id(run))
-                yield from _of_pairs(run, pairs, where)
+                if effect.kind == "move" and {"each", "leftover"} <= effect.flags:
+                    continue  # `find . -name '*.tmp' -exec mv {} out/`: nothing that anybody misses
+                yield from _of_pairs(run, pairs, where, effect.target if "each" in effect.flags else "")
         elif effect.kind == "delete":
             yield MadeFile("removed", _path(effect.target, where, run.cwd))
         elif effect.kind in _WRITES and effect.place not in ("remote", "null"):
@@ -172,24 +175,32 @@ def _of_command(effects: tuple[Effect, ...], runs: tuple[ProgramRun, ...], where
             yield from _unpacked(run, where)
 
 
-def _of_pairs(run: ProgramRun, pairs: tuple[tuple[str, str], ...], where: Where) -> Iterator[MadeFile]:
+def _of_pairs(run: ProgramRun, pairs: tuple[tuple[str, str], ...], where: Where, folder: str) -> Iterator[MadeFile]:
+    """`folder`: where another program chose files whose names are not known (`find FOLDER -exec mv {} x`). Any of its files
+    may lie in the target then."""
     kind: Literal["moved", "copied", "linked"] = (
         "moved" if run.name == "mv" else "linked" if run.name == "ln" or "--symbolic-link" in run.argv else "copied"
     )
     for before, after in pairs:
         if kind == "moved" and basename(before.rstrip("/")) in _NEVER_MOVED:
             continue
-        if kind == "moved" and GLOB.search(before):
-            yield MadeFile(
-                kind,
-                _path(after.removesuffix(f"/{basename(before)}"), where, run.cwd),
-                _pattern(before, where, run.cwd),
-                many=True,
-            )
+        meant = _meant(before, folder) if kind == "moved" else ""
+        if meant:
+            target = _path(after.removesuffix(f"/{basename(before)}"), where, run.cwd)
+            yield MadeFile(kind, target, _pattern(meant, where, run.cwd), many=True)
             continue
         landing = _path(after, where, run.cwd)
         at = landing.rpartition("/")[0] if kind == "linked" and not before.startswith(("/", "~", "$")) else run.cwd
         yield MadeFile(kind, landing, _path(before, where, at))
+
+
+def _meant(before: str, folder: str) -> str:
+    """The pattern of what is moved, where it is not one known file; empty where it is, or where nothing is known of it."""
+    if UNKNOWN not in before:
+        return before if GLOB.search(before) else ""
+    if folder:
+        return f"{folder.rstrip('/')}/*"
+    return "" if before.startswith(UNKNOWN) else before.replace(UNKNOWN, "*")
 
 
 def _is_fed_by_fetcher(run: ProgramRun) -> bool:
@@ -203,12 +214,10 @@ def _host(run: ProgramRun) -> str:
 
 def _unpacked(run: ProgramRun, where: Where) -> Iterator[MadeFile]:
     """Folders that are there as a whole: a clone, an archive that is unpacked into a folder that the command names."""
-    if run.name == "git" and "clone" in run.argv[1:4]:
-        words = [word for word in run.argv[run.argv.index("clone") + 1 :] if not word.startswith("-")]
-        at = next((at for at, word in enumerate(words) if _ADDRESS.search(word[:1_000])), len(words))
-        if at < len(words):
-            folder = words[at + 1] if at + 1 < len(words) else basename(words[at].rstrip("/")).removesuffix(".git")
-            yield MadeFile("wrote", _folder(folder, run, where), _host(run), "outside")
+    if run.name == "git":
+        for each in landings(run):
+            if _ADDRESS.search(each.source[:1_000]):
+                yield MadeFile("wrote", _folder(each.folder, run, where), _host(run), "outside")
     elif unpacking.unpacks(run) and (folder := unpacking.folder_of(run)):
         yield MadeFile("wrote", _folder(folder, run, where), run.name, "outside")
 

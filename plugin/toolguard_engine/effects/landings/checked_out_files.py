@@ -10,6 +10,7 @@ from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 
 _PATHS = frozenset({"restore", "checkout", "co", "checkout-index"})
 _PATCHES = frozenset({"apply", "am"})
+_PUTS_NOTHING = frozenset({"", "init", "add", "stage", "rm", "mv", "filter-branch"})
 
 
 def working_tree(run: ProgramRun, words: CommandWords) -> tuple[str, str]:
@@ -30,7 +31,7 @@ def working_tree(run: ProgramRun, words: CommandWords) -> tuple[str, str]:
 def _git(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     verb = words.verb
     tree, folder = working_tree(run, words)
-    if not verb or "lists" in words.acts:
+    if verb in _PUTS_NOTHING or "lists" in words.acts:
         return
     if verb in ("clone", "worktree add", "submodule add"):
         yield from _new(words, folder)
@@ -53,7 +54,7 @@ def _checked_out(run: ProgramRun, words: CommandWords, tree: str) -> Iterator[La
     if named and not any(set(":*?[") & set(name) or not last_part(name) for name in named):
         yield from (Landing(UNKNOWN, tree, name) for name in named)
     else:
-        yield Landing(UNKNOWN, tree)
+        yield Landing(UNKNOWN, tree, is_tree=True)
 
 
 def _pathspecs(run: ProgramRun, words: CommandWords) -> list[str]:

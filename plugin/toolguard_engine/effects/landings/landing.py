@@ -24,7 +24,8 @@ class Landing(msgspec.Struct, frozen=True):
     It lands in `folder` under `name`, which may have several parts, wildcards and unknown parts. Without a name the content
     of the source lands in the folder itself, or the source replaces it. Both are relative to `run.cwd`. `deep`: it may be a
     folder, with anything in it. `merges`: a folder of that name stays, and what is in it is replaced one by one.
-    `overwrites`: files that are there may be replaced. `host`: the other machine that it lands on.
+    `overwrites`: files that are there may be replaced. `host`: the other machine that it lands on. `is_tree`: also in the
+    rest of the working tree that the folder belongs to.
     """
 
     source: str
@@ -35,6 +36,7 @@ class Landing(msgspec.Struct, frozen=True):
     overwrites: bool = True
     when: When = ""
     host: str = ""
+    is_tree: bool = False
 
     @property
     def path(self) -> str:

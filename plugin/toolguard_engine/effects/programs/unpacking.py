@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import reduce
-from itertools import pairwise
+from itertools import islice, pairwise
 from posixpath import basename
 
+from toolguard_engine.effects.landings import landings
 from toolguard_engine.effects.manuals import manual_catalogue
-from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.effects.programs import Act, by_manual, write_effects
+from toolguard_engine.effects.programs import Act, write_effects
 from toolguard_engine.effects.shell.command import Effect, ProgramRun
 from toolguard_engine.effects.shell.places import Where, marks
 
@@ -43,7 +42,6 @@ _ALIASES = {
 }  # fmt: skip
 _MODULES = frozenset({"zipfile", "tarfile"})
 _PYTHONS = frozenset({"python", "python3"})
-_ROOTED = ("/", "~", "$")
 _COPIERS = frozenset({"docker", "podman", "kubectl", "nerdctl", "lxc", "yq", "openssl"})
 """Programs whose last word is always the destination."""
 
@@ -67,15 +65,10 @@ def _landed(targets: Iterable[str], run: ProgramRun, where: Where) -> Iterator[E
             return
 
 
-def _by_manual(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
+def _by_manual(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """What an archiver unpacks, or a program copies from another machine, into a folder of the gateway."""
-    if "unpacks" in words.acts:
-        folder = next(iter(_folders(words)), ".")
-        named = words.named("member")[:_MAX_WORDS]
-        last = [word.text for word in named[-1:] if "packs" in words.acts]
-        yield from _landed([folder, *last, *(f"{folder}/{word.text}" for word in named)], run, where)
-    elif "copies" in words.does:
-        yield from _landed([words.one("target")], run, where)
+    here = (each for each in landings(run) if not each.host and each.when != "absolute-names")
+    yield from _landed((each.path for each in islice(here, _MAX_WORDS)), run, where)
 
 
 def _targets(words: tuple[str, ...], *, copies_here: bool) -> Iterator[str]:
@@ -126,7 +119,7 @@ _FROM_AFAR = frozenset({*manual_catalogue.aliases("scp"), "sftp", "rclone", "dit
 
 PROGRAMS: dict[str, Act] = dict.fromkeys(_INTERPRETERS.split(), _coded)
 PROGRAMS |= {name: _both if name in PROGRAMS else _unpacks for name in _NAMES.split()}
-PROGRAMS |= dict.fromkeys(manual_catalogue.doing("unpacks") | _FROM_AFAR, by_manual(_by_manual))
+PROGRAMS |= dict.fromkeys(manual_catalogue.doing("unpacks") | _FROM_AFAR, _by_manual)
 
 
 # --- what an archive leaves behind, in whatever folder ---------------------------------------------------------------------
@@ -144,20 +137,9 @@ def unpacks(run: ProgramRun) -> bool:
 
 
 def folder_of(run: ProgramRun) -> str:
-    """The folder that it is told to unpack into; empty for the current one."""
-    return next(iter(folders_of(run)), "")
-
-
-def folders_of(run: ProgramRun) -> list[str]:
-    """The folders that it may be told to unpack into: several if the command names more than one."""
-    found = [run.argv[-1]] if run.name in _PYTHONS else [each for words in run.readings for each in _folders(words)]
-    return [folder for folder in dict.fromkeys(found) if folder not in ("", ".", "./")]
-
-
-def _folders(words: CommandWords) -> list[str]:
-    named = [word.text for word in words.named("folder", "target")]
-    whole = reduce(lambda above, name: name if name.startswith(_ROOTED) or not above else f"{above}/{name}", named, "")
-    return [whole, *named] if len(named) > 1 else named
+    """The folder that it is told to unpack into, in the end; empty for the current one."""
+    found = [each.folder for each in landings(run) if each.deep and not each.name and not each.when]
+    return next((folder for folder in reversed(found) if folder not in ("", ".", "./")), "")
 
 
 def archive_of(run: ProgramRun) -> str:

@@ -21,7 +21,12 @@ from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import ProgramRun, Reading
 from toolguard_engine.effects.shell.places import Where, normal
 from toolguard_engine.host import tool_names
-from toolguard_engine.layers.self_protection import command_findings, dashboard_requests, installed_gateway
+from toolguard_engine.layers.self_protection import (
+    command_findings,
+    dashboard_requests,
+    home_repositories,
+    installed_gateway,
+)
 from toolguard_engine.layers.self_protection.gateway_command_line import CHAT_COMMAND
 from toolguard_engine.layers.self_protection.scene import ProtectionFinding, base, possible_place, strongest
 from toolguard_engine.model.call import Call, Host, Verdict
@@ -112,6 +117,7 @@ def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[P
     if reading.commands:
         for text, command in zip(reading.commands, commands, strict=True):
             yield from command_findings.findings(text, command, host, folder, reading.work)
+        yield from home_repositories.findings(commands, host, folder, reading.files)
     if reading.executes:
         return
     for operation in controlplane.operations(tool, params):

@@ -1,15 +1,16 @@
-"""Finds programs that change or copy a whole folder that holds a protected place: backups, git, downloads.
+"""Finds programs that take or copy a whole folder that holds a protected place: moves, links, backups, git, downloads.
 
-A backup that excludes the guard's secrets may run (`exclusions`).
+What would be put into such a folder is found by `landed_files`. A backup that excludes the guard's
+secrets may run (`exclusions`).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.landings.checked_out_files import working_tree
+from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.layers.self_protection import copies
@@ -24,82 +25,45 @@ from toolguard_engine.layers.self_protection.scene import (
     resolved,
 )
 
-_GIT_CHANGES = frozenset(
-    {
-        "checkout", "stash", "reset", "clean", "restore", "pull", "merge", "apply", "rebase", "switch", "am", "cherry-pick",
-        "revert", "rm", "mv", "init", "filter-branch",
-    }
-)  # fmt: skip
+_GIT_TAKES_AWAY = frozenset({"rm", "mv", "init", "filter-branch", "clean"})
 _GIT_TAKES = frozenset({"add", "stage"})
-_GIT_ALL = frozenset({"-A", "--all", "--no-ignore-removal"})
-_GIT_VALUED = frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace"})
-_GIT_PATCHES = frozenset({"apply", "am"})
-_COPIERS = program_catalogue.programs("folder_mover")
-_CONTENTS = re.compile(r"(?:^|/)(?:\.|\*|\.(?:openclaw|clawdbot)/?)$")
 
 
 def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     for run in scene.runs:
-        if text := _whole(run, scene):
+        if text := next(filter(None, (_whole(run, words, scene) for words in run.readings)), ""):
             yield ProtectionFinding(text)
         if found := _copied(run, scene) or _added(run, scene) or _fetched(run, scene):
             yield found
 
 
-def _whole(run: ProgramRun, scene: CommandScene) -> str:
-    name, rest = run.name, run.argv[1:]
-    if name == "git":
-        return _git(rest, run, scene)
-    if name == "patch":
-        return FILES if scene.is_ours(_value(rest, ("-d", "--directory")) or ".", run) else ""
-    if name == "ln":
-        return FILES if any(scene.holds_ours(word, run) for word in _linked(rest)) else ""
-    return _moved(run, scene) if name in _COPIERS else ""
+def _whole(run: ProgramRun, words: CommandWords, scene: CommandScene) -> str:
+    """Why it must not run: it moves a folder that holds a protected place away, links to it, or is git in it."""
+    if run.name == "git":
+        return _git(run, words, scene)
+    takes = run.name in _TAKES_AWAY and any(scene.holds_ours(word.text, run) for word in words.named("source"))
+    return FILES if takes else ""
 
 
-def _git(rest: tuple[str, ...], run: ProgramRun, scene: CommandScene) -> str:
-    """Why git must not run: it changes files of a state folder, or adds a secret to a repository."""
-    verb, words, where = _git_verb(rest)
-    if verb in _GIT_TAKES:
+_TAKES_AWAY = frozenset({*manual_catalogue.aliases("mv"), *manual_catalogue.aliases("ln")})
+
+
+def _git(run: ProgramRun, words: CommandWords, scene: CommandScene) -> str:
+    """Why git must not run: it takes files of a state folder away, or adds a secret to a repository."""
+    where, _ = working_tree(run, words)
+    if words.verb in _GIT_TAKES:
         return KEY if _takes(words, resolved(where, scene.host, scene.here(run)), scene) else ""
-    if verb in _GIT_PATCHES and (folder := _value(words, ("--directory",))):
-        where = f"{where}/{folder}"
-    return FILES if verb in _GIT_CHANGES and scene.is_ours(where, run) else ""
+    return FILES if words.verb in _GIT_TAKES_AWAY and scene.is_ours(where, run) else ""
 
 
-def _git_verb(rest: tuple[str, ...]) -> tuple[str, tuple[str, ...], str]:
-    """The sub-command of git, its words, and the folder that it works in."""
-    at, where = 0, "."
-    while at < len(rest) and rest[at].startswith("-"):
-        if rest[at] in {"-C", "--work-tree"} and rest[at + 1 :]:
-            where = rest[at + 1]
-        elif rest[at].startswith("--work-tree="):
-            where = rest[at].partition("=")[2]
-        at += 2 if rest[at] in _GIT_VALUED else 1
-    return "".join(rest[at : at + 1]), rest[at + 1 :], where
-
-
-def _takes(rest: tuple[str, ...], where: str, scene: CommandScene) -> bool:
+def _takes(words: CommandWords, where: str, scene: CommandScene) -> bool:
     """Whether `git add`, in the folder `where`, names a secret."""
-    places = ((place_of(path, scene.host, (where,)), resolved(path, scene.host, where)) for path in _taken_paths(rest))
+    places = ((place_of(path, scene.host, (where,)), resolved(path, scene.host, where)) for path in _taken_paths(words))
     return any(place in ("key", "root") or (place and base(path) == "toolguard") for place, path in places)
 
 
-def _taken_paths(rest: tuple[str, ...]) -> list[str]:
-    return [word for word in rest if not word.startswith("-")] or (["."] if not _GIT_ALL.isdisjoint(rest) else [])
-
-
-def _moved(run: ProgramRun, scene: CommandScene) -> str:
-    """Why it must not run: it moves such a folder away, or copies a whole folder's contents into it."""
-    return FILES if any(_moves(run, words, scene) for words in run.readings) else ""
-
-
-def _moves(run: ProgramRun, words: CommandWords, scene: CommandScene) -> bool:
-    sources = [word.text for word in words.named("source")]
-    if run.name == "mv" and any(scene.holds_ours(word, run) for word in sources):
-        return True
-    contents = any(_is_contents(word, run.name) for word in sources)
-    return contents and (run.name == "mv" or words.recursive) and scene.holds_ours(words.one("target"), run)
+def _taken_paths(words: CommandWords) -> list[str]:
+    return [word.text for word in words.operands] or (["."] if words.has("--all") else [])
 
 
 def _copied(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
@@ -118,12 +82,11 @@ def _copied(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
 
 def _added(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     """Whether `git add` may include a secret from a folder below: what `.gitignore` excludes is not known."""
-    verb, words, where = _git_verb(run.argv[1:]) if run.name == "git" else ("", (), "")
-    if verb not in _GIT_TAKES:
-        return None
-    folder = resolved(where, scene.host, scene.here(run))
-    found = any(_secret_root(path, folder, scene) for path in _taken_paths(words))
-    return ProtectionFinding(KEY, certain=False) if found else None
+    for words in run.readings if run.name == "git" else ():
+        folder = resolved(working_tree(run, words)[0], scene.host, scene.here(run))
+        if words.verb in _GIT_TAKES and any(_secret_root(path, folder, scene) for path in _taken_paths(words)):
+            return ProtectionFinding(KEY, certain=False)
+    return None
 
 
 def _secret_root(word: str, folder: str, scene: CommandScene) -> str:
@@ -163,27 +126,3 @@ def _downloads(run: ProgramRun, words: CommandWords, scene: CommandScene) -> Pro
 def _file_name(address: str, program: str) -> str:
     name = base(address.partition("#")[0].partition("?")[0])
     return name if program == "curl" else unquote(name)
-
-
-def _linked(rest: tuple[str, ...]) -> list[str]:
-    """The targets that `ln` links to."""
-    given = [word for word in rest if not word.startswith("-")]
-    return given[: max(1, len(given) - 1)]
-
-
-def _is_contents(word: str, name: str) -> bool:
-    """Whether a folder's contents are copied right into the target: `x/.`, `x/*`, a state folder, rsync's `x/`."""
-    return bool(_CONTENTS.search(word)) or (name == "rsync" and word.endswith("/"))
-
-
-def _value(rest: tuple[str, ...], options: tuple[str, ...]) -> str:
-    """The value of an option: the next word, after `=`, or attached."""
-    for at, word in enumerate(rest):
-        for option in options:
-            if word == option:
-                return "".join(rest[at + 1 : at + 2])
-            if word.startswith(option + "="):
-                return word[len(option) + 1 :]
-            if not option.startswith("--") and word.startswith(option):
-                return word[len(option) :]
-    return ""
