@@ -87,16 +87,7 @@ OWN_LANGUAGES = {"shell", "code", "opaque", "git", "package", "playbook"}
 
 def test_each_language_of_the_table_is_known() -> None:
     for each in runner_table.load().runners:
-        known = {
-            "shell",
-            "code",
-            "opaque",
-            "git",
-            "package",
-            *language_table.RULES,
-            *language_table.KEYED,
-            *language_table.LINES,
-        }
+        known = OWN_LANGUAGES.union(language_table.RULES, language_table.KEYED, language_table.LINES)
         assert each.language in known or interpreters.language(each.language), each
         assert not (each.language in language_table.KEYED and not each.keys), each
 
