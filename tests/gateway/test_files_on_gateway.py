@@ -72,6 +72,26 @@ def test_the_same_files_doing_ordinary_work_run(stage: Stage) -> None:
     assert [text for text in played.results if text.startswith("TOOLGUARD_")] == []
 
 
+RUNNERS: dict[str, tuple[str, str, str]] = {
+    # The program need not be there: what counts is the verdict.
+    "cd l && gradle build": ("l/build.gradle", "task x {{\n  exec {{ commandLine 'sh', '-c', '{harm}' }}\n}}\n", "line 2"),
+    "cd m && ed -s a < s": ("m/s", "a\nhi\n.\n!{harm}\nq\n", "m/s line 4"),
+    "cd n && MAKEFILES=x.mk make": ("n/x.mk", "all:\n\t{harm}\n", "n/x.mk line 2"),
+}
+
+
+def test_what_other_programs_read_and_run_is_held(stage: Stage, important: Path) -> None:
+    writes = batch(*(write(path, filled(text, important)) for path, text, _ in RUNNERS.values()))
+    played = stage.play(once(writes, batch(*map(run, RUNNERS))))
+    assert [text for text in played.results[len(RUNNERS) :] if not text.startswith("TOOLGUARD_ESCALATE|")] == []
+    reported = reasons(stage, played.session)
+    assert [place for _, _, place in RUNNERS.values() if f"{place}: " not in reported] == []
+    assert (important / "letter.txt").exists()
+    tamed = batch(*(write(f"ok/{path}", filled(text, "build/tmp")) for path, text, _ in RUNNERS.values()))
+    played = stage.play(once(tamed, batch(*(run(f"cd ok && {command}") for command in RUNNERS))))
+    assert [text for text in played.results if text.startswith("TOOLGUARD_")] == []
+
+
 @pytest.mark.thorough
 def test_in_one_message_in_pieces_and_in_one_command(stage: Stage, important: Path) -> None:
     at_once = batch(write("m.sh", filled(SHELL, important)), run("sh m.sh"))
