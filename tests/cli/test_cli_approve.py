@@ -202,7 +202,7 @@ def test_asking(places: Places, typed: str, code: int, status: str) -> None:
         f"{held.nonce} is waiting for approval, ",
         "exec",
         "agent:main:main",
-        "make ?[2J",
+        "make <U+001B>[2J",
         "names exec (hold.always)",
     ):
         assert words in asked
@@ -270,7 +270,7 @@ def test_deny(places: Places) -> None:
         result = deny.run(places, held.nonce, reason="sk-proj-abcdefghijklmnop1234 leaked\n")
         assert texts(result) == [reported[held.nonce], held.shown]
         assert status_of(places, held.nonce) == "denied"
-        assert result.data["why"] == "[redacted] leaked?"
+        assert result.data["why"] == "[redacted] leaked "
 
 
 def test_as_processes(places: Places) -> None:
@@ -332,7 +332,7 @@ def test_what_is_urgent_imports_nothing_heavy(places: Places, words: list[str]) 
 
 @pytest.mark.parametrize(
     ("env", "by"),
-    [({}, ACCOUNT), ({"SUDO_USER": ACCOUNT}, ACCOUNT), ({"SUDO_USER": "ana\x1b"}, f"ana? (as {ACCOUNT})")],
+    [({}, ACCOUNT), ({"SUDO_USER": ACCOUNT}, ACCOUNT), ({"SUDO_USER": "ana\x1b"}, f"ana<U+001B> (as {ACCOUNT})")],
 )
 def test_who(env: dict[str, str], by: str) -> None:
     assert gateway_stores.who(env) == by

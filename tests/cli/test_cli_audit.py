@@ -68,7 +68,7 @@ def test_show(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     assert texts(result)[0].split() == list(audit.HEAD)
     assert "2026-11-22 07:30:00+02:00  hold" in texts(result)[1]
     assert texts(result)[1].endswith("  { a: 1 }")
-    assert texts(result)[2].endswith("ana (chat)  no: r?")
+    assert texts(result)[2].endswith("ana (chat)  no: r<U+001B>")
     assert [event["event"] for event in result.data["events"]] == ["hold", "deny"]
 
 
@@ -211,8 +211,8 @@ def test_no_cell_is_a_formula(places: Places, tmp_path: Path, text: str) -> None
     audit.export(places, str(tmp_path / "copy.csv"), as_csv=True)
     head, row = csv.reader(io.StringIO((tmp_path / "copy.csv").read_text()))
     found = dict(zip(head, row, strict=True))
-    assert found["tool"] == ("'" + text if text[0] != "\t" else "?=1")
-    assert (found["shown"], found["seq"], found["event"]) == ('a "b", c?d', "1", "hold")
+    assert found["tool"] == ("'" + text if text[0] != "\t" else "<U+0009>=1")
+    assert (found["shown"], found["seq"], found["event"]) == ('a "b", c<U+000A>d', "1", "hold")
 
 
 def test_to_standard_output(places: Places) -> None:

@@ -104,7 +104,7 @@ def test_it_is_shown_and_accepted(places: Places) -> None:
     assert shown(places) == []
     assert [line for line in lines(places) if line[0] == "accepted"] == [("accepted", "cli", text) for text in expected]
     assert [each["why"] for each in AuditLog(places.state_dir).events() if each["event"] == "accepted"] == [
-        "a quiet week?[2J"
+        "a quiet week<U+001B>[2J"
     ] * 2
 
 

@@ -54,16 +54,14 @@ def test_on_off_and_what_is_written_down(places: Places) -> None:
         "openclaw gateway stop stops the gateway itself",
         "toolguard kill-switch off allows calls again",
     ]
-    assert "it mails?everybody (by " in KillSwitchFile(places.state_dir).why()
-    assert (result.exit_code, result.data["on"], result.data["why"]) == (0, True, "it mails?everybody")
+    assert "it mails everybody (by " in KillSwitchFile(places.state_dir).why()
+    assert (result.exit_code, result.data["on"], result.data["why"]) == (0, True, "it mails everybody")
     off = set_kill_switch.run(places, "off", why="mended")
-    assert re.fullmatch(
-        rf"{set_kill_switch.IS_OFF}; it had been on since \S+ \S+ \(.+, it mails\?everybody\)", texts(off)[0]
-    )
+    assert re.fullmatch(rf"{set_kill_switch.IS_OFF}; it had been on since \S+ \S+ \(.+, it mails everybody\)", texts(off)[0])
     assert off.data == {"on": False, "gateways": []}
     events = AuditLog(places.state_dir).events()
     assert [(event["event"], event["code"], event["where"], event.get("why", "")) for event in events] == [
-        ("kill-switch", "kill-switch.on", "cli", "it mails?everybody"),
+        ("kill-switch", "kill-switch.on", "cli", "it mails everybody"),
         ("kill-switch", "kill-switch.off", "cli", "mended"),
     ]
 

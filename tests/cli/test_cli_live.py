@@ -66,7 +66,7 @@ WITH = "OpenClaw 2026.9.6 with the plugin from /s/extensions/toolguard"
 REFUSAL = "blocked plugin candidate: world-writable path"
 NOT_LOADED = f"{WITH}: the gateway runs, but did not load the plugin: "
 ENDED = replace(STARTED, engine=False, own="the engine exited (ENOENT)\x1b[2J", about="loaded toolguard")
-NO_ENGINE = f'{WITH}: the engine does not run with /usr/bin/python3: "the engine exited (ENOENT)?[2J"'
+NO_ENGINE = f'{WITH}: the engine does not run with /usr/bin/python3: "the engine exited (ENOENT)<U+001B>[2J"'
 
 VALID = Valid(notice_of(f"{WORD}\n"), WORD, "works", 1)
 NO_HOOKS = "the gateway loads the plugin but does not call its hooks: it "

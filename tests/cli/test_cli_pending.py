@@ -14,7 +14,7 @@ from toolguard_cli.status import overview
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals.ledger import HeldCall
-from toolguard_engine.model.held_details import HeldDetails, HeldRule
+from toolguard_engine.model.held_details import HeldDetails, HeldEffect, HeldRule
 from toolguard_engine.stores.files.grants_file import PolicyFiles
 from toolguard_engine.stores.files.nonces import FileNonces
 
@@ -56,8 +56,30 @@ def test_table(places: Places, standing_clock: float) -> None:
     assert "  1m00s  " in lines[1]
     assert lines[1].endswith('exec     main   { command: "make release" }')
     assert "approved, 10m00s left" in lines[2]  # no engine runs
-    assert lines[2].endswith("message  -      { text: 'a?b' }")
-    assert lines[3] == f"toolguard approve {old.nonce}, or toolguard deny {old.nonce}"
+    assert lines[2].endswith("message  -      { text: 'a<U+000A>b' }")
+    assert lines[3:] == [
+        "would do something that the guard cannot name: read the call itself",
+        "rule  alwaysBlock names exec",
+        f"toolguard approve {old.nonce}, or toolguard deny {old.nonce}",
+    ]
+
+
+def test_each_of_several_calls_is_listed_with_its_effects_and_dangers(places: Places) -> None:
+    effects = {name: HeldDetails((HeldEffect("delete", f"~/{name}"),)) for name in ("Documents", "Pictures")}
+    held = {name: hold(places, details=details, reason=f"It deletes {name}.") for name, details in effects.items()}
+    lines = texts(pending.run(places, everything=False))
+    for name, entry in held.items():
+        assert f"{entry.nonce}  would delete ~/{name}" in lines
+        assert f"{entry.nonce}  rule  It deletes {name}." in lines
+
+
+def test_the_effects_of_many_calls_are_bounded(places: Places) -> None:
+    many = HeldDetails(tuple(HeldEffect("delete", f"~/f{number}") for number in range(12)))
+    for _ in range(pending.MAX_DETAILED + 2):
+        hold(places, details=many)
+    lines = texts(pending.run(places, everything=False))
+    assert sum("  would " in line for line in lines) == pending.MAX_DETAILED * (pending.MAX_LINES_EACH + 1)
+    assert "2 more calls are waiting; toolguard approve NONCE shows what one would do" in lines
 
 
 @pytest.mark.parametrize("rules", [("files.delete",), ("files.delete", "vcs.push-force")], ids=["one", "two"])
@@ -65,7 +87,8 @@ def test_all_rules_of_the_only_call_are_listed(places: Places, rules: tuple[str,
     details = HeldDetails(rules=tuple(HeldRule(rule, f"Reason of {rule}.") for rule in rules))
     hold(places, details=details)
     found = [text for text in texts(pending.run(places, everything=False)) if text.startswith("rule ")]
-    assert found == ([f"rule  {rule}: Reason of {rule}." for rule in rules] if len(rules) > 1 else [])
+    named = [f"rule  {rule}: Reason of {rule}." for rule in rules]
+    assert found == (named if len(rules) > 1 else ["rule  alwaysBlock names exec"])
 
 
 def test_all(places: Places) -> None:

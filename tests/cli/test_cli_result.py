@@ -74,4 +74,4 @@ def test_text_outside_ascii(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_nothing_moves_the_cursor(capsys: pytest.CaptureFixture[str]) -> None:
     show(Result("x", {}, (Line("info", "a\tb\x1b[31m\x07\u202e\nc"),)), as_json=False)
-    assert capsys.readouterr().out == "      a\tb?[31m??\nc\n"
+    assert capsys.readouterr().out == "      a\tb<U+001B>[31m<U+0007><U+202E>\nc\n"

@@ -9,6 +9,7 @@ import pytest
 from cli_stage import texts
 from held_stage import hold, status_of
 
+from chat_confirmation import code_in
 from engine_talk import Talk
 from toolguard_cli.commands import approve, pending, revive, show_status
 from toolguard_cli.system.errors import UserError
@@ -145,8 +146,12 @@ def test_a_real_engine_also_allows_it_in_chat(places: Places) -> None:
     talk.send(id=1, type="judge", tool="exec", params={"command": "git push --force origin main"}, callId="c", **place)
     assert [each["decision"] for each in talk.said() if each["type"] == "verdict"] == ["hold"]
     (entry,) = FileNonces(places.state_dir).entries()
-    talk.send(id=2, type="decide", action="approve", where="chat", nonce=entry.nonce, by="telegram:42", lasts="8h")
-    assert [each["ok"] for each in talk.said() if each.get("id") == 2] == [True]
+    yes = {"type": "decide", "action": "approve", "where": "chat", "nonce": entry.nonce, "by": "telegram:42", "lasts": "8h"}
+    talk.send(id=2, **yes)
+    (shown,) = [each for each in talk.said() if each.get("id") == 2]
+    assert stores.grants(places.state_dir).active(time.time()) == []
+    talk.send(id=3, **yes, why=code_in(shown["text"]))
+    assert [each["ok"] for each in talk.said() if each.get("id") == 3] == [True]
     talk.kill()
     (grant,) = stores.grants(places.state_dir).active(time.time())
     assert (grant.pattern, grant.expires - grant.created) == ("git push --force origin main", 28_800)

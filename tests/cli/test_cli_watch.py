@@ -18,7 +18,7 @@ from toolguard_cli.approvals.watch_screen import ScreenView, WatchAction, keys, 
 from toolguard_cli.commands import approve, watch
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals.ledger import HeldCall
-from toolguard_engine.wording.redact import UNPRINTABLE
+from toolguard_engine.wording.visible_text import is_visible
 
 NOW = 1_000.0
 
@@ -209,7 +209,7 @@ def test_a_terminal_that_is_too_small_for_a_yes(size: tuple[int, int]) -> None:
 def test_no_line_of_a_call_is_wider_than_the_terminal() -> None:
     from rich.cells import cell_len  # noqa: PLC0415
 
-    every = "".join(chr(code) for code in range(0x20, 0x10000) if not UNPRINTABLE.match(chr(code)))
+    every = "".join(chr(code) for code in range(0x20, 0x10000) if is_visible(chr(code)))
     lines = list(watch_screen._wrapped(every, 24))
     assert "".join(lines) == every
     assert max(cell_len(line) for line in lines) <= 24
@@ -277,7 +277,7 @@ def test_lines_for_a_person(places: Places) -> None:
         line = process.stdout.readline()
         process.send_signal(signal.SIGINT)
         assert process.wait(LIMIT) == 0
-    assert line.endswith(f"  {held.nonce}  pending  exec  main  {{ a: '?' }}\n")
+    assert line.endswith(f"  {held.nonce}  pending  exec  main  {{ a: '<U+001B>' }}\n")
 
 
 def test_the_live_list(places: Places) -> None:

@@ -184,8 +184,8 @@ def test_the_folder_goes_also_where_openclaw_fails(places: Places, tmp_path: Pat
         ("print('Error: no such command')", "it printed 'Error: no such command'"),
         ("print('[1, 2]')", "it printed '[1, 2]'"),
         ("print('{\"valid\": 1}')", "it printed '{\"valid\": 1}'"),
-        ("print('\\x1b[31mred')", "it printed '?[31mred'"),
-        ("import sys; sys.stdout.buffer.write(b'\\xff\\xfe')", "it printed '??'"),
+        ("print('\\x1b[31mred')", "it printed '<U+001B>[31mred'"),
+        ("import sys; sys.stdout.buffer.write(b'\\xff\\xfe')", "it printed '\ufffd\ufffd'"),
         ("import time; time.sleep(600)", "no answer within 0.5 s"),
     ],
     ids=["words", "a list", "odd types", "control characters", "no UTF-8", "no answer"],
@@ -243,7 +243,7 @@ UNKNOWN = "OpenClaw does not know this key"
             'invalid config: must not have additional properties: "allow"',
             [("plugins.allow", 9, UNKNOWN)],
         ),
-        ("gateway", "a\x1b[2Jb", [("gateway", 3, "OpenClaw says: a?[2Jb")]),
+        ("gateway", "a\x1b[2Jb", [("gateway", 3, "OpenClaw says: a<U+001B>[2Jb")]),
     ],
 )
 def test_an_issue_is_pointed_at(

@@ -9,7 +9,7 @@ import pytest
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import Decision, HeldCall, Ledger, RefusedError
 from toolguard_engine.wording import printable
-from toolguard_engine.wording.redact import UNPRINTABLE
+from toolguard_engine.wording.visible_text import is_visible
 
 NOW = 1_700_000_000.0
 
@@ -188,7 +188,7 @@ def test_nothing_that_moves_a_cursor() -> None:
         replies.denied(evil),
         *replies.pending_lines([entry(tool=nasty, agent=nasty, shown=nasty)], NOW),
     ]
-    assert [text for text in texts if UNPRINTABLE.search(text)] == []
+    assert [text for text in texts if not is_visible(text)] == []
 
 
 @pytest.mark.parametrize(

@@ -423,7 +423,7 @@ def test_hostile_texts(log: AuditLog, text: str) -> None:
 
 def test_what_somebody_typed() -> None:
     assert audit_lines.plain("fine, go on") == "fine, go on"
-    assert audit_lines.plain("a\nb\x1b[2J\u202ec\udc80") == "a?b?[2J?c?"
+    assert audit_lines.plain("a\nb\x1b[2J\u202ec\udc80") == "a b<U+001B>[2J<U+202E>c<U+DC80>"
     assert audit_lines.plain("token=ghp_0123456789abcdefghij0123456789") == "token=[redacted]"
     assert len(audit_lines.plain("x" * 100_000)) < audit_lines.MAX_WHY + 40
 

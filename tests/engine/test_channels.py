@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolguard_engine.metrics import channels
-from toolguard_engine.wording.redact import UNPRINTABLE
+from toolguard_engine.wording.visible_text import is_visible
 
 KEYS = [
     ("agent:main:main", ""),
@@ -46,4 +46,4 @@ def test_what_the_gateway_says_counts_first() -> None:
 def test_any_text_gives_a_short_printable_name(reported: str, session: str) -> None:
     for found in (channels.channel(reported, session), channels.channel("", f"agent:main:{session}:direct:1")):
         assert len(found) <= 120
-        assert not UNPRINTABLE.search(found)
+        assert is_visible(found)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from toolguard_engine.metrics import measure
 from toolguard_engine.metrics.measure import Measure
 from toolguard_engine.model.call import Call, Correction, ErrorClass, Failure, MalformedCall, ParameterProblem
-from toolguard_engine.wording.redact import UNPRINTABLE
+from toolguard_engine.wording.visible_text import is_visible
 
 REFUSAL = MalformedCall(Call("read", {}), Failure("validation"), Correction("corrected", "text"))
 
@@ -44,7 +44,7 @@ def test_texts_are_bounded_and_printable(text: str, detail: str) -> None:
     for row in made.take_verdicts():
         for reported in (value for value in row if isinstance(value, str)):
             assert len(reported) < 3_000
-            assert not UNPRINTABLE.search(reported)
+            assert is_visible(reported)
 
 
 def test_secrets_of_a_malformed_call_are_not_shown() -> None:

@@ -18,7 +18,7 @@ from toolguard_engine.metrics.model_calls import MAX_WAITING, WAIT_SECONDS, Mode
 from toolguard_engine.metrics.row_writer import CallRecord
 from toolguard_engine.wire import messages
 from toolguard_engine.wire.messages import ModelAnswer, ModelEnded, Used
-from toolguard_engine.wording.redact import UNPRINTABLE
+from toolguard_engine.wording.visible_text import is_visible
 
 NOW = 1_800_000_000.5
 MS = 1_800_000_000_500
@@ -157,7 +157,7 @@ def test_texts_are_bounded_and_printable() -> None:
         (row,) = rows(note)
         for text in (value for value in row if isinstance(value, str)):
             assert len(text) < 1_000
-            assert not UNPRINTABLE.search(text)
+            assert is_visible(text)
 
 
 # ---- nothing is held back

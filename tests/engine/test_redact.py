@@ -260,7 +260,7 @@ def test_one_megabyte_is_redacted_in_bounded_work(unit: str, monkeypatch: pytest
         ({"path": "a b"}, '{ path: "a b" }'),
         ({"a-b": 1, "$c": [1, None, True]}, '{ "a-b": 1, $c: [1, null, true] }'),
         ({"grüße": "grüße, 5 €"}, '{ "grüße": "grüße, 5 €" }'),
-        ("a\nb\x1b\x7f\x9b\u202e", '"a\\nb\\u001b\\u007f\\u009b\\u202e"'),
+        ("a\nb\x1b\x7f\x9b\u202e", '"a\\nb\\u001b<U+007F><U+009B><U+202E>"'),
         ([{}], "[{}]"),
     ],
 )

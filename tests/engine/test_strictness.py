@@ -212,7 +212,7 @@ def test_what_a_newer_version_knows_stays_and_harms_nobody() -> None:
 def test_hostile_names_are_shown_as_text() -> None:
     names = [f"tool\x1b[2J{number}" for number in range(8)]
     (found,) = weaker(DEFAULT, under("neverBlock", [*DEFAULT.values["neverBlock"], *names]))  # type: ignore[misc]
-    assert found.text == "neverBlock also names " + ", ".join(f"tool?[2J{n}" for n in range(5)) + " and 3 more"
+    assert found.text == "neverBlock also names " + ", ".join(f"tool<U+001B>[2J{n}" for n in range(5)) + " and 3 more"
     agent = "a" * 500
     (found,) = weaker(DEFAULT, settings_of(parse({"agents": {agent: {"mode": "soft"}}})))
     assert len(found.text) < 200

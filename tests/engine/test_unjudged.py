@@ -225,7 +225,7 @@ def test_the_gateway_part_has_a_line_written(talk: Conversation) -> None:
     assert talk.line(json.dumps(report).encode()) == {"type": "pong", "id": 3}
     [event] = talk.events()
     assert (event.event, event.code, event.tool, event.run) == ("block", "call.too-deep", "read", "r")
-    assert event.shown.startswith("path: ?[2Jkey")
+    assert event.shown.startswith("path: <U+001B>[2Jkey")
     assert "abcdefghijklmnop" not in event.shown
     assert talk.session.tally.blocked == 1
     assert talk.line(json.dumps({**report, "code": "rule.made-up"}).encode())["type"] == "error"

@@ -134,7 +134,7 @@ def test_what_the_database_answers(
         (FleetState(status=FleetStatus(contact=time.time() + 86_400), queue={"audit": 20_000}), "20000 of audit"),
         (
             FleetState(status=FleetStatus(contact=time.time() + 86_400), shipping_errors={"audit": "no disk\x1b"}),
-            "copying to the fleet fails: audit: no disk?",
+            "copying to the fleet fails: audit: no disk<U+001B>",
         ),
     ],
 )

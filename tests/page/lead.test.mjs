@@ -37,7 +37,7 @@ test("a notification has the effects of a call and no hidden characters", () => 
     would: ["delete ~/photos (recursive)", "drop prod", "force-push main", "send a mail"],
   });
   const [title, text, tag] = described(held);
-  assert.equal(title, "A call is waiting: ex⟦202E⟧ec (0000abcd)");
+  assert.equal(title, "A call is waiting: ex<U+202E>ec (0000abcd)");
   assert.deepEqual(text.split("\n"), [
     ...["It deletes a folder.", "• delete ~/photos (recursive)", "• drop prod", "• force-push main", "and 1 more", "main on home"],
   ]);

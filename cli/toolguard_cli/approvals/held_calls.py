@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -80,7 +80,7 @@ def details(entry: HeldCall, now: float) -> list[str]:
         ("folder", entry.cwd or "the agent's own"),
         ("held", f"{entry.reason} ({entry.code})" if entry.code else entry.reason),
         *_each("new", list(entry.changes)),
-        *_each("would", would_do(entry, now)),
+        *_each("would", would_do(entry, now) or [replies.UNNAMED]),
         *_each("rules", further_rules(entry)),
     ]
     state = replies.state(entry, now)
@@ -110,8 +110,17 @@ def dangers(entry: HeldCall) -> Dangers:
 
 def would_do(entry: HeldCall, now: float, git_seconds: float = git_facts.MOST_SECONDS) -> list[str]:
     """Its effects, with what is on disk and in git now. `git_seconds`: how long git may take."""
+    return would_do_all([entry], now, git_seconds)[0]
+
+
+def would_do_all(entries: Sequence[HeldCall], now: float, git_seconds: float = git_facts.MOST_SECONDS) -> list[list[str]]:
+    """The same for several calls, within the time for one."""
     git = git_facts.GitFacts(git_seconds)
-    lines = call_preview.lines(entry.details, now, git.of)
+    found = call_preview.lines_of([entry.details for entry in entries], now, git.of)
+    return [_with_dropped(entry, lines, git) for entry, lines in zip(entries, found, strict=True)]
+
+
+def _with_dropped(entry: HeldCall, lines: list[str], git: git_facts.GitFacts) -> list[str]:
     pushes = any(rule.rule in git_facts.FORCED for rule in entry.details.rules) if entry.details else False
     dropped = git.forced_push(entry.cwd) if pushes else ""
     return [*lines, *([dropped] if dropped else [])]

@@ -22,6 +22,11 @@ from toolguard_engine.wording import printable
 HEAD = ("NONCE", "STATE", "AGE", "TOOL", "AGENT", "CALL")
 MISSED_HEAD = ("NONCE", "WHAT", "EXPIRED", "WAITED", "TOOL", "AGENT", "CALL")
 
+MAX_DETAILED = 20
+"""Calls whose effects are looked up."""
+MAX_LINES_EACH = 5
+"""Effects and rules each of a call that is listed beside others."""
+
 app = command_app()
 
 
@@ -87,10 +92,9 @@ def _lines(found: list[HeldCall], now: float, everything: bool, options: str) ->
         return [Line("info", "no call was held in the last 24 hours" if everything else "no call is waiting")]
     lines = tables.table(HEAD, (_row(entry, now) for entry in found))
     waiting = [entry.nonce for entry in found if entry.status == "pending"]
+    lines += _dangers([entry for entry in found if entry.status == "pending"], now)
     if len(waiting) == 1:
         only = next(entry for entry in found if entry.nonce == waiting[0])
-        lines += [Line("info", f"would {line}") for line in held_calls.would_do(only, now)]
-        lines += [Line("info", f"rule  {line}") for line in held_calls.further_rules(only)]
         lines.append(Line("next", f"toolguard approve {waiting[0]}{options}, or toolguard deny {waiting[0]}{options}"))
         narrow = repeatable_calls.narrow_grant(only)
         if narrow.grant:
@@ -100,6 +104,25 @@ def _lines(found: list[HeldCall], now: float, everything: bool, options: str) ->
     elif waiting:
         lines.append(Line("next", f"toolguard approve{options} (asks which one, and shows it first)"))
     return lines
+
+
+def _dangers(waiting: list[HeldCall], now: float) -> list[Line]:
+    """What each of these calls would do and why it is held; less of each if there are several."""
+    shown = waiting[:MAX_DETAILED]
+    most = MAX_LINES_EACH if len(waiting) > 1 else None
+    lines: list[str] = []
+    for entry, would in zip(shown, held_calls.would_do_all(shown, now), strict=True):
+        mark = f"{entry.nonce}  " if len(waiting) > 1 else ""
+        rules = held_calls.further_rules(entry) or [entry.reason or entry.code]
+        lines += [f"{mark}would {line}" for line in _first(would or [replies.UNNAMED], most)]
+        lines += [f"{mark}rule  {line}" for line in _first(rules, most)]
+    more = [f"{len(waiting) - len(shown)} more calls are waiting; toolguard approve NONCE shows what one would do"]
+    return [Line("info", line) for line in [*lines, *(more if len(waiting) > len(shown) else [])]]
+
+
+def _first(lines: list[str], most: int | None) -> list[str]:
+    more = [f"and {len(lines) - most} more"] if most and len(lines) > most else []
+    return [*lines[:most], *more]
 
 
 def _row(entry: HeldCall, now: float) -> tuple[str, ...]:

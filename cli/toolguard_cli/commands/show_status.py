@@ -26,6 +26,7 @@ from toolguard_engine.config.settings import Config
 from toolguard_engine.stores import atomic, call_log, engines
 from toolguard_engine.stores import open as stores
 from toolguard_engine.wording import printable, redact
+from toolguard_engine.wording.visible_text import visible_cut
 
 SECONDS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 TAIL_BYTES = 200_000
@@ -192,7 +193,7 @@ def _log(path: Path, entries: list[dict[str, Any]]) -> list[Line]:
 
 def _shown(value: object) -> str:
     """A value of the log, escaped for a terminal because others may have written to the file."""
-    return redact.cut(redact.UNPRINTABLE.sub("?", str(value)))
+    return visible_cut(str(value), redact.MAX_VALUE)
 
 
 def tail(path: Path) -> list[dict[str, Any]]:

@@ -49,7 +49,7 @@ def inert(text: str) -> str:
 
 def clean(text: str, limit: int = MAX_LINE) -> str:
     """One line of a call: no secret, printable, bounded; of a longer one its two ends."""
-    return printable.plain(approval.ends(redact.redact_text(text, scanned=MAX_SCANNED), limit))
+    return approval.ends(printable.plain(redact.redact_text(text, scanned=MAX_SCANNED)), limit)
 
 
 def held(entry: HeldCall, would: Sequence[str], rules: Sequence[str]) -> MessageText:

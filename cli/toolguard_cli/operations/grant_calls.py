@@ -19,7 +19,7 @@ from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.ports import GrantStore
 from toolguard_engine.wording import printable
-from toolguard_engine.wording.redact import UNPRINTABLE
+from toolguard_engine.wording.visible_text import is_visible
 
 if TYPE_CHECKING:
     from toolguard_cli.operations.sign_approval import Signing
@@ -71,7 +71,7 @@ def _param(text: str) -> tuple[str, str]:
 def check(grant: Grant, *, allow_broad: bool) -> None:
     """Raises `UserError` for a grant that could never match and, unless `allow_broad`, for one that is too broad."""
     texts = (grant.tool, grant.pattern, grant.agent, grant.cwd, *grant.params, *grant.params.values())
-    if any(UNPRINTABLE.search(text) for text in texts):
+    if not all(map(is_visible, texts)):
         raise UserError("the grant contains an unprintable character", "type it without line breaks and control characters")
     if grant.cwd and not grant.cwd.startswith("/"):
         raise UserError(f"{grant.cwd} is not an absolute path", 'give the full path, for example --cwd "$PWD"')

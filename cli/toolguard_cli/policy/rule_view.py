@@ -20,7 +20,7 @@ from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.toml_file import InvalidTomlError
 from toolguard_engine.stores.values import InvalidRulesError, Placed, PolicyError
 from toolguard_engine.wording import printable
-from toolguard_engine.wording.redact import UNPRINTABLE
+from toolguard_engine.wording.visible_text import one_line, visible
 
 LIST = "toolguard check --list"
 MAX_LINE = 160
@@ -55,7 +55,7 @@ def _excerpt(error: InvalidRulesError) -> list[Line]:
         return []
     if not 0 < error.at.line <= len(lines):
         return []
-    shown = UNPRINTABLE.sub(" ", lines[error.at.line - 1])
+    shown = visible(one_line(lines[error.at.line - 1]))
     if error.at.column > MAX_LINE:
         return []
     mark = [Line("info", f"{'':>5} | {' ' * (error.at.column - 1)}^")] if error.at.column else []

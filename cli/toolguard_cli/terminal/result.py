@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import typer
 
-from toolguard_engine.wording.redact import UNPRINTABLE
+from toolguard_engine.wording.visible_text import visible
 
 SCHEMA = 1
 MARK = 6
@@ -131,5 +131,5 @@ def wrapped(text: str, margin: int) -> str:
 
 
 def _harmless(text: str) -> str:
-    """Replaces control characters except line breaks and tabs, because texts come from files and models."""
-    return _PARTS.sub(lambda part: UNPRINTABLE.sub("?", part[0]), text)
+    """Writes out what cannot be seen, except line breaks and tabs, because texts come from files and models."""
+    return _PARTS.sub(lambda part: visible(part[0]), text)

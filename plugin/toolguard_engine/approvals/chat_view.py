@@ -24,8 +24,6 @@ SHORT = 160
 MAX_SHORT = 3
 """Effects and rules each of such a call."""
 
-UNNAMED = "would  do something that the guard cannot name: read the call itself"
-
 
 @dataclass(frozen=True)
 class ChatView:
@@ -76,7 +74,7 @@ def new_lines(entry: HeldCall) -> list[str]:
 
 
 def effect_lines(would: Sequence[str]) -> list[str]:
-    return [f"would  {cut(line, MAX_LINE)}" for line in would] or [UNNAMED]
+    return [f"would  {cut(line, MAX_LINE)}" for line in would] or [f"would  {replies.UNNAMED}"]
 
 
 def _beside(line: str, entry: HeldCall) -> list[str]:

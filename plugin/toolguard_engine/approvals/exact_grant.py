@@ -9,7 +9,8 @@ from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.host.tool_search import short_name
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.held_details import ExactCall
-from toolguard_engine.wording.redact import UNPRINTABLE, redact_text
+from toolguard_engine.wording.redact import redact_text
+from toolguard_engine.wording.visible_text import is_visible
 
 NEW = "g-new"
 MAX_TYPED = 400
@@ -30,7 +31,7 @@ def of(call: Call, pattern: str, *, agent: str = "", cwd: str = "") -> Grant | N
     except msgspec.ValidationError:
         return None
     texts = (pattern, agent, cwd, *grant.params, *grant.params.values())
-    if any(UNPRINTABLE.search(text) for text in texts) or grant_matching.useless(grant):
+    if not all(map(is_visible, texts)) or grant_matching.useless(grant):
         return None
     return grant if grant_matching.covers(grant, call, 0.0) else None
 

@@ -33,6 +33,9 @@ WIDTH = 120
 LOOK = "toolguard pending (in chat: /toolguard pending) lists the waiting calls"
 AGAIN = "if it is still needed, tell the agent to try again: the call gets a new nonce"
 
+UNNAMED = "do something that the guard cannot name: read the call itself"
+"""Instead of effects, where none is known."""
+
 GO_ON = "tell the agent to continue if it does not do so on its own"
 NOT_LAPSED = "held calls that waited for it could not be closed; toolguard doctor shows why"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from toolguard_engine.metrics.row_writer import DAY_MS, CallRecord, VerdictRecord
+from toolguard_engine.wording.visible_text import visible
 
 MAX_NAME = 200
 MAX_TEXT = 500
@@ -61,7 +62,7 @@ def verdict(given: VerdictRecord, now: int) -> VerdictRecord:
         kind=clean(given.kind),
         event=None if given.event is None else clean(given.event),
         nonce=clean(given.nonce),
-        shown=clean(given.shown, MAX_SHOWN),
+        shown=visible(given.shown[:MAX_SHOWN])[:MAX_SHOWN],
         person=clean(given.person),
         place=clean(given.place),
     )

@@ -13,7 +13,7 @@ _EMOJI = r"\u2100-\u2bff\u3030\u303d\u3297\u3299\u00a9\u00ae\u203c\u2049\U0001f0
 _JOINING = r"\u0600-\u109f\u1780-\u18af\u1b00-\u1bff\ua840-\ua8ff"
 _VIRAMA = r"\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca"
 _IDEOGRAPH = r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_NEEDED = re.compile(
+NEEDED = re.compile(
     rf"(?<=[{_EMOJI}])[\ufe0e\ufe0f]"
     rf"|(?<=[{_EMOJI}\ufe0f])\u200d(?=[{_EMOJI}])"
     r"|(?<=[0-9#*])\ufe0f(?=\u20e3)"
@@ -36,7 +36,7 @@ _ODD = re.compile(
 
 def first(path: str) -> str:
     """The first odd sign in a path as `U+200B`, with the sign itself if it can be seen; empty if there is none."""
-    match = _ODD.search(path) and _ODD.search(_NEEDED.sub("", path))
+    match = _ODD.search(path) and _ODD.search(NEEDED.sub("", path))
     if match is None:
         return ""
     sign = match[0]

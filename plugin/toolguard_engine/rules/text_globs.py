@@ -25,6 +25,7 @@ from functools import lru_cache
 from typing import Literal
 
 from toolguard_engine.wording.redact import UNPRINTABLE
+from toolguard_engine.wording.visible_text import is_visible
 
 Kind = Literal["words", "path", "url", "address", "json"]
 
@@ -59,7 +60,7 @@ def matches(kind: Kind, pattern: str, text: str) -> bool:
         return False
     if "*" not in pattern:
         return text == pattern
-    if UNPRINTABLE.search(text):
+    if UNPRINTABLE.search(text) or not is_visible(text):
         return False
     return compiled(kind, pattern).fullmatch(text) is not None
 

@@ -325,14 +325,25 @@ def _binding(verdict: Verdict, call: Call, gateway: str = "") -> str:
 
 def prompt_for(entry: HeldCall, now: float) -> messages.Prompt:
     """The same call for the gateway's own prompt, within what that can show, for as long as it waits."""
-    reasons = _reasons(entry)
-    call = approval_texts.ends(entry.shown, max(MIN_PROMPT_CALL, MAX_DESCRIPTION - 32 - len(reasons)))
+    reasons = _clipped(_reasons(entry), MAX_DESCRIPTION - 32 - MIN_PROMPT_CALL)
+    room = most = MAX_DESCRIPTION - 1 - _units(reasons)
+    while (over := _units(call := approval_texts.ends(entry.shown, room)) - most) > 0:
+        room -= max(1, over // 2)  # of a sign that counts as two, one at least is gone
     return messages.Prompt(
         nonce=entry.nonce,
-        title=cut(f"{entry.tool} is waiting for your approval", MAX_TITLE - 20),
+        title=_clipped(cut(f"{entry.tool} is waiting for your approval", MAX_TITLE - 20), MAX_TITLE),
         description=f"{reasons} {call}",
         timeout_ms=max(1_000, int((entry.expires - now) * 1000)),
     )
+
+
+def _units(text: str) -> int:
+    """The length of a text as the gateway counts it: in units of UTF-16."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _clipped(text: str, units: int) -> str:
+    return text.encode("utf-16-le", "surrogatepass")[: 2 * units].decode("utf-16-le", "ignore")
 
 
 def _reasons(entry: HeldCall) -> str:

@@ -10,6 +10,7 @@ import msgspec
 
 from toolguard_engine.stores.state_files import AUDIT_HEAD
 from toolguard_engine.wording import redact
+from toolguard_engine.wording.visible_text import one_line, visible_cut
 
 LOST = "head-lost"
 """An event: the head was lost, so lines before this one may be missing."""
@@ -67,8 +68,8 @@ def when(now: float) -> str:
 
 
 def plain(text: str, limit: int = MAX_WHY) -> str:
-    """Text that a user typed: printable, redacted, bounded."""
-    return redact.UNPRINTABLE.sub("?", redact.cut(redact.redact_text(text), limit))
+    """Text that a user typed: on one line, printable, redacted, bounded."""
+    return visible_cut(one_line(redact.redact_text(text)), limit, len(text))
 
 
 def moment(event: dict[str, Any]) -> float:

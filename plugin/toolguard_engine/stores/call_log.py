@@ -9,6 +9,7 @@ from typing import Any
 from toolguard_engine.config.settings import HOME_STATE
 from toolguard_engine.model.call import MalformedCall, ParameterProblem
 from toolguard_engine.wording import redact
+from toolguard_engine.wording.visible_text import visible_cut
 
 MAX_BYTES = 20 * 1024 * 1024
 """At this size the log becomes `<name>.1` and a new one begins."""
@@ -53,7 +54,7 @@ def record(
 
 def _plain(text: str) -> str:
     """Printable, redacted, bounded: models choose these texts, and users read them in a terminal."""
-    return redact.cut(redact.UNPRINTABLE.sub("?", redact.redact_text(text)))
+    return visible_cut(redact.redact_text(text), redact.MAX_VALUE)
 
 
 def _problem(problem: ParameterProblem) -> str:

@@ -13,7 +13,7 @@ from toolguard_engine.approvals.ledger import HeldCall, Status
 from toolguard_engine.rules.rule_form import Rule
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.toml_file import At
-from toolguard_engine.wording.redact import UNPRINTABLE
+from toolguard_engine.wording.visible_text import visible
 
 RULE_TABLE = "rule"
 FORMER_TABLE = "constraint"
@@ -63,7 +63,7 @@ class InvalidRulesError(StoreError):
     def __init__(self, path: Path, at: At, message: str, fix: str) -> None:
         where = f", line {at.line}" if at.line else ""
         where += f", column {at.column}" if at.line and at.column else ""
-        super().__init__(UNPRINTABLE.sub("?", f"{path}{where}: {message}; {fix}"))
+        super().__init__(visible(f"{path}{where}: {message}; {fix}"))
         self.path, self.at, self.message, self.fix = path, at, message, fix
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from toolguard_engine.model.call import Call
 from toolguard_engine.wording import correction, redact
+from toolguard_engine.wording.visible_text import one_line, visible_cut
 
 MAX_REASON = 300
 MAX_CALL = 20_000
@@ -164,6 +165,4 @@ def revived(nonce: str, call_shown: str) -> str:
 
 def line(text: str) -> str:
     """A reason as one printable line, redacted and bounded."""
-    clean = redact.redact_text(text)
-    whole = clean if len(clean) <= MAX_REASON else f"{clean[:MAX_REASON]}... ({len(text)} characters)"
-    return redact.UNPRINTABLE.sub(" ", whole)
+    return visible_cut(one_line(redact.redact_text(text)), MAX_REASON, len(text))

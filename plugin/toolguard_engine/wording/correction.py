@@ -14,6 +14,7 @@ from typing import Any
 from toolguard_engine.host.tool_search import OUTER_TOOL, tool_name
 from toolguard_engine.model.call import Call, Failure, ParameterProblem
 from toolguard_engine.wording import redact
+from toolguard_engine.wording.visible_text import one_line, visible_cut
 
 TOOL_ERROR = "[TOOL ERROR]"
 LOOP_DETECTED = "[LOOP DETECTED]"
@@ -76,7 +77,7 @@ def limit(failures: int) -> str:
 
 def name(text: str) -> str:
     """An untrusted name: one line, printable, bounded."""
-    return redact.UNPRINTABLE.sub("?", redact.cut(text, MAX_NAME))
+    return visible_cut(text, MAX_NAME)
 
 
 def _complaint(call: Call, failure: Failure) -> str:
@@ -88,7 +89,7 @@ def _complaint(call: Call, failure: Failure) -> str:
 
 
 def _detail(problem: ParameterProblem) -> str:
-    return redact.UNPRINTABLE.sub(" ", redact.cut(problem.detail, MAX_DETAIL))
+    return visible_cut(one_line(problem.detail), MAX_DETAIL)
 
 
 def _causes(failure: Failure) -> str:
@@ -100,7 +101,7 @@ def _usage(call: Call, failure: Failure, hint: Hint | None) -> str:
     if hint:
         return f"Correct usage: {_spelled(call, redact.render(dict(hint.example)))}."
     if failure.expected:
-        return f"Expected input: {redact.UNPRINTABLE.sub(' ', redact.cut(failure.expected, MAX_EXPECTED))}."
+        return f"Expected input: {visible_cut(one_line(failure.expected), MAX_EXPECTED)}."
     return f"Correct usage: {_spelled(call, redact.cut(redact.render(_repaired(call, failure)), redact.MAX_SHOWN))}."
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from toolguard_engine.wording.redact import UNPRINTABLE
+from toolguard_engine.wording.visible_text import visible
 
 
 def duration(seconds: float) -> str:
@@ -25,8 +25,8 @@ def moment(seconds: float) -> str:
 
 
 def plain(text: str) -> str:
-    """`text` with every character that moves the cursor or hides text replaced by `?`."""
-    return UNPRINTABLE.sub("?", text)
+    """`text` with every sign that cannot be seen, moves the cursor or hides text written out: `<U+200B>`."""
+    return visible(text)
 
 
 def cut(text: str, width: int) -> str:

@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from toolguard_engine.wording.visible_text import counted_spaces, visible
+
 MAX_VALUE = 120
 MAX_NAME = 80
 MAX_SHOWN = 600
@@ -138,7 +140,7 @@ def redact_text(text: str, *, active: bool = False, scanned: int = MAX_SCANNED) 
     """
     hide = _hide_passive if active else _hide_value
     rest = len(text) - scanned
-    text = text[:scanned] if text.isascii() else HALVES.sub("\ufffd", text[:scanned])
+    text = text[:scanned] if text.isascii() else HALVES.sub(lambda half: visible(half[0]), text[:scanned])
     text = _SECRET_VALUE.sub(HIDDEN, text)
     for pattern in (_HEADER, _SCHEME, _USERINFO, _LONE_USERINFO, _CURL_USER, _SHORT_OPTION, _OPTION, _ASSIGNED):
         text = pattern.sub(hide, text)
@@ -306,9 +308,5 @@ def _key(name: Any) -> str:
 
 
 def _json(value: Any) -> str:
-    """A JSON value on one line, with every unprintable character escaped."""
-    return UNPRINTABLE.sub(_escaped, json.dumps(value, ensure_ascii=False))
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return json.dumps(match[0])[1:-1] if match[0] != "\x7f" else "\\u007f"
+    """A JSON value on one line, in which everything can be seen."""
+    return counted_spaces(visible(json.dumps(value, ensure_ascii=False)))

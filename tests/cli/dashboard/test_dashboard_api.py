@@ -132,7 +132,7 @@ def test_yes(server: Served) -> None:
     assert "no gateway runs here, so the agent is not woken" in text
     line = audited(server.machine)[-1]
     assert {name: line[name] for name in ("event", "where", "by", "why")} == {
-        "event": "approve", "where": "dashboard", "by": gateway_stores.who(), "why": "release?day",
+        "event": "approve", "where": "dashboard", "by": gateway_stores.who(), "why": "release day",
     }  # fmt: skip
     again = server.post("/api/approve", {"gateway": NAMES[0], "nonce": held.nonce})
     assert (again.status, again.code) == (409, "approved")
@@ -183,7 +183,7 @@ def test_kill_switch(server: Served) -> None:
     answer = server.post("/api/state", {"gateway": NAMES[0], "killSwitch": True, "why": "it mails\x1beverybody"})
     assert answer.status == 200, answer
     switch = state_of(server)["killSwitch"]
-    assert (switch["by"], switch["why"]) == (gateway_stores.who(), "it mails?everybody")
+    assert (switch["by"], switch["why"]) == (gateway_stores.who(), "it mails<U+001B>everybody")
     assert KillSwitchFile(server.machine.places(NAMES[0]).state_dir).thrown()
     assert state_of(server, NAMES[1])["killSwitch"] is None
     assert [(line["event"], line["where"]) for line in audited(server.machine)] == [("kill-switch", "dashboard")]
@@ -255,7 +255,7 @@ def test_weaker_settings(server: Served) -> None:
     assert state_of(server)["weakened"] == []
     line = audited(server.machine)[-1]
     assert (line["event"], line["where"], line["by"]) == ("accepted", "dashboard", gateway_stores.who())
-    assert (line["reason"], line["why"]) == (text, "a quiet?week")
+    assert (line["reason"], line["why"]) == (text, "a quiet<U+001B>week")
 
     store.path.write_bytes(b"{")
     assert any("cannot check for weaker settings" in each for each in state_of(server)["problems"])
@@ -283,7 +283,7 @@ def test_what_others_decided(server: Served) -> None:
     }  # fmt: skip
     assert server.post("/api/decision", replied).status == 200
     (line,) = audited(server.machine)
-    assert (line["event"], line["tool"], line["code"], line["why"]) == ("external", "exec?", "bridge.x", "block")
+    assert (line["event"], line["tool"], line["code"], line["why"]) == ("external", "exec ", "bridge.x", "block")
     assert "hunter2" not in json.dumps(line)
     assert "abcdefghijk" not in json.dumps(line)
 

@@ -78,18 +78,44 @@ function kept(children) {
     .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
 }
 
-/** Control characters, lone surrogates, unusual spaces, and characters that Unicode allows to be invisible. */
-const UNSEEN = /(?![\n\t ])[\p{Cc}\p{Cs}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb]/gu;
+/**
+ * Signs that cannot be seen or hide others, as the engine's `visible_text` has them: calls come from there already written out.
+ * Of marks only those that no letter of any script needs: that cover one, that enclose one, or that float on nothing.
+ */
+const UNSEEN =
+  /(?![\n\t ])[\p{Cc}\p{Cf}\p{Cn}\p{Co}\p{Cs}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{16fe4}\u{1d159}\u{13441}\u{13442}]|[\u0334-\u0338\u20d0-\u20f0\p{Me}]|(?<![\p{L}\p{M}\u200c\u200d])\p{Mn}/gu;
+
+const EMOJI = String.raw`\u2100-\u2bff\u3030\u303d\u3297\u3299\u00a9\u00ae\u203c\u2049\u{1f000}-\u{1faff}`;
+const JOINING = String.raw`\u0600-\u109f\u1780-\u18af\u1b00-\u1bff\ua840-\ua8ff`;
+/** The same signs where ordinary writing needs them: as in the engine's `model.odd_signs`. */
+const NEEDED = new RegExp(
+  [
+    String.raw`(?<=[${EMOJI}])[\ufe0e\ufe0f]`,
+    String.raw`(?<=[${EMOJI}\ufe0f])\u200d(?=[${EMOJI}])`,
+    String.raw`(?<=[0-9#*])\ufe0f(?=\u20e3)|(?<=[0-9#*]\ufe0f)\u20e3`,
+    String.raw`(?<=\u{1f3f4})[\u{e0030}-\u{e007a}]{1,8}\u{e007f}`,
+    String.raw`(?<=[${JOINING}])[\u200c\u200d](?=[${JOINING}])`,
+    String.raw`(?<=[\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca])[\u200c\u200d]`,
+    String.raw`(?<=[\u3400-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}])[\ufe00-\ufe02\u{e0100}-\u{e01ef}]`,
+    String.raw`(?<=[\u1820-\u18aa])[\u180b-\u180d\u180f]`,
+  ].join("|"),
+  "gu",
+);
 
 /**
- * Untrusted text, made safe to show: characters that are invisible or change the direction of text become their code points.
+ * Untrusted text, made safe to show: what is invisible or changes the direction of text is written out as `<U+200B>`.
  * @param {string} text
  */
 export function visible(text) {
-  return text.replace(
-    UNSEEN,
-    (char) => `⟦${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟧`,
-  );
+  /** @type {Set<number>} */
+  const kept = new Set();
+  for (const { 0: signs, index } of text.matchAll(NEEDED)) for (let at = 0; at < signs.length; at += 1) kept.add(index + at);
+  return text.replace(UNSEEN, (sign, /** @type {number} */ at) => (kept.has(at) ? sign : written(sign)));
+}
+
+/** @param {string} sign */
+function written(sign) {
+  return `<U+${(sign.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}>`;
 }
 
 /**

@@ -12,7 +12,7 @@ from toolguard_engine.layers import rule_examples
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.values import FORMER_TABLE, InvalidRulesError
-from toolguard_engine.wording.redact import UNPRINTABLE
+from toolguard_engine.wording.visible_text import visible
 
 
 def count(subject: DoctorSubject) -> Check:
@@ -33,7 +33,7 @@ def count(subject: DoctorSubject) -> Check:
 
 def _off(subject: DoctorSubject, own: frozenset[str]) -> Iterator[str]:
     for name, problem in rule_view.unknown_off(subject.settings.rules_off, own):
-        yield UNPRINTABLE.sub("?", f"{subject.places.config}{_line(subject, name)}: {KEYS}.{problem}")
+        yield visible(f"{subject.places.config}{_line(subject, name)}: {KEYS}.{problem}")
 
 
 def _line(subject: DoctorSubject, name: str) -> str:

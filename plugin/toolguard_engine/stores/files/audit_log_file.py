@@ -33,7 +33,7 @@ from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.locked import StoreError, clear_leftovers, lock
 from toolguard_engine.stores.state_files import AUDIT_HEAD as HEAD
 from toolguard_engine.stores.state_files import AUDIT_LOG as NAME
-from toolguard_engine.wording import redact
+from toolguard_engine.wording.visible_text import replaced
 
 MAX_BYTES = 32 * 1024 * 1024
 KEPT = 10
@@ -362,11 +362,11 @@ def _encoded(value: Any) -> bytes:
     except UnicodeEncodeError:  # half a surrogate pair, from an argument that is not UTF-8
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         data = text.encode(errors="replace")
-    return data if data.isascii() and b"\x7f" not in data else redact.UNPRINTABLE.sub(_escape, data.decode()).encode()
+    return data if data.isascii() and b"\x7f" not in data else replaced(data.decode(), _escape).encode()
 
 
-def _escape(match: re.Match[str]) -> str:
-    return json.dumps(match[0])[1:-1] if match[0] != "\x7f" else "\\u007f"
+def _escape(sign: str, count: int) -> str:
+    return count * (json.dumps(sign)[1:-1] if sign != "\x7f" else "\\u007f")
 
 
 def _write(handle: int, data: bytes) -> None:

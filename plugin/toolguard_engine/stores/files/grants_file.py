@@ -33,7 +33,7 @@ from toolguard_engine.stores.locked import StoreError, lock
 from toolguard_engine.stores.state_files import POLICY as NAME
 from toolguard_engine.stores.toml_file import InvalidTomlError, Stamp, TomlPositions, stamp_of
 from toolguard_engine.stores.values import PolicyError
-from toolguard_engine.wording.redact import UNPRINTABLE
+from toolguard_engine.wording.visible_text import visible
 
 TABLE = "grant"
 TABLES = (TABLE, "rule", "constraint", "pack", "settings")
@@ -321,7 +321,7 @@ def _line_of(text: str, number: int, key: str) -> int:
 
 def _bad(path: Path, line: int, message: str, fix: str) -> NoReturn:
     where = f"{path}, line {line}" if line else str(path)
-    raise PolicyError(UNPRINTABLE.sub("?", f"{where}: {message}; {fix}"))
+    raise PolicyError(visible(f"{where}: {message}; {fix}"))
 
 
 def _named(grant: Grant, taken: set[str]) -> Grant:

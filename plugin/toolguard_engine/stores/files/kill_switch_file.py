@@ -15,7 +15,8 @@ from toolguard_engine.stores import atomic
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.state_files import KILL_SWITCH as NAME
 from toolguard_engine.stores.values import KillSwitchState
-from toolguard_engine.wording.redact import UNPRINTABLE, cut
+from toolguard_engine.wording.redact import cut
+from toolguard_engine.wording.visible_text import visible
 
 MAX_BYTES = 10_000
 UNREADABLE = "its file cannot be read"
@@ -49,7 +50,7 @@ class KillSwitchFile:
         if thrown is None:
             return ""
         by = f" (by {cut(thrown.by)})" if thrown.by else ""
-        return UNPRINTABLE.sub("?", f"{thrown.why or 'a person stopped everything'}{by}")
+        return visible(f"{thrown.why or 'a person stopped everything'}{by}")
 
     def set(self, *, on: bool, by: str, why: str) -> None:
         """One that is on keeps its first reason and time unless there is a new reason. Raises `Unwritten`."""
