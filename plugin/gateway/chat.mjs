@@ -5,13 +5,14 @@ import { createHash } from "node:crypto";
 
 /** @typedef {Pick<import("./engine.mjs").Engine, "ask">} Engine */
 /** @typedef {Pick<import("./connections.mjs").Peers, "doubtful">} Peers */
+/** @typedef {Pick<import("./waker.mjs").Waker, "outcome">} Waker */
 
 const LONGEST = 1_000;
 const USAGE = [
   "Usage: /toolguard pending - list the held calls",
   "/toolguard approve <nonce> [code] [--for 1h|8h|1d|7d] - show the call, then let it run once; with --for also allow exactly this call for that time",
   "/toolguard deny <nonce> [reason] - refuse the call",
-  "/toolguard revive <nonce> - ask the agent to repeat a call that expired unanswered; it is then held again",
+  "/toolguard revive <nonce> - ask the agent to repeat a call that expired unanswered or did not run in time; it is then held again",
   "/toolguard checkpoint - confirm that you reviewed the work: refill the budget of this chat's agent; checkpoint all - of every chat",
   "/toolguard kill-switch on|off [reason] - block every new call by every agent, or allow calls again",
   "/toolguard accept <code> - accept weaker settings (/toolguard pending shows them and the code)",
@@ -26,30 +27,34 @@ const LOOSENS = new Set(["approve", "checkpoint", "accept"]);
 /** The gateway's own chat. Other channels have an identity of their own. */
 const OWN_CHAT = new Set(["", "webchat"]);
 const UNKNOWN = [{ opened: 0, closed: 0, kind: "unknown", why: "by a program that cannot be identified" }];
+/** How the answer to an approval begins. */
+const APPROVED = /^approved ([0-9a-f]{8,64}): /;
 const NO_ANSWER = "The guard is not answering. Run `toolguard doctor` in a terminal.";
 
 /**
  * The gateway passes `senderIsOwner` to third-party commands only if they require a scope.
  * @param {() => Engine | undefined} engine
  * @param {() => Peers | undefined} peers
+ * @param {() => Waker | undefined} [waker] if agents are woken
  */
-export function chatCommand(engine, peers) {
+export function chatCommand(engine, peers, waker = () => undefined) {
   return {
     name: "toolguard",
     description: "Approve or deny held tool calls, list them, refill budgets, or block every call",
     acceptsArgs: true,
     requireAuth: true,
     requiredScopes: ["operator.approvals"],
-    handler: (/** @type {any} */ ctx) => answered(engine(), peers(), ctx),
+    handler: (/** @type {any} */ ctx) => answered(engine(), peers(), waker(), ctx),
   };
 }
 
 /**
  * @param {Engine | undefined} engine
  * @param {Peers | undefined} peers
+ * @param {Waker | undefined} waker
  * @param {any} ctx
  */
-async function answered(engine, peers, ctx) {
+async function answered(engine, peers, waker, ctx) {
   if (ctx?.senderIsOwner !== true) return { text: OWNER_ONLY, isError: true };
   const [action = "", nonce = "", ...why] = String(ctx.args ?? "").trim().split(/\s+/);
   if (!isComplete(action, nonce)) return { text: USAGE };
@@ -62,7 +67,22 @@ async function answered(engine, peers, ctx) {
     type: "decide", action, nonce: nonce.slice(0, LONGEST), why: why.join(" ").slice(0, LONGEST), by, where: "chat",
     ...session, ...place(ctx, action), ...doubtful, ...(lasts ? { lasts: lasts.slice(0, LONGEST) } : {}),
   });
-  return { text: answer?.text ?? NO_ANSWER, isError: answer?.ok !== true };
+  const reaches = answer?.ok === true ? await reached(String(answer.text), waker) : "";
+  return { text: `${answer?.text ?? NO_ANSWER}${reaches}`, isError: answer?.ok !== true };
+}
+
+/**
+ * Whether the agent learns of the approval that this answer is about.
+ * @param {string} text
+ * @param {Waker | undefined} waker
+ */
+async function reached(text, waker) {
+  const nonce = APPROVED.exec(text)?.[1];
+  const told = nonce ? await waker?.outcome(nonce) : null;
+  if (told?.outcome === "woken") return "\nThe agent is resumed.";
+  if (told?.outcome === "busy") return "\nThe agent is at work, and is told when its turn ends.";
+  if (told?.outcome !== "later") return "";
+  return `\nThe agent could not be woken (${told.why}): it is told at its next run, if that begins within 10 minutes. After that, /toolguard revive ${nonce} asks again.`;
 }
 
 /**

@@ -27,7 +27,8 @@ function register(api) {
   connectHooks(api, membership);
   connectLife(api, membership);
   const engine = () => membership.core?.engine;
-  api.registerCommand?.(chatCommand(engine, () => membership.core?.peers));
+  const wakes = api.pluginConfig?.approval?.wake !== false;
+  api.registerCommand?.(chatCommand(engine, () => membership.core?.peers, () => (wakes ? membership.core?.waker : undefined)));
   if (api.pluginConfig?.approval?.agentTool === true) api.registerTool?.(approveTool(engine));
 }
 

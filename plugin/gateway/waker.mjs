@@ -4,9 +4,14 @@
 // wakes without knowing why (seen on 2026.9.6). A busy session is not woken: the engine asks again when its run ends. The engine
 // is told what became of each attempt, because a person who has approved a call is told as well.
 
+import { bound } from "./seams.mjs";
+
 /** @typedef {import("./engine.mjs").Logger} Logger */
+/** @typedef {{ nonce: string, outcome: "woken" | "busy" | "later", why: string }} Outcome */
 
 const LONGEST = 200;
+const MAX_KNOWN = 100;
+const PATIENCE_MS = 3_000;
 
 /**
  * Sessions that begin anew with each run. For a subagent the gateway would wake the session that started it instead, without
@@ -21,16 +26,47 @@ export class Waker {
   #report;
   /** @type {any} */
   #api = null;
+  /** @type {Map<string, Outcome>} by nonce */
+  #outcomes = new Map();
+  /** @type {Map<string, ((outcome: Outcome) => void)[]>} who waits for the outcome of a nonce */
+  #waiting = new Map();
 
   /**
    * @param {Logger} logger
    * @param {(session: string) => boolean} busy whether a run of this session is under way
-   * @param {(outcome: { nonce: string, outcome: "woken" | "busy" | "later", why: string }) => void} [report]
+   * @param {(outcome: Outcome) => void} [report]
    */
   constructor(logger, busy, report = () => {}) {
     this.#logger = logger;
     this.#busy = busy;
-    this.#report = report;
+    this.#report = (/** @type {Outcome} */ outcome) => {
+      this.#outcomes.set(outcome.nonce, outcome);
+      bound(this.#outcomes, MAX_KNOWN);
+      for (const tell of this.#waiting.get(outcome.nonce) ?? []) tell(outcome);
+      report(outcome);
+    };
+  }
+
+  /**
+   * What became of waking the agent of this call; null if that is not known soon.
+   * @param {string} nonce
+   * @param {number} [patience] in milliseconds
+   * @returns {Promise<Outcome | null>}
+   */
+  async outcome(nonce, patience = PATIENCE_MS) {
+    const known = this.#outcomes.get(nonce);
+    if (known) return known;
+    /** @type {NodeJS.Timeout | undefined} */
+    let timer;
+    const told = new Promise((/** @type {(outcome: Outcome | null) => void} */ resolve) => {
+      this.#waiting.set(nonce, [...(this.#waiting.get(nonce) ?? []), resolve]);
+      bound(this.#waiting, MAX_KNOWN);
+      timer = setTimeout(() => resolve(null), patience);
+    });
+    const outcome = await told;
+    clearTimeout(timer);
+    this.#waiting.delete(nonce);
+    return outcome;
   }
 
   /** @param {any} api of the instance whose service runs */

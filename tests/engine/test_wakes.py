@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
+from msgspec import structs
 
 from engine_talk import Talk
+from toolguard_engine.approvals.approval_window import WakeOutcome
 from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.server import store_queue, wake_watcher
 from toolguard_engine.server.engine_context import Intervals
@@ -417,3 +419,206 @@ def test_what_is_decided_elsewhere_is_passed_on_once_in_native_mode(
     assert watch.poll() == ([messages.Decided(nonce, decision)] if decision else [])
     watch.wakes.look()
     assert watch.poll() == []
+
+
+# --- how long an approval lasts -----------------------------------------------------------------------------------------
+
+MAIN = "agent:main:main"
+
+
+def left(watch: Watch, nonce: str) -> float:
+    """Seconds that an approval has yet; 0 where it has lapsed."""
+    (entry,) = [each for each in watch.store.entries() if each.nonce == nonce]
+    return max(0.0, entry.expires - watch.now) if entry.status == "approved" else 0.0
+
+
+def go_on(watch: Watch, seconds: int) -> None:
+    """Time passes, and the engine looks."""
+    for _ in range(seconds):
+        watch.now = watch.clock.at + 1
+        watch.poll()
+
+
+def yes(watch: Watch, session: str = MAIN) -> str:
+    nonce = watch.held(session=session)
+    watch.poll()
+    watch.elsewhere("approve", nonce)
+    watch.poll()
+    return nonce
+
+
+def test_the_clock_stands_while_a_run_is_in_progress(watch: Watch) -> None:
+    nonce = yes(watch)
+    watch.wakes.runs.begin("r1", MAIN)
+    go_on(watch, 200)
+    assert left(watch, nonce) >= 0.75 * WINDOW
+    watch.wakes.runs.end("r1")
+    go_on(watch, 22)
+    assert left(watch, nonce) > 0
+    go_on(watch, 9)
+    assert left(watch, nonce) == 0
+    assert [event["event"] for event in AuditLog(watch.state).events()] == ["hold", "approve", "lapsed"]
+
+
+def test_a_run_of_another_session_gives_no_time(watch: Watch) -> None:
+    nonce = yes(watch)
+    watch.wakes.runs.begin("r1", "agent:main:other")
+    go_on(watch, 31)
+    assert left(watch, nonce) == 0
+
+
+def test_ten_minutes_are_the_end_by_either_clock(watch: Watch) -> None:
+    nonce = yes(watch)
+    watch.wakes.runs.begin("r1", MAIN)
+    go_on(watch, 300)
+    watch.clock.slipped = 200
+    go_on(watch, 290)
+    assert left(watch, nonce) > 0
+    go_on(watch, 20)
+    assert left(watch, nonce) == 0
+
+
+def test_who_cannot_be_woken_has_it_until_the_next_run(watch: Watch) -> None:
+    nonce = yes(watch)
+    watch.wakes.reported(nonce, WakeOutcome("later", "OpenClaw wakes no automation"))
+    go_on(watch, 400)
+    assert left(watch, nonce) == 200
+    watch.wakes.runs.begin("r1", MAIN)
+    go_on(watch, 50)
+    watch.wakes.runs.end("r1")
+    go_on(watch, 31)
+    assert left(watch, nonce) == 0
+
+
+def test_an_engine_that_starts_anew_gives_no_time(watch: Watch) -> None:
+    """Its run is over with the gateway; another engine has learnt nothing of a run."""
+    nonce = yes(watch)
+    watch.wakes.runs.begin("r1", MAIN)
+    go_on(watch, 100)
+    before = left(watch, nonce)
+    fresh = Watch(watch.state)
+    fresh.now = watch.now
+    fresh.poll()
+    assert left(fresh, nonce) == before <= WINDOW
+    go_on(fresh, int(before) + 1)
+    assert left(fresh, nonce) == 0
+
+
+def test_two_engines_on_one_store_do_not_take_time_from_each_other(watch: Watch) -> None:
+    """An embedded run beside a gateway: only one of them knows of the run."""
+    nonce = yes(watch)
+    other = Watch(watch.state)
+    other.clock = watch.clock
+    other.wakes._time, other.wakes._clock = watch.clock, watch.clock.time
+    watch.wakes.runs.begin("r1", MAIN)
+    for _ in range(300):
+        go_on(watch, 1)
+        other.poll()
+    assert left(watch, nonce) >= 0.75 * WINDOW - 1
+    assert watch.store.present(_request_of(watch, nonce), watch.now).outcome == "used"
+    assert other.store.present(_request_of(watch, nonce), watch.now).outcome == "pending"
+
+
+def _request_of(watch: Watch, nonce: str) -> HeldCall:
+    (entry,) = [each for each in watch.store.entries() if each.nonce == nonce]
+    return structs.replace(entry, status="pending", created=watch.now, expires=watch.now + 300)
+
+
+def test_a_yes_that_nobody_could_use_is_shortened_by_the_engine_that_can_wake(watch: Watch) -> None:
+    """Given while no engine ran, for as long as an approval may last."""
+    nonce = watch.held()
+    FileNonces(watch.state).approve(nonce, ANNA, watch.now, 600)
+    go_on(watch, 100)
+    assert left(watch, nonce) == 0
+
+
+def test_a_yes_of_an_earlier_version_gets_time_too(watch: Watch) -> None:
+    """Its entry says nothing of a latest end."""
+    nonce = watch.held()
+    watch.poll()
+    store = FileNonces(watch.state)
+    store._change(lambda ledger: ledger._put(_without_latest(ledger.approve(nonce, ANNA, watch.now, 30))), watch.now)
+    watch.poll()
+    watch.wakes.runs.begin("r1", MAIN)
+    go_on(watch, 590)
+    assert left(watch, nonce) == 10
+    go_on(watch, 11)
+    assert left(watch, nonce) == 0
+
+
+def _without_latest(entry: HeldCall) -> HeldCall:
+    return structs.replace(entry, latest=0.0)
+
+
+@pytest.mark.parametrize("after", ["deny", "settle"])
+def test_no_time_is_given_to_what_was_denied_or_used(watch: Watch, after: str) -> None:
+    nonce = yes(watch)
+    watch.wakes.runs.begin("r1", MAIN)
+    go_on(watch, 5)
+    watch.elsewhere(after, nonce)
+    go_on(watch, 40)
+    (entry,) = watch.store.entries()
+    assert entry.status == ("denied" if after == "deny" else "used")
+    assert entry.woken == ""
+
+
+def test_a_denial_while_the_end_is_being_moved(watch: Watch) -> None:
+    """The engine has decided on a move; a person withdraws; the move comes too late."""
+    nonce = yes(watch)
+    watch.wakes.runs.begin("r1", MAIN)
+    watch.now = NOW + 10
+    (move,) = watch.wakes._moves(watch.now)
+    watch.elsewhere("deny", nonce)
+    watch.store.move_ends([move], watch.now)
+    (entry,) = watch.store.entries()
+    assert entry.status == "denied"
+
+
+def test_a_move_that_comes_with_the_lapse_changes_nothing(watch: Watch) -> None:
+    nonce = yes(watch)
+    watch.wakes.runs.begin("r1", MAIN)
+    watch.now = NOW + 29
+    (move,) = watch.wakes._moves(watch.now)
+    watch.store.move_ends([move], NOW + 30)
+    assert left(watch, nonce) == 0
+    assert watch.store.present(_request_of(watch, nonce), NOW + 30).outcome == "pending"
+
+
+# --- what an agent is told that was not woken ---------------------------------------------------------------------------
+
+
+def test_an_agent_that_cannot_be_woken_is_told_once_at_its_next_run(watch: Watch) -> None:
+    nonce = yes(watch)
+    watch.wakes.reported(nonce, WakeOutcome("later"))
+    watch.poll()
+    assert watch.wakes.take_note("agent:main:other") == ""
+    assert watch.wakes.take_note(MAIN).startswith(f"[TOOLGUARD] The user approved the call that waited under {nonce}")
+    assert watch.wakes.take_note(MAIN) == ""
+
+
+def test_an_agent_that_was_woken_is_told_nothing_more(watch: Watch) -> None:
+    nonce = yes(watch)
+    watch.wakes.reported(nonce, WakeOutcome("woken"))
+    watch.poll()
+    assert watch.wakes.take_note(MAIN) == ""
+
+
+def test_who_wants_no_wakes_is_told_nothing(tmp_path: Path) -> None:
+    watch = Watch(tmp_path, wake=False)
+    yes(watch)
+    assert watch.wakes.take_note(MAIN) == ""
+
+
+def test_an_agent_is_told_of_what_was_revived(watch: Watch) -> None:
+    nonce = missed(watch)
+    FileNonces(watch.state).revive(nonce, ANNA, watch.now)
+    watch.poll()
+    assert watch.wakes.take_note(MAIN).startswith("[TOOLGUARD] The user is back.")
+
+
+def test_an_agent_that_was_woken_for_what_was_revived_is_told_nothing_more(watch: Watch) -> None:
+    nonce = missed(watch)
+    FileNonces(watch.state).revive(nonce, ANNA, watch.now)
+    watch.poll()
+    watch.wakes.reported(nonce, WakeOutcome("woken"))
+    assert watch.wakes.take_note(MAIN) == ""

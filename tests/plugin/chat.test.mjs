@@ -208,3 +208,26 @@ describe("the agent's own tool", () => {
       assert.match((await approveTool(engine).execute("c1", { nonce: "0a1b" })).content[0]?.text ?? "", AWAY);
     });
 });
+
+describe("an approval says whether it reaches the agent", () => {
+  const approved = { ok: true, text: "approved 0a1b2c3d: agent main may run exec once within 30 s" };
+  /** @type {[string, any, any, string][]} */
+  const rows = [
+    ["woken", approved, { outcome: "woken" }, "\nThe agent is resumed."],
+    ["busy", approved, { outcome: "busy" }, "\nThe agent is at work, and is told when its turn ends."],
+    ["not known", approved, null, ""],
+    ["another answer", { ok: true, text: "no call is waiting" }, { outcome: "woken" }, ""],
+    ["a refusal", { ok: false, text: approved.text }, { outcome: "woken" }, ""],
+    [
+      "not to be woken", approved, { outcome: "later", why: "OpenClaw wakes no automation" },
+      "\nThe agent could not be woken (OpenClaw wakes no automation): it is told at its next run, if that begins within 10 minutes. After that, /toolguard revive 0a1b2c3d asks again.",
+    ],
+  ];
+  for (const [what, answer, outcome, more] of rows)
+    test(what, async () => {
+      const { engine } = engineFor(answer);
+      const waker = { outcome: async (/** @type {string} */ nonce) => (assert.equal(nonce, "0a1b2c3d"), outcome) };
+      const { text } = await chatCommand(engine, nobodyElse, () => waker).handler(owner("approve 0a1b2c3d"));
+      assert.equal(text, `${answer.text}${more}`);
+    });
+});

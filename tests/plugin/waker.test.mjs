@@ -138,3 +138,12 @@ describe("one that cannot be woken: a warning that names the call, no exception,
       assert.match(log.warnings[0] ?? "", expected);
     });
 });
+
+test("who approved learns what became of it: before, after, or nothing", async () => {
+  const { waker: one } = waker();
+  one.through(host().api);
+  const soon = one.outcome(WAKE.nonce);
+  await one.wake(WAKE);
+  const woken = { nonce: WAKE.nonce, outcome: "woken", why: "" };
+  assert.deepEqual([await soon, await one.outcome(WAKE.nonce), await one.outcome("ffffffff", 1)], [woken, woken, null]);
+});

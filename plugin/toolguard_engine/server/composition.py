@@ -80,5 +80,6 @@ def _session(clock: Clock, includes: Includes, held: HeldCalls, queue: StoreQueu
             files=FileReader(),
             queue=queue,
             environment=dict(os.environ),
+            take_note=held.take_note,
         )
     )

@@ -19,7 +19,15 @@ from toolguard_engine.approvals import grant_matching as grants
 from toolguard_engine.approvals.binding import bind, bind_meaning
 from toolguard_engine.approvals.call_meaning import Meaning
 from toolguard_engine.approvals.grant_matching import Grant
-from toolguard_engine.approvals.ledger import UNSIGNED, Decision, HeldCall, Ledger, RefusedError, TooManyHeldError
+from toolguard_engine.approvals.ledger import (
+    MAX_APPROVED,
+    UNSIGNED,
+    Decision,
+    HeldCall,
+    Ledger,
+    RefusedError,
+    TooManyHeldError,
+)
 from toolguard_engine.config.settings import Config
 from toolguard_engine.host import session_names
 from toolguard_engine.model.call import Call, Verdict
@@ -126,8 +134,8 @@ class Approvals:
         now = self._clock()
         grant, changes = self._covering(verdict, call, now)
         if grant is not None:
-            window = config.approval_window_ms / 1000 + 1  # an approval given beside an older grant is over
-            used = self._used(verdict, call, now) if now < grant.created + window else None
+            is_beside = now < grant.created + MAX_APPROVED + 1  # one that was given beside an older grant is over
+            used = self._used(verdict, call, now) if is_beside else None
             return used or Settled(Verdict("allow", f"grant.{grant.id}", reason=f"covered by the grant {grant.id}"))
         prefix = config.approval.prefix
         gateway = self._nonces.gateway_id()

@@ -97,6 +97,10 @@ class HeldCalls:
             self._slow_poll.restart()
             self._wakes.poll()
 
+    def take_note(self, session: str) -> str:
+        """See `Wakes.take_note`."""
+        return self._wakes.take_note(session_names.lasting(session)) if self._wakes else ""
+
     def report(self) -> None:
         """What is wrong with the store."""
         if self._wakes:

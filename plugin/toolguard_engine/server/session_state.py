@@ -41,7 +41,8 @@ class Setup:
     and a state folder; `package`: the folders of the package that a script belongs to.
 
     `environment`: the variables of the process, which are the gateway's. `files`: reads what calls run. `open_approvals` is
-    called once the gateway has said where its state is. `queue` does what needs the stores.
+    called once the gateway has said where its state is. `queue` does what needs the stores. `take_note`: what the agent of a
+    session has yet to be told, with the result of a call.
     """
 
     hints: Hints
@@ -58,6 +59,7 @@ class Setup:
     files: FileReader | None = None
     queue: StoreQueue = field(default_factory=at_once)
     environment: Mapping[str, str] = field(default_factory=dict)
+    take_note: Callable[[str], str] = lambda _: ""
 
 
 @dataclass

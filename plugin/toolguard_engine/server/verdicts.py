@@ -92,6 +92,8 @@ class Verdicts:
         code, note = verdict.code, verdict.note
         if self._state.guard.spending and (warning := self._state.guard.spending.take_note(call.agent, call.session)):
             note = f"{note}\n\n{warning}" if note else warning
+        if news := self._state.setup.take_note(call.session):
+            note = f"{note}\n\n{news}" if note else news
         of_run = code.startswith(
             ("shadow.loop.", "shadow.limit.")
         )  # a run that would have been stopped goes on: that is said once

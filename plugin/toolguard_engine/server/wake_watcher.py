@@ -81,6 +81,8 @@ class Wakes:
         self.may_revive = False
         """Whether a call expired unanswered."""
         self._passed_on: dict[str, None] = {}
+        self._noted: dict[str, None] = {}
+        """The nonces of which an agent was told in a run that nobody woke it for."""
         self._woken: dict[str, int] = {}  # how often; who does not use a yes is not woken for it for ever
         self._is_looking = False
         self.trouble = ""
@@ -112,7 +114,8 @@ class Wakes:
         monotonic = self._time.monotonic()
         approved = [entry for entry in self._open if entry.status == "approved"]
         self._over = {each.nonce: self._over.get(each.nonce, monotonic + latest_end(each) - now) for each in approved}
-        self._outcomes = {each.nonce: self._outcomes[each.nonce] for each in self._open if each.nonce in self._outcomes}
+        known = {each.nonce for each in (*self._open, *self._revived)}
+        self._outcomes = {nonce: outcome for nonce, outcome in self._outcomes.items() if nonce in known}
         moves = (
             approval_window.move(
                 each, now, self._window, is_busy=self.runs.is_busy(each.session),
@@ -124,7 +127,7 @@ class Wakes:
 
     def reported(self, nonce: str, outcome: WakeOutcome) -> None:
         """The gateway says whether the agent of this call was woken."""
-        if any(each.nonce == nonce for each in self._open):
+        if any(each.nonce == nonce for each in (*self._open, *self._revived)):
             self._outcomes[nonce] = outcome
 
     def _look(self, sweep: float | None, seen: tuple[int, int, int] | None, now: float, moves: Sequence[EndMove]) -> _Look:
@@ -190,15 +193,28 @@ class Wakes:
         if not self._is_looking:
             self.poll()
 
+    def take_note(self, session: str) -> str:
+        """What the agent of a run is told of its calls that was not woken for them, once; empty where there is nothing."""
+        if not (self._wanted and (self._open or self._revived)):
+            return ""
+        asked = [each for each in self._open if each.status == "approved" and each.woken != "woken"]
+        asked += [each for each in self._revived if self._outcomes.get(each.nonce, NO_NEWS).woken != "woken"]
+        found = [each for each in asked if each.session == session and each.nonce not in self._noted]
+        self._noted |= dict.fromkeys(each.nonce for each in found)
+        while len(self._noted) > MAX_WOKEN:
+            self._noted.pop(next(iter(self._noted)))
+        return "\n\n".join(_text(each) for each in found)
+
     def _wake(self, entry: HeldCall) -> messages.Wake:
         self._woken[entry.nonce] = 2 if entry.nonce in self._woken else 1
         while len(self._woken) > MAX_WOKEN:
             self._woken.pop(next(iter(self._woken)))
-        if entry.why == REVIVED:
-            text = approval.revived(entry.nonce, entry.shown)
-        else:
-            text = approval.approved(entry.nonce, entry.shown)
-        return messages.Wake(entry.nonce, entry.agent, entry.session, text)
+        return messages.Wake(entry.nonce, entry.agent, entry.session, _text(entry))
+
+
+def _text(entry: HeldCall) -> str:
+    text = approval.revived if entry.why == REVIVED else approval.approved
+    return text(entry.nonce, entry.shown)
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
