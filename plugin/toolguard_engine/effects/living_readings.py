@@ -15,7 +15,8 @@ from posixpath import basename, dirname
 from shlex import quote
 from typing import Any, NamedTuple
 
-from toolguard_engine.effects.made_files import MadeFile, is_known, possible_changes
+from toolguard_engine.effects.arriving_files import arriving
+from toolguard_engine.effects.made_files import MadeFile, is_known
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell import in_place_edits, made_then_run
 from toolguard_engine.effects.shell.command import UNKNOWN
@@ -31,6 +32,9 @@ MAX_CHANGED = 40
 
 MAX_FOLDERS = 8
 """Folders that are looked at for links."""
+
+MAX_MOVES = 4
+"""Moves of one file by one call."""
 
 MAX_TEXT = 262_144
 WORK = 30_000
@@ -90,8 +94,7 @@ class Arrivals:
 
     def __init__(self, reading: CallReading) -> None:
         self._reading = reading
-        changes = [each for each in possible_changes(reading) if each.path and each.kind != "removed"][:MAX_CHANGED]
-        self._changes = [(each, tuple(self._paths(each)) if is_known(each.path) else ()) for each in changes]
+        self._changes = [(each, tuple(self._paths(each)) if is_known(each.path) else ()) for each in arriving(reading)]
         self._unknown = list(_unknown(reading))
 
     def __bool__(self) -> bool:
@@ -133,14 +136,17 @@ class Arrivals:
     def _meant(self, change: MadeFile, paths: tuple[str, ...], program: LivingProgram) -> Iterator[tuple[str, str]]:
         """The names of files that a change is about, with the part of each that lies in a folder that is brought along."""
         if not paths:
-            yield from ((name, "") for name in dict.fromkeys(program.files.values()) if _may_be(change.path, name))
+            names = program.late if not change.path.strip(_NOTHING_KNOWN) else dict.fromkeys(program.files.values())
+            yield from ((name, "") for name in names if _may_be(change.path, name))
             return
         for path in paths:
             if (name := program.files.get(path)) is not None:
                 yield name, ""
             elif _is_among(path, program):
                 yield path, ""
-            if change.kind != "wrote":
+            if change.many:
+                yield from ((name, f"/{basename(known)}") for known, name in program.files.items() if dirname(known) == path)
+            elif change.kind != "wrote":
                 inside = f"{path}/"
                 yield from ((name, known[len(path) :]) for known, name in program.files.items() if known.startswith(inside))
 
@@ -165,11 +171,16 @@ class Arrivals:
         source = f"{dirname(change.source)}{inside}" if change.many else change.source + inside
         return self._content(source)
 
-    def _content(self, path: str) -> str | None:
-        """The text of a file that arrives elsewhere: as this call writes it, or as it lies there."""
-        own = [each.text for each, _ in self._changes if each.path == path and each.text is not None]
+    def _content(self, path: str, depth: int = 0) -> str | None:
+        """The text of a file that arrives elsewhere: as this call writes it or brings it there, or as it lies there."""
+        own = [each for each, _ in self._changes if each.path == path and each.text]
         if own:
-            return "\n".join(own)
+            return "\n".join([*([] if own[0].whole else [self._current(path)]), *(each.text or "" for each in own)])
+        for each, _ in self._changes if depth < MAX_MOVES else ():
+            if each.kind != "wrote" and not each.many and f"{path}/".startswith(f"{each.path}/") and each.source != path:
+                found = self._content(each.source + path[len(each.path) :], depth + 1)
+                if found:
+                    return found
         if not is_known(path):
             found = self._reading.made.matching(path.replace(UNKNOWN, "*"), MAX_FOLDERS) if path.startswith("/") else []
             return "\n".join(filter(None, map(self._current, found))) or None
@@ -195,8 +206,10 @@ def _unknown(reading: CallReading) -> Iterator[UnknownChange]:
 
 def _may_be(path: str, name: str) -> bool:
     """Whether a path that is known in part may be this file."""
-    last = basename(path).replace(UNKNOWN, "*")
-    return bool(path) and fnmatchcase(name, path.replace(UNKNOWN, "*")) and (bool(last.strip("*?")) or not path.strip("/"))
+    return bool(path) and fnmatchcase(name, path.replace(UNKNOWN, "*"))
+
+
+_NOTHING_KNOWN = f"/*?{UNKNOWN}"
 
 
 def _changed(change: MadeFile, before: str, reading: CallReading) -> str:
