@@ -1,7 +1,7 @@
 """Held calls as a chat shows them: whole where there is room, otherwise folded around what is dangerous. Pure.
 
-A message is no longer than every channel takes. What does not fit is counted, and a call whose dangers do not fit cannot be
-approved in chat.
+A message is no longer than every channel takes. What does not fit is counted. A call that can be neither folded nor shown
+whole in a few messages cannot be approved in chat.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.grant_matching import kind_of
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.wording.folded_text import folded
 from toolguard_engine.wording.printable import cut, plain
@@ -18,6 +19,8 @@ from toolguard_engine.wording.printable import cut, plain
 MAX_TEXT = 3_500
 """Characters of a message, and some more for how to answer it. OpenClaw cuts longer ones into several."""
 MIN_CALL = 1_200
+MAX_WHOLE = 12_000
+"""Characters of a call that cannot be folded: it is shown whole, in several messages if need be."""
 MAX_LINE = 220
 SHORT = 160
 """Characters of a line of a call that is listed beside others."""
@@ -41,13 +44,25 @@ def view(entry: HeldCall, would: Sequence[str], rules: Sequence[str], now: float
     head = f"{entry.nonce} is waiting for approval, {replies.state(entry, now)}: {_where(entry)}"
     why = f"held   {cut(f'{entry.reason} ({entry.code})' if entry.code else entry.reason, 2 * MAX_LINE)}"
     rest = len(head) + len(why) + sum(map(len, about))
-    call = folded(plain(entry.shown), _dangers(entry), max(MIN_CALL, room - rest))
-    whole = call == plain(entry.shown)
-    named = call is not None and not (entry.details and entry.details.more)
-    shown = (
-        call if call is not None else f"{plain(entry.shown)[:SHORT]} ...[{len(entry.shown) - SHORT:,} characters not shown]"
-    )
-    return ChatView((head, f"call   {shown}", why, *about), entry.whole and whole, whole or named)
+    text = plain(entry.shown)
+    call = _call(entry, text, max(MIN_CALL, room - rest))
+    shown = call or f"{text[:SHORT]} ...[{len(text) - SHORT:,} characters not shown]"
+    is_whole = call == text
+    return ChatView((head, f"call   {shown}", why, *about), entry.whole and is_whole, enough=call is not None)
+
+
+def _call(entry: HeldCall, text: str, room: int) -> str | None:
+    """The call whole or folded, whole also where it takes several messages; None if it is too long even for that.
+
+    Only commands are folded: the guard has read all of them. Of a file or a message it has not, so nothing is left out.
+    """
+    if len(text) <= room:
+        return text
+    effects = entry.details.effects if entry.details else ()
+    is_read = kind_of(entry.tool) == "words" and not any(effect.kind == "write" for effect in effects)
+    if is_read and not (entry.details and entry.details.more) and (shown := folded(text, _dangers(entry), room)):
+        return shown
+    return text if len(text) <= MAX_WHOLE else None
 
 
 def several(
@@ -92,10 +107,12 @@ def _where(entry: HeldCall) -> str:
     return f"{agent}, in {cut(entry.cwd, 120)}" if entry.cwd else agent
 
 
-def _dangers(entry: HeldCall) -> list[str]:
-    """What the call does something to, and what its reason and its rules name."""
-    details = entry.details
-    named = re.findall(r"\(([^()]{3,})\)$", entry.reason)
-    effects = [text for effect in details.effects for text in (effect.target, effect.path)] if details else []
-    rules = [rule.target for rule in details.rules] if details else []
-    return [text.removesuffix("...") for text in dict.fromkeys([*named, *effects, *rules]) if text]
+def _dangers(entry: HeldCall) -> list[tuple[str, ...]]:
+    """What the call does something to, and what its reason and its rules name, each in the spellings that it may have."""
+    if entry.details is None:
+        return []
+    named = re.findall(r"\(([^()]{3,})\)$", entry.reason)[:1]
+    texts = [*named, *(rule.target for rule in entry.details.rules)]
+    effects = [(effect.target, effect.path) for effect in entry.details.effects]
+    parts = [tuple(filter(None, each)) for each in [*effects, *((text,) for text in texts)]]
+    return list(dict.fromkeys(tuple(text.removesuffix("...") for text in part) for part in parts if part))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 HEAD, TAIL = 500, 300
 BEFORE, BEHIND = 160, 100
@@ -12,18 +12,17 @@ BEFORE, BEHIND = 160, 100
 MAX_PARTS = 200
 
 
-def folded(text: str, parts: Iterable[str], room: int) -> str | None:
-    """`text` in `room` characters: whole, or with each place where one of `parts` stands. None if that is longer."""
-    if len(text) <= room:
-        return text
-    spans = [(0, HEAD), (len(text) - TAIL, len(text))]
-    for part in parts:
-        found = _places(text, part)
-        if len(found) > MAX_PARTS:
+def folded(text: str, parts: Iterable[Sequence[str]], room: int) -> str | None:
+    """`text` in `room` characters: its ends, and each place where one of `parts` stands, each in one of its spellings. None
+    if that is longer, if there are no parts, or if one is not found: then what is left out is not known to be harmless."""
+    spans: list[tuple[int, int]] = []
+    for spellings in parts:
+        found = next(filter(None, (_places(text, spelling) for spelling in spellings)), [])
+        if not 0 < len(found) <= MAX_PARTS:
             return None
         spans += [(max(0, start - BEFORE), min(len(text), end + BEHIND)) for start, end in found]
-    shown = _joined(text, spans)
-    return shown if len(shown) <= room else None
+    shown = _joined(text, [(0, HEAD), (len(text) - TAIL, len(text)), *spans])
+    return shown if spans and len(shown) <= room else None
 
 
 def _places(text: str, part: str) -> list[tuple[int, int]]:
