@@ -284,7 +284,11 @@ def test_ways_that_cannot_sign_refuse_with_the_command(signed: Signed) -> None:
     for where in ("dashboard", "link"):
         with pytest.raises(UserError, match="approvals need a signature here") as caught:
             approve_call.approve(
-                FileNonces(signed.places.state_dir), entry.nonce, gateway_stores.decision("", where), config
+                signed.places,
+                FileNonces(signed.places.state_dir),
+                entry.nonce,
+                gateway_stores.decision("", where),
+                config,
             )
         assert caught.value.fix.startswith(f"run toolguard approve {entry.nonce} in a terminal")
     assert status_of(signed.places, entry.nonce) == "pending"
