@@ -62,7 +62,7 @@ async function answered(engine, peers, waker, ctx) {
   if (lasts === undefined) return { text: USAGE, isError: true };
   const session = action === "checkpoint" && typeof ctx.sessionKey === "string" ? { session: ctx.sessionKey.slice(0, LONGEST) } : {};
   const by = [ctx.channel, ctx.senderId].filter(Boolean).join(":") || "owner";
-  const doubtful = loosens(action, nonce) && isOperator(ctx) ? { peers: peers ? await peers.doubtful() : UNKNOWN } : {};
+  const doubtful = (loosens(action, nonce) || SHOWS.has(action)) && isOperator(ctx) ? { peers: peers ? await peers.doubtful() : UNKNOWN } : {};
   const answer = await engine?.ask({
     type: "decide", action, nonce: nonce.slice(0, LONGEST), why: why.join(" ").slice(0, LONGEST), by, where: "chat",
     ...session, ...place(ctx, action), ...doubtful, ...(lasts ? { lasts: lasts.slice(0, LONGEST) } : {}),

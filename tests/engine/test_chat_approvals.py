@@ -161,6 +161,15 @@ def test_what_was_shown_in_full_here_needs_no_code(chat: Chat) -> None:
     assert chat.says(nonce, "my own copy").text.startswith(f"approved {nonce}: ")
 
 
+def test_what_a_program_may_have_asked_for_was_not_shown_to_a_person(chat: Chat) -> None:
+    nonce = chat.held("rm -rf ~/Documents")
+    program = messages.DoubtfulPeer(opened=chat.now, kind="agent", why="by sh (process 7)")
+    asked = messages.PersonDecision(1, "pending", "chat", by=ME, chat=HERE, peers=(program,))
+    assert nonce in chat.approvals.decide(asked, CONFIG).text
+    assert code_in(chat.says(nonce).text)
+    assert not chat.is_approved(nonce)
+
+
 def test_what_was_cut_in_a_list_needs_one(chat: Chat) -> None:
     nonce = chat.held(LONG)
     chat.pending()

@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
+from chat_confirmation import confirmed
 from engine_talk import PATIENT, ProcessTalk
 from fleet_database import FleetDatabase
 from fleet_desk import TEAM, Approver, join, passwordless, wait_until
@@ -231,10 +232,15 @@ def test_while_the_database_is_away_calls_can_be_approved_here(
     try:
         nonce = alone.held()["nonce"]
         assert len(nonce) == 8
-        alone.talk.send(id=900, type="decide", action="approve", where="chat", nonce=nonce)
-        while (read := alone.talk.read())["type"] != "told":
-            assert read["type"] in ("wake", "log"), read
-        assert read["ok"], read
+
+        def ask(why: str) -> dict[str, Any]:
+            alone.talk.send(id=900, type="decide", action="approve", where="chat", nonce=nonce, why=why)
+            while (read := alone.talk.read())["type"] != "told":
+                assert read["type"] in ("wake", "log"), read
+            return read
+
+        told = confirmed(ask, text=lambda read: read["text"])
+        assert told["ok"], told
         assert alone.held()["code"] == "approval.consumed"
     finally:
         alone.talk.kill()

@@ -137,6 +137,15 @@ describe("what the owner says", () => {
     assert.equal(new Set([first, ...rest]).size, 1 + others.length);
   });
 
+  test("who else could have sent it, in the gateway's own chat, where something is shown or loosened", async () => {
+    const { asked, engine } = engineFor();
+    const program = { opened: 1, closed: 0, kind: "agent", why: "by sh" };
+    const { handler } = chatCommand(engine, () => ({ doubtful: async () => [program] }));
+    for (const words of ["pending", "approve 0a1b2c3d", "deny 0a1b2c3d"]) await handler(owner(words, { channel: "webchat" }));
+    await handler(owner("pending"));
+    assert.deepEqual(asked.map(({ peers }) => peers), [[program], [program], undefined, undefined]);
+  });
+
   /** @type {[Message, string][]} */
   const senders = [
     [{}, "telegram:42"],

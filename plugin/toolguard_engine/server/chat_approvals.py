@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from toolguard_engine.approvals import chat_view, confirmation_codes, repeatable_calls, replies
+from toolguard_engine.approvals import chat_senders, chat_view, confirmation_codes, repeatable_calls, replies
 from toolguard_engine.approvals.confirmation_codes import ConfirmationCodes, Showing
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.server import call_preview
@@ -58,14 +58,17 @@ class ChatApprovals:
         return "\n".join([*lines, *replies.to_confirm(entry, code, confirmation_codes.LASTS, to.lasts)])
 
     def pending(self, message: PersonDecision, entries: list[HeldCall], now: float, *, offers: bool) -> list[str]:
-        """The calls that wait with what they would do, and what expired. `offers`: also how to allow a call for a while."""
+        """The calls that wait with what they would do, and what expired. `offers`: also how to allow a call for a while.
+
+        What a program may have asked to see is not shown to a person: see `approvals.chat_senders`.
+        """
         found = replies.waiting(entries, now)[:MAX_IN_FULL]
         would = call_preview.lines_of([each.details for each in found], now)
         asked = [(each, effects, call_preview.rules(each.details)) for each, effects in zip(found, would, strict=True)]
         lines: list[str] = []
         for (entry, _, _), view in zip(asked, chat_view.several(asked, now), strict=True):
             lines += view.lines
-            if view.whole:
+            if view.whole and chat_senders.in_doubt(message.peers, entry.created) is None:
                 self._codes.was_shown(message.chat, entry)
             if offers and len(found) == 1:
                 lines += _offer(entry)

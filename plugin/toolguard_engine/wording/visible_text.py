@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 
 from toolguard_engine.model.odd_signs import NEEDED
 
@@ -20,6 +20,7 @@ MAX_MARKS = 8
 """Marks on one letter of their own script (Tibetan stacks)."""
 MAX_ACCENTS = 3
 """Marks on one letter that many scripts share (Vietnamese has two)."""
+MAX_CACHED = 4_096
 MAX_SAME = 3
 """More of the same sign are counted."""
 MAX_SPACES = 40
@@ -106,7 +107,7 @@ def _shown(text: str, span: tuple[int, int], kept: frozenset[int], form: Callabl
     return "".join(shown)
 
 
-@cache
+@lru_cache(MAX_CACHED)
 def _is_hidden(sign: str) -> bool:
     return bool(unicodedata.category(sign) in _HIDDEN_CATEGORIES or _IGNORABLE.match(sign) or _BLANK.match(sign))
 
@@ -128,7 +129,7 @@ def _fits(text: str, at: int) -> bool:
     return at - base <= MAX_ACCENTS and (text[at], script) in _accents()
 
 
-@cache
+@lru_cache(MAX_CACHED)
 def _words(sign: str) -> list[str]:
     """The words of its name. The first of a letter is its script, and a mark of one script names it."""
     return re.split("[ -]", unicodedata.name(sign, "?"))
