@@ -313,5 +313,5 @@ def test_each_of_several_calls_is_listed_with_its_effects_and_dangers(chat: Chat
 def test_a_list_of_many_long_calls_is_bounded(chat: Chat) -> None:
     nonces = [chat.held(f"rm -rf ~/folder-{number}; {FILLER}") for number in range(60)]
     listed = chat.pending()
-    assert len(listed) < 14_000
+    assert len(listed) < 11_000
     assert all(nonce in listed for nonce in nonces[:20])

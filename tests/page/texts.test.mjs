@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import test from "node:test";
 
 import { visible } from "../../cli/toolguard_cli/dashboard/static/dom.js";
@@ -27,6 +28,18 @@ const CASES = [
 ];
 
 for (const [name, text, shown] of CASES) test(`shown: ${name}`, () => assert.equal(visible(text), shown));
+
+/** The same signs as in the tests of the engine. */
+const [, HIDDEN = ""] = /CODES = \(([^)]+)\)/.exec(readFileSync(new URL("../invisible_signs.py", import.meta.url), "utf8")) ?? [];
+const CODES = HIDDEN.match(/0x[0-9A-F]+/g) ?? [];
+
+test("every sign that cannot be seen is written out", () => {
+  const ofAnotherScript = [0x64b, 0x3099]; // harmless, and the engine writes them out
+  const shown = CODES.map(Number).filter((code) => !ofAnotherScript.includes(code));
+  const hidden = shown.filter((code) => visible(code === 0x301 ? "q/\u0301w" : `q${String.fromCodePoint(code)}w`).includes(String.fromCodePoint(code)));
+  assert.ok(shown.length >= 60);
+  assert.deepEqual(hidden, []);
+});
 
 test("a kind that nobody knows is shown by its name", () => {
   assert.deepEqual([named("hold").label, named("new-kind").label, named("").label], ["Held", "new-kind", "Other"]);

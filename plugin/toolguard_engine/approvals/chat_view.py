@@ -22,7 +22,7 @@ MIN_CALL = 1_200
 MAX_WHOLE = 12_000
 """Characters of a call that cannot be folded: it is shown whole, in several messages if need be."""
 MAX_LINE = 220
-SHORT = 160
+SHORT = 120
 """Characters of a line of a call that is listed beside others."""
 MAX_SHORT = 3
 """Effects and rules each of such a call."""
@@ -76,10 +76,10 @@ def several(
         acts = [*new_lines(entry), *effect_lines(would)]
         about = [*acts, *(cut(each, MAX_LINE) for each in why)] if entry.status == "pending" else []
         full = (*_beside(line, entry), *about) if about else (line,)
-        is_full = entry.whole and sum(map(len, full)) <= room // (len(entries) - at)
-        cut_down = (line, *_short(acts), *_short(why)) if about else (line,)
-        views.append(ChatView(full if is_full else cut_down, is_full, is_full))
-        room -= sum(map(len, views[-1].lines))
+        share = room // (len(entries) - at)
+        is_full = entry.whole and _length(full) <= share
+        views.append(ChatView(full if is_full else _cut_down(line, acts, why if about else [], share), is_full, is_full))
+        room -= _length(views[-1].lines)
     return views
 
 
@@ -97,9 +97,22 @@ def _beside(line: str, entry: HeldCall) -> list[str]:
     return [line] if plain(entry.shown) in line else [line, f"call   {plain(entry.shown)}"]
 
 
-def _short(lines: Sequence[str]) -> list[str]:
-    more = [f"       and {len(lines) - MAX_SHORT} more"] if len(lines) > MAX_SHORT else []
-    return [*(cut(line, SHORT) for line in lines[:MAX_SHORT]), *more]
+def _cut_down(line: str, acts: Sequence[str], why: Sequence[str], room: int) -> tuple[str, ...]:
+    """The line of a call, the first of its effects and of its rules."""
+    if not why:
+        return (line,)
+    some = (line, *_short(acts, MAX_SHORT), *_short(why, MAX_SHORT))
+    return some if _length(some) <= room else (line, *_short(acts, 1), *_short(why, 1))
+
+
+def _short(lines: Sequence[str], most: int) -> list[str]:
+    more = f" (and {len(lines) - most} more)" if len(lines) > most else ""
+    shown = [cut(line, SHORT) for line in lines[:most]]
+    return [*shown[:-1], f"{shown[-1]}{more}"] if shown else []
+
+
+def _length(lines: Sequence[str]) -> int:
+    return sum(map(len, lines)) + len(lines)
 
 
 def _where(entry: HeldCall) -> str:
