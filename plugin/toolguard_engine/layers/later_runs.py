@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from toolguard_engine.effects import living_readings
-from toolguard_engine.effects.living_readings import Arrivals
+from toolguard_engine.effects.arrivals import Arrivals
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.layers import typed_input
 from toolguard_engine.layers.layer_input import LayerInput
@@ -21,6 +21,7 @@ from toolguard_engine.wording.redact import redact_text
 
 HARM = "living.runs"
 UNKNOWN = "living.unknown"
+_UNWRITTEN = "It runs {file}, which an earlier call may still be writing, and what it writes there is not known."
 MAX_READ = 16
 """Programs that are read again for one call, the last ones that were started. Of the others, only the files are judged."""
 
@@ -35,6 +36,8 @@ def judge(given: LayerInput, found: Judgement) -> Judgement | None:
         return None
     result = found
     for reading in _readings(given):
+        if path := _unwritten(given, reading):
+            result = Judgement("hold", UNKNOWN, _CLARITY, _STAKES, reason=_UNWRITTEN.format(file=path))
         for each in _judged(given, reading, arrivals) if (arrivals := Arrivals(reading)) else ():
             if (_STRICTNESS[each.decision], each.score) > (_STRICTNESS[result.decision], result.score):
                 result = each
@@ -48,6 +51,15 @@ def _readings(given: LayerInput) -> Iterator[CallReading]:
         return
     for process, entry in given.entries:
         yield from (typed_input.reading_of(given.reading, process, each) for each in entry.commands)
+
+
+def _unwritten(given: LayerInput, reading: CallReading) -> str:
+    """A file that the call runs, and that an earlier call may still be writing; empty if there is none."""
+    making = [each for each in given.living or () if each.makes] if reading.commands else []
+    if not making or not reading.command_readings:
+        return ""
+    paths = living_readings.run_by(reading.running)
+    return next((path for path in paths if any(each.is_making(path, given.call.at) for each in making)), "")
 
 
 def _judged(given: LayerInput, reading: CallReading, arrivals: Arrivals) -> Iterator[Judgement]:

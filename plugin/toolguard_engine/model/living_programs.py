@@ -6,8 +6,10 @@ the gateway reports its end, or `LASTS` after its start. At most `MAX_PROGRAMS`;
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 import msgspec
 from msgspec.structs import replace
@@ -22,6 +24,9 @@ MAX_PATHS = 200
 LASTS = 24 * 3600.0
 """Seconds after which a program counts as ended, if nothing was heard of it."""
 
+MAKES = 600.0
+"""Seconds after which a program that runs on is taken to have written what it writes."""
+
 
 class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True):
     """`commands` run in `folder`, started by a call of `agent` in `session` at `at`; `workspace`: the folder of the call;
@@ -31,8 +36,8 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True):
     it may read at any time; what is behind the others was read when it began. `lines`: those that a shell reads as it runs
     them. `fed`: names whose lines reach a program that runs them. `patterns`: what else it runs, with wildcards, and the
     program that runs it: empty if it is started by its own path, None if the commands show it. `named`: the same as regular
-    expressions for paths from a folder on, each with that folder. `goes_on`: it may outlive its call; `process`: the id
-    under which the gateway keeps it.
+    expressions for paths from a folder on, each with that folder. `makes`: files that it changes in an unknown way.
+    `goes_on`: it may outlive its call; `process`: the id under which the gateway keeps it.
     """
 
     commands: tuple[str, ...]
@@ -48,6 +53,7 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True):
     fed: dict[str, str] = {}
     patterns: dict[str, str | None] = {}
     named: tuple[tuple[str, str], ...] = ()
+    makes: frozenset[str] = frozenset()
     goes_on: bool = False
     process: str = ""
 
@@ -55,6 +61,14 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True):
     def key(self) -> tuple[tuple[str, ...], str, str]:
         """Equal for programs that run the same files in the same way."""
         return self.commands, self.folder, self.workspace
+
+    @property
+    def matters(self) -> bool:
+        return bool(self.files or self.patterns or self.named or self.makes)
+
+    def is_making(self, path: str, now: float) -> bool:
+        """Whether it may not have written a file yet that it writes in an unknown way."""
+        return path in self.makes and not (now and self.at and self.at + MAKES < now)
 
     @property
     def has_begun(self) -> bool:
@@ -65,6 +79,13 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True):
         """Whether it may read this file from now on."""
         return not self.has_begun or name in self.late or name not in self.files.values()
 
+    def is_among(self, path: str) -> bool:
+        """Whether it is one of the files that the program knows by a pattern."""
+        if any(fits(path, pattern) for pattern in self.patterns):
+            return True
+        inside = ((pattern, folder) for pattern, folder in self.named if path.startswith(f"{folder}/"))
+        return any(re.compile(pattern).match(path, len(folder) + 1) for pattern, folder in inside)
+
     def joined(self, later: LivingProgram) -> LivingProgram:
         """With what it was found to run later."""
         files = dict(list({**self.files, **later.files}.items())[:MAX_PATHS])
@@ -73,6 +94,11 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True):
         return replace(
             self, files=files, late=self.late | later.late, lines=self.lines | later.lines, fed=fed, patterns=patterns
         )
+
+
+def fits(path: str, pattern: str) -> bool:
+    """Whether a pattern means a path; what is not known in it is spelled as `*`."""
+    return fnmatchcase(path, pattern)
 
 
 class LivingPrograms:
@@ -102,7 +128,7 @@ class LivingPrograms:
             self._add(each)
 
     def started(self, program: LivingProgram) -> None:
-        if sum(map(len, program.commands)) > MAX_COMMAND or not (program.files or program.patterns or program.named):
+        if sum(map(len, program.commands)) > MAX_COMMAND or not program.matters:
             return
         for number, known in self._known.items():
             if known.key == program.key and known.goes_on and program.goes_on:

@@ -18,13 +18,13 @@ from typing import NamedTuple
 from msgspec import structs
 
 from toolguard_engine.effects import living_readings
-from toolguard_engine.effects.living_readings import Arrivals
+from toolguard_engine.effects.arrivals import Arrivals
 from toolguard_engine.effects.made_files import MadeFile, changes
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import Effect
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call, Verdict
-from toolguard_engine.model.files import ExpectedText, FileMemory, FileRecord, FileText, is_movable
+from toolguard_engine.model.files import MAX_EXPECTED_TEXT, ExpectedText, FileMemory, FileRecord, FileText, is_movable
 from toolguard_engine.model.living_programs import LivingPrograms
 from toolguard_engine.model.work_limit import TooIntricate
 from toolguard_engine.server.file_reader import FileReader
@@ -117,7 +117,8 @@ class FileWatch:
         for result in ended:
             self._end_program(result)
             if (run := self._running.pop(result.call.call_id, None)) is not None:
-                self._forget(result.call.call_id)
+                if not (result.process or (run.reading.commands and run.reading.running.later.goes_on)):
+                    self._forget(result.call.call_id)
                 self._compare(run)
 
     def _end_program(self, result: _Result) -> None:
@@ -153,7 +154,8 @@ class FileWatch:
                 for change in found:
                     running.leaving.discard(change.path)
                     self._enter(change, running)
-            if running.judged or running.leaving or any(each.text is not None for each in running.found):
+            expects = any(each.text is not None or each.kind in _LANDS for each in running.found)
+            if running.judged or running.leaving or expects:
                 self._running[running.reading.call.call_id] = running
                 if len(self._running) > MAX_RUNNING:
                     self._forget(self._running.popitem(last=False)[0])
@@ -166,6 +168,8 @@ class FileWatch:
         change = _landed(change, running.folders)
         before = memory.exactly(change.path)
         created = change.path not in running.there or (before is not None and before.created)
+        if change.kind in _LANDS and not change.many:
+            self._expect_copy(change, call)
         if change.kind == "moved":
             self._moved(change, running, created=created)
         elif change.kind == "copied":
@@ -179,6 +183,14 @@ class FileWatch:
             memory.wrote(change.path, record)
             if change.text is not None and call.call_id:
                 memory.expect(change.path, ExpectedText(call.call_id, change.text, change.whole, change.old))
+
+    def _expect_copy(self, change: MadeFile, call: Call) -> None:
+        """What arrives at a path once the call has run, which may be after another one is judged."""
+        known = self._memory().expected(change.source)
+        found = self._reader.read(change.source) if self._reader is not None and known is None and call.call_id else None
+        text = known.text if known is not None else found.text if isinstance(found, FileText) else ""
+        if text and call.call_id and len(text) <= MAX_EXPECTED_TEXT:
+            self._memory().expect(change.path, ExpectedText(call.call_id, text, whole=False))
 
     def _moved(self, change: MadeFile, running: _Running, *, created: bool) -> None:
         """The content keeps its identity; but if it replaces a file of the person, no agent has made the file there."""

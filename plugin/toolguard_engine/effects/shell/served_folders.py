@@ -16,6 +16,9 @@ MAX_CODE = 65_536
 _RUNS = re.compile(
     r"\b(?:system|popen|exec\w{0,10}|eval|spawn\w{0,6}|subprocess|Popen|run_command|shell_exec|qx|check_output)\b"
 )
+_LEAVES = re.compile(
+    r"\b(?:Popen|fork|spawn(?:l|v|lp|vp)?|execFile|daemon|setsid|start_new_session|detached|popen|proc_open)\b"
+)
 _OPENS = re.compile(
     r"\b(?:open|Path|readFile(?:Sync)?|createReadStream|File\.(?:read|open|foreach|readlines)|file_get_contents|fopen|"
     r"io\.(?:open|lines))\s{0,4}\(?\s{0,4}['\"]([^'\"\n]{1,200})['\"]"
@@ -35,6 +38,11 @@ def loaded(run: ProgramRun) -> Iterator[tuple[str, str]]:
 def begins_again(run: ProgramRun) -> bool:
     """Whether an interpreter starts its script again when a file changes."""
     return "watch" in run.argv[1:2] or any(word.startswith(("--watch", "--hot")) for word in run.argv[1:])
+
+
+def leaves_programs(code: str) -> bool:
+    """Whether code may start programs that it does not wait for."""
+    return _LEAVES.search(code, 0, MAX_CODE) is not None
 
 
 def opened(code: str) -> Iterator[str]:

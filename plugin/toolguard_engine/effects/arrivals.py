@@ -1,0 +1,171 @@
+"""What a call changes of the files that programs of earlier calls may still run, and what these files contain then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from itertools import islice
+from posixpath import basename, dirname
+from typing import Any
+
+from toolguard_engine.effects.arriving_files import arriving
+from toolguard_engine.effects.made_files import MadeFile, is_known
+from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.shell import in_place_edits, made_then_run
+from toolguard_engine.effects.shell.command import UNKNOWN
+from toolguard_engine.effects.shell.made_then_run import UnknownChange
+from toolguard_engine.model.files import FileText
+from toolguard_engine.model.living_programs import LivingProgram
+
+MAX_CHANGED = 40
+"""Files of one program that a call changes, and edits of one call."""
+
+MAX_MEANT = 8
+"""Files that a pattern means."""
+
+MAX_MOVES = 4
+"""Moves of one file by one call."""
+
+MAX_TEXT = 262_144
+_NOTHING_KNOWN = f"/*?{UNKNOWN}"
+
+
+class Arrivals:
+    """What a call may do to files, for those that may run later."""
+
+    def __init__(self, reading: CallReading) -> None:
+        self._reading = reading
+        self._changes = [(each, tuple(self._paths(each)) if is_known(each.path) else ()) for each in arriving(reading)]
+        self._unknown = list(unknown_changes(reading))
+
+    def __bool__(self) -> bool:
+        return bool(self._changes or self._unknown)
+
+    def at(self, program: LivingProgram) -> dict[str, str | None]:
+        """The files of a program that are changed, by the names that it knows: their texts, None where not known."""
+        found: dict[str, str | None] = {}
+        for change, paths in self._changes:
+            for name, inside in self._meant(change, paths, program):
+                if (text := self._text(change, inside, found.get(name) or self._current(name))) is not None:
+                    found[name] = text[-MAX_TEXT:]
+                elif change.kind == "wrote" and change.text is None and not self._reading.commands:
+                    found[name] = None
+        for name in self._names(program):
+            for each in self._unknown:
+                if each.covers(name) and (name not in found or found[name] is not None):
+                    self._change(name, each, program, found)
+        return dict(islice(found.items(), MAX_CHANGED))
+
+    def _names(self, program: LivingProgram) -> Iterator[str]:
+        """Its files that may be changed in an unknown way."""
+        if self._unknown:
+            yield from dict.fromkeys(program.files.values())
+            changed = (each.path for each in self._unknown if each.path not in program.files)
+            yield from (path for path in changed if program.is_among(path))
+
+    def _change(self, name: str, change: UnknownChange, program: LivingProgram, found: dict[str, str | None]) -> None:
+        """What an edit in place makes of a file, or that it is not known.
+
+        What Git brings back is ordinary for code under development, but not for scripts that a shell reads as it runs them.
+        """
+        text = in_place_edits.edited(change.run, found.get(name) or self._current(name)) if change.run is not None else None
+        if text is not None:
+            found[name] = text
+        elif change.run is None or change.run.name != "git" or name in program.lines:
+            found[name] = None
+
+    def _meant(self, change: MadeFile, paths: tuple[str, ...], program: LivingProgram) -> Iterator[tuple[str, str]]:
+        """The names of files that a change is about, with the part of each that lies in a folder that is brought along."""
+        if not paths:
+            names = program.late if not change.path.strip(_NOTHING_KNOWN) else dict.fromkeys(program.files.values())
+            yield from ((name, "") for name in names if _may_be(change.path, name))
+            return
+        for path in paths:
+            if (name := program.files.get(path)) is not None:
+                yield name, ""
+            elif program.is_among(path):
+                yield path, ""
+            if change.many:
+                yield from ((name, f"/{basename(known)}") for known, name in program.files.items() if dirname(known) == path)
+            elif change.kind != "wrote":
+                inside = f"{path}/"
+                yield from ((name, known[len(path) :]) for known, name in program.files.items() if known.startswith(inside))
+
+    def _paths(self, change: MadeFile) -> Iterator[str]:
+        """Where it lands: also behind links, and in the folder that may be there."""
+        paths = [change.path]
+        if change.kind != "wrote" and change.source and not change.many:
+            paths.append(f"{change.path}/{basename(change.source)}")
+        for path in paths:
+            record = self._reading.made.exactly(path)
+            yield from dict.fromkeys(
+                (path, self._reading.files.resolve(path), record.link if record and record.link else path)
+            )
+
+    def _text(self, change: MadeFile, inside: str, before: str) -> str | None:
+        """The text of a file after a change; None where it is not known or nothing arrives."""
+        if change.kind == "wrote":
+            if change.text is not None:
+                return _changed(change, before, self._reading)
+            source = dict(self._reading.running.changed_files().copies).get(change.path) if self._reading.commands else None
+            return self._content(source) if source else None
+        source = f"{dirname(change.source)}{inside}" if change.many else change.source + inside
+        return self._content(source)
+
+    def _content(self, path: str, depth: int = 0) -> str | None:
+        """The text of a file that arrives elsewhere: as this call writes it or brings it there, or as it lies there."""
+        own = [each for each, _ in self._changes if each.path == path and each.text]
+        if own:
+            return "\n".join([*([] if own[0].whole else [self._current(path)]), *(each.text or "" for each in own)])
+        for each, _ in self._changes if depth < MAX_MOVES else ():
+            if each.kind != "wrote" and not each.many and f"{path}/".startswith(f"{each.path}/") and each.source != path:
+                found = self._content(each.source + path[len(each.path) :], depth + 1)
+                if found:
+                    return found
+        if not is_known(path):
+            meant = self._reading.made.matching(path.replace(UNKNOWN, "*"), MAX_MEANT) if path.startswith("/") else []
+            return "\n".join(filter(None, map(self._current, meant))) or None
+        return self._current(path) or None
+
+    def _current(self, path: str) -> str:
+        """The text of a file before the call, with what other calls are writing to it."""
+        found = self._reading.files.read(path)
+        text = found.text if isinstance(found, FileText) else ""
+        expected = self._reading.made.expected(path)
+        if expected is None or expected.call == self._reading.call.call_id:
+            return text
+        return expected.text if expected.whole else f"{text}\n{expected.text}"
+
+
+def unknown_changes(reading: CallReading) -> Iterator[UnknownChange]:
+    """The files that commands change in an unknown way."""
+    if reading.commands:
+        scripts = reading.running.changed_files()
+        for seen, effects in zip(reading.command_readings, reading.command_effects, strict=True):
+            yield from made_then_run.unknown_changes(seen, scripts, effects, reading.command_where)
+
+
+def _may_be(path: str, name: str) -> bool:
+    """Whether a path that is known in part may be this file."""
+    return bool(path) and fnmatchcase(name, path.replace(UNKNOWN, "*"))
+
+
+def _changed(change: MadeFile, before: str, reading: CallReading) -> str:
+    text = change.text or ""
+    if change.whole:
+        return text
+    edits = list(_edits(reading.params)) if not reading.executes else []
+    if edits and all(old in before for old, _ in edits):
+        for old, new in edits:
+            before = before.replace(old, new, 1)
+        return before
+    return f"{before}\n{text}" if before else text
+
+
+def _edits(params: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What an edit replaces by what, in the order of its parameters."""
+    given = params.get("edits")
+    for edit in islice(given, MAX_CHANGED) if isinstance(given, list) else (params,):
+        for old, new in (("oldText", "newText"), ("old_string", "new_string"), ("old_str", "new_str")):
+            if isinstance(edit, dict) and isinstance(edit.get(old), str) and isinstance(edit.get(new), str) and edit[old]:
+                yield edit[old], edit[new]
