@@ -42,9 +42,9 @@ _CERTAIN = program_catalogue.programs("certain_copier")
 
 
 def takes_all(run: ProgramRun) -> bool:
-    """Whether it certainly takes everything in a given folder: no list selects files."""
+    """Whether it certainly takes everything in a given folder: no list selects files. To an archiver a list only adds."""
     named = any(words.named("names") or words.trait("names-stdin") for words in run.readings)
-    return not named and (run.name in _CERTAIN or packs(run))
+    return packs(run) or (not named and run.name in _CERTAIN)
 
 
 def sources(run: ProgramRun) -> Iterator[Source]:
