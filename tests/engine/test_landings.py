@@ -109,6 +109,38 @@ def test_what_lands_elsewhere_is_free(home: Path, command: str) -> None:
     assert (home / ".openclaw" / "openclaw.json").read_text() == "real"
 
 
+THROUGH_A_LINK = [
+    "cp -r d/. h/", "cp -r d/.openclaw h", "cp -r d/.o* h/", "rsync -a d/ h/", "rsync -a d/ h2/l/",
+    "tar xf d.tar -C h", "cd h && tar xf work/d.tar", "unzip -qo d.zip -d h",
+    "(cd d && find . | cpio -pdu ../h 2> /dev/null)",
+]  # fmt: skip
+
+
+@pytest.fixture
+def linked(home: Path) -> Path:
+    """Links to the home, as an archive or a program may have made them."""
+    (home / "work" / "h").symlink_to(home)
+    (home / "work" / "h2").mkdir()
+    (home / "work" / "h2" / "l").symlink_to(home)
+    return home
+
+
+@pytest.mark.parametrize("command", THROUGH_A_LINK)
+def test_a_link_to_the_home_is_the_home(linked: Path, command: str) -> None:
+    need("zip", "cpio", "git", *(name for name in NEEDED if name in command))
+    found = decision(command, linked)
+    ran(command, linked)
+    assert (linked / ".openclaw" / "openclaw.json").read_text() == "other"
+    assert found != "allow"
+
+
+@pytest.mark.parametrize(
+    "command", ["cp -r notes h/", "cp -r notes/. h/notes/", "cp notes/a.txt h", "tar xf n.tar -C h/notes"]
+)
+def test_a_link_to_the_home_is_as_free_as_the_home(linked: Path, command: str) -> None:
+    assert decision(command, linked) == "allow"
+
+
 IN_A_HOME_REPOSITORY = [
     "git checkout -f theirs", "git checkout -q -f theirs -- :/", "git reset -q --hard theirs",
     "cd d && git checkout -f theirs", "git -C d checkout -f theirs",

@@ -19,6 +19,8 @@ from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 
+_FILLERS = manual_catalogue.doing("unpacks") | manual_catalogue.doing("restores")
+
 
 def _named(table: dict[str, Lands]) -> dict[str, Lands]:
     return {name: act for program, act in table.items() for name in manual_catalogue.aliases(program)}
@@ -26,12 +28,13 @@ def _named(table: dict[str, Lands]) -> dict[str, Lands]:
 
 _PROGRAMS: dict[str, Lands] = {
     **dict.fromkeys(manual_catalogue.doing("copies") | manual_catalogue.doing("moves"), copied_files.from_afar),
-    **dict.fromkeys(manual_catalogue.doing("unpacks"), unpacked_files.unpacked),
+    **dict.fromkeys(_FILLERS, unpacked_files.unpacked),
     **_named(copied_files.PROGRAMS), **_named(unpacked_files.PROGRAMS), **_named(checked_out_files.PROGRAMS),
 }  # fmt: skip
 _LISTED = {name: act for program, act in unpacked_files.LISTED.items() for name in manual_catalogue.aliases(program)}
 _PLAIN: dict[str, Callable[[ProgramRun], Iterator[Landing]]] = {
     **dict.fromkeys(("docker", "podman", "nerdctl", "kubectl", "oc"), copied_files.by_container),
+    **dict.fromkeys(("rename", "prename", "file-rename", "mmv", "mcp", "mln"), copied_files.by_pattern),
     "robocopy": copied_files.by_robocopy, "xcopy": copied_files.by_robocopy,
     "Copy-Item": copied_files.by_power_shell, "Move-Item": partial(copied_files.by_power_shell, deep=True),
     "Expand-Archive": partial(copied_files.by_power_shell, unpacks=True),
@@ -40,8 +43,6 @@ _PLAIN: dict[str, Callable[[ProgramRun], Iterator[Landing]]] = {
 
 _LEAVES = frozenset(manual_catalogue.aliases("stow"))
 """Programs that put files beside the folder that they run in, though no word says so."""
-
-_ARCHIVERS = manual_catalogue.doing("unpacks")
 
 
 def landings(run: ProgramRun, before: tuple[ProgramRun, ...] = ()) -> Iterator[Landing]:
@@ -79,7 +80,7 @@ def leaves_its_folder(run: ProgramRun) -> bool:
     """Whether it may put files outside its folder, though its words name no other."""
     if run.name in _LEAVES:
         return True
-    return run.name in _ARCHIVERS and any(each.when == "absolute-names" for each in landings(run))
+    return run.name in _FILLERS and any(each.when == "absolute-names" for each in landings(run))
 
 
 def is_open(run: ProgramRun) -> bool:

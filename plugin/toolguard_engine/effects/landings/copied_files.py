@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from toolguard_engine.effects.landings.landing import Landing, Lands, When, last_part, split_host
@@ -156,6 +157,20 @@ def from_afar(_: ProgramRun, words: CommandWords) -> Iterator[Landing]:
 
 
 _COPIES = frozenset({"copies", "moves"})
+_NAMED_PART = re.compile(r"#\d+")
+_EXPRESSION = re.compile(r"\s*(?:s|tr|y)([^\w\s])")
+
+
+def by_pattern(run: ProgramRun) -> Iterator[Landing]:
+    """`mmv 'd/*' '/x/#1'`, `rename 's,d/,/x/,' d/a`, `rename d/ /x/ d/a`: whatever begins like one of the words."""
+    for word in run.argv[1:_MAX_WORDS]:
+        found = _EXPRESSION.match(word)
+        for piece in word.split(found[1]) if found and found[1] != "/" else [_NAMED_PART.sub(UNKNOWN, word)]:
+            if "/" in piece:
+                yield Landing(UNKNOWN, piece if UNKNOWN in piece else piece + UNKNOWN, deep=False)
+
+
+_MAX_WORDS = 60
 _SWITCH = "/-"
 
 

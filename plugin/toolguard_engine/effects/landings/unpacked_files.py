@@ -40,7 +40,7 @@ def unpacked(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
 def _creates(words: CommandWords) -> bool:
     """Whether it unpacks files. A command that gets their content instead may do the same."""
     prints = any("prints" in each.entry.traits and each.entry.takes == "nothing" for each in words.given)
-    return "unpacks" in words.acts and not prints
+    return ("unpacks" in words.acts or "restores" in words.does) and not prints and not words.rehearses
 
 
 def _top_level(archive: str) -> str:

@@ -62,10 +62,11 @@ used as they are, or as relative ones."""
 
 DEEDS = frozenset({
     "copies", "moves", "deletes", "packs", "unpacks", "lists", "downloads", "requests", "edits", "links", "recurses",
-    "uploads",
+    "uploads", "restores",
 })  # fmt: skip
 """What a program or a verb does. `recurses`: it takes whole folders without being asked to; `uploads`: the target is on
-another machine, although its name does not show that."""
+another machine, although its name does not show that; `restores`: it puts files of a backup, a repository or another file
+system into a folder, and reads no archive of this machine."""
 
 _KEYS = frozenset({"names", "words", "does", "options", "form", "bundle", "abbreviates", "lists", "verbs", "like"})
 _VERB_KEYS = frozenset({"words", "does", "options"})

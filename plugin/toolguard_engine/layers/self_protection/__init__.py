@@ -24,8 +24,8 @@ from toolguard_engine.host import tool_names
 from toolguard_engine.layers.self_protection import (
     command_findings,
     dashboard_requests,
-    home_repositories,
     installed_gateway,
+    landings_on_disk,
 )
 from toolguard_engine.layers.self_protection.gateway_command_line import CHAT_COMMAND
 from toolguard_engine.layers.self_protection.scene import ProtectionFinding, base, possible_place, strongest
@@ -117,7 +117,7 @@ def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[P
     if reading.commands:
         for text, command in zip(reading.commands, commands, strict=True):
             yield from command_findings.findings(text, command, host, folder, reading.work)
-        yield from home_repositories.findings(commands, host, folder, reading.files)
+        yield from landings_on_disk.findings(commands, host, folder, reading.files)
     if reading.executes:
         return
     for operation in controlplane.operations(tool, params):

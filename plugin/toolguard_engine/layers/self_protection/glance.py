@@ -41,7 +41,7 @@ _HIDES = ("64", "hex", "::-1", "rev", "chr", "rot")
 
 _WALKS = (
     "walk", "glob", "readdir", "scandir", "listdir", "iterdir", "find", "dir", "tree", "archive", "cpsync", "cp_r",
-    "<..", ".add", "cp(",
+    "<..", ".add", "cp(", "rcopy", "dircopy", "rmove",
 )  # fmt: skip
 """Words in code that walks or copies folders."""
 

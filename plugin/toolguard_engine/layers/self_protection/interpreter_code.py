@@ -63,7 +63,10 @@ _WALKS_ALL = re.compile(
     r"\bwalk\w*\(|glob\(|readdir\w*\(|scandir\(|listdir\(|iterdir\(|\bfind\s*\(|File::Find|\bDir\b|RecursiveDirectory|\bls\s+-\w*R"
 )
 _READS = re.compile(r"\bopen(?!claw)|read(?!dir)|slurp|get_contents|copy|\bcat\b|load|send|upload|write")
-_COPIES = re.compile(r"copytree\s*\(|make_archive\s*\(|\bcp(?:Sync)?\s*\(|cp_r\b|copySync\s*\(|\.add\s*\(")
+_COPIES = re.compile(
+    r"copy_?tree\s*\(|\b(?:dircopy|rcopy|dirmove|rmove|ncp|copy_dir)\b|make_archive\s*\(|\bcp(?:Sync)?\s*\(|cp_r\b"
+    r"|copySync\s*\(|\.add\s*\("
+)
 _HIDDEN_TOO = re.compile(r"DOTMATCH|include_hidden\s*=\s*True|\bdot\s*:\s*true")
 _CHOOSES = re.compile(
     r"['\"/]\*?\.\w{1,5}['\"$]|\\\.\w{1,5}\$|\*\.\w{1,5}\b|\.suffix|extname|splitext|\.(?:ends|starts)with|\.ends?_with\?"
