@@ -73,6 +73,10 @@ def grant(  # noqa: PLR0913 - the options of a command line
     browser, "channel target action" for message, and the arguments as JSON for any other tool. In a command, * matches
     plain words only: never an option, a quote or a shell metacharacter. In paths, ** also matches /.
 
+    A grant keeps what such a call does now: the folder (--cwd, or the agents' workspaces; --param 'workdir=/srv/**' for
+    several), the places with links followed, and the content of the scripts that it runs. A call that does more, or
+    elsewhere, is held and says what is new.
+
     A grant that was written or changed by hand in policy.toml does not apply until it is signed: --accept ID shows what
     it covers, asks for confirmation, and signs it. toolguard grants lists unsigned grants. If approval.signers is set, a
     grant is also signed with your SSH key, like an approval.

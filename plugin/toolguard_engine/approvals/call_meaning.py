@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from hashlib import sha256
 
 import msgspec
+from msgspec import structs
 
 from toolguard_engine.model.call_world import NAMES, Named, NamedTarget, SeenPlaces, SeenTarget
 from toolguard_engine.wording.printable import plain
@@ -19,7 +20,10 @@ from toolguard_engine.wording.redact import cut, redact_text
 VERSION = 1
 MAX_TEXT = 200
 MAX_LINES = 6
-MAX_FILES = 64
+MAX_SIZE = 16_384
+"""Bytes of a meaning that is kept; of a larger one a digest is."""
+
+TOO_LARGE = "it means more than is kept"
 WILDCARDS = frozenset("*?[")
 
 
@@ -71,11 +75,11 @@ def of(named: Named, seen: SeenPlaces, call: str = "") -> Meaning:
              for path in named.unread if path in seen.files]  # fmt: skip
     read = [FileState(_kept(path), _kept(seen.files[path].real), seen.files[path].digest)
             for path in named.words if path in seen.files]  # fmt: skip
-    files = [*code, *read]
-    gap = named.gap
-    if len(files) > MAX_FILES:
-        gap = f"{gap} {sha256(msgspec.json.encode(files)).hexdigest()}".strip()
-    return Meaning(VERSION, call, _kept(seen.folder), effects, tuple(files[:MAX_FILES]), gap, seen.late)
+    meaning = Meaning(VERSION, call, _kept(seen.folder), effects, (*code, *read), named.gap, seen.late)
+    if len(whole := msgspec.json.encode(meaning)) <= MAX_SIZE:
+        return meaning
+    digest = sha256(whole).hexdigest()
+    return structs.replace(meaning, effects=(), files=(), gap=f"{TOO_LARGE}: {digest}")
 
 
 def _effect(target: NamedTarget, found: SeenTarget) -> MeantEffect:
@@ -111,7 +115,10 @@ def more(before: Meaning, now: Meaning, home: str = "") -> list[str]:
         dict.fromkeys([*_of_folder(before, now, show), *_of_files(before, now, show), *_of_effects(before, now, show)])
     )
     if now.gap not in ("", before.gap) or (now.late and not before.late):
-        lines.append("not all of it can be looked at now")
+        is_large = now.gap.startswith(TOO_LARGE)
+        lines.append(
+            "something has changed among more than can be listed" if is_large else "not all of it can be looked at now"
+        )
     return lines if len(lines) <= MAX_LINES else [*lines[: MAX_LINES - 1], f"and {len(lines) - MAX_LINES + 1} more changes"]
 
 

@@ -189,11 +189,7 @@ class Ledger:
         """The entry that answers for this call now: pending, approved, or else a denial that still lasts. `former`: what
         earlier versions bound the call to."""
         bindings = {binding, *former}
-        found = [
-            entry
-            for entry in self._entries.values()
-            if _answers(entry, now) and (entry.binding in bindings or (meaning is not None and _means(entry, meaning)))
-        ]
+        found = [e for e in self._entries.values() if _answers(e, now) and (e.binding in bindings or _means(e, meaning))]
         return next((entry for entry in sorted(found, key=_is_closed) if self._holds(entry)), None)
 
     def compared(self, entry: HeldCall, home: str = "") -> HeldCall:
@@ -372,11 +368,11 @@ def _in_short(changes: tuple[str, ...]) -> str:
     return f"{changes[0]}{rest}."
 
 
-def _means(entry: HeldCall, now: Meaning) -> bool:
+def _means(entry: HeldCall, now: Meaning | None) -> bool:
     """Whether what is decided about an entry holds for the same words now. A denial holds unless the call runs another code:
     no link makes it weaker."""
     meaning = entry.meaning
-    if meaning is None or meaning.call != now.call or entry.binding != bind_meaning(meaning):
+    if meaning is None or now is None or meaning.call != now.call or entry.binding != bind_meaning(meaning):
         return False
     if entry.status == "denied":
         return _code(meaning) == _code(now)

@@ -26,7 +26,7 @@ MAX_BYTES = 8 * 1024 * 1024
 MAX_NAMES = 2_000
 """Names in folders that are looked at for the wildcards of a call."""
 
-MAX_BEYOND = 16
+MAX_BEYOND = 8
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _DATABASE = b"SQLite format 3\0"
 """Programs write into such a file while a call waits; what they do is in their words."""

@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from msgspec import structs
 
@@ -79,6 +80,7 @@ class FleetHeldCalls:
         return self._setup.gateway_id()
 
     def present(self, request: HeldCall, now: float, *, former: Collection[str] = (), log: bool = True) -> Presented:
+        request = self._known_request(request, now)
         answer, attempt, entry = self._asked_about(request)
         if answer.outcome == "pending" and not is_of_call(entry, request):
             self._close_changed(entry, now)
@@ -93,6 +95,15 @@ class FleetHeldCalls:
                 with suppress(StoreError):
                     self.write_log()
         return Presented(found.status, found, answer.fresh)
+
+    def _known_request(self, request: HeldCall, now: float) -> HeldCall:
+        """The same call as it was entered before, if that covers what it means now; else with what is new. The database
+        finds entries by their binding alone."""
+        ledger = Ledger(list(self._known.values()))
+        known = ledger.waiting(request.binding, now, meaning=request.meaning)
+        if known is None:
+            return ledger.compared(request, str(Path.home()))
+        return structs.replace(request, binding=known.binding, meaning=known.meaning)
 
     def _asked_about(self, request: HeldCall) -> tuple[pipe.PresentAnswer, bytes, HeldCall]:
         """The answer, the attempt, and the entry that was presented under its nonce."""

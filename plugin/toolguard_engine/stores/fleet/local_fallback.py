@@ -36,7 +36,8 @@ class LocalFallback:
 
     def present(self, request: HeldCall, now: float, *, former: Collection[str] = (), log: bool = True) -> Presented:
         known = self._local.look()[0]
-        if not any(each.binding == request.binding and each.status in OPEN and now < each.expires for each in known):
+        waiting = Ledger(each for each in known if each.status in OPEN)
+        if waiting.waiting(request.binding, now, meaning=request.meaning) is None:
             with suppress(FleetAwayError):
                 return self._fleet.present(request, now, former=former, log=log)
         return self._local.present(request, now, former=former, log=log)

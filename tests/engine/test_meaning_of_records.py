@@ -1,0 +1,218 @@
+"""Records that say what a call means: other versions, other hands, and what is beyond the bounds never make a yes wider."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from changing_world import ChangingWorld
+from toolguard_engine.approvals import call_meaning
+from toolguard_engine.approvals.binding import bind, bind_meaning
+from toolguard_engine.approvals.call_meaning import TOO_LARGE, Meaning
+from toolguard_engine.approvals.ledger import Decision, HeldCall
+from toolguard_engine.effects import named_places
+from toolguard_engine.model.call import Call
+from toolguard_engine.model.call_world import Named, NamedTarget, SeenPlaces, SeenTarget
+from toolguard_engine.server.world_reader import MAX_NAMES, WorldReader
+from toolguard_engine.stores import signing_key
+from toolguard_engine.stores.locked import StoreError
+
+ME = Decision("ana", "cli")
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ChangingWorld:
+    made = ChangingWorld(tmp_path)
+    monkeypatch.setenv("HOME", str(made.home))
+    return made
+
+
+def code(world: ChangingWorld, call: Call) -> str:
+    return world.ask(call).verdict.code
+
+
+def meaning(world: ChangingWorld, call: Call) -> Meaning:
+    named = named_places.of(world.guard.read(call))
+    return call_meaning.of(named, WorldReader().look(named), bind(call, gateway=world.store.gateway_id()))
+
+
+def earlier(world: ChangingWorld, call: Call) -> HeldCall:
+    """The request of an earlier version, which knows the words and the scripts."""
+    files = [digest for _, digest in named_places.of(world.guard.read(call)).code]
+    return HeldCall(
+        nonce="", binding=bind(call, files, world.store.gateway_id()), tool="exec", agent=call.agent, session=call.session,
+        run="r", code="rule.x", reason="x", shown="x", created=world.now, expires=world.now + 300, cwd=call.cwd,
+    )  # fmt: skip
+
+
+def rewritten(world: ChangingWorld, change: dict[str, Any], key: bytes | None = None) -> None:
+    """The only entry with other members, signed with `key` or left with its old signature."""
+    path = world.store.path
+    stored = msgspec.json.decode(path.read_bytes())
+    (entry,) = stored["entries"]
+    for name, value in change.items():
+        entry[name] = value
+    if key is not None:
+        entry["mac"] = ""
+        entry["mac"] = signing_key.sign(key, msgspec.json.encode(entry))
+    path.write_bytes(msgspec.json.encode(stored))
+    world.restart()
+
+
+def test_an_approval_of_an_earlier_version_runs_whatever_its_words_mean(world: ChangingWorld) -> None:
+    world.link("w/cache", "Pictures")
+    call = world.call("rm -rf cache/*")
+    entry = world.store.present(earlier(world, call), world.now).entry
+    world.store.approve(entry.nonce, ME, world.now, 30)
+    world.link("w/cache", "Documents")
+    assert code(world, call) == "approval.consumed"
+    assert code(world, call) == "approval.pending"
+
+
+def test_an_approval_of_an_earlier_version_is_for_its_script(world: ChangingWorld) -> None:
+    world.put("w/deploy.sh", "ls\n")
+    call = world.call("sh deploy.sh")
+    entry = world.store.present(earlier(world, call), world.now).entry
+    world.store.approve(entry.nonce, ME, world.now, 30)
+    world.put("w/deploy.sh", "rm -rf ~\n")
+    assert code(world, call) == "approval.pending"
+
+
+def test_an_earlier_version_does_not_use_an_approval(world: ChangingWorld) -> None:
+    call = world.call("rm -rf cache/*")
+    nonce = world.approved(call)
+    presented = world.store.present(earlier(world, call), world.now)
+    assert (presented.outcome, presented.fresh) == ("pending", True)
+    assert presented.entry.nonce != nonce
+
+
+def test_an_earlier_command_line_that_approves_keeps_the_meaning(world: ChangingWorld) -> None:
+    """It writes back the members that it does not know, and signs them."""
+    world.link("w/cache", "Pictures")
+    call = world.call("rm -rf cache/*")
+    entry = world.ask(call).entry
+    assert entry is not None
+    own = (world.state / "toolguard" / "key").read_bytes()
+    rewritten(world, {"status": "approved", "decided": world.now, "expires": world.now + 30, "by": "ana"}, own)
+    world.link("w/cache", "Documents")
+    assert code(world, call) == "approval.pending"
+    world.link("w/cache", "Pictures")
+    settled = world.ask(call)
+    assert (settled.verdict.code, settled.entry and settled.entry.nonce) == ("approval.consumed", entry.nonce)
+
+
+@pytest.mark.parametrize("members", [{"meaning": None}, {"meaning": {"v": 2, "call": "x"}}, {"changes": ["x"]}])
+def test_an_entry_that_was_changed_without_the_key_does_not_count(world: ChangingWorld, members: dict[str, Any]) -> None:
+    call = world.call("rm -rf build")
+    world.approved(call)
+    rewritten(world, members)
+    assert code(world, call) == "approval.pending"
+
+
+@pytest.mark.parametrize("kept", ["the other meaning", "none"])
+def test_a_meaning_that_is_not_that_of_the_binding_does_not_count(world: ChangingWorld, kept: str) -> None:
+    """Signers sign the binding: who has the key only cannot exchange the meaning below it."""
+    world.link("w/cache", "Pictures")
+    call = world.call("rm -rf cache/*")
+    world.approved(call)
+    world.link("w/cache", "Documents")
+    own = (world.state / "toolguard" / "key").read_bytes()
+    other = msgspec.to_builtins(meaning(world, call)) if kept == "the other meaning" else None
+    rewritten(world, {"meaning": other}, own)
+    assert code(world, call) == "approval.pending"
+
+
+def test_a_later_kind_of_meaning_covers_nothing(world: ChangingWorld) -> None:
+    call = world.call("rm -rf build")
+    now = meaning(world, call)
+    later = msgspec.structs.replace(now, v=now.v + 1)
+    assert not call_meaning.covers(later, now)
+    assert bind_meaning(later) != bind_meaning(now)
+
+
+def test_a_denial_holds_wherever_a_link_leads(world: ChangingWorld) -> None:
+    world.link("w/cache", "Pictures")
+    call = world.call("rm -rf cache/*")
+    entry = world.ask(call).entry
+    assert entry is not None
+    world.store.deny(entry.nonce, ME, world.now, 300)
+    world.link("w/cache", "Documents")
+    assert code(world, call) == "approval.denied"
+
+
+def test_what_was_used_for_a_call_that_did_not_run_is_given_back_as_it_was(world: ChangingWorld) -> None:
+    world.link("w/cache", "Pictures")
+    call = world.call("rm -rf cache/*")
+    world.approved(call)
+    used = world.ask(call).entry
+    assert used is not None
+    world.approvals.keep(used)
+    world.approvals.give_back()
+    world.link("w/cache", "Documents")
+    assert code(world, call) == "approval.pending"
+    world.link("w/cache", "Pictures")
+    assert [code(world, call) for _ in range(2)] == ["approval.consumed", "approval.pending"]
+
+
+def test_more_names_than_are_looked_at(world: ChangingWorld) -> None:
+    folder = world.work / "many"
+    folder.mkdir()
+    for number in range(MAX_NAMES + 10):
+        (folder / f"{number}").touch()
+    call = world.call("chmod 777 many/*")
+    world.approved(call)
+    assert code(world, call) == "approval.consumed"
+    world.approved(call)
+    world.link("w/many/other", "Documents")
+    assert code(world, call) == "approval.pending"
+
+
+def test_more_than_is_kept() -> None:
+    def of(count: int) -> Meaning:
+        paths = [f"/srv/{'x' * 180}/{number}" for number in range(count)]
+        named = Named("/w", tuple(NamedTarget("delete", path, path) for path in paths))
+        return call_meaning.of(named, SeenPlaces("/w", tuple(map(SeenTarget, paths)), {}))
+
+    large, same, other = of(60), of(60), of(61)
+    assert large.gap.startswith(TOO_LARGE)
+    assert len(msgspec.json.encode(large)) < 500
+    assert call_meaning.covers(large, same)
+    assert not call_meaning.covers(large, other)
+
+
+def test_more_words_than_are_looked_at(world: ChangingWorld) -> None:
+    call = world.call("scp " + " ".join(f"a{number}" for number in range(named_places.MAX_WORDS + 10)) + " me@host:/srv")
+    world.approved(call)
+    assert meaning(world, call).gap == named_places.MANY
+    assert code(world, call) == "approval.consumed"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "covered"),
+    [(False, False, True), (True, True, True), (False, True, False), (True, False, True)],
+)
+def test_a_file_system_that_is_late(world: ChangingWorld, *, first: bool, second: bool, covered: bool) -> None:
+    """`first`, `second`: whether it is late when the call is held, and when it is repeated."""
+
+    class Late:
+        def look(self, named: Named) -> SeenPlaces:
+            return SeenPlaces(named.folder, tuple(SeenTarget(target.path) for target in named.targets), {}, late=True)
+
+    looks = {True: Late(), False: WorldReader()}
+    world.approvals._world = looks[first]
+    call = world.call("rm -rf build")
+    world.approved(call)
+    world.approvals._world = looks[second]
+    assert (code(world, call) == "approval.consumed") is covered
+
+
+def test_a_damaged_meaning_is_a_damaged_store(world: ChangingWorld) -> None:
+    call = world.call("rm -rf build")
+    world.approved(call)
+    rewritten(world, {"meaning": {"v": "one"}})
+    with pytest.raises(StoreError):
+        world.store.entries()
+    assert world.ask(call).verdict.decision != "allow"
