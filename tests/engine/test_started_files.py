@@ -9,7 +9,7 @@ import pytest
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.places import Where, place
-from toolguard_engine.effects.shell.started_places import StartedPlaces
+from toolguard_engine.effects.shell.started_places import StartedPlaces, is_started
 from toolguard_engine.host import started_catalogue
 from toolguard_engine.host.started_catalogue import StartedFile, StartedList
 from toolguard_engine.layers import rubric, self_protection
@@ -147,6 +147,13 @@ def test_they_may_be_read() -> None:
     assert len(plain) > len(PATHS) // 2
     assert [path for path in plain if run(f"ls -l {path}") != "allow"] == []
     assert [path for path in plain if read(path) != "allow"] == []
+
+
+def test_a_home_among_temporary_files_is_a_home() -> None:
+    assert is_started("/tmp/u/.node_modules/x.js", "/tmp/u", "/tmp/u/work")
+    assert is_started("/tmp/u/work/hooks/x/handler.js", "/tmp/u", "/tmp/u/work")
+    assert is_started("/var/tmp/node-compile-cache/x", "/tmp/u", "/tmp/u/work")
+    assert not is_started("/tmp/u/x.js", "/tmp/u", "/tmp/u/work")
 
 
 def test_wildcards_in_a_project_are_free() -> None:

@@ -64,14 +64,14 @@ def bundled() -> StartedPlaces:
 
 def is_started(low: str, home: str, workspace: str) -> bool:
     """Whether an absolute path in lower case is such a place outside of the gateway's state."""
-    places = bundled()
-    if low.startswith(_TEMPORARY):
-        return places.holds("temporary", low[low.index("/", 1) + 1 :].removeprefix("tmp/"))
-    inside = _below(low, workspace.lower())
-    if inside:
+    if inside := _below(low, workspace.lower()):
         return is_started_in_workspace(inside)
+    places = bundled()
     inside = _below(low, home.lower())
-    return bool(inside and places.holds("home", inside)) or places.ends(low)
+    if inside and places.holds("home", inside):
+        return True
+    below = next((low[len(folder) :] for folder in _TEMPORARY if low.startswith(folder)), "")
+    return bool(below and places.holds("temporary", below)) or places.ends(low)
 
 
 def is_started_in_workspace(inside: str) -> bool:
