@@ -197,10 +197,6 @@ def _workspace(where: Where) -> str:
     return where.workspace or where.cwd or f"{where.home or _NO_HOME}/.openclaw/workspace"
 
 
-_RULED = frozenset({"startup", "credentials"})
-"""Places with rules of their own, which also know what may be written there."""
-
-
 @lru_cache(maxsize=4096)
 def _classified(path: str, where: Where, cwd: str) -> tuple[Place, frozenset[str]]:
     if not cwd and path != "-" and _SIMPLE.fullmatch(path) and _begins_in_workspace(where):
@@ -224,7 +220,8 @@ def _classified(path: str, where: Where, cwd: str) -> tuple[Place, frozenset[str
     if full.startswith("/dev/"):
         return _device(full), frozenset(found)
     kind = _named(full, where, found)
-    if kind not in _RULED and started_places.is_started(folded(meant), where.home or _NO_HOME, workspace):
+    # what starts at login has rules of its own, which know what may be written there
+    if kind != "startup" and started_places.is_started(folded(meant), where.home or _NO_HOME, workspace):
         found.add("gateway-file")
     return kind, frozenset(found) if found else _PLAIN
 
