@@ -35,7 +35,19 @@ from toolguard_engine.stores.audit_log import AuditEvent
 from toolguard_engine.stores.audit_tail import AuditLine
 
 NOW = 1_750_000_000.0
-ALL = ["held", "expiring", "expired", "blocked", "loop", "budget", "engineAway", "weakened", "guardEnded", "digest"]
+ALL = [
+    "held",
+    "expiring",
+    "expired",
+    "lapsed",
+    "blocked",
+    "loop",
+    "budget",
+    "engineAway",
+    "weakened",
+    "guardEnded",
+    "digest",
+]
 PERSON = Decision("ann", "cli")
 
 
@@ -55,6 +67,7 @@ def logged(stage: Stage, event: str, number: int = 1, at: float = NOW, **more: A
 
 EVENTS = [
     ("expire", {}, "expired"),
+    ("lapsed", {"by": "ann"}, "lapsed"),
     ("expire", {"by": "ann"}, None),
     ("block", {"code": "rule.net"}, "blocked"),
     ("block", {"code": "kill-switch.on"}, None),
