@@ -14,6 +14,7 @@ from toolguard_fleet.fleet_errors import FleetError, UnreachableError
 PRESENT = "SELECT fleet.present(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 CLOSE = "SELECT fleet.close(%s, %s, %s, %s, %s, %s, %s)"
 GIVE_BACK = "SELECT fleet.give_back(%s, %s, %s, %s)"
+MOVE_END = "SELECT fleet.move_end(%s, %s, %s, %s)"
 ENTRIES = "SELECT fleet.entries(%s, %s)"
 
 
@@ -47,6 +48,8 @@ class HoldQuestions:
                 return await self._done(CLOSE, words, question)
             case messages.GiveBack():
                 return await self._done(GIVE_BACK, (question.nonce, question.attempt), question)
+            case messages.MoveEnd():
+                return await self._done(MOVE_END, (question.nonce, question.left), question)
             case messages.Entries():
                 found = await self._connection.call(ENTRIES, self._who, question.seconds, at_once=True)
                 rows = [row for row in (*found["open"], *found["closed"]) if row["entry"] is not None]

@@ -229,7 +229,8 @@ def test_an_end_is_moved_of_trusted_entries_alone() -> None:
 
 LAPSED = [
     ("approved, not used", {"by": "anna", "where": "cli"}, True),
-    ("approved in chat by nobody's name", {"where": "chat"}, True),
+    ("approved in chat by nobody's name", {"where": "chat", "latest": NOW + 600}, True),
+    ("gave way to an approval that is there again", {"where": "fleet", "why": f"{REISSUED}waits as x"}, False),
     ("given back, not used", {"by": "anna", "where": "cli", "why": f"{REISSUED}x"}, True),
     ("unanswered", {}, False),
     ("the gateway's prompt ended", {"where": "native"}, False),

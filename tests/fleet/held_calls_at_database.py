@@ -45,6 +45,9 @@ class Caller:
     def give_back(self, nonce: str, attempt: bytes) -> Any:
         return self._one("SELECT fleet.give_back(%s, %s, %s, %s)", (self.gateway.id, self.gateway.token, nonce, attempt))
 
+    def move_end(self, nonce: str, left: float) -> Any:
+        return self._one("SELECT fleet.move_end(%s, %s, %s, %s)", (self.gateway.id, self.gateway.token, nonce, left))
+
     def entries(self) -> Any:
         return self._one("SELECT fleet.entries(%s, %s)", (self.gateway.id, self.gateway.token))
 

@@ -19,7 +19,8 @@ import toolguard_fleet.__main__
 from fleet_database import FleetDatabase
 from fleet_desk import Approver, FleetDesk, wait_until
 from ssh_signers import SshRoom
-from toolguard_engine.approvals.ledger import Decision, RefusedError
+from toolguard_engine.approvals.approval_window import EndMove
+from toolguard_engine.approvals.ledger import MAX_APPROVED, Decision, RefusedError
 from toolguard_engine.config import settings
 from toolguard_engine.server.held_call_decisions import Approvals
 from toolguard_engine.stores import audit_log
@@ -339,3 +340,32 @@ def test_the_kill_switch_of_the_team_stays_without_contact(desk: FleetDesk, data
     database.owner().execute("UPDATE fleet.team_state SET kill = false WHERE team = 'ops'")
     desk.calls.gateway_id()
     wait_until(lambda: not desk.client.switch.why())
+
+
+def test_the_end_of_an_approval_is_moved_while_its_agent_is_at_work(desk: FleetDesk, anna: Approver) -> None:
+    nonce = desk.present().entry.nonce
+    anna.approve(nonce)
+    (entry,) = desk.calls.entries()
+    wanted = entry.expires + 60
+    desk.calls.move_ends([EndMove(nonce, wanted, "busy")], time.time())
+    (moved,) = desk.calls.entries()
+    assert (moved.status, moved.woken) == ("approved", "busy")
+    assert moved.expires == pytest.approx(wanted, abs=2)
+    desk.calls.move_ends([EndMove(nonce, entry.decided + 9_999, "later", "OpenClaw wakes no automation")], time.time())
+    (moved,) = desk.calls.entries()
+    assert (moved.woken, moved.asleep) == ("later", "OpenClaw wakes no automation")
+    assert moved.expires == pytest.approx(entry.decided + MAX_APPROVED, abs=2)
+    assert desk.present().outcome == "used"
+    assert desk.calls.entries()[0].woken == ""
+
+
+def test_a_database_of_an_earlier_version_moves_no_end(desk: FleetDesk, anna: Approver, database: FleetDatabase) -> None:
+    nonce = desk.present().entry.nonce
+    anna.approve(nonce)
+    (entry,) = desk.calls.entries()
+    database.owner().execute("DROP FUNCTION fleet.move_end")
+    desk.calls.move_ends([EndMove(nonce, entry.expires + 60, "woken")], time.time())
+    (same,) = desk.calls.entries()
+    assert (same.status, same.woken) == ("approved", "woken")
+    assert same.expires == pytest.approx(entry.expires, abs=2)
+    assert desk.present().outcome == "used"

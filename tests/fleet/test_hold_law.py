@@ -382,3 +382,55 @@ def test_persons_see_what_waits_and_what_was_closed(caller: Caller, anna: Connec
     assert [row[0]["nonce"] for row in anna.execute("SELECT fleet.waiting()")] == [first]
     ((found,),) = anna.execute("SELECT fleet.closed(24)").fetchall()
     assert (found["nonce"], found["team"], found["status"]) == (second, "ops", "denied")
+
+
+# --- how long an approval lasts -----------------------------------------------------------------------------------------
+
+
+def test_the_end_of_an_approval_is_moved_within_ten_minutes(
+    caller: Caller, anna: Connection, wait: Callable[[float], None]
+) -> None:
+    nonce = caller.present(window=30.0)["nonce"]
+    decide(anna, caller.gateway, nonce)
+    assert 29 < caller.move_end(nonce, 30.0)["left"] <= 30
+    wait(20)
+    assert 29 < caller.move_end(nonce, 30.0)["left"] <= 30
+    assert 570 < caller.move_end(nonce, 600.0)["left"] <= 580, "ten minutes after the approval at the latest"
+    assert 4 < caller.move_end(nonce, 5.0)["left"] <= 5
+    wait(6)
+    assert caller.move_end(nonce, 30.0) is None, "what is over stays over"
+    assert caller.present()["fresh"] is True
+
+
+@pytest.mark.parametrize("left", [0.0, -1.0, 600.1, float("nan"), float("inf")])
+def test_no_other_time_is_taken(caller: Caller, anna: Connection, left: float) -> None:
+    nonce = caller.present()["nonce"]
+    decide(anna, caller.gateway, nonce)
+    with pytest.raises(psycopg.Error):
+        caller.move_end(nonce, left)
+
+
+def test_only_of_an_approval_the_end_is_moved(caller: Caller, anna: Connection) -> None:
+    attempt = secrets.token_bytes(16)
+    nonce = caller.present()["nonce"]
+    assert caller.move_end(nonce, 30.0) is None, "it waits"
+    decide(anna, caller.gateway, nonce)
+    caller.present(attempt=attempt)
+    assert caller.move_end(nonce, 30.0) is None, "it was used"
+    caller.give_back(nonce, attempt)
+    assert caller.move_end(nonce, 30.0) is None, "it keeps its time, now that it is there again"
+    denied = caller.present("another")["nonce"]
+    decide(anna, caller.gateway, denied, "denied")
+    assert caller.move_end(denied, 30.0) is None
+
+
+def test_a_lapsed_approval_may_be_revived_once(caller: Caller, anna: Connection, wait: Callable[[float], None]) -> None:
+    nonce = caller.present(window=30.0)["nonce"]
+    decide(anna, caller.gateway, nonce)
+    with pytest.raises(psycopg.Error):
+        revive(anna, caller.gateway, nonce)
+    wait(31)
+    assert revive(anna, caller.gateway, nonce)["status"] == "expired"
+    with pytest.raises(psycopg.Error):
+        revive(anna, caller.gateway, nonce)
+    assert caller.present()["fresh"] is True

@@ -393,7 +393,8 @@ def is_lapsed(entry: HeldCall) -> bool:
     if entry.status != "expired" or is_missed(entry) or entry.why in (REVIVED, LAPSED):
         return False
     is_timeout = entry.where == NATIVE and not entry.latest  # of the gateway's own prompt: nobody approved
-    return not (is_timeout or entry.why.startswith(UNPROVEN))
+    is_approved = bool(entry.by or entry.latest)  # else it gave way to an approval that is there again
+    return is_approved and not (is_timeout or entry.why.startswith(UNPROVEN))
 
 
 def may_be_revived(entry: HeldCall) -> bool:

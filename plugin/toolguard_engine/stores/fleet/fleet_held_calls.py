@@ -18,6 +18,7 @@ from msgspec import structs
 from toolguard_engine.approvals.approval_window import EndMove
 from toolguard_engine.approvals.ledger import (
     LAPSED,
+    MAX_APPROVED,
     MAX_DENIAL,
     OPEN,
     REISSUED,
@@ -28,6 +29,7 @@ from toolguard_engine.approvals.ledger import (
     RefusedError,
     Status,
     TooManyHeldError,
+    Woken,
 )
 from toolguard_engine.approvals.signed_decision import is_of_call
 from toolguard_engine.model.signed_body import SignedBody
@@ -46,6 +48,10 @@ NONCE_BYTES = 6
 ATTEMPT_BYTES = 16
 MAX_UNANSWERED = 1_000
 LEAST_WAIT = 0.001
+LEAST_MOVE = 0.5
+"""Seconds: less is a difference of clocks."""
+RETRY_SECONDS = 5.0
+"""Until the database is asked to move an end again, if it could not."""
 MAX_FORGED_LINES = 20
 """Of one look: the database must not be able to fill the audit log."""
 
@@ -69,6 +75,9 @@ class FleetHeldCalls:
         """By nonce, as last seen. The thread of the link changes it too: iterate over a copy."""
         self._unanswered: dict[str, bytes] = {}
         """Attempts whose answer was lost, by binding: the same call asks with the same attempt."""
+        self._woken: dict[str, tuple[Woken, str]] = {}
+        """What is known of the agents of approvals, by nonce."""
+        self._may_move = 0.0
         self._attempts: dict[str, bytes] = {}
         """That used an approval here, by nonce."""
 
@@ -225,7 +234,27 @@ class FleetHeldCalls:
         return again
 
     def move_ends(self, moves: Sequence[EndMove], now: float) -> None:
-        """The database ends an approval after its window, whatever its agent does."""
+        """Where the database cannot be asked, or is of an earlier version, its approvals end after their windows."""
+        known = [(each, self._known[each.nonce]) for each in moves if each.nonce in self._known]
+        self._woken = {nonce: woken for nonce, woken in self._woken.items() if nonce in self._known}
+        if [each for each, entry in known if self._notes(each) | self._moves(each, entry, now)]:
+            self._touch()
+
+    def _notes(self, move: EndMove) -> bool:
+        """Whether it is news what became of waking the agent."""
+        noted, self._woken[move.nonce] = self._woken.get(move.nonce, ("", "")), (move.woken, move.asleep)
+        return noted != self._woken[move.nonce]
+
+    def _moves(self, move: EndMove, entry: HeldCall, now: float) -> bool:
+        """Whether the database has moved the end."""
+        if now < self._may_move or abs(move.expires - entry.expires) < LEAST_MOVE:
+            return False
+        left = min(max(move.expires - now, LEAST_WAIT), MAX_APPROVED)
+        try:
+            return self._done(lambda number, seconds: pipe.MoveEnd(number, seconds, move.nonce, left))
+        except StoreError:
+            self._may_move = now + RETRY_SECONDS
+            return False
 
     def _done(self, make: Callable[[int, float], pipe.Question]) -> bool:
         answer = self._ask(make)
@@ -329,8 +358,12 @@ class FleetHeldCalls:
                 others.append(received_entries.named(found))
             else:
                 stated = received_entries.with_state(entry, found, now, self._setup.skew())
-                ours.append(self._as_proven(stated, found, now))
+                ours.append(self._as_noted(self._as_proven(stated, found, now)))
         return sorted(ours, key=lambda entry: entry.created), others
+
+    def _as_noted(self, entry: HeldCall) -> HeldCall:
+        woken, asleep = self._woken.get(entry.nonce, ("", "")) if entry.status == "approved" else ("", "")
+        return structs.replace(entry, woken=woken, asleep=asleep) if woken else entry
 
     def _as_proven(self, entry: HeldCall, found: pipe.FleetEntry, now: float) -> HeldCall:
         """An approval without proof is none: the call waits."""

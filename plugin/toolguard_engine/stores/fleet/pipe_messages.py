@@ -74,6 +74,15 @@ class GiveBack(msgspec.Struct, frozen=True, tag="give-back"):
     attempt: bytes
 
 
+class MoveEnd(msgspec.Struct, frozen=True, tag="move-end"):
+    """An approval ends in `left` seconds, if the database does not say less."""
+
+    id: int
+    seconds: float
+    nonce: str
+    left: float
+
+
 class Entries(msgspec.Struct, frozen=True, tag="entries"):
     """All open entries of this gateway, and those that were closed in the last day."""
 
@@ -87,8 +96,8 @@ class Waiting(msgspec.Struct, frozen=True, tag="waiting"):
     nonces: tuple[str, ...]
 
 
-Question = Present | Close | GiveBack | Entries
-FromEngine = Begin | Present | Close | GiveBack | Entries | Waiting
+Question = Present | Close | GiveBack | MoveEnd | Entries
+FromEngine = Begin | Present | Close | GiveBack | MoveEnd | Entries | Waiting
 
 
 class SignedVerdict(msgspec.Struct, frozen=True, omit_defaults=True):
