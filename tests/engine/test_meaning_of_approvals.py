@@ -119,6 +119,26 @@ MORE: dict[str, tuple[Step, str, dict[str, Any], Step, str]] = {
         lambda w: w.link("w/shots", "Pictures"), "scp -r shots me@host:/srv/public", {},
         lambda w: w.link("w/shots", "Documents"), "~/w/shots now points to ~/Documents",
     ),
+    "the settings in the folder": (
+        lambda w: w.put("w/main.tf", "a\n"), "terraform destroy -auto-approve", {},
+        lambda w: w.put("w/main.tf", "b\n"), "~/w/main.tf has changed since",
+    ),
+    "more settings in the folder": (
+        lambda w: w.put("w/docker-compose.yml", "a\n"), "docker compose down -v", {},
+        lambda w: w.put("w/docker-compose.override.yml", "b\n"), "now also runs ~/w/docker-compose.override.yml",
+    ),
+    "a folder of descriptions": (
+        lambda w: w.put("w/k8s/a.yaml", "a\n"), "kubectl delete -f k8s/", {},
+        lambda w: w.put("w/k8s/a.yaml", "b\n"), "~/w/k8s/a.yaml has changed since",
+    ),
+    "one of two folders": (
+        lambda w: w.link("w/mnt", "Scratch"), "rm -rf mnt/x /data/old", {},
+        lambda w: w.link("w/mnt", "Documents"), "now also: delete ~/Documents/x",
+    ),
+    "settings that a program is given": (
+        lambda w: w.put("w/.env", "D=build\n"), 'env $(cat .env) sh -c \'rm -rf "$D"\'', {},
+        lambda w: w.put("w/.env", "D=/\n"), "~/w/.env has changed since",
+    ),
     "a recipe": (
         lambda w: w.put("w/Makefile", "clean:\n\trm -rf build\n"), "make clean", {},
         lambda w: w.put("w/Makefile", "clean:\n\trm -rf ~/Documents\n"), "~/w/Makefile has changed since",
@@ -206,6 +226,13 @@ SAME: dict[str, tuple[Step, str, dict[str, Any], Step]] = {
     ),
     "the folder has more in it": (
         lambda w: w.put("proj/a"), "rm -rf build", {"workdir": "~/proj"}, lambda w: w.put("proj/b"),
+    ),
+    "settings of another program": (
+        lambda w: w.put("w/main.tf", "a\n"), "rm -rf build && git push --force", {}, lambda w: w.put("w/main.tf", "b\n"),
+    ),
+    "state beside the settings": (
+        lambda w: w.put("w/main.tf", "a\n"), "terraform destroy -auto-approve", {},
+        lambda w: (w.put("w/terraform.tfstate", "1"), w.put("w/state.json", "{}"), w.put("w/.terraform.lock", "x")),
     ),
     "packages were installed": (
         lambda w: w.put("w/package.json", '{"scripts": {"clean": "rm -rf build"}}'), "npm run clean", {},

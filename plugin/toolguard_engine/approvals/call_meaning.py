@@ -73,6 +73,9 @@ def of(named: Named, seen: SeenPlaces, call: str = "") -> Meaning:
     code = [FileState(_kept(path), _kept(path), digest, code=True) for path, digest in named.code]
     code += [FileState(_kept(path), _kept(seen.files[path].real), seen.files[path].digest, code=True)
              for path in named.unread if path in seen.files]  # fmt: skip
+    known = {*named.unread, *named.words}
+    settings = [path for path in seen.files if path not in known]
+    code += [FileState(_kept(path), _kept(seen.files[path].real), seen.files[path].digest, code=True) for path in settings]
     read = [FileState(_kept(path), _kept(seen.files[path].real), seen.files[path].digest)
             for path in named.words if path in seen.files]  # fmt: skip
     meaning = Meaning(VERSION, call, _kept(seen.folder), effects, (*code, *read), named.gap, seen.late)

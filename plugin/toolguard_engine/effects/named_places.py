@@ -12,16 +12,18 @@ from collections.abc import Iterator
 from itertools import chain
 
 from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.path_owners import GLOBS
+from toolguard_engine.effects.path_owners import FOLLOWED, GLOBS
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.shell.places import Where, normal
+from toolguard_engine.effects.shell.walk import INTERPRETER
 from toolguard_engine.model.call_world import NAMES, Named, NamedTarget
 from toolguard_engine.model.work_limit import TooIntricate
 
 MAX_TARGETS = 64
 MAX_WORDS = 96
 MAX_RUNS = 64
+MAX_SETTINGS = 4
 MAX_WORD = 1_000
 INTRICATE = "it is too complex to be read"
 MANY = "it names too much"
@@ -34,6 +36,7 @@ _MILD = frozenset(["unchanged", "agent-made", "filtered"])
 
 _PRINTERS = program_catalogue.programs("safe_reader")
 _SHELLS = program_catalogue.programs("shell", "sourcer")
+_NO_SETTINGS = _PRINTERS | _SHELLS | program_catalogue.programs("shell_state_changer") | {"git"}
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib", "/dev/", "/proc/", "/sys/")
 MAX_GIT_FOLDERS = 2
 _GIT_ABOVE = 4
@@ -58,8 +61,10 @@ def of(reading: CallReading) -> Named:
     words = list(dict.fromkeys(_words(runs, targets, where)))
     unread = (*unread, *_git_files(runs, where))
     words = [path for path in words if path not in dict(code) and path not in unread]
+    settings = tuple(_settings(runs, effects, where)) if reading.commands and not code else ()
     is_cut = len(targets) > MAX_TARGETS or len(words) > MAX_WORDS or len(runs) > MAX_RUNS
-    return Named(folder, tuple(targets[:MAX_TARGETS]), code, unread, tuple(words[:MAX_WORDS]), MANY if is_cut else "")
+    gap = MANY if is_cut else ""
+    return Named(folder, tuple(targets[:MAX_TARGETS]), code, unread, tuple(words[:MAX_WORDS]), settings, gap)
 
 
 def _folder(where: Where) -> str:
@@ -75,7 +80,7 @@ def _named(reading: CallReading, where: Where) -> Iterator[NamedTarget]:
 
 def _target(effect: Effect, where: Where) -> NamedTarget:
     path = ""
-    if effect.place not in ("", "remote", "null") and effect.target:
+    if effect.target and effect.place not in ("remote", "null") and (effect.place or effect.kind in FOLLOWED):
         path = _place(normal(effect.target, where, effect.run.cwd if effect.run else ""))
     goes_on = effect.target.endswith(("/", "/."))
     dangers = tuple(sorted((effect.flags - _MILD) | {f"not {flag}" for flag in _MILD - effect.flags}))
@@ -96,7 +101,7 @@ def _code(reading: CallReading) -> tuple[tuple[tuple[str, str], ...], tuple[str,
 
 def _words(runs: tuple[ProgramRun, ...], targets: list[NamedTarget], where: Where) -> Iterator[str]:
     """The paths that the programs may read, as far as they may decide what is done."""
-    taken = {target.path for target in targets}
+    taken = {target.path for target in targets if target.kind in FOLLOWED}
     takes_targets = any(UNKNOWN in target.text for target in targets) or any(_takes_words(run) for run in runs)
     for run in runs[:MAX_RUNS]:
         if UNKNOWN in run.cwd:
@@ -118,6 +123,20 @@ def _read_by(run: ProgramRun) -> Iterator[str]:
     for word in chain(*map(_spellings, words), reads, run.stdin.files if run.stdin else ()):
         if word and len(word) <= MAX_WORD and UNKNOWN not in word and "://" not in word:
             yield word
+
+
+def _settings(runs: tuple[ProgramRun, ...], effects: tuple[Effect, ...], where: Where) -> list[str]:
+    """The folders whose settings decide what is done: of programs of which no effect is known, and those that they name."""
+    known = {id(effect.run) for effect in effects}
+    runners = {name for run in runs for name in run.via}
+    found = list[str]()
+    for run in runs[:MAX_RUNS]:
+        if id(run) in known or UNKNOWN in run.cwd or run.name in runners | _NO_SETTINGS or INTERPRETER.fullmatch(run.name):
+            continue
+        words = [word for word in _read_by(run) if word.endswith("/") and word != "/"]
+        found += [_before_wildcard(normal(word, where, run.cwd)) for word in (run.cwd or ".", *words)]
+    folders = (path for path in found if path.count("/") > 1 and not path.startswith(_SYSTEM) and path != where.home)
+    return list(dict.fromkeys(folders))[:MAX_SETTINGS]
 
 
 def _git_files(runs: tuple[ProgramRun, ...], where: Where) -> list[str]:

@@ -31,7 +31,7 @@ MAX_LOOKED_UP = 8
 MAX_DISK_READS = 200
 """Paths of one call that the disk is asked about."""
 
-_FOLLOWED = frozenset(["discard", "delete", "empty", "write", "move", "permissions", "owner", "encrypt", "mcp-write"])
+FOLLOWED = frozenset(["discard", "delete", "empty", "write", "move", "permissions", "owner", "encrypt", "mcp-write"])
 _OF_THE_LINK = frozenset(["delete", "move"])
 """What is done to a link itself unless the path goes on behind it."""
 
@@ -77,7 +77,7 @@ def _chooses_repository(run: ProgramRun) -> bool:
 def follows(found: tuple[Effect, ...]) -> bool:
     """Whether there is anything to follow."""
     for effect in found:  # noqa: SIM110 - a generator takes twice as long
-        if effect.kind in _FOLLOWED:
+        if effect.kind in FOLLOWED:
             return True
     return False
 
@@ -119,7 +119,7 @@ class Owners:
             self._names[normal(path, self._where, run.cwd)] = NewName(normal(source, self._where, run.cwd), is_link)
 
     def _true(self, effect: Effect) -> Iterator[Effect]:
-        if effect.kind not in _FOLLOWED or effect.place in ("remote", "null", "unknown") or not effect.target:
+        if effect.kind not in FOLLOWED or effect.place in ("remote", "null", "unknown") or not effect.target:
             yield effect
             return
         self._work.spend(2)

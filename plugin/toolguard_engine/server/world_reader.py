@@ -12,6 +12,7 @@ import stat
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from hashlib import sha256
+from itertools import islice
 
 from toolguard_engine.effects.path_owners import GLOBS
 from toolguard_engine.model.call_world import Named, NamedTarget, SeenFile, SeenPlaces, SeenTarget
@@ -27,6 +28,11 @@ MAX_NAMES = 2_000
 """Names in folders that are looked at for the wildcards of a call."""
 
 MAX_BEYOND = 8
+MAX_SETTINGS = 32
+_SETTINGS = (".yml", ".yaml", ".toml", ".tf", ".tfvars", ".hcl", ".ini", ".cfg", ".conf", ".env")
+"""Endings of files that people write for programs. Not `.json`: programs keep their state in such files."""
+
+_FILES = ("Dockerfile", "Containerfile", "Procfile", "Jenkinsfile")
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _DATABASE = b"SQLite format 3\0"
 """Programs write into such a file while a call waits; what they do is in their words."""
@@ -78,11 +84,25 @@ def _parts(path: str) -> tuple[str, list[str]]:
 
 def _files_of(named: Named) -> dict[str, SeenFile]:
     left, found = MAX_BYTES, dict[str, SeenFile]()
-    for path in (*named.unread, *named.words):
+    settings = [path for folder in named.settings for path in _settings_in(folder)]
+    for path in dict.fromkeys((*named.unread, *settings, *named.words)):
         if (seen := _seen(path, left)) is not None:
             found[path], used = seen
             left -= used
     return found
+
+
+def _settings_in(folder: str) -> list[str]:
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in islice(entries, MAX_NAMES) if _is_setting(entry.name)]
+    except (OSError, ValueError):
+        return []
+    return [f"{folder.rstrip('/')}/{name}" for name in sorted(names)[:MAX_SETTINGS]]
+
+
+def _is_setting(name: str) -> bool:
+    return name.endswith(_SETTINGS) or name.startswith(_FILES)
 
 
 def _seen(path: str, left: int) -> tuple[SeenFile, int] | None:
