@@ -13,7 +13,7 @@ from toolguard_engine.effects.run_languages.project_files import Lines
 MAX_CALLS = 200
 _MAX_ARGUMENTS = 4_000
 _CMAKE_CALL = re.compile(
-    r"\b(execute_process|add_custom_command|add_custom_target|file|include|add_subdirectory|exec_program|add_test)\s{0,9}\(",
+    r"\b(set|execute_process|add_custom_command|add_custom_target|file|include|add_subdirectory|exec_program|add_test)\s{0,9}\(",
     re.IGNORECASE,
 )
 _CMAKE_WORD = re.compile(r"\"((?>(?:[^\"\\]|\\.){0,2000}))\"|\[\[(.{0,1000}?)\]\]|([^\s()\"#]{1,400}+)")
@@ -37,16 +37,38 @@ def _in_home(text: str) -> str:
 
 def _word(text: str) -> str:
     """A word for a shell, in which a leading tilde still means the home folder."""
-    text = _CMAKE_OWN.sub(".", _in_home(text))
     return f"~/{quote(text[2:])}" if text.startswith("~/") else quote(text)
 
 
 def cmake(text: str) -> Lines:
     found: Lines = []
+    known: dict[str, str] = {}
     for call in islice(_CMAKE_CALL.finditer(text), MAX_CALLS):
-        words = list(_arguments(text, call.end()))
-        found += [(call.start() + 1, command) for command in _of_call(call[1].lower(), words)]
+        words = [_with_values(word, known) for word in _arguments(text, call.end())]
+        if call[1].lower() == "set":
+            known.update({words[0]: words[1]} if len(words) > 1 else {})
+        else:
+            found += [(call.start() + 1, command) for command in _of_call(call[1].lower(), words)]
     return found
+
+
+_PROPERTY = re.compile(r"\$[{(]([\w.:-]{1,80})[)}]")
+_MAX_ROUNDS = 4
+_PROJECT_FOLDER = "build/"
+"""What a property stands for that a project does not define itself: one of its own folders."""
+
+
+def _with_values(text: str, known: dict[str, str]) -> str:
+    """A text with the properties that a project defines; they may contain others."""
+    text = _CMAKE_OWN.sub(".", _in_home(text))
+    for _ in range(_MAX_ROUNDS):
+        if "$" not in text or not _PROPERTY.search(text):
+            break
+        text = _PROPERTY.sub(lambda found: known.get(found[1], found[0]), text)[:_MAX_ARGUMENTS]
+    return _PROPERTY.sub(lambda found: found[0] if found[1] in _KEPT else _PROJECT_FOLDER, _in_home(text))
+
+
+_KEPT = frozenset({"CMAKE_COMMAND"})
 
 
 def _arguments(text: str, at: int) -> Iterator[str]:
@@ -77,8 +99,7 @@ def _of_call(name: str, words: list[str]) -> Iterator[str]:
             yield f"curl -o {_word(words[2])} {quote(words[1])}"
     elif name in ("include", "add_subdirectory"):
         if words and "." in words[0] + "." * (name != "include"):
-            path = _CMAKE_OWN.sub(".", words[0])
-            yield f"cmake -P {quote(path if name == 'include' else path + '/CMakeLists.txt')}"
+            yield f"cmake -P {quote(words[0] if name == 'include' else words[0] + '/CMakeLists.txt')}"
     elif name == "exec_program":
         yield " ".join(map(_word, (word for word in words if word not in _CMAKE_ENDS)))
     else:
@@ -108,12 +129,17 @@ def build_xml(text: str) -> Lines:
     """Elements of Ant, Maven and MSBuild that run a program or delete something."""
     found: Lines = []
     at, words = 0, list[str]()
+    known: dict[str, str] = {}
     for tag in islice(_TAG.finditer(text), 10 * MAX_CALLS):
-        name = tag[2].rpartition(":")[2].lower()
-        given = {each[1].lower(): unescape(each[2] or each[3] or "") for each in _ATTRIBUTE.finditer(tag[3])}
-        content = unescape(text[tag.end() : text.find("<", tag.end())][:2000]).strip() if not tag[1] else ""
         if tag[1]:
             continue
+        name = tag[2].rpartition(":")[2]
+        given = {each[1].lower(): unescape(each[2] or each[3] or "") for each in _ATTRIBUTE.finditer(tag[3])}
+        content = unescape(text[tag.end() : text.find("<", tag.end())][:_MAX_CONTENT]).strip()
+        _define(known, name, given, content)
+        given = {key: _with_values(value, known) for key, value in given.items()}
+        content = _with_values(content, known)
+        name = name.lower()
         if name in _DELETING:
             paths = [given[key] for key in ("dir", "file", "directories", "files", "includes") if given.get(key)]
             found += [(tag.start() + 1, f"rm -rf {_word(path)}") for path in paths]
@@ -121,12 +147,23 @@ def build_xml(text: str) -> Lines:
             found += _ended(at, words)
             command = given.get("command", "")
             at = tag.start() + 1
-            found += [(at, _in_home(command))] if command else []
+            found += [(at, command)] if command else []
             words = [given.get("executable") or content] if given.get("executable") or content else []
         elif name in _ADDING and words:
             line = given.get("line") or (content if name in ("commandlineargs", "args") else "")
             words += _split(line) if line else [given.get("value") or given.get("path") or given.get("file") or content]
     return found + _ended(at, words)
+
+
+_MAX_CONTENT = 2_000
+
+
+def _define(known: dict[str, str], name: str, given: dict[str, str], content: str) -> None:
+    """`<property name="x" value="y"/>` of Ant, `<x>y</x>` of Maven and MSBuild."""
+    if name.lower() == "property" and "name" in given:
+        known[given["name"]] = given.get("value") or given.get("location") or given.get("file", "")
+    elif content and len(known) < MAX_CALLS:
+        known.setdefault(name, content)
 
 
 def _ended(at: int, words: list[str]) -> Lines:
@@ -143,6 +180,13 @@ def _split(line: str) -> list[str]:
 _NINJA = re.compile(r"^[ \t]{1,20}command[ \t]{0,9}=[ \t]{0,9}((?>(?:[^$\n]|\$[^\n]|\$\n){1,2000}))", re.MULTILINE)
 
 
+_NINJA_SETS = re.compile(r"^[ \t]{0,20}(\w{1,60})[ \t]{0,9}=[ \t]{0,9}([^\n]{0,1000})$", re.MULTILINE)
+_NINJA_NAME = re.compile(r"\$\{?(\w{1,60})\}?")
+
+
 def ninja(text: str) -> Lines:
-    found = islice(_NINJA.finditer(text), MAX_CALLS)
-    return [(each.start(1) + 1, each[1].replace("$\n", " ").replace("$in", "source")) for each in found]
+    known = {each[1]: each[2] for each in islice(_NINJA_SETS.finditer(text), MAX_CALLS)}
+    found = ((each.start(1) + 1, each[1].replace("$\n", " ").replace("$in", "source")) for each in _NINJA.finditer(text))
+    return [
+        (at, _NINJA_NAME.sub(lambda name: known.get(name[1], "out"), command)) for at, command in islice(found, MAX_CALLS)
+    ]

@@ -38,7 +38,7 @@ def judge(walk: Walk, file: FilePlace, row: Runner, run: ProgramRun, state: Shel
     elif language in language_table.RULES:
         _by_rules(walk, file, language_table.RULES[language], run, state)
     elif language in language_table.KEYED:
-        picked = operands(run, row) if row.picks else None
+        picked = operands(run, row, verbs=True) if row.picks else None
         keyed = partial(language_table.keyed, path=file.path, language=language, keys=row.keys, picked=picked)
         run_lines(walk, file, keyed, state, run, "keys", sure=False)
     elif language == "playbook":

@@ -151,8 +151,8 @@ def _short(word: str, following: str, known: tuple[str, ...]) -> Iterator[str]:
         yield following
 
 
-def operands(run: ProgramRun, row: Runner) -> list[str]:
-    """The words that are no options, no values of the row's options, no verbs and no assignments."""
+def operands(run: ProgramRun, row: Runner, *, verbs: bool = False) -> list[str]:
+    """The words that are no options, no values of the row's options, no assignments and no `verbs`, unless these count."""
     found, skip = list[str](), False
     valued = {*row.options, *row.folder, "-u", "-M", "-H"}
     for word in run.argv[1:MAX_WORDS]:
@@ -162,5 +162,5 @@ def operands(run: ProgramRun, row: Runner) -> list[str]:
             skip = word in valued
         elif "=" not in word and word not in STDIN:
             found.append(word.partition("::")[0] if "::" in word else word)
-    verbs = {word for verb in row.verbs for word in verb}
-    return [word for word in found if word not in verbs]
+    own = {word for verb in row.verbs for word in verb}
+    return found if verbs else [word for word in found if word not in own]
