@@ -22,7 +22,7 @@ ROWS: list[dict[str, Any]] = [
     json.loads(line) for line in (Path(__file__).parent / "runner_rows.jsonl").read_text("utf-8").splitlines()
 ]
 """`run`: the command; `files`: what an agent wrote, null for a file that cannot be read; `kind`: `otherwise` if the command
-is also held for another reason, `opaque` if the file cannot be read."""
+is also held for another reason, `opaque` if the file cannot be read, `honest` if there is no harm in it."""
 
 AGENT = FileRecord("agent", "write", "s", digest="d")
 TAMED = [
@@ -65,6 +65,12 @@ def test_the_same_file_that_does_something_ordinary_passes(row: dict[str, Any]) 
     assert judged(row, tamed=True).decision == "allow"
 
 
+@pytest.mark.parametrize("row", some(named(of_kind("honest"))))
+def test_an_ordinary_project_is_not_asked_about(row: dict[str, Any]) -> None:
+    found = judged(row)
+    assert found.decision == "allow", found
+
+
 @pytest.mark.parametrize("row", named(of_kind("opaque")))
 def test_a_file_that_cannot_be_read_is_held_where_an_agent_made_it(row: dict[str, Any]) -> None:
     assert judged(row).decision == "hold"
@@ -74,7 +80,8 @@ def test_a_file_that_cannot_be_read_is_held_where_an_agent_made_it(row: dict[str
 
 def test_each_row_of_the_table_has_an_attack() -> None:
     """Named by its program, or found as what it stands for (`python3 -m pip`, a variable)."""
-    tried = " ".join(row["run"] for row in ROWS) + " git-config-file ld.so "
+    stand_ins = ("git-config-file", "aws-config-file", "ld.so")
+    tried = " ".join([*(row["run"] for row in of_kind("", "otherwise", "opaque")), *stand_ins])
     words = set(re.split(r"[\s=/]+", tried))
     table = runner_table.load()
     assert [each.programs for each in table.runners if words.isdisjoint(each.programs)] == []

@@ -84,7 +84,7 @@ _PAIR = re.compile(
     r"(?:^|[{,\[\n])\s{0,80}+[\"']?(?P<key>[\w$@.*:/-]{1,80}+)[\"']?\s{0,9}+[:=]\s{0,9}+"
     r"(?P<value>\[[^\]\n]{0,2000}+\]|\"(?>(?:[^\"\\]|\\.){0,2000})\"|'[^'\n]{0,2000}+')"
 )
-_TEXT = re.compile(r"\"((?>(?:[^\"\\]|\\.){0,2000}))\"|'([^'\n]{0,2000}+)'")
+_TEXT = re.compile(r"\"(?P<a>(?>(?:[^\"\\]|\\.){0,2000}))\"|'(?P<b>[^'\n]{0,2000}+)'")
 
 
 def _by_pairs(text: str) -> Iterator[Value]:
@@ -112,7 +112,7 @@ def of_pairs(text: str) -> list[Value]:
 
 
 def _plain(found: re.Match[str]) -> str:
-    text = found[1] if found[1] is not None else found[2]
+    text = next((each for name in ("a", "b") if (each := found[name]) is not None), "")
     return text.replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\")
 
 
@@ -134,7 +134,7 @@ def of_yaml(text: str) -> list[Value]:
 def _of_lines(text: str) -> Iterator[Value]:
     open_keys: list[tuple[int, str]] = []
     block: tuple[int, int, tuple[str, ...], list[str]] | None = None
-    at = 0
+    at, folded = 0, False
     for line in (*text.split("\n"), "\0"):
         start, at = at, at + len(line) + 1
         indent = len(line) - len(line.lstrip(" "))
@@ -142,7 +142,7 @@ def _of_lines(text: str) -> Iterator[Value]:
             if not line.strip() or (indent > block[1] and line != "\0"):
                 block[3].append(line.strip())
                 continue
-            yield Value(block[0], block[2], "\n".join(block[3])[:_MAX_VALUE])
+            yield Value(block[0], block[2], (" " if folded else "\n").join(block[3])[:_MAX_VALUE])
             block = None
         found = _YAML.fullmatch(line.rstrip())
         if line == "\0" or not line.strip() or line.lstrip()[:1] == "#" or found is None:
@@ -160,12 +160,23 @@ def _of_lines(text: str) -> Iterator[Value]:
         value = found["value"] or ""
         if _BLOCK.fullmatch(value):
             block = (at + 1, indent, keys, [])
+            folded = value[:1] == ">"
         elif value:
             yield from _scalar(value, keys, start + found.start("value") + 1)
 
 
+_FLOW = re.compile(
+    r"[\"']?(?P<key>[\w$.-]{1,80}+)[\"']?\s{0,9}:\s{0,9}(?:\"(?P<a>(?>(?:[^\"\\]|\\.){0,2000}))\"|'(?P<b>[^'\n]{0,2000}+)'"
+    r"|(?P<plain>[^,{}\[\]\"'\s][^,{}\[\]]{0,500}+))"
+)
+
+
 def _scalar(value: str, keys: tuple[str, ...], at: int) -> Iterator[Value]:
     value = value.strip()
+    if value[:1] == "{":
+        for pair in islice(_FLOW.finditer(value), 60):
+            text = pair["plain"] if pair["plain"] is not None else _plain(pair)
+            yield Value(at + pair.start("key"), (*keys, pair["key"]), text.strip())
     if value[:1] in ("[", "{"):
         quoted = [_plain(each) for each in islice(_TEXT.finditer(value), 40)]
         texts = quoted or [each.strip() for each in value.strip("[]{} ").split(",") if each.strip()]
@@ -194,6 +205,8 @@ def of_ini(text: str) -> list[Value]:
         indent = len(line) - len(line.lstrip())
         if begun := _SECTION.match(line):
             section, last = begun[1], -1
+            if pair := _INI.fullmatch(begun["more"]):
+                found.append(Value(start + 1, (section, pair["key"]), pair["value"].strip()[:_MAX_VALUE]))
         elif found and 0 <= last < indent:
             found.append(Value(start + indent + 1, found[-1].keys, line.strip()[:_MAX_VALUE]))
         elif pair := _INI.fullmatch(line):

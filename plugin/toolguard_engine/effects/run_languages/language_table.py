@@ -171,24 +171,76 @@ def _php_settings(text: str) -> Lines:
     return [(each.at, f"php {quote(each.text.strip(chr(34)))}") for each in found if each.keys[-1] in wanted]
 
 
+def _kube_config(text: str) -> Lines:
+    """The programs that a configuration of `kubectl` asks for credentials."""
+    values = configured_values.of_yaml(text)
+    found: dict[tuple[str, ...], list[Value]] = {}
+    for each in values:
+        if "exec" in each.keys and each.keys[-1] in ("command", "args"):
+            found.setdefault(each.keys[: each.keys.index("exec")], []).append(each)
+    lines: Lines = []
+    for parts in found.values():
+        command = next((each for each in parts if each.keys[-1] == "command"), None)
+        given = [each.text for each in parts if each.keys[-1] == "args"]
+        if command is not None:
+            whole = given[-1] if len(given) > 1 else " ".join(map(quote, given))
+            lines.append((command.at, f"{command.text} {whole}"))
+    return lines
+
+
+def _yarnrc(text: str) -> Lines:
+    """The program that stands in for yarn, and its plugins."""
+    found = _YARN.finditer(text)
+    return [(each.start(1) + 1, f"node {quote(each[1])}") for each in islice(found, MAX_LINES)]
+
+
+_YARN = re.compile(
+    r"^[ \t]{0,20}(?:yarnPath:|yarn-path|-[ \t]{1,9}(?:path:[ \t]{1,9})?)[ \t]{0,9}[\"']?"
+    r"(\.{0,2}/?[\w./-]{1,200}\.[cm]?js)",
+    re.MULTILINE,
+)
+
+
+def _python_files(text: str) -> Lines:
+    """Plugins, hooks and the like: files of Python, or modules."""
+    found = (each.strip("-, \"'") for each in _PLUGIN.findall(text[:MAX_SETTINGS]))
+    return [(1, f"python3 {quote(each)}") for each in islice(found, MAX_LINES) if each]
+
+
+MAX_SETTINGS = 20_000
+_PLUGIN = re.compile(r"(?:plugins?|hooks?|init-hook)[ \t]{0,9}[:=]\s{0,40}(?:-\s{1,9})?[\[\"' ]{0,4}([\w./-]{1,200}\.py)")
+_GHCI = re.compile(r"^[ \t]{0,9}:[ \t]{0,4}!(.{1,1000})$", re.MULTILINE)
+_MUTT = re.compile(
+    r"^[ \t]{0,9}set[ \t]{1,9}(?:sendmail|editor|print_command|query_command|sendmail_wait|imap_pass|tunnel|display_filter)"
+    r"[ \t]{0,9}=[ \t]{0,9}(.{1,1000})$|`([^`\n]{1,500})`|^[ \t]{0,9}source[ \t].{0,9}\|?(.{0,200})\|[ \t]{0,9}[\"']?$",
+    re.MULTILINE,
+)
+
+
+_CLIENT = re.compile(r"^[ \t]{0,9}(?:\\!|\.(?:shell|system)|system)[ \t]{0,9}(.{1,1000})$", re.MULTILINE)
 LINES: dict[str, Callable[[str], Lines]] = {
     "build-backend": _build_backend,
     "build-xml": build_scripts.build_xml,
+    "client-start": _found(_CLIENT),
     "cmake": build_scripts.cmake,
     "containers": container_files.described,
     "crontab": _crontab,
     "ed": tool_scripts.ed,
     "gdb": tool_scripts.gdb,
+    "ghci": _found(_GHCI),
     "go-generate": _found(_GENERATES),
+    "kube-config": _kube_config,
     "libraries": _libraries,
     "logrotate": _found(_ROTATES),
     "m4": _found(_M4),
+    "mutt": _found(_MUTT),
     "ninja": build_scripts.ninja,
     "notebook": _notebook,
     "npmrc": tool_scripts.npmrc,
     "php-settings": _php_settings,
     "procfile": tool_scripts.procfile,
     "pytest-options": _pytest_options,
+    "python-files": _python_files,
     "requirements": container_files.required,
     "screen": tool_scripts.screen,
     "sed": tool_scripts.sed,
@@ -197,5 +249,6 @@ LINES: dict[str, Callable[[str], Lines]] = {
     "tex": _found(_TEX),
     "tmux": tool_scripts.tmux,
     "vim": tool_scripts.vim,
+    "yarnrc": _yarnrc,
 }
 """Files all of whose commands run."""

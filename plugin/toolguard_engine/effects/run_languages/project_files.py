@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 import msgspec
 
@@ -67,8 +68,15 @@ def _lines(text: str, joined: bool = True) -> Iterator[tuple[int, str]]:  # noqa
         yield start, whole[:_MAX_LINE]
 
 
+_MAKE_DEFINES = re.compile(
+    r"^(?:override[ \t]{1,9})?define[ \t]{1,9}([\w.-]{1,80})[^\n]{0,20}\n((?:(?!endef)[^\n]{0,1000}\n){0,40})", re.MULTILINE
+)
+
+
 def makefile(text: str) -> Rules:
     rules, current = Rules(), list[str]()
+    for defined in islice(_MAKE_DEFINES.finditer(text), MAX_TARGETS):
+        rules.variables[defined[1]] = "; ".join(_recipe(line) for line in defined[2].splitlines() if line.strip())
     for at, line in _lines(text):
         if line.startswith("\t"):
             if command := _recipe(line):

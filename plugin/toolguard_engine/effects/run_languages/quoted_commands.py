@@ -24,7 +24,7 @@ _COMMAND = re.compile(r"(?:\A|[;&|(\n]|\b(?:sudo|env|exec|nohup|then|do)\s)\s{0,
 _LINE = re.compile(
     r"^[ \t]{0,80}([\w./~-]{1,60})[ \t]{1,9}(?=[-/~.$]|[\w.]{1,60}[ \t]{1,9}[-/~.$])(.{1,1000})$", re.MULTILINE
 )
-_SAME_LIST = re.compile(r"[\s,\[\]()]{0,50}(?:\w{1,20}\s{0,4}[:=(]{1,2}\s{0,4}[\[(]?)?\s{0,9}")
+_SAME_LIST = re.compile(r"[\s,\[\]()]{0,50}(?:\w{1,20}\s{0,4}[:=(]{0,2}\s{0,4}[\[(]?)?\s{0,9}")
 
 
 _DELETES = re.compile(
@@ -34,12 +34,22 @@ _DELETES = re.compile(
 _HOME = re.compile(
     r"\$\{(?:System\.getProperty\(['\"]user\.home['\"]\)|System\.getenv\(['\"]HOME['\"]\)|user\.home|HOME)\}|\$HOME\b"
 )
+_HOME_AND = re.compile(
+    r"(?:System\.(?:getProperty\(['\"]user\.home['\"]\)|getenv\(['\"]HOME['\"]\))|os\.environ\[['\"]HOME['\"]\])"
+    r"\s{0,9}\+\s{0,9}(['\"])"
+)
+_JOINED = re.compile(r"\"\s{0,9}\+\s{0,9}\"|'\s{0,9}\+\s{0,9}'")
+_DELETES_ANY = re.compile(
+    r"\b(?:project\.)?delete\s{0,4}\(?\s{0,4}[A-Za-z_]\w{0,60}\b|\.(?:deleteDir|deleteRecursively)\(\)"
+)
+"""A deletion of what a variable holds: of every path in the home folder that the code names."""
 _GIVEN = re.compile(r"-[a-z]{0,3}c\s{1,9}(?=[\"'])")
 
 
 def commands(text: str) -> Lines:
     """In the order of their kinds, each with its position."""
-    text = _HOME.sub("~", text[:_MAX_CODE])
+    text = _HOME_AND.sub(r"\1~", text[:_MAX_CODE])
+    text = _HOME.sub("~", _JOINED.sub("", text))
     found: Lines = []
     row: list[tuple[int, str]] = []
     end = 0
@@ -53,6 +63,9 @@ def commands(text: str) -> Lines:
     found += [
         (each.start() + 1, f"rm -rf {each[1]}") for each in islice(_DELETES.finditer(text), MAX_TEXTS) if each[1][:1] in "~/"
     ]
+    if _DELETES_ANY.search(text):
+        own = (each for each in islice(_texts(text), MAX_TEXTS) if each[1].startswith("~/"))
+        found += [(at, f"rm -rf {plain}") for at, plain, _ in own]
     return [*found, *_read(row), *((each.start(1) + 1, each[0].strip()) for each in lines)]
 
 

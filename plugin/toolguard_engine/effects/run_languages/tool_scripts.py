@@ -35,6 +35,7 @@ _VIM_RUNS = re.compile(
 )
 _VIM_SHELL = re.compile(r":?\s{0,4}set\s{1,4}shell=([^|\n]{1,200})")
 _VIM_SCRIPT = re.compile(r":?\s{0,4}(?:so(?:urce)?|runtime)!?\s{1,4}(\S{1,400})")
+_VIM_FILE = re.compile(r":?\s{0,4}(lua|py(?:thon|x)?3?|ruby|perl)file?\s{1,4}(\S{1,400})")
 _VIM_LANGUAGES = {"lu": "lua -e", "py": "python3 -c", "ru": "ruby -e", "pe": "perl -e", "tc": "tclsh -c"}
 _VIM_MODIFIER = re.compile(
     r"(?:silent|sil|noautocmd|noau|keepalt|verbose)!?\s{1,4}|:\s{0,4}|exe(?:cute)?\s{1,4}(?=[\"']\s{0,4}:?!)"
@@ -46,6 +47,8 @@ _MAX_MODIFIERS = 6
 
 def vim_command(command: str) -> str:
     """What a command of vim or ex runs."""
+    if found := _VIM_FILE.match(command):
+        return f"{_VIM_LANGUAGES[found[1][:2]].split()[0]} {quote(found[2])}"
     if found := _VIM_CODE.match(command):
         return f"{_VIM_LANGUAGES[found[1][:2]]} {quote(found[2])}"
     if found := _VIM_SHELL.match(command):
@@ -54,6 +57,7 @@ def vim_command(command: str) -> str:
         return f"vim -S {quote(found[1])}"
     if command.lstrip(": ").startswith("!"):
         return command.lstrip(": !")
+    command = command.replace("$HOME . '/", "'~/").replace('$HOME . "/', '"~/').replace("$HOME.'/", "'~/")
     if found := _VIM_DELETES.search(command):
         return f"rm {'-r ' if 'r' in found[2].rpartition(',')[2] else ''}{found[1]}"
     found = _VIM_RUNS.search(command)
@@ -74,16 +78,23 @@ def vim(text: str) -> Lines:
             line = line[found.end() - 1 :]
         return vim_command(line)
 
-    return _by_line(text, of_line)
+    blocks = [
+        each
+        for name, program in _VIM_LANGUAGES.items()
+        for each in _blocks(text, rf"{name}\w{{0,6}}\s{{0,4}}<<.{{0,20}}", "EOF", program)
+    ]
+    return _by_line(text, of_line) + blocks
 
 
-_GDB_SHELL = re.compile(r"(?:!|shell\s|platform shell\s|pipe\s.{0,80}?\|)\s{0,4}(?:-h\s{1,4}--\s{1,4})?(.{1,1000})")
+_GDB_SHELL = re.compile(r"(?:!|shell\s|platform shell\s|(?:pipe\s|\|).{0,80}?\|)\s{0,4}(?:-h\s{1,4}--\s{1,4})?(.{1,1000})")
 
 
 def gdb(text: str) -> Lines:
     """Also of `lldb`."""
 
     def of_line(line: str) -> str:
+        if found := re.match(r"command script import\s{1,4}(\S{1,400})", line):
+            return f"python3 {quote(found[1])}"
         if found := re.match(r"(?:source|so|command source)\s{1,4}(?:-\w\s{1,4}){0,3}(\S{1,400})", line):
             return f"gdb -x {quote(found[1])}"
         if found := re.match(

@@ -33,7 +33,8 @@ _LANGUAGES = {
 def _known() -> frozenset[str]:
     """Programs whose arguments are understood; what they are named is read, copied or run in ways that are known."""
     roles = program_catalogue.load().programs.values()
-    return frozenset[str]().union(*roles, manual_catalogue.programs(), WRAPPERS, interpreters.PROGRAMS)
+    checkers = program_catalogue.programs("code_checker")
+    return checkers.union(*roles, manual_catalogue.programs(), WRAPPERS, interpreters.PROGRAMS)
 
 
 def run_handed_code(walk: Walk, run: ProgramRun, state: ShellState) -> None:

@@ -10,7 +10,7 @@ from toolguard_engine.effects.run_languages import project_files
 from toolguard_engine.effects.shell.command import FilePlace, ProgramRun
 from toolguard_engine.effects.shell.expand import ShellState
 from toolguard_engine.effects.shell.file_lines import run_lines
-from toolguard_engine.effects.shell.runner_files import found_file, made_elsewhere, option_values
+from toolguard_engine.effects.shell.runner_files import MAX_FILES, concerns, found_file, made_elsewhere, option_values
 from toolguard_engine.effects.shell.runner_table import Runner
 from toolguard_engine.effects.shell.walk import Walk
 
@@ -38,15 +38,37 @@ def run_scripts(walk: Walk, row: Runner, run: ProgramRun, state: ShellState) -> 
     if not row.reads:
         return
     names = _names(run)
+    _installed(walk, run, state)
     folder = next(option_values(run.argv, row.folder), "")
     if not names:
         return
     if file := found_file(walk, (PACKAGE,), folder, run):
         _run(walk, file, names, folder, run, state)
-    if _in_workspaces(run):
+    if _in_workspaces(run) or names == list(_INSTALLING):
         more = [*names, *(step for word in _operands(run) for step in _with_steps(word))]
         for file in made_elsewhere(walk, replace(row, below=True), run, folder):
             _run(walk, file, more, file.path.rpartition("/")[0], run, state)
+
+
+def _installed(walk: Walk, run: ProgramRun, state: ShellState) -> None:
+    """A program of a package, in place of a script; a package of this machine that is installed."""
+    words = _operands(run)
+    if words[:1] and words[0] in _INSTALLS:
+        for word in words[1:MAX_FILES]:
+            folder = word.removeprefix("file:").removeprefix("link:")
+            is_local = folder != word or folder.startswith((".", "/", "~"))
+            if (
+                is_local
+                and concerns(walk, path := join(folder, PACKAGE), run)
+                and (file := found_file(walk, (path,), "", run))
+            ):
+                _run(walk, file, list(_INSTALLING), folder, run, state)
+        return
+    words = words[1:] if words[:1] and words[0] in _RUNS else words
+    if words and words[0] not in _OWN_VERBS and walk.running is not None:
+        above = walk.running.above(run.cwd)
+        if any(walk.running.is_made(f"{folder}/node_modules/.bin/{words[0]}") for folder in above):
+            walk.inner(tuple(words), run, state.fork(run.name))
 
 
 def _run(walk: Walk, file: FilePlace, names: list[str], folder: str, run: ProgramRun, state: ShellState) -> None:

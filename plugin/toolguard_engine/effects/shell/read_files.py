@@ -13,6 +13,7 @@ from toolguard_engine.effects.run_languages.project_files import Rules
 from toolguard_engine.effects.shell.command import FilePlace, ProgramRun
 from toolguard_engine.effects.shell.expand import ShellState
 from toolguard_engine.effects.shell.file_lines import MAX_TEXT, run_lines, these
+from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.effects.shell.runner_files import NO_CODE, found_file, operands
 from toolguard_engine.effects.shell.runner_table import Runner
 from toolguard_engine.effects.shell.walk import Walk
@@ -83,8 +84,11 @@ def _by_rules(walk: Walk, file: FilePlace, read: Callable[[str], Rules], run: Pr
     for name, value in {**rules.variables, **dict(_assigned(run))}.items():
         if name.isidentifier():
             inner.variables[name] = value
+    for name, value in rules.variables.items():
+        walk.variable_set(name, value, run, state)
+    inner.variables.setdefault("MAKE", "make")
     folder = file.path.rpartition("/")[0] if "/" in file.path else ""
-    for path in rules.taken[:MAX_TAKEN]:
+    for path in [each for name in rules.taken[:MAX_TAKEN] for each in _meant(walk, name, run)]:
         taken = found_file(walk, (path,), "" if path[:1] == "/" else folder, run)
         if taken is not None and taken.path != file.path:
             more = read(taken.text)
@@ -93,7 +97,11 @@ def _by_rules(walk: Walk, file: FilePlace, read: Callable[[str], Rules], run: Pr
     run_lines(walk, file, these(rules.of(names)), inner, run, " ".join(names))
 
 
-_WITH_VALUES = frozenset("fCIoWjltd")
+def _meant(walk: Walk, name: str, run: ProgramRun) -> list[str]:
+    return walk.running.meant(name, run.cwd) if GLOB.search(name) and walk.running is not None else [name]
+
+
+_WITH_VALUES = frozenset("fCIoWtd")
 
 
 def targets(run: ProgramRun) -> list[str]:
@@ -103,7 +111,7 @@ def targets(run: ProgramRun) -> list[str]:
         if skip:
             skip = False
         elif word.startswith("-"):
-            skip = len(word) == 2 and word[1] in _WITH_VALUES and word[1] not in "jl"  # noqa: PLR2004 - the dash and a letter
+            skip = word[1:2] != "-" and word[-1] in _WITH_VALUES and (len(word) == 2 or word[1] not in _WITH_VALUES)  # noqa: PLR2004
         elif "=" not in word:
             found.append(word)
     return found

@@ -275,8 +275,11 @@ class RunFiles:
         return "" if self._made.is_empty else path
 
     def is_brought(self, word: str, cwd: str) -> bool:
-        """Whether an agent made the file, or fetched or unpacked it with the folder in which it lies."""
+        """Whether an agent made the file, or fetched or unpacked it with the folder in which it lies, or the command itself
+        copies, moves or links it there."""
         path = self._sought(word, cwd)
+        if self._copies and self._before_copying(there := self.path(word, cwd)) != there:
+            return True
         if not path or self.is_made(path):
             return bool(path)
         found = self.brought_asked[path] = self._made.of(path) is not None

@@ -66,12 +66,31 @@ def _by_itself(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Iterato
                 yield file
         return
     exact = [group for group in row.reads if not any("*" in name for name in group)]
-    for group in exact:
+    for group in (_at_home(each, run) for each in exact):
+        _will_run(walk, row, group, folder, run)
         if (row.always or any(concerns(walk, join(folder, name), run) for name in group)) and (
             file := found_file(walk, group, folder, run)
         ):
             yield file
     yield from made_elsewhere(walk, row, run, folder)
+
+
+def _at_home(group: tuple[str, ...], run: ProgramRun) -> tuple[str, ...]:
+    """The names with the home folder that this very command sets."""
+    home = next((value for name, value in run.assigns if name == "HOME"), "")
+    return tuple(f"{home}{name[1:]}" if name[:2] == "~/" else name for name in group) if home else group
+
+
+def _will_run(walk: Walk, row: Runner, group: tuple[str, ...], folder: str, run: ProgramRun) -> None:
+    """What this command or a later call puts there runs, whether anything lies there now or not."""
+    if not row.always and row.language not in _SETTINGS:
+        for name in group:
+            if name[:1] != "~":
+                walk.will_run(join(folder, name), run)
+
+
+_SETTINGS = frozenset({"git", "ssh", "vim", "npmrc"})
+"""Languages of files that programs read all the time."""
 
 
 def made_elsewhere(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Iterator[FilePlace]:

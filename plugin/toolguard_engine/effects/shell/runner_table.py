@@ -20,7 +20,7 @@ from toolguard_engine.effects import program_catalogue
 SOURCE = "runners.toml"
 MADE = "runners.json"
 _DATA = files("toolguard_manifests")
-_LISTS = frozenset({"unless", "options", "operands", "folder", "keys"})
+_LISTS = frozenset({"unless", "texts", "options", "operands", "folder", "keys"})
 
 
 class Runner(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -33,6 +33,7 @@ class Runner(msgspec.Struct, frozen=True, omit_defaults=True):
     unless: tuple[str, ...] = ()
     reads: tuple[tuple[str, ...], ...] = ()
     options: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     operands: tuple[str, ...] = ()
     places: str = ""
     folder: tuple[str, ...] = ()
@@ -114,7 +115,7 @@ def _runner(row: Mapping[str, Any]) -> Runner:
         raise ValueError(f"the row of {row['programs']}: {error}") from None
     if unknown := given.keys() - set(Runner.__struct_fields__):
         raise ValueError(f"the row of {row['programs']} has unknown keys: {', '.join(sorted(unknown))}")
-    if not (found.reads or found.options or found.operands or found.stdin):
+    if not (found.reads or found.options or found.operands or found.stdin or found.texts):
         raise ValueError(f"the row of {row['programs']} reads nothing")
     return found
 
@@ -130,7 +131,7 @@ def _programs(names: str) -> tuple[str, ...]:
 
 
 def _variable(row: Mapping[str, Any]) -> RunVariable:
-    if row.keys() - set(RunVariable.__struct_fields__) or not re.search(r"\{(?:words|file|program)\}", row["runs"]):
+    if row.keys() - set(RunVariable.__struct_fields__) or not re.search(r"\{(?:words|text|file|program)\}", row["runs"]):
         raise ValueError(f"the row of {row['names']} has unknown keys, or runs nothing of its value")
     return RunVariable(tuple(row["names"].split()), row["runs"], row.get("each", ""))
 

@@ -48,6 +48,8 @@ def _by_row(walk: Walk, row: Runner, run: ProgramRun, state: ShellState) -> None
         if file.path not in seen:
             seen.add(file.path)
             judge(walk, file, row, run, inner)
+    for text in islice(option_values(run.argv, row.texts), MAX_FILES) if row.texts else ():
+        judge(walk, FilePlace("an option", "-", text, made=True), row, run, inner)
     if row.stdin:
         _at_input(walk, row, run, inner)
 

@@ -79,6 +79,11 @@ def _code(text: str) -> str:
 
 
 def _variable(row: RunVariable) -> str:
-    meaning = row.runs.replace("{words}", "VALUE").replace("{file}", "VALUE").replace("{program}", "VALUE")
+    meaning = (
+        row.runs.replace("{words}", "VALUE")
+        .replace("{file}", "VALUE")
+        .replace("{text}", "VALUE")
+        .replace("{program}", "VALUE")
+    )
     made = ", if an agent made this program" if "{program}" in row.runs else ""
     return f"| {', '.join(map(_code, row.names))} | {_code(meaning.replace('|', chr(92) + '|'))}{made} |\n"

@@ -21,26 +21,35 @@ _HARMLESS = re.compile(r"-j\d{0,3}|-[skBwn]{1,4}|--?[a-z][a-z-]{2,60}(?:[=:][\w,
 def run_variable(walk: Walk, name: str, value: str, run: ProgramRun, state: ShellState) -> None:
     """What programs do because of a variable. Each setting is walked once."""
     row = runner_table.variable(name)
-    if row is None or not value or (walk.running is None and not walk.files and "{words}" not in row.runs):
+    if row is None or not value:
         return
     for part in islice(value.split(row.each), MAX_FILES) if row.each else (value,):
         if not part or UNKNOWN in part or (name, part) in walk.set_variables:
             continue
         walk.set_variables.add((name, part))
-        if "{program}" in row.runs and not concerns(walk, (_words(part) or [""])[0], run):
-            continue
-        if "{words}" in row.runs and all(_HARMLESS.fullmatch(word) for word in part.split()):
-            continue
-        if "{file}" in row.runs and row.runs.startswith(("ld.so", "git")) and not _may_concern(walk, part, run):
-            continue
-        text = row.runs.replace("{words}", part).replace("{file}", quote(part)).replace("{program}", part)
-        walk.inner_text(text, replace(run, piped=False, stdin=None), state.fork(name))
+        if _matters(walk, row.runs, part, run):
+            text = row.runs.replace("{text}", quote(part)).replace("{file}", quote(part))
+            text = text.replace("{words}", part).replace("{program}", part)
+            walk.inner_text(text, replace(run, piped=False, stdin=None), state.fork(name))
+
+
+def _matters(walk: Walk, runs: str, value: str, run: ProgramRun) -> bool:
+    """Whether a value has a program do more than another setting of its own, or run more than what a person put there."""
+    if "{words}" in runs:
+        return not all(_HARMLESS.fullmatch(word) for word in value.split())
+    if "{program}" in runs:
+        return concerns(walk, (_words(value) or [""])[0], run)
+    paths = [word.rstrip(";").replace("{file}", value) for word in runs.split() if "{file}" in word]
+    for path in paths:
+        walk.will_run(path, run)
+    return not paths or any(_may_concern(walk, path, run) for path in paths)
 
 
 def _may_concern(walk: Walk, path: str, run: ProgramRun) -> bool:
-    if walk.running is None:
-        return bool(walk.files)
-    return concerns(walk, path, run) or bool(walk.running.made_named(name_pattern(("*",), below=False), join(run.cwd, path)))
+    """Whether an agent made a file, or a file in the folder with this name."""
+    if concerns(walk, path, run):
+        return True
+    return walk.running is not None and bool(walk.running.made_named(name_pattern(("*",), below=False), join(run.cwd, path)))
 
 
 def _words(text: str) -> list[str]:

@@ -291,7 +291,8 @@ _FD_VALUED = names(
 def _git(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     _included(walk, run, state)
     if given := git_variables.settings(run, state):
-        return walk.inner(("git", *given, *run.argv[1:]), replace(run, assigns=()), _without(state, git_variables.NAMES))
+        words = (word for word in run.argv[1:] if not word.startswith("--config-env="))
+        return walk.inner(("git", *given, *words), replace(run, assigns=()), _without(state, git_variables.NAMES))
     project_programs.hooks(walk, run, state)
     spelled = " ".join(run.argv)
     if (
@@ -462,7 +463,7 @@ def _without(state: ShellState, names: tuple[str, ...]) -> ShellState:
     return inner
 
 
-_GIT_RUNS = frozenset({"-c", "-x", "--exec", "foreach", "run"})
+_GIT_RUNS = frozenset({"-c", "-x", "--exec", "--extcmd", "foreach", "run"})
 """Words of git, one of which is present if it runs another program."""
 
 
@@ -476,7 +477,9 @@ def _git_texts(argv: tuple[str, ...]) -> Iterator[str]:
         elif word == "-c" and "=" in value:
             if command := tool_scripts.git_setting(*value.split("=", 1)):
                 yield command
-        elif word in ("-x", "--exec") and "rebase" in argv[:at]:
+        elif (word in ("-x", "--exec") and "rebase" in argv[:at]) or (
+            word in ("-x", "--extcmd") and "difftool" in argv[:at]
+        ):
             yield value
         elif word.startswith("--exec=") and "rebase" in argv[:at]:
             yield word[7:]
