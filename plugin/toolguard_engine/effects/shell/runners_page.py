@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from toolguard_engine.effects.shell.runner_table import Runner, RunnerTable, RunVariable
@@ -79,11 +80,6 @@ def _code(text: str) -> str:
 
 
 def _variable(row: RunVariable) -> str:
-    meaning = (
-        row.runs.replace("{words}", "VALUE")
-        .replace("{file}", "VALUE")
-        .replace("{text}", "VALUE")
-        .replace("{program}", "VALUE")
-    )
-    made = ", if an agent made this program" if "{program}" in row.runs else ""
+    meaning = re.sub(r"\{(?:words|text|file|program)\}", "VALUE", row.runs)
+    made = ", if an agent made this file" if "{program}" in row.runs or "{file}" in row.runs else ""
     return f"| {', '.join(map(_code, row.names))} | {_code(meaning.replace('|', chr(92) + '|'))}{made} |\n"

@@ -39,7 +39,8 @@ def _matters(walk: Walk, runs: str, value: str, run: ProgramRun) -> bool:
         return not all(_HARMLESS.fullmatch(word) for word in value.split())
     if "{program}" in runs:
         return concerns(walk, (_words(value) or [""])[0], run)
-    paths = [word.rstrip(";").replace("{file}", value) for word in runs.split() if "{file}" in word]
+    named = (word[word.index("{file}") :].rstrip(";") for word in runs.split() if "{file}" in word)
+    paths = [word.replace("{file}", value) for word in named]
     for path in paths:
         walk.will_run(path, run)
     return not paths or any(_may_concern(walk, path, run) for path in paths)
