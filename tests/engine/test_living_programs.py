@@ -174,6 +174,7 @@ SPELLED = [
     ("exec", {"command": "cp -rT bad ."}),
     ("exec", {"command": "find bad -name job -exec cp {} . \\;"}),
     ("exec", {"command": "mv evil new && mv new job"}),
+    ("exec", {"command": "cp evil sub/x && mv sub/x job"}),
     ("exec", {"command": "ln -sfn bad far && cp far/job job"}),
     ("exec", {"command": f"python3 -c \"import sys; open(sys.argv[1], 'w').write('{HARM}')\" job"}),
     ("exec", {"command": f"echo '{HARM}' > \"$(ls j*b)\""}),
@@ -374,6 +375,19 @@ def test_an_engine_after_this_one_knows_them(stage: Stage, tmp_path: Path) -> No
     assert after.verdict(("job", HARM)).startswith("hold living.runs")
     assert after.verdict(("q", HARM)).startswith("hold living.runs")
     assert after.verdict(("x.sh", HARM)).startswith("allow")
+
+
+def test_comparing_many_changes_with_many_programs_has_an_end(stage: Stage) -> None:
+    """What it would cost to tell is spent like any other work, and the call is held."""
+    for number in range(MAX_PROGRAMS):
+        stage.session.guard.living.started(
+            LivingProgram(
+                (f"sh {number}",), files={f"/w/{n}": f"/w/{n}" for n in range(200)}, patterns={"/w/*": "sh"}, goes_on=True
+            )
+        )
+    many = "; ".join(f"cp -r a{number} /w" for number in range(50))
+    assert stage.verdict(many).startswith("hold rule.too-intricate")
+    assert stage.verdict(("notes.md", "x")).startswith("allow")
 
 
 def test_half_a_character_is_stored(stage: Stage, tmp_path: Path) -> None:

@@ -23,10 +23,13 @@ MAX_CHANGED = 40
 MAX_MEANT = 8
 """Files that a pattern means."""
 
-MAX_MOVES = 4
-"""Moves of one file by one call."""
+MAX_MOVES = 8
+"""Places through which one file comes to another."""
 
 MAX_TEXT = 262_144
+TEXT, FILE = 5, 30
+"""Steps of work for each file that is changed, and for each that is read for that."""
+
 _NOTHING_KNOWN = f"/*?{UNKNOWN}"
 
 
@@ -37,42 +40,67 @@ class Arrivals:
         self._reading = reading
         self._changes = [(each, tuple(self._paths(each)) if is_known(each.path) else ()) for each in arriving(reading)]
         self._unknown = list(unknown_changes(reading))
+        self._texts: dict[str, str] = {}
+        self._edited: dict[tuple[int, str], str | None] = {}
 
     def __bool__(self) -> bool:
         return bool(self._changes or self._unknown)
 
     def at(self, program: LivingProgram) -> dict[str, str | None]:
         """The files of a program that are changed, by the names that it knows: their texts, None where not known."""
+        self._spend(program)
         found: dict[str, str | None] = {}
         for change, paths in self._changes:
             for name, inside in self._meant(change, paths, program):
-                if (text := self._text(change, inside, found.get(name) or self._current(name))) is not None:
+                if len(found) >= MAX_CHANGED and name not in found:
+                    continue
+                if (text := self._text(change, inside, name, found.get(name))) is not None:
                     found[name] = text[-MAX_TEXT:]
                 elif change.kind == "wrote" and change.text is None and not self._reading.commands:
                     found[name] = None
-        for name in self._names(program):
-            for each in self._unknown:
-                if each.covers(name) and (name not in found or found[name] is not None):
-                    self._change(name, each, program, found)
-        return dict(islice(found.items(), MAX_CHANGED))
+        for unknown in self._unknown:
+            for name in self._covered(unknown, program):
+                if name not in found or found[name] is not None:
+                    self._change(name, unknown, program, found)
+        return found
 
-    def _names(self, program: LivingProgram) -> Iterator[str]:
-        """Its files that may be changed in an unknown way."""
-        if self._unknown:
-            yield from dict.fromkeys(program.files.values())
-            changed = (each.path for each in self._unknown if each.path not in program.files)
-            yield from (path for path in changed if program.is_among(path))
+    def _spend(self, program: LivingProgram) -> None:
+        """What comparing the changes with the files of a program costs."""
+        folders = sum(change.kind != "wrote" or not paths for change, paths in self._changes)
+        folders += sum(each.below for each in self._unknown)
+        patterns = len(program.patterns) + len(program.named)
+        compared = (len(self._changes) + len(self._unknown)) * (1 + patterns) / 2 + folders * len(program.files) / 4
+        self._reading.work.spend(compared)
+
+    @staticmethod
+    def _covered(change: UnknownChange, program: LivingProgram) -> Iterator[str]:
+        """The files of a program that are changed in an unknown way."""
+        if change.below:
+            inside = f"{change.path}/"
+            yield from dict.fromkeys(name for path, name in program.files.items() if path.startswith(inside))
+        elif (name := program.files.get(change.path)) is not None:
+            yield name
+        elif program.is_among(change.path):
+            yield change.path
 
     def _change(self, name: str, change: UnknownChange, program: LivingProgram, found: dict[str, str | None]) -> None:
         """What an edit in place makes of a file, or that it is not known.
 
         What Git brings back is ordinary for code under development, but not for scripts that a shell reads as it runs them.
         """
-        text = in_place_edits.edited(change.run, found.get(name) or self._current(name)) if change.run is not None else None
+        text = self._after_edit(change, found.get(name) or self._current(name))
         if text is not None:
             found[name] = text
         elif change.run is None or change.run.name != "git" or name in program.lines:
             found[name] = None
+
+    def _after_edit(self, change: UnknownChange, text: str) -> str | None:
+        """The same for all programs."""
+        if change.run is None:
+            return None
+        if (key := (id(change), text)) not in self._edited:
+            self._edited[key] = in_place_edits.edited(change.run, text)
+        return self._edited[key]
 
     def _meant(self, change: MadeFile, paths: tuple[str, ...], program: LivingProgram) -> Iterator[tuple[str, str]]:
         """The names of files that a change is about, with the part of each that lies in a folder that is brought along."""
@@ -102,33 +130,52 @@ class Arrivals:
                 (path, self._reading.files.resolve(path), record.link if record and record.link else path)
             )
 
-    def _text(self, change: MadeFile, inside: str, before: str) -> str | None:
+    def _text(self, change: MadeFile, inside: str, name: str, before: str | None) -> str | None:
         """The text of a file after a change; None where it is not known or nothing arrives."""
+        self._reading.work.spend(TEXT + len(self._changes) / 2)
         if change.kind == "wrote":
             if change.text is not None:
-                return _changed(change, before, self._reading)
+                return _changed(change, before or self._current(name), self._reading)
             source = dict(self._reading.running.changed_files().copies).get(change.path) if self._reading.commands else None
             return self._content(source) if source else None
         source = f"{dirname(change.source)}{inside}" if change.many else change.source + inside
         return self._content(source)
 
-    def _content(self, path: str, depth: int = 0) -> str | None:
+    def _content(self, path: str) -> str | None:
         """The text of a file that arrives elsewhere: as this call writes it or brings it there, or as it lies there."""
-        own = [each for each, _ in self._changes if each.path == path and each.text]
-        if own:
-            return "\n".join([*([] if own[0].whole else [self._current(path)]), *(each.text or "" for each in own)])
-        for each, _ in self._changes if depth < MAX_MOVES else ():
-            if each.kind != "wrote" and not each.many and f"{path}/".startswith(f"{each.path}/") and each.source != path:
-                found = self._content(each.source + path[len(each.path) :], depth + 1)
-                if found:
-                    return found
-        if not is_known(path):
-            meant = self._reading.made.matching(path.replace(UNKNOWN, "*"), MAX_MEANT) if path.startswith("/") else []
-            return "\n".join(filter(None, map(self._current, meant))) or None
-        return self._current(path) or None
+        waiting, seen, found = [path], set[str](), list[str]()
+        while waiting and len(seen) <= MAX_MOVES:
+            if (at := waiting.pop()) in seen:
+                continue
+            seen.add(at)
+            if own := [each for each, _ in self._changes if each.path == at and each.text]:
+                found += [*([] if own[0].whole else [self._current(at)]), *(each.text or "" for each in own)]
+            elif sources := list(self._sources(at)):
+                waiting += sources
+            else:
+                found.append(self._lying_at(at))
+        return "\n".join(filter(None, found)) or self._lying_at(path) or None
+
+    def _sources(self, path: str) -> Iterator[str]:
+        """Where the call itself brings the content of a path from, perhaps with a folder around it."""
+        for each, _ in self._changes:
+            if each.kind != "wrote" and not each.many and f"{path}/".startswith(f"{each.path}/"):
+                yield each.source + path[len(each.path) :]
+
+    def _lying_at(self, path: str) -> str:
+        if is_known(path):
+            return self._current(path)
+        meant = self._reading.made.matching(path.replace(UNKNOWN, "*"), MAX_MEANT) if path.startswith("/") else []
+        return "\n".join(filter(None, map(self._current, meant)))
 
     def _current(self, path: str) -> str:
         """The text of a file before the call, with what other calls are writing to it."""
+        if path not in self._texts:
+            self._reading.work.spend(FILE)
+            self._texts[path] = self._read(path)
+        return self._texts[path]
+
+    def _read(self, path: str) -> str:
         found = self._reading.files.read(path)
         text = found.text if isinstance(found, FileText) else ""
         expected = self._reading.made.expected(path)

@@ -21,7 +21,7 @@ from toolguard_engine.effects.shell.run_files import RunFiles
 from toolguard_engine.effects.shell.watchers import BY_ENDING
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.files import FileMemory, FileRecord, FileSource, FileText, Unread
-from toolguard_engine.model.living_programs import MAX_PATHS, LivingProgram, fits
+from toolguard_engine.model.living_programs import MAX_PATHS, MAX_PATTERNS, LivingProgram, fits
 from toolguard_engine.wording.redact import HALVES
 
 MAX_FOLDERS = 8
@@ -30,7 +30,7 @@ MAX_FOLDERS = 8
 WORK = 30_000
 """Steps for reading one program again."""
 
-_DETACHING = ("--daemon", "--detach", "--background", "--fork")
+_DETACHING = ("--daemon", "--detach", "--background", "--bg", "--fork")
 
 
 def program_of(reading: CallReading) -> LivingProgram | None:
@@ -54,8 +54,8 @@ def program_of(reading: CallReading) -> LivingProgram | None:
         late=frozenset(running.later.late.intersection(known)),
         lines=frozenset(running.later.lines.intersection(known)),
         fed={path: runner for path, runner in running.later.fed.items() if path in known},
-        patterns=dict(islice(patterns.items(), MAX_PATHS)),
-        named=tuple(each for each in running.named if not HALVES.search(each[1]))[:MAX_PATHS],
+        patterns=dict(islice(patterns.items(), MAX_PATTERNS)),
+        named=tuple(each for each in running.named if not HALVES.search(each[1]))[:MAX_PATTERNS],
         makes=frozenset(islice(_made(reading), MAX_PATHS)),
         goes_on=running.later.goes_on or any(word.startswith(_DETACHING) for run in reading.runs for word in run.argv[1:]),
     )
@@ -110,13 +110,21 @@ class _Foreseen(NamedTuple):
         return path not in self.texts and self.source.is_unchanged(path)
 
 
-def made_by_agents(made: FileMemory, names: Iterable[str]) -> FileMemory:
-    """The memory of files as it will be when an agent has changed these."""
-    after = FileMemory()
-    after.restore(made.records)
-    for name in names:
-        after.wrote(name, FileRecord("agent"))
-    return after
+class MadeByAgents:
+    """The memory of files as it will be when an agent has changed some of them. It is copied once for each call."""
+
+    def __init__(self, made: FileMemory) -> None:
+        self._before = made
+        self._after: FileMemory | None = None
+
+    def also(self, names: Iterable[str]) -> FileMemory:
+        """With these."""
+        if self._after is None:
+            self._after = FileMemory()
+            self._after.restore(self._before.records)
+        for name in names:
+            self._after.wrote(name, FileRecord("agent"))
+        return self._after
 
 
 def again(program: LivingProgram, reading: CallReading, texts: dict[str, str], made: FileMemory) -> CallReading:

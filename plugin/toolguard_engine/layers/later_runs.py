@@ -15,6 +15,7 @@ from toolguard_engine.effects.arrivals import Arrivals
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.layers import typed_input
 from toolguard_engine.layers.layer_input import LayerInput
+from toolguard_engine.model.files import FileMemory
 from toolguard_engine.model.living_programs import LivingProgram
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.wording.redact import redact_text
@@ -63,7 +64,7 @@ def _unwritten(given: LayerInput, reading: CallReading) -> str:
 
 
 def _judged(given: LayerInput, reading: CallReading, arrivals: Arrivals) -> Iterator[Judgement]:
-    read, others = 0, dict[str, str]()
+    read, others, made = 0, dict[str, str](), living_readings.MadeByAgents(reading.made)
     for program in reversed(list(given.living or ())):
         if not (changed := arrivals.at(program)):
             continue
@@ -77,16 +78,15 @@ def _judged(given: LayerInput, reading: CallReading, arrivals: Arrivals) -> Iter
             others |= texts
         elif texts:
             read += 1
-            yield from _as_it_runs(given, reading, program, texts)
+            yield from _as_it_runs(given, reading, program, texts, made.also(texts))
     if others:
-        made = living_readings.made_by_agents(reading.made, others)
-        yield from _harmful(given, living_readings.in_general(reading, others, made), None, "A program", others)
+        general = living_readings.in_general(reading, others, made.also(others))
+        yield from _harmful(given, general, None, "A program", others)
 
 
 def _as_it_runs(
-    given: LayerInput, reading: CallReading, program: LivingProgram, texts: dict[str, str]
+    given: LayerInput, reading: CallReading, program: LivingProgram, texts: dict[str, str], made: FileMemory
 ) -> Iterator[Judgement]:
-    made = living_readings.made_by_agents(reading.made, texts)
     before = living_readings.again(program, reading, {}, reading.made)
     yield from _harmful(given, living_readings.again(program, reading, texts, made), before, _shown(program), texts)
 

@@ -19,7 +19,9 @@ MAX_COMMAND = 65_536
 """Characters of its commands; longer ones are held in any case."""
 
 MAX_PATHS = 200
-"""Files and patterns of one program."""
+"""Files of one program."""
+
+MAX_PATTERNS = 24
 
 LASTS = 24 * 3600.0
 """Seconds after which a program counts as ended, if nothing was heard of it."""
@@ -90,7 +92,7 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True):
         """With what it was found to run later."""
         files = dict(list({**self.files, **later.files}.items())[:MAX_PATHS])
         fed = dict(list({**self.fed, **later.fed}.items())[:MAX_PATHS])
-        patterns = dict(list({**self.patterns, **later.patterns}.items())[:MAX_PATHS])
+        patterns = dict(list({**self.patterns, **later.patterns}.items())[:MAX_PATTERNS])
         return replace(
             self, files=files, late=self.late | later.late, lines=self.lines | later.lines, fed=fed, patterns=patterns
         )

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from posixpath import basename
 from typing import NamedTuple
 
@@ -32,6 +32,8 @@ from toolguard_engine.server.outbox import Outbox
 
 CODE_CHANGED = "file.changed-after-judging"
 MAX_RUNNING = 500
+MAX_GROWING = 32
+"""Programs that are looked at again when their files change."""
 _SELF_CHANGING = ("package.json", "package-lock.json")
 """Files that package managers change while they run their scripts."""
 
@@ -134,12 +136,12 @@ class FileWatch:
         """What the call starts, and what programs that run on may run because of what it writes."""
         living, reading = self._living(), running.reading
         if living and (arrivals := Arrivals(reading)):
-            for program in list(living):
-                texts = {name: text for name, text in arrivals.at(program).items() if text is not None}
-                if texts:
-                    made = living_readings.made_by_agents(reading.made, texts)
-                    later = living_readings.program_of(living_readings.again(program, reading, texts, made))
-                    living.grew(program, later or program)
+            made = living_readings.MadeByAgents(reading.made)
+            changed = ((each, arrivals.at(each)) for each in reversed(list(living)))
+            for program, found in islice(((each, texts) for each, texts in changed if texts), MAX_GROWING):
+                texts = {name: text for name, text in found.items() if text is not None}
+                again = living_readings.again(program, reading, texts, made.also(texts))
+                living.grew(program, living_readings.program_of(again) or program)
         if (started := living_readings.program_of(reading)) is not None:
             living.started(structs.replace(started, call="", process=running.process) if running.process else started)
 

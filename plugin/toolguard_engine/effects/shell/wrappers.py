@@ -120,6 +120,7 @@ WRAPPERS: dict[str, Wrapper] = {
     "watch": Wrapper("nq", joined=True),
     "entr": _PREFIX,
     "ssh-agent": Wrapper("aEtO"),
+    "coproc": _PREFIX,
     "dtach": Wrapper("rez", 1),
     "abduco": Wrapper("e", 1),
     "daemonize": Wrapper("acepoluELv"),
