@@ -445,7 +445,7 @@ def test_who_may_have_changed_it_is_told(tmp_path: Path) -> None:
     event = scene.session.outbox.take_events()[0]
     assert event.reason == (
         "this ran instead of the call that was judged, and would not have been allowed (approval.always-block); "
-        "it may have been changed by: evil?(priority 0)"
+        "it may have been changed by: evil (priority 0)"
     )
     assert event.shown == 'exec({ command: "make a-a" })'
 
