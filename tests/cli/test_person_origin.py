@@ -98,6 +98,10 @@ def test_a_person(name: str) -> None:
 
 
 AGENTS_DOING = {
+    "below a shell that its debugger controls": (
+        record(me(), proc(SHELL, 90, started=10.0, tracer=95), proc(90, 1), proc(95, GATEWAY, "gdb")),
+        "by a program that an agent's debugger controls",
+    ),
     "a child": (record(me(GATEWAY)), "by the gateway"),
     "a grandchild": (record(me(), proc(SHELL, GATEWAY)), "by the gateway"),
     "a child of the engine": (record(me(501), proc(501, GATEWAY)), "by the gateway"),
@@ -127,6 +131,10 @@ def test_an_agent(name: str) -> None:
 
 
 UNKNOWN = {
+    "below a shell that a debugger controls": (
+        record(me(), proc(SHELL, 90, started=10.0, tracer=95), proc(90, 1), proc(95, 62, "gdb")),
+        "by a program that a debugger controls",
+    ),
     "an orphan": (record(me(1)), "has ended"),
     "an orphan's child": (record(me(), proc(SHELL, 1)), "has ended"),
     "an orphan that a manager took in": (record(me(90), proc(90, 1, "supervise", started=10.0), reapers=(90,)), "has ended"),

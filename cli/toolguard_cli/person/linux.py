@@ -39,7 +39,8 @@ class Linux:
             ppid, session, tty, ticks = int(fields[1]), int(fields[3]), int(fields[4]), int(fields[19])
         except (OSError, ValueError, IndexError):
             return None
-        uid, program, env = _uid(place), _program(place), _environment(place)
+        status, program, env = _status(place), _program(place), _environment(place)
+        uid = status.get("Uid", -1)
         return ProcessInfo(
             pid,
             ppid,
@@ -54,6 +55,7 @@ class Linux:
             audit=_number(place / "sessionid"),
             marked=is_marked(env),
             local_login=_is_from_here(env.get("SSH_CONNECTION", "")),
+            tracer=status.get("TracerPid", 0),
         )
 
     def adopters(self) -> frozenset[int]:
@@ -121,12 +123,13 @@ def _booted() -> float:
     return time.time() - time.clock_gettime(_BOOT_CLOCK)
 
 
-def _uid(place: Path) -> int:
-    """From `status`; the owner of the folder is root for every process that is not dumpable."""
-    with suppress(OSError, ValueError, StopIteration):
-        lines = (place / "status").read_text(errors="replace").splitlines()
-        return int(next(line for line in lines if line.startswith("Uid:")).split()[2])
-    return -1
+def _status(place: Path) -> dict[str, int]:
+    """The effective user and the tracer. The owner of the folder is root for every process that is not dumpable."""
+    with suppress(OSError, ValueError, IndexError, KeyError):
+        lines = (line.split() for line in (place / "status").read_text(errors="replace").splitlines())
+        named = {words[0].rstrip(":"): words[1:] for words in lines if words}
+        return {"Uid": int(named["Uid"][1]), "TracerPid": int(named.get("TracerPid", ["0"])[0])}
+    return {}
 
 
 def _program(place: Path) -> str:

@@ -12,6 +12,7 @@ from toolguard_cli.person.system_facts import Agents, ProcessInfo, System
 
 Kind = Literal["agent", "person", "unknown"]
 MAX_ANCESTORS = 200
+MAX_TRACERS = 5
 INIT = 1
 _SHARED = re.compile(r"user@[0-9]+\.service\Z")
 NO_AUDIT_SESSION = 2**32 - 1
@@ -44,27 +45,38 @@ class _Chain:
 
     def __init__(self, system: System, pid: int, agents: Agents) -> None:
         self._system = system
-        self._agents = agents
+        self._known = agents
         self._pid = pid
         self._chain = list(_chain(system, pid))
         found = map(system.process, sorted(agents.gateways | agents.engines))
         self._seen = [process for process in found if process]
 
     def origin(self) -> Origin:
-        if why := self._agents_mark() or self._agents_session() or self._agents_group():
+        if why := self.agents():
             return Origin("agent", why)
-        return self._from_parents()
+        return self._controlled() or self._from_parents()
+
+    def agents(self) -> str:
+        """Why it is an agent's; empty if nothing says so."""
+        return self._agents_mark() or self._agents_session() or self._agents_group()
+
+    def _controlled(self) -> Origin | None:
+        """A debugger can have a program start others."""
+        tracers = [process.tracer for process in self._chain if process.tracer and process.tracer != process.ppid]
+        if any(_Chain(self._system, pid, self._known).agents() for pid in tracers[:MAX_TRACERS]):
+            return Origin("agent", "by a program that an agent's debugger controls")
+        return Origin("unknown", "by a program that a debugger controls") if tracers else None
 
     def _agents_mark(self) -> str:
         if any(process.marked for process in self._chain):
             return MARKED.why
-        theirs = self._agents.gateways | self._agents.engines
+        theirs = self._known.gateways | self._known.engines
         below = any(process.pid in theirs or program_roles.role(process) == "agent" for process in self._chain)
         return "by the gateway" if below else ""
 
     def _agents_session(self) -> str:
         """A session that was started by a program of the gateway, even if the parents have ended."""
-        theirs = self._agents.gateways | self._agents.engines
+        theirs = self._known.gateways | self._known.engines
         sessions = {process.sid for process in self._chain if process.sid > 0}
         begun = any(theirs & {process.pid for process in _chain(self._system, sid)} for sid in sessions)
         return "in a session of the gateway" if begun or sessions & theirs else ""
@@ -109,7 +121,7 @@ class _Chain:
 
     def _from_outside(self) -> Origin:
         """No parent in this system: it entered the container from outside, or is the first in a container of an agent."""
-        if self._seen or self._agents.since == float("inf"):
+        if self._seen or self._known.since == float("inf"):
             return PERSON
         return Origin("unknown", "in a container in which the gateway does not run")
 
@@ -124,7 +136,7 @@ class _Chain:
         return _runs_others(parents[0]) if parents and program_roles.role(parents[0]) == "service" else _ORPHAN
 
     def _is_old(self, process: ProcessInfo) -> bool:
-        return process.started < self._agents.since
+        return process.started < self._known.since
 
 
 _ORPHAN = Origin("unknown", "by a process that has ended, so its origin is unknown")

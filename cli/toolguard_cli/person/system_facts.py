@@ -18,7 +18,8 @@ class ProcessInfo:
 
     `started`: seconds since 1970. `tty`: its controlling terminal, like `pts/3`. `program`: the file that it runs.
     `trusted`: that file belongs to the system, or the process to root while we are not. `group`: its control group.
-    `local_login`: its environment names a login by ssh from this same machine.
+    `local_login`: its environment names a login by ssh from this same machine. `tracer`: the debugger that controls
+    it, or 0.
     """
 
     pid: int
@@ -34,6 +35,7 @@ class ProcessInfo:
     audit: int | None = None
     marked: bool = False
     local_login: bool = False
+    tracer: int = 0
 
 
 @dataclass(frozen=True)
