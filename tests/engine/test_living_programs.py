@@ -390,6 +390,14 @@ def test_comparing_many_changes_with_many_programs_has_an_end(stage: Stage) -> N
     assert stage.verdict(("notes.md", "x")).startswith("allow")
 
 
+def test_a_program_that_the_gateway_asks_a_person_about(stage: Stage) -> None:
+    """The gateway runs it as soon as the person agrees, and does not ask the guard again."""
+    call = Call("exec", {"command": LOOP}, agent="main", session="s", run="r", call_id="c9", cwd=str(stage.work))
+    stage.session.files.may_begin(stage.session.guard.read(call))
+    stage.session.settle()
+    assert stage.verdict(("job", HARM)).startswith("hold living.runs")
+
+
 def test_half_a_character_is_stored(stage: Stage, tmp_path: Path) -> None:
     half = "'\ud800'"
     stage.run(f"sh x.sh; for f in {half}/*; do sh $f; done; sh {half}; tail -f {half} | grep x | sh; tr a b < c > {half} &")

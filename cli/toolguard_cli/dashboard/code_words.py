@@ -37,6 +37,8 @@ _WORDS = {
     "guard.unreadable": "The guard could not read the request, so the call was blocked.",
     "kill-switch.on": "The kill switch is on.",
     "kill-switch.fleet": "The fleet's kill switch is on, or there is no contact with the fleet.",
+    "living.runs": "A program that still runs would run what the call writes.",
+    "living.unknown": "A program that still runs may run what the call writes, and that is not known.",
     "malformed.invalid-arguments": "The arguments are not what the tool expects.",
     "malformed.missing-parameter": "A parameter that the tool requires is missing.",
     "malformed.unknown-tool": "The agent called a tool that does not exist.",

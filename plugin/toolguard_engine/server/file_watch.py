@@ -85,6 +85,7 @@ class FileWatch:
         self._is_outside = is_outside
         self._begun: list[_Running] = []
         self._running: OrderedDict[str, _Running] = OrderedDict()
+        self._asked: list[_Running] = []
         self._ended: list[_Result] = []
 
     def begins(self, reading: CallReading, process: str = "") -> None:
@@ -103,6 +104,11 @@ class FileWatch:
             running.folders = frozenset(self._reader.folders([each.path for each in running.found if each.kind in _LANDS]))
         self._begun.append(running)
 
+    def may_begin(self, reading: CallReading) -> None:
+        """A person is asked whether a call may run, and the gateway runs it without asking again."""
+        if reading.commands and reading.command_readings:
+            self._asked.append(_Running(reading, frozenset(), {}))
+
     def ended(self, call: Call, process: str = "", status: str = "", *, has_run: bool = True) -> None:
         """A call has a result. `process`: its command runs on under this id; `has_run`: it was not refused."""
         if call.call_id in self._running or self._living():
@@ -110,8 +116,12 @@ class FileWatch:
 
     def settle(self) -> None:
         """Does what no answer waited for; to be called before the next call is judged."""
-        if not self._begun and not self._ended:
+        if not (self._begun or self._ended or self._asked):
             return
+        asked, self._asked = self._asked, []
+        for running in asked:
+            with suppress(TooIntricate, MemoryError, RecursionError):
+                self._remember(running)
         begun, self._begun = self._begun, []
         for running in begun:
             self._begin(running)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from toolguard_engine.approvals.ledger import HeldCall
@@ -159,6 +160,8 @@ class Verdicts:
         if prompt is not None:  # a person is asked at once, so nothing is refused yet
             wanted = self._state.guard.wanted(call)
             self._state.guard.processes.sent(call, keep=False)
+            with suppress(TooIntricate, MemoryError, RecursionError):
+                self._files.may_begin(self._state.guard.read(call))
             return messages.VerdictAnswer(question, "hold", verdict.code, verdict.text, prompt=prompt, outcome=wanted)
         verdict, stop = self._state.guard.refused(call, verdict, nonce if held else "")
         self._sync.save()
