@@ -105,7 +105,7 @@ def test_for_scripts(places: Places) -> None:
     held = hold(places)
     reported = envelope(toolguard("pending", "--state-dir", places.state_dir, "--json"))
     (call,) = reported["data"]["pending"]
-    assert set(call) == (set(HeldCall.__struct_fields__) - {"mac", "binding", "signatures"}) | {
+    assert set(call) == (set(HeldCall.__struct_fields__) - {"mac", "binding", "signatures", "meaning"}) | {
         "left",
         "createdAt",
         "expiresAt",

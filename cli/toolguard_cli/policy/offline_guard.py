@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,7 +108,7 @@ class Judging:
     def _granted(self, call: Call, found: Judgement) -> Judgement:
         left, now = list(self._grants), time.time()
         while grant := grants.covering(call, left, now):
-            if not granted_meaning.more(grant, self.meaning(call) if grant.bound else None):
+            if self._is_meant(call, grant):
                 break
             left.remove(grant)
         if grant is None:
@@ -116,6 +116,12 @@ class Judging:
         return msgspec.structs.replace(
             found, decision="allow", code=f"grant.{grant.id}", reason=f"It is covered by the grant {grant.id}."
         )
+
+    def _is_meant(self, call: Call, grant: Grant) -> bool:
+        """Whether the grant was given for what the call does now; if its folder is not known, in a folder of the grant."""
+        folders = [call.cwd] if call.cwd or not grant.bound else [meaning.folder for meaning in grant.bound]
+        calls = (replace(call, cwd=folder) for folder in folders)
+        return any(not granted_meaning.more(grant, self.meaning(each) if grant.bound else None) for each in calls)
 
     def meaning(self, call: Call, code: Iterable[str] = ()) -> Meaning:
         """What the call means now. `code`: further files that it may run."""
