@@ -6,10 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from chat_confirmation import code_in
 from toolguard_engine.approvals import confirmation_codes
-from toolguard_engine.approvals.confirmation_codes import LASTS, LETTERS, MAX_WRONG, MAX_WRONG_IN_CHAT
+from toolguard_engine.approvals.confirmation_codes import (
+    LASTS,
+    LETTERS,
+    MAX_WRONG,
+    MAX_WRONG_IN_CHAT,
+    ConfirmationCodes,
+    Showing,
+)
 from toolguard_engine.config.settings import parse
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
@@ -262,6 +270,42 @@ def test_the_word_of_another_call_approves_nothing(chat: Chat) -> None:
     assert "Nothing was approved: that is the code of another call" in reply.text
     assert chat.says(one, code).ok
     assert (chat.is_approved(one), chat.is_approved(two)) == (True, False)
+
+
+def test_a_code_is_for_the_call_as_it_is_stored(chat: Chat) -> None:
+    chat.held("rm -rf ~/Documents")
+    (entry,) = chat.store.entries()
+    codes = ConfirmationCodes(b"key")
+    here = Showing(HERE, ME)
+    changed = structs.replace(entry, details=structs.replace(entry.details, more=1))
+    code = codes.issue(here, entry, "text", NOW)
+    assert codes.check(here, changed, code, NOW) == "changed"
+    assert codes.check(here, entry, code, NOW) == "none"
+    codes.was_shown(HERE, entry)
+    assert (codes.is_known(HERE, entry), codes.is_known(HERE, changed), codes.is_known(ELSEWHERE, entry)) == (
+        True,
+        False,
+        False,
+    )
+
+
+def test_codes_differ_with_all_that_they_are_bound_to(chat: Chat) -> None:
+    chat.held("rm -rf ~/Documents")
+    (entry,) = chat.store.entries()
+    usual: tuple[Showing, str, float] = (Showing(HERE, ME), "text", NOW)
+    bound = [
+        usual,
+        (Showing(ELSEWHERE, ME), "text", NOW),
+        (Showing(HERE, "me"), "text", NOW),
+        (Showing(HERE, ME, "1d"), "text", NOW),
+        (Showing(HERE, ME), "other", NOW),
+        (Showing(HERE, ME), "text", NOW + 1),
+    ]
+
+    def first(key: bytes, to: Showing, text: str, now: float) -> str:
+        return ConfirmationCodes(key).issue(to, entry, text, now)
+
+    assert len({first(b"key", *each) for each in bound} | {first(b"another key", *usual)}) == len(bound) + 1
 
 
 def test_a_word_counts_once(chat: Chat) -> None:
