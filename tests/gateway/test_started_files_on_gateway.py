@@ -23,7 +23,9 @@ def write(path: Path, content: str) -> scripted_model.Reply:
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 def test_a_trace_shows_nothing_that_is_not_in_the_list(real: downloads.Runtime) -> None:
     found = started_files.started(*started_trace.traced(real))
-    assert started_files.missing(found, started_catalogue.load(), RELEASE) == []
+    listed = started_catalogue.load()
+    assert started_files.missing(found, listed) == []
+    assert len(found) > len(listed.of(RELEASE)) // 2
 
 
 def test_no_agent_puts_a_program_or_a_module_there(stage: Stage) -> None:
