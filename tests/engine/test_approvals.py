@@ -522,10 +522,12 @@ def test_what_waits(desk: Desk) -> None:
     approved = desk.approved(replace(CALL, cwd="/2"))
     shown = 'exec({ command: "rm -rf build" })'
     assert desk.decide("pending").text.splitlines() == [
+        "```",
         f"{nonce}  exec  4m10s left  main  {shown}",
         "would  do something that the guard cannot name: read the call itself",
         f"held   {HOLD.reason}",
         f"{approved}  exec  approved, 30s left  main  {shown}",
+        "```",
     ]
 
 

@@ -121,6 +121,25 @@ def test_a_call_whose_dangers_do_not_fit_is_not_approved_in_chat(chat: Chat, com
     assert not chat.is_approved(nonce)
 
 
+MARKUP = {
+    "a comment": "echo '<!--'; rm -rf ~/Documents; echo '-->'",
+    "a spoiler": "echo '||'; rm -rf ~/Documents; echo '||'",
+    "the end of a block": "echo '```'; rm -rf ~/Documents; echo '````<!--'",
+}
+
+
+@pytest.mark.parametrize("command", MARKUP.values(), ids=MARKUP)
+@pytest.mark.parametrize("action", ["approve", "pending"])
+def test_no_markup_hides_a_part_of_a_call(chat: Chat, command: str, action: str) -> None:
+    nonce = chat.held(command)
+    text = chat.says(nonce).text if action == "approve" else chat.pending()
+    first, block, rest = text.split("```")
+    assert first == ""
+    assert "; rm -rf ~/Documents; " in block
+    assert "Documents" not in rest
+    assert command.replace("````", "<U+0060 x4>").replace("```", "<U+0060 x3>") in block
+
+
 DANGERS = {
     "a folder": "find ~/Documents -delete",
     "a branch": "git push --force origin main",

@@ -28,6 +28,10 @@ MAX_SHORT = 3
 """Effects and rules each of such a call."""
 
 
+FENCE = "```"
+_FENCES = re.compile(f"{FENCE}+")
+
+
 @dataclass(frozen=True)
 class ChatView:
     """`whole`: all of the call is in `lines`; `enough`: at least all its dangers are."""
@@ -95,6 +99,11 @@ def effect_lines(would: Sequence[str]) -> list[str]:
 def _beside(line: str, entry: HeldCall) -> list[str]:
     """The line of a list, and the call below it if the line is too short for it."""
     return [line] if plain(entry.shown) in line else [line, f"call   {plain(entry.shown)}"]
+
+
+def literal(lines: Sequence[str]) -> list[str]:
+    """The lines as a block that no chat reads as markup, which could hide parts of a call (`<!--`), or call somebody."""
+    return [FENCE, *(_FENCES.sub(lambda run: f"<U+0060 x{len(run[0])}>", line) for line in lines), FENCE]
 
 
 def _cut_down(line: str, acts: Sequence[str], why: Sequence[str], room: int) -> tuple[str, ...]:

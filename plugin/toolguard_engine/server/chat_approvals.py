@@ -49,7 +49,7 @@ class ChatApprovals:
 
     def _shown(self, to: Showing, entry: HeldCall, now: float, also: str) -> str:
         view = chat_view.view(entry, call_preview.lines(entry.details, now), call_preview.rules(entry.details), now)
-        lines = [*view.lines, *([f"also   {also}"] if also else [])]
+        lines = chat_view.literal([*view.lines, *([f"also   {also}"] if also else [])])
         if not view.enough:
             return "\n".join([*lines, replies.too_long_for_chat(entry)])
         if not view.whole:
@@ -74,7 +74,8 @@ class ChatApprovals:
                 lines += _offer(entry)
         rest = replies.pending_lines([each for each in entries if each not in found], now) if lines else []
         more = rest if len(replies.waiting(entries, now)) > len(found) else []
-        return [*(lines or replies.pending_lines(entries, now)), *more, *replies.missed_lines(entries, now)]
+        listed = [*lines, *more, *replies.missed_lines(entries, now)]
+        return [*([] if lines else replies.pending_lines(entries, now)), *(chat_view.literal(listed) if listed else [])]
 
 
 def _offer(entry: HeldCall) -> Iterable[str]:
