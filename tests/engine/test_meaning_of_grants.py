@@ -70,6 +70,14 @@ MORE: dict[str, tuple[Step, tuple[str, str, dict[str, Any]], Step, Asked, str]] 
         nothing, ("git push origin *", "exec", {}), nothing, runs("git push origin main", workdir="/srv/proj"),
         "it would run in /srv/proj",
     ),
+    "a word that is no place from the root": (
+        nothing, ("mv build ~/old", "exec", {}), nothing, runs("mv build ~/old", workdir="/srv/proj"),
+        "it would now run in /srv/proj",
+    ),
+    "a program without an effect, from the root": (
+        nothing, ("rm -rf ~/x && make", "exec", {}), nothing, runs("rm -rf ~/x && make", workdir="/srv/proj"),
+        "it would now run in /srv/proj",
+    ),
     "a folder below": (
         lambda w: w.put("w/sub/build/a"), ("rm -rf build", "exec", {}), nothing, runs("rm -rf build", workdir="sub"),
         "it would now run in ~/w/sub",
@@ -181,6 +189,13 @@ SAME: dict[str, tuple[Step, tuple[str, str, dict[str, Any]], Step, Asked]] = {
         runs("rm -rf build"),
     ),
     "the workspace as workdir": (nothing, ("rm -rf build", "exec", {}), nothing, runs("rm -rf build", workdir="WORK")),
+    "a place from the root, in any folder": (
+        lambda w: w.put("photos/cache/a"), ("rm -rf ~/photos/cache", "exec", {}), nothing,
+        runs("rm -rf ~/photos/cache", workdir="/srv/proj"),
+    ),
+    "a wildcard from the root, in any folder": (
+        lambda w: w.put("photos/cache/a"), ("rm -rf ~/photos/*", "exec", {}), nothing, runs("rm -rf ~/photos/cache"),
+    ),
     "the script is the same": (
         lambda w: w.put("w/deploy.sh", "rm -rf build\n"), ("sh deploy.sh", "exec", {}),
         lambda w: w.put("w/deploy.sh", "rm -rf build\n"), runs("sh deploy.sh"),

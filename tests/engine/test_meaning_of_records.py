@@ -143,6 +143,27 @@ def test_a_denial_holds_wherever_a_link_leads(world: ChangingWorld) -> None:
     assert code(world, call) == "approval.denied"
 
 
+@pytest.mark.parametrize("ended", ["denied", "unanswered", "lapsed", "used"])
+def test_what_is_new_is_said_however_the_call_ended_that_was_shown(world: ChangingWorld, ended: str) -> None:
+    world.put("w/deploy.sh", "ls\n")
+    call = world.call("sh deploy.sh")
+    nonce = world.approved(call) if ended in ("lapsed", "used") else None
+    if ended == "used":
+        assert code(world, call) == "approval.consumed"
+    elif nonce is None:
+        entry = world.ask(call).entry
+        assert entry is not None
+        nonce = entry.nonce
+        if ended == "denied":
+            world.store.deny(nonce, ME, world.now, 300)
+    world.now += 3_600
+    world.put("w/deploy.sh", "rm -rf ~\n")
+    again = world.ask(call).entry
+    assert again is not None
+    assert "~/w/deploy.sh has changed since" in again.changes
+    assert f"Not as it was shown under {nonce}" in again.reason
+
+
 def test_what_was_used_for_a_call_that_did_not_run_is_given_back_as_it_was(world: ChangingWorld) -> None:
     world.link("w/cache", "Pictures")
     call = world.call("rm -rf cache/*")

@@ -54,8 +54,8 @@ class FileState(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Meaning(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """`call`: a digest of the call's words; `folder`: where it runs, with links followed. `gap`: why not all of it is known;
-    `late`: the file system did not answer in time."""
+    """`call`: a digest of the call's words; `folder`: where it runs, with links followed, empty if it does not matter.
+    `gap`: why not all of it is known; `late`: the file system did not answer in time."""
 
     v: int
     call: str = ""

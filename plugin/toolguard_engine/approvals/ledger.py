@@ -30,8 +30,6 @@ from toolguard_engine.model.signed_body import SignedBody
 
 Status = Literal["pending", "approved", "used", "denied", "expired"]
 OPEN: frozenset[Status] = frozenset({"pending", "approved"})
-_SEEN: frozenset[Status] = OPEN | {"used"}
-"""What a person has seen, or may still decide on."""
 
 MIN_PREFIX = 4
 MAX_OPEN = 1_000
@@ -202,7 +200,7 @@ class Ledger:
             return entry
         same = [known for known in self.entries if known.meaning is not None and known.meaning.call == meaning.call]
         for known in sorted(same, key=lambda known: known.created, reverse=True):
-            if known.status in _SEEN and self._holds(known) and known.meaning is not None:
+            if self._holds(known) and known.meaning is not None:
                 changes = tuple(call_meaning.more(known.meaning, meaning, home))
                 if not changes:
                     return entry

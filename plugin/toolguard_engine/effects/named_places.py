@@ -8,6 +8,7 @@ means their content, unless targets are taken from them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import chain
 
@@ -36,6 +37,7 @@ _MILD = frozenset(["unchanged", "agent-made", "filtered"])
 
 _PRINTERS = program_catalogue.programs("safe_reader")
 _SHELLS = program_catalogue.programs("shell", "sourcer")
+_OPTION = re.compile(r"-[A-Za-z]{1,3}|--[a-z-]{0,40}")
 _NO_SETTINGS = _PRINTERS | _SHELLS | program_catalogue.programs("shell_state_changer") | {"git"}
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib", "/dev/", "/proc/", "/sys/")
 MAX_GIT_FOLDERS = 2
@@ -64,7 +66,26 @@ def of(reading: CallReading) -> Named:
     settings = tuple(_settings(runs, effects, where)) if reading.commands and not code else ()
     is_cut = len(targets) > MAX_TARGETS or len(words) > MAX_WORDS or len(runs) > MAX_RUNS
     gap = MANY if is_cut else ""
+    folder = "" if runs and not (code or unread) and _is_anywhere(runs, effects) else folder
     return Named(folder, tuple(targets[:MAX_TARGETS]), code, unread, tuple(words[:MAX_WORDS]), settings, gap)
+
+
+def _is_anywhere(runs: tuple[ProgramRun, ...], effects: tuple[Effect, ...]) -> bool:
+    """Whether the folder of the call does not matter: all effects are known, and every word names a place from the root."""
+    known = {id(effect.run) for effect in effects}
+    return all(
+        id(run) in known and not run.cwd and run.stdin is None and all(map(_is_from_root, _names(run))) for run in runs
+    )
+
+
+def _names(run: ProgramRun) -> Iterator[str]:
+    yield from (word for word in run.argv[1:] if not _OPTION.fullmatch(word))
+    yield from (redirect.target for redirect in run.redirects)
+    yield from (value for _, value in run.assigns)
+
+
+def _is_from_root(word: str) -> bool:
+    return word.startswith(("/", "~/")) and UNKNOWN not in word
 
 
 def _folder(where: Where) -> str:

@@ -29,10 +29,10 @@ class NamedTarget(msgspec.Struct, frozen=True, gc=False):
 
 
 class Named(msgspec.Struct, frozen=True, gc=False):
-    """`folder`: where the call runs; `targets`: of its effects; `code`: the files that it runs, with their digests;
-    `unread`: others that it runs, if they are there; `words`: paths in its words, which may be files or folders that it
-    reads; `settings`: folders whose files of settings decide what it does. `gap`: why not all of that is known; empty where
-    it is."""
+    """`folder`: where the call runs, empty if it does not matter; `targets`: of its effects; `code`: the files that it
+    runs, with their digests; `unread`: others that it runs, if they are there; `words`: paths in its words, which may
+    be files or folders that it reads; `settings`: folders whose files of settings decide what it does. `gap`: why not
+    all of that is known; empty where it is."""
 
     folder: str = ""
     targets: tuple[NamedTarget, ...] = ()
