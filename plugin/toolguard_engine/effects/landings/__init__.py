@@ -7,6 +7,7 @@ gets them, relative to the folder that it runs in; nothing is looked up.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -35,13 +36,14 @@ _LISTED = {name: act for program, act in unpacked_files.LISTED.items() for name 
 _PLAIN: dict[str, Callable[[ProgramRun], Iterator[Landing]]] = {
     **dict.fromkeys(("docker", "podman", "nerdctl", "kubectl", "oc"), copied_files.by_container),
     **dict.fromkeys(("rename", "prename", "file-rename", "mmv", "mcp", "mln"), copied_files.by_pattern),
+    **dict.fromkeys(checked_out_files.HOME_KEEPERS, checked_out_files.by_home_keeper),
     "robocopy": copied_files.by_robocopy, "xcopy": copied_files.by_robocopy,
     "Copy-Item": copied_files.by_power_shell, "Move-Item": partial(copied_files.by_power_shell, deep=True),
     "Expand-Archive": partial(copied_files.by_power_shell, unpacks=True),
 }  # fmt: skip
 """Programs without a manual."""
 
-_LEAVES = frozenset(manual_catalogue.aliases("stow"))
+_LEAVES = frozenset({*manual_catalogue.aliases("stow"), *checked_out_files.HOME_KEEPERS})
 """Programs that put files beside the folder that they run in, though no word says so."""
 
 
@@ -63,10 +65,14 @@ def _landings(run: ProgramRun, before: tuple[ProgramRun, ...]) -> Iterator[Landi
         yield from dict.fromkeys(each for words in run.readings for each in _by_manual(run, words, before))
     elif run.readings:
         yield from _by_manual(run, run.readings[0], before)
+        if not (run.readings[0].verb or run.readings[0].roles or _BRINGS.isdisjoint(run.argv[1:4])):
+            yield from unpacked_files.by_verb(run)
     elif (act := _PLAIN.get(run.name)) is not None:
         yield from act(run)
     elif run.name.startswith("py"):
         yield from unpacked_files.by_python_module(run)
+    elif not _BRINGS.isdisjoint(run.argv[1:4]) and not run.name.startswith(UNKNOWN):
+        yield from unpacked_files.by_verb(run)
 
 
 def _by_manual(run: ProgramRun, words: CommandWords, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
@@ -74,6 +80,16 @@ def _by_manual(run: ProgramRun, words: CommandWords, before: tuple[ProgramRun, .
         yield from listed(run, words, before)
     elif (act := _PROGRAMS.get(run.name)) is not None:
         yield from act(run, words)
+
+
+_BRINGS = frozenset({
+    "download", "download-batch", "pull", "extract", "unpack", "restore", "export", "copy", "cp", "scp", "receive", "mirror",
+    "unarchive",
+})  # fmt: skip
+"""Sub-commands by which programs of which nothing else is known bring files into a folder that they are given."""
+
+_AT_THE_TOP = re.compile(r"/[^/]{0,80}[*?\[]")
+"""A wildcard in the first part of a path."""
 
 
 def leaves_its_folder(run: ProgramRun) -> bool:
@@ -85,6 +101,6 @@ def leaves_its_folder(run: ProgramRun) -> bool:
 
 def is_open(run: ProgramRun) -> bool:
     """Whether it puts files somewhere, and what it is given is not known in part."""
-    return (UNKNOWN in run.cwd or any(UNKNOWN in word for word in run.argv[1:])) and (
-        run.name in _PROGRAMS or run.name in _LISTED
-    )
+    if run.name not in _PROGRAMS and run.name not in _LISTED:
+        return False
+    return UNKNOWN in run.cwd or any(UNKNOWN in word or _AT_THE_TOP.match(word) for word in run.argv[1:])

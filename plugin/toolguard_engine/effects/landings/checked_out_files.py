@@ -86,5 +86,20 @@ def _stow(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
         yield Landing(inside(packages, word.text), target, overwrites=words.has("--adopt"))
 
 
+HOME_KEEPERS: dict[str, frozenset[str]] = {
+    "chezmoi": frozenset({"apply", "update"}), "homeshick": frozenset({"link", "pull"}),
+    "homesick": frozenset({"link", "pull"}),
+    "yadm": frozenset({"checkout", "clone", "pull", "reset", "restore", "stash", "merge", "rebase", "alt", "decrypt"}),
+    "vcsh": frozenset({"clone", "pull", "upgrade"}), "rcup": frozenset(),
+}  # fmt: skip
+"""Programs that keep files of the home folder in a repository, with the sub-commands that write them; none if all do."""
+
+
+def by_home_keeper(run: ProgramRun) -> Iterator[Landing]:
+    verbs = HOME_KEEPERS[run.name]
+    if not verbs or not verbs.isdisjoint(run.argv[1:6]) or "--apply" in run.argv:
+        yield Landing(UNKNOWN, "~")
+
+
 PROGRAMS: dict[str, Lands] = {"git": _git, "stow": _stow}
 """By the first name of their manuals."""

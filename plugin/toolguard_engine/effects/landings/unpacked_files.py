@@ -129,6 +129,21 @@ def by_python_module(run: ProgramRun) -> Iterator[Landing]:
     yield Landing(UNKNOWN, named[1] if len(named) > 1 else ".")
 
 
+_PREFIX = re.compile(r"(?:--?[\w-]{1,40}=|dir:|file:)")
+_MAX_WORDS = 60
+
+
+def by_verb(run: ProgramRun) -> Iterator[Landing]:
+    """A program without a manual whose verb says that it brings files: into any of the folders that it is given."""
+    for word in run.argv[2:_MAX_WORDS]:
+        folder = _PREFIX.sub("", word, count=1)
+        if folder[:1] in _ROOTED or folder.rstrip("/") in ("..", "../.."):
+            yield Landing(UNKNOWN, folder)
+
+
+_ROOTED = frozenset("/~")
+
+
 def _patch(_: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     """A patch names the files that it changes, unless the command does."""
     if words.rehearses or words.has("--output"):

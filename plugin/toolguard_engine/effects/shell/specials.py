@@ -228,6 +228,7 @@ def _parallel(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | N
     for file in () if known else (*(file for word in lists for file in walk.files_at(word, run)), *walk.fed_files(run)):
         known += file.text.splitlines()
     inner = state.fork("parallel")
+    inner.cwd = value_of(argv[:at], ("--wd", "--workdir")) or inner.cwd
     for value in known[:MAX_GIVEN] or [UNKNOWN]:
         if not rest:
             walk.text(value, inner, None, piped=run.piped, pipeline=run.pipeline)
@@ -515,7 +516,7 @@ def _quoted(word: str) -> str:
 
 
 _XARGS = Wrapper("nPIdLsaE", flags=frozenset({"--max-lines"}))
-_PARALLEL = Wrapper("jNSnLaI")
+_PARALLEL = Wrapper("jNSnLaI", folder=("--wd", "--workdir"))
 _WHOLE_LINES = re.compile(r"-[rtpox]*(?:0|d.*)|--null|--delimiter.*")
 _EXECUTING = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _COMMAND_OPTIONS = {

@@ -21,6 +21,7 @@ from toolguard_engine.effects.shell import (
     applied_rehearsals,
     code_files,
     endless_loops,
+    environment_options,
     guesses,
     patches,
     served_folders,
@@ -493,6 +494,7 @@ class Walk:
             return self._sunk(run, state)
         if not name.islower() and len(name) <= guesses.LONGEST and (real := guesses.spelled(name)) != name:
             run, name = replace(run, name=real), real
+        run = environment_options.with_options(run, state.variables) if run.assigns or state.variables else run
         run = self._noted(run)
         if name in applied_rehearsals.CLIENTS:
             for applied in applied_rehearsals.applied(self.runs):

@@ -118,9 +118,19 @@ def _downloads(run: ProgramRun, words: CommandWords, scene: CommandScene) -> Pro
             continue
         if any(scene.is_ours(f"{folder}/{name}", run) for name in outputs if name):
             return ProtectionFinding(FILES)
-        chosen = words.trait("server-names") or any(UNKNOWN in name or "[" in name or "{" in name for name in outputs)
-        unsure = unsure or (chosen and _is_in_state(folder, run, scene))
+        chosen = words.trait("server-names") or any(map(_is_pattern, outputs))
+        listed = run.name == "aria2c" and bool(words.named("names"))  # a list may name files as well
+        makes_folders = listed or words.has(*_MAKE_FOLDERS) or any("#" in name for name in outputs)
+        unsure = unsure or (chosen and (makes_folders or _is_in_state(folder, run, scene)))
     return ProtectionFinding(FILES, certain=False) if unsure else None
+
+
+_MAKE_FOLDERS = ("--recursive", "--mirror", "--force-directories", "--page-requisites")
+"""Options by which a server also chooses the folders of its files."""
+
+
+def _is_pattern(name: str) -> bool:
+    return not {UNKNOWN, "[", "{", "#"}.isdisjoint(name)
 
 
 def _file_name(address: str, program: str) -> str:

@@ -16,7 +16,6 @@ from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.layers.self_protection.scene import (
     FILES,
-    MAX_FOLDERS,
     CommandScene,
     ProtectionFinding,
     holds_ours,
@@ -25,14 +24,12 @@ from toolguard_engine.layers.self_protection.scene import (
     resolved,
     strongest,
 )
+from toolguard_engine.layers.self_protection.unknown_folders import UNDECIDED, UnknownFolders
 
 OVER = (
     "This command would put files into a folder that holds the guard's files or its configuration, and may replace them. "
     "Put them into a folder of their own."
 )
-_UNDECIDED = frozenset({"git", "patch"})
-"""What they put in a folder is decided by a repository or a patch."""
-
 _LINK_FARMS = frozenset({"stow", "xstow"})
 _NAMED_BY_COMMAND = frozenset({"cp", "gcp", "mv", "gmv", "ln", "gln", "install", "ginstall", "rsync", "scp", "ditto"})
 _MAX_PATTERN = 256
@@ -40,32 +37,21 @@ _MAX_PARTS = 64
 
 
 def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
+    unknown = UnknownFolders(scene)
     for run in scene.runs:
-        if found := strongest(_judged(run, scene)):
+        if found := strongest(_judged(run, scene, unknown)):
             yield found
 
 
-def _judged(run: ProgramRun, scene: CommandScene) -> Iterator[ProtectionFinding]:
+def _judged(run: ProgramRun, scene: CommandScene, unknown: UnknownFolders) -> Iterator[ProtectionFinding]:
     for landing in landings(run, _before(run, scene)):
         if landing.host and not is_loopback(landing.host):
             continue
-        for here in [scene.protected.home] if landing.host else _folders(run, scene):
+        if _replaces_content(landing) and run.name not in UNDECIDED and unknown.may_be_any(landing.folder, run):
+            yield ProtectionFinding(FILES, certain=False)
+        for here in [scene.protected.home] if landing.host else unknown.of_run(run):
             if found := _finding(landing, run, here, scene):
                 yield found if here == scene.here(run) or landing.host else replace(found, certain=False)
-
-
-def _folders(run: ProgramRun, scene: CommandScene) -> list[str]:
-    """The folder that it runs in, and those that may be if unknown words of `cd` are empty."""
-    found = [scene.here(run)]
-    if UNKNOWN not in run.cwd:
-        return found
-    words = [each.argv[at] for each in scene.runs if each.name in _ENTERS for at in each.unset if each.argv[at:]]
-    if run.cwd.strip(UNKNOWN) and (words or run.name not in _UNDECIDED):
-        return [*found, resolved(run.cwd.replace(UNKNOWN, ""), scene.host, scene.start)]
-    return [*found, *(resolved(word.replace(UNKNOWN, "") or "~", scene.host, scene.start) for word in words[:MAX_FOLDERS])]
-
-
-_ENTERS = frozenset({"cd", "pushd"})
 
 
 def _before(run: ProgramRun, scene: CommandScene) -> tuple[ProgramRun, ...]:
@@ -78,9 +64,7 @@ def _finding(landing: Landing, run: ProgramRun, here: str, scene: CommandScene) 
     if landing.when == "absolute-names":
         return ProtectionFinding(FILES, certain=False)
     if UNKNOWN in landing.path:
-        reached = any(_may_reach(path, landing, scene) for path in _guesses(landing, here, scene)) or (
-            bool(run.unset) and landing.deep and _is_root_if_empty(landing.folder)
-        )
+        reached = any(_may_reach(path, landing, scene) for path in _guesses(landing, here, scene))
         return ProtectionFinding(FILES, certain=False) if reached else None
     path = resolved(landing.path, scene.host, here)
     if landing.when == "no-folder" and holds_ours(path, scene.host, "/"):
@@ -89,8 +73,8 @@ def _finding(landing: Landing, run: ProgramRun, here: str, scene: CommandScene) 
         return ProtectionFinding(FILES)
     if landing.deep and holds_ours(path, scene.host, "/"):
         return _laid_over(landing, run, path, scene)
-    if GLOB.search(landing.name) and _may_reach(path, landing, scene):
-        return ProtectionFinding(FILES)
+    if GLOB.search(landing.path) and _may_reach(path, landing, scene):
+        return ProtectionFinding(FILES, certain=bool(GLOB.search(landing.name)))
     return None
 
 
@@ -101,7 +85,7 @@ def _laid_over(landing: Landing, run: ProgramRun, path: str, scene: CommandScene
     inside_state = f"{path}/".lower().startswith(f"{scene.protected.state}/".lower())
     if run.name in _LINK_FARMS and not landing.overwrites:
         return None  # links beside what is there
-    named = run.name in _NAMED_BY_COMMAND or (UNKNOWN not in landing.source and run.name not in _UNDECIDED)
+    named = run.name in _NAMED_BY_COMMAND or (UNKNOWN not in landing.source and run.name not in UNDECIDED)
     certain = inside_state or (landing.overwrites and run.name in _LINK_FARMS) or named
     return ProtectionFinding(OVER, certain)
 
@@ -119,8 +103,9 @@ def _guesses(landing: Landing, here: str, scene: CommandScene) -> Iterator[str]:
         yield f"{resolved(rest, scene.host, here)}/{landing.name}"
 
 
-def _is_root_if_empty(folder: str) -> bool:
-    return folder[:1] == UNKNOWN and "/" in folder and not folder.strip(f"{UNKNOWN}/.")
+def _replaces_content(landing: Landing) -> bool:
+    """A folder that is there already: one that is not yet has nothing to lose."""
+    return landing.deep and landing.merges and landing.overwrites and not landing.name and landing.when != "no-folder"
 
 
 def _absolute(beginning: str, here: str, scene: CommandScene) -> str:
