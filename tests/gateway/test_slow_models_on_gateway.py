@@ -6,11 +6,10 @@ import secrets
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from conftest import Wait
 from gateway_stage import NEW_HOST, Stage, audit, configure, nonces, once, put_in, toolguard, waiting
 from operator_client import Operator
 from shared_gateway import Shared
@@ -26,6 +25,7 @@ WINDOW = 10
 LONGER = WINDOW + 3
 SETTINGS = {"alwaysBlock": ["exec"], "approvalWindowMs": WINDOW * 1_000, "pendingTimeoutMs": 600_000}
 LIMIT = 120
+Wait = Callable[[Callable[[], bool]], None]
 
 
 @pytest.fixture
@@ -58,9 +58,9 @@ def events(stage: Stage, nonce: str) -> list[str]:
     return [line["event"] for line in audit(stage.home) if line.get("nonce") == nonce]
 
 
-def slow(seconds: float, name: str) -> scripted_model.Script:
-    """Thinks for so long before it makes the call."""
-    thinking = threading.Event()
+def slow(seconds: float, name: str, over: threading.Event | None = None) -> scripted_model.Script:
+    """Thinks for so long, or until it is `over`, before it makes the call."""
+    thinking = over or threading.Event()
 
     def script(request: scripted_model.Request) -> scripted_model.Reply:
         if not request.tools or request.index > 0:
@@ -104,7 +104,7 @@ def test_a_yes_that_nobody_uses_is_seen_to_lapse(stage: Stage, wait: Wait) -> No
     assert f"toolguard revive {nonce} asks the agent to make the call again" in missed
     stage.server.play(once(command("lapsed")))
     assert toolguard(stage.home, "revive", nonce).returncode == 0
-    wait(lambda: [each for each in waiting(stage.home) if each.session == "agent:main:lapsed"])
+    wait(lambda: any(each.session == "agent:main:lapsed" for each in waiting(stage.home)))
     assert runs_of(stage, "lapsed") == 0
 
 
@@ -115,10 +115,12 @@ def test_the_gateway_starts_again_between_the_yes_and_the_call(shared: Shared, w
     stage = shared.under(**{**SETTINGS, "approvalWindowMs": 120_000})
     name = f"again{int(how)}"
     nonce = hold(stage, name).nonce
-    stage.server.play(slow(60, name))
+    over = threading.Event()
+    stage.server.play(slow(LIMIT, name, over))
     assert "the agent is resumed" in toolguard(stage.home, "approve", nonce, "--yes").stdout
     wait(lambda: bool(stage.server.requests))
     stage.gateway.stop(how)
+    over.set()
     stage.server.play(once(command(name)))
     stage.gateway.start()
     wait(lambda: now(stage, nonce).status != "approved")
