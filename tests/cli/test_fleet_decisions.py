@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from toolguard_cli.fleet.fleet_decisions import MAX_SKEW, MAX_WINDOW, signature_end
+from toolguard_cli.fleet.fleet_decisions import MAX_SKEW, signature_end
 from toolguard_cli.system.ssh_signing import SECONDS
+from toolguard_engine.approvals.ledger import MAX_APPROVED
 from toolguard_fleet.registry_rows import FleetCall
 
 NOW = 1_900_000_000.0
@@ -23,11 +24,11 @@ def row(**changed: Any) -> FleetCall:
     return FleetCall(**values)
 
 
-def test_a_signature_ends_with_the_window_by_the_servers_clock() -> None:
-    assert signature_end(row(), NOW) == NOW + 30 + SECONDS
-    assert signature_end(row(created=NOW + 50), NOW) == NOW + 60 + 30 + SECONDS
+def test_a_signature_lasts_as_long_as_an_approval_may_by_the_servers_clock() -> None:
+    assert signature_end(row(), NOW) == NOW + MAX_APPROVED + SECONDS
+    assert signature_end(row(created=NOW + 50), NOW) == NOW + 60 + MAX_APPROVED + SECONDS
 
 
 @pytest.mark.parametrize("changed", [{"created": NOW * 2}, {"age": 1e300}, {"window": 2_678_400.0}])
 def test_the_database_gets_no_approval_for_later(changed: dict[str, Any]) -> None:
-    assert signature_end(row(**changed), NOW) <= NOW + MAX_SKEW + MAX_WINDOW + SECONDS
+    assert signature_end(row(**changed), NOW) <= NOW + MAX_SKEW + MAX_APPROVED + SECONDS

@@ -17,7 +17,7 @@ from toolguard_cli.approvals import held_calls
 from toolguard_cli.system import ssh_signing
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.approvals import replies, signed_decision
-from toolguard_engine.approvals.ledger import MIN_PREFIX, HeldCall, RefusedError
+from toolguard_engine.approvals.ledger import MAX_APPROVED, MIN_PREFIX, HeldCall, RefusedError
 from toolguard_engine.approvals.signed_decision import DECISION_NAMESPACE, Issuer
 from toolguard_engine.wording import printable
 
@@ -30,8 +30,6 @@ HEX = set("0123456789abcdef")
 MAX_SKEW = 900.0
 """Seconds; the same as the gateways believe."""
 
-MAX_WINDOW = 120.0
-"""The longest that `approvalWindowMs` may be, in seconds."""
 UNKNOWN = "no call has that nonce"
 LOOK = "it may be mistyped or closed, or belong to another team; toolguard fleet pending lists the waiting calls"
 
@@ -120,7 +118,7 @@ def signature_end(row: FleetCall, now: float) -> float:
     """When the signature is over, by the server's clock as far as it is believed: a database that names another time must
     not get an approval that it can use later."""
     server = min(max(row.created + row.age, now - MAX_SKEW), now + MAX_SKEW)
-    return server + min(row.window, MAX_WINDOW) + ssh_signing.SECONDS
+    return server + MAX_APPROVED + ssh_signing.SECONDS
 
 
 def deny(session: PersonSession, call: ShownCall, why: str) -> tuple[FleetCall, str]:
