@@ -117,6 +117,9 @@ RUNNERS = {
     "node -e \"setInterval(() => eval(require('fs').readFileSync('x.js', 'utf8')), 9)\"": "x.js",
     "while sleep 1; do python3 -m tool; done": "tool.py",
     "tail -f x.sql | psql shop": "x.sql",
+    'cd "$(cat dir)" && while sleep 1; do . ./x.sh; done': "sub/x.sh",
+    "python3 -c \"import os; [exec(open('jobs/' + f).read()) for f in os.listdir('jobs')]\"": "jobs/x.py",
+    "node -e \"for (const f of fs.readdirSync('jobs')) eval(fs.readFileSync('jobs/' + f, 'utf8'))\"": "jobs/x.js",
     "daemonize $PWD/x.sh": "x.sh",
 }
 BY_ENDING = {
@@ -285,12 +288,24 @@ def test_until_the_program_ends(stage: Stage) -> None:
     for action, status in (("write", "failed"), ("poll", "running")):
         stage.does("process", {"action": action, "sessionId": "p1", "data": ""})
         assert stage.verdict(("job", HARM)).startswith("hold"), (action, status)
+    params = {"action": "poll", "sessionId": "p1"}
+    other = {"agent": "main", "session": "another", "run": "r", "call": "c8"}
+    stage.session.answer(messages.ToolResult("process", params, "No session found for p1", 6, status="failed", **other))
+    stage.session.settle()
+    assert stage.verdict(("job", HARM)).startswith("hold"), "another session is told so though it runs"
     params = {"action": "kill", "sessionId": "p1"}
     assert stage.may_run("process", params)
     place = {"agent": "main", "session": "s", "run": "r", "call": f"c{stage.count}"}
     stage.session.answer(messages.ToolResult("process", params, "Killed", 6, status="failed", **place))
     stage.session.settle()
     assert stage.verdict(("job", HARM)).startswith("allow")
+
+
+def test_in_a_folder_that_is_moved(stage: Stage) -> None:
+    stage.put("sub/x", "")
+    stage.starts(f"cd sub && {LOOP}")
+    stage.run("mv sub new", lambda: (stage.work / "sub").rename(stage.work / "new"))
+    assert stage.verdict(("new/job", HARM)).startswith("hold living.runs")
 
 
 def test_what_is_detached_outlives_its_process(stage: Stage) -> None:

@@ -125,10 +125,7 @@ class Arrivals:
         if change.kind != "wrote" and change.source and not change.many:
             paths.append(f"{change.path}/{basename(change.source)}")
         for path in paths:
-            record = self._reading.made.exactly(path)
-            yield from dict.fromkeys(
-                (path, self._reading.files.resolve(path), record.link if record and record.link else path)
-            )
+            yield from dict.fromkeys((path, self._reading.files.resolve(path), self._reading.made.was(path)))
 
     def _text(self, change: MadeFile, inside: str, name: str, before: str | None) -> str | None:
         """The text of a file after a change; None where it is not known or nothing arrives."""

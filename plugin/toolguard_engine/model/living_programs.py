@@ -166,12 +166,19 @@ class LivingPrograms:
             else:
                 del self._known[number]
 
-    def process_ended(self, process: str) -> None:
-        """The gateway reports the end of a process; what it has detached runs on."""
+    def process_ended(self, process: str, session: str) -> None:
+        """The gateway reports the end of a process to the session that started it; what it has detached runs on. Of the
+        processes of other sessions it says the same, though they run."""
         for number, known in list(self._known.items()):
-            if process and known.process == process and not known.goes_on:
+            if process and (known.process, known.session) == (process, session) and not known.goes_on:
                 del self._known[number]
                 self.changes += 1
+
+    def process_runs(self, process: str, session: str, now: float) -> None:
+        """The gateway reports that a process still runs."""
+        for number, known in self._known.items():
+            if process and (known.process, known.session) == (process, session):
+                self._known[number] = replace(known, at=now)
 
     def expire(self, now: float) -> None:
         for number, known in list(self._known.items()):

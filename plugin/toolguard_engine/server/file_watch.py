@@ -39,7 +39,7 @@ _SELF_CHANGING = ("package.json", "package-lock.json")
 
 
 _OVER = frozenset({"completed", "failed", "killed", "exited"})
-_TELLING = frozenset({"poll", "log", "kill", "remove", "clear"})
+_TELLING = frozenset({"poll", "log", "kill", "remove"})
 """Actions on a process whose result says whether it runs; others may fail though it does."""
 
 
@@ -137,10 +137,12 @@ class FileWatch:
         call, living = result.call, self._living()
         living.expire(call.at)
         living.ended(call.call_id, result.process, has_run=result.has_run)
-        if tool_name(call.tool) == "process" and isinstance(call.params, dict) and result.status in _OVER:
+        if tool_name(call.tool) == "process" and isinstance(call.params, dict) and call.params.get("action") in _TELLING:
             name = call.params.get("sessionId")
-            if call.params.get("action") in _TELLING and isinstance(name, str):
-                living.process_ended(name)
+            if isinstance(name, str) and result.status in _OVER:
+                living.process_ended(name, call.session)
+            elif isinstance(name, str) and result.status == "running":
+                living.process_runs(name, call.session, call.at)
 
     def _remember(self, running: _Running) -> None:
         """What the call starts, and what programs that run on may run because of what it writes."""

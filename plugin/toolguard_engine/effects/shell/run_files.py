@@ -112,6 +112,8 @@ class RunFiles:
 
     def will_run(self, word: str, cwd: str, runner: str = "", *, line_by_line: bool = False) -> None:
         """A script is run by this name, whether it can be read or not. `line_by_line`: it is read as it runs."""
+        if word and UNKNOWN in cwd and len(word) <= MAX_WORD and UNKNOWN not in word and word[:1] not in ("/", "~", "$"):
+            self.later.may_load(f"*/{word.removeprefix('./')}", runner)
         if not word or len(word) > MAX_WORD or UNKNOWN in cwd or len(self.ran) >= MAX_RAN:
             return
         path = normal(word, self._where, cwd)

@@ -16,6 +16,10 @@ MAX_CODE = 65_536
 _RUNS = re.compile(
     r"\b(?:system|popen|exec\w{0,10}|eval|spawn\w{0,6}|subprocess|Popen|run_command|shell_exec|qx|check_output)\b"
 )
+_LISTS = re.compile(
+    r"\b(?:listdir|scandir|i?glob|rglob|readdir(?:Sync)?|Dir(?:\.(?:glob|each_child|children|entries))?|opendir)"
+    r"\s{0,4}[(\[]?\s{0,4}['\"]([^'\"\n]{1,200})['\"]"
+)
 _LEAVES = re.compile(
     r"\b(?:Popen|fork|spawn(?:l|v|lp|vp)?|execFile|daemon|setsid|start_new_session|detached|popen|proc_open)\b"
 )
@@ -38,6 +42,13 @@ def loaded(run: ProgramRun) -> Iterator[tuple[str, str]]:
 def begins_again(run: ProgramRun) -> bool:
     """Whether an interpreter starts its script again when a file changes."""
     return "watch" in run.argv[1:2] or any(word.startswith(("--watch", "--hot")) for word in run.argv[1:])
+
+
+def listed(code: str) -> Iterator[str]:
+    """Patterns of files that code finds in folders and may run."""
+    if _RUNS.search(code, 0, MAX_CODE):
+        for found in islice(_LISTS.finditer(code, 0, MAX_CODE), MAX_OPENED):
+            yield found[1] if "*" in found[1] else f"{found[1].rstrip('/')}/*"
 
 
 def leaves_programs(code: str) -> bool:
