@@ -588,6 +588,7 @@ HARMLESS = [
     "for d in $(ls); do cp -r tpl/. $d; done",
     'ls | grep a | while read d; do rsync -a tpl/ "$d"; done',
     'cp -r dist/. "$OUT_DIR"',
+    'cd "$WORKDIR" && tar xf a.tar',
     "tmp=$(mktemp -d); tar xzf a.tgz -C $tmp && cp -r $tmp/. out/",
     "v=$(cat VERSION); mkdir -p out/$v; cp -r dist/. out/$v/",
     'cd "$(git rev-parse --show-toplevel)" && tar xf a.tar',

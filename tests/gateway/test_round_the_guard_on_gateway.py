@@ -49,6 +49,9 @@ COPIES = [
     "cd d && cp -r .openclaw ~",
     "tar -C d -cf - . | tar -C ~ -xf -",
     "rsync -a --include='.*' d/ ~",
+    "rsync -a --files-from=list d ~ --checksum-seed 5",
+    "cp -r d/. ~/$UNSET",
+    "cp -r d/. $(cat home.txt)",
     "ln -sf $PWD/d/.openclaw/openclaw.json ~/.openclaw/",
 ]
 MADE_AND_RUN = [

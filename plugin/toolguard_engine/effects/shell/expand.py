@@ -178,11 +178,15 @@ def _begins_after(before: str) -> bool:
 
 def _split(parts: Iterable[Part], state: ShellState, capture: Captured, found: Fields) -> None:
     current, begun = "", False
+    parts = tuple(parts)
+    alone = len(parts) == 1  # `"$x"` stays a word if it is empty, `$x` does not
     for part in parts:
         value, feed = _value(part, state, capture)
         state.work.spend(1 + (len(current) + len(value)) / _CHARACTERS)
         found.feed = _together(found.feed, feed)
-        found.unset = found.unset or (value == UNKNOWN and feed is None and _is_unset(part, state))
+        found.unset = found.unset or (
+            value == UNKNOWN and feed is None and _is_unset(part, state) and not (alone and part.quoted)
+        )
         if isinstance(part, Literal) or part.quoted:
             if isinstance(part, Variable) and part.name == "@" and state.args is not None and not part.operator:
                 first, *more = state.args[1:] or ("",)

@@ -23,7 +23,7 @@ from toolguard_engine.model.call import Host
 from toolguard_engine.model.files import FileSource, FileText
 
 MAX_ABOVE = 12
-MAX_FOLDERS = 32
+MAX_FOLDERS = 100
 """Folders for which the disk is asked; a command that puts files into more of them is held for that alone."""
 
 
