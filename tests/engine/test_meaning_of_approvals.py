@@ -119,6 +119,10 @@ MORE: dict[str, tuple[Step, str, dict[str, Any], Step, str]] = {
         lambda w: w.link("w/shots", "Pictures"), "scp -r shots me@host:/srv/public", {},
         lambda w: w.link("w/shots", "Documents"), "~/w/shots now points to ~/Documents",
     ),
+    "a document at the target": (
+        lambda w: w.put("w/a.pdf"), "cp a.pdf ~/Documents/b.pdf", {}, lambda w: w.put("Documents/b.pdf"),
+        "now also, for write ~/Documents/b.pdf: it replaces what is there",
+    ),
     "the settings in the folder": (
         lambda w: w.put("w/main.tf", "a\n"), "terraform destroy -auto-approve", {},
         lambda w: w.put("w/main.tf", "b\n"), "~/w/main.tf has changed since",

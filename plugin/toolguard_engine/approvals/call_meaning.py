@@ -24,6 +24,13 @@ MAX_SIZE = 16_384
 """Bytes of a meaning that is kept; of a larger one a digest is."""
 
 TOO_LARGE = "it means more than is kept"
+_DANGERS = {
+    "not unchanged": "there are changes that Git does not have",
+    "not agent-made": "no agent made it",
+    "not filtered": "without a filter",
+    "overwrites": "it replaces what is there",
+    "through-link": "through a link",
+}
 WILDCARDS = frozenset("*?[")
 
 
@@ -191,6 +198,7 @@ def _of_same(was: list[MeantEffect], effect: MeantEffect, show: Callable[[str], 
     for place in sorted(reached):
         yield f"now also: {effect.kind} {show(place)}"
     if dangers:
-        yield f"{effect.kind} {show(effect.path) or effect.named} is now {', '.join(sorted(dangers))}"
+        words = ", ".join(_DANGERS.get(danger, danger) for danger in sorted(dangers))
+        yield f"now also, for {effect.kind} {show(effect.path) or effect.named}: {words}"
     if not (reached or dangers):
         yield f"what {effect.named} means has changed"
