@@ -3,6 +3,7 @@ runs."""
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -118,6 +119,10 @@ MORE: dict[str, tuple[Step, str, dict[str, Any], Step, str]] = {
     "a folder that is copied": (
         lambda w: w.link("w/shots", "Pictures"), "scp -r shots me@host:/srv/public", {},
         lambda w: w.link("w/shots", "Documents"), "~/w/shots now points to ~/Documents",
+    ),
+    "a hard link at the target": (
+        lambda w: w.put(".bashrc"), "sort names > out.txt", {}, lambda w: os.link(w.home / ".bashrc", w.work / "out.txt"),
+        "now also, for write ~/w/out.txt: the file has another name as well (a hard link)",
     ),
     "a document at the target": (
         lambda w: w.put("w/a.pdf"), "cp a.pdf ~/Documents/b.pdf", {}, lambda w: w.put("Documents/b.pdf"),
@@ -237,6 +242,9 @@ SAME: dict[str, tuple[Step, str, dict[str, Any], Step]] = {
     "state beside the settings": (
         lambda w: w.put("w/main.tf", "a\n"), "terraform destroy -auto-approve", {},
         lambda w: (w.put("w/terraform.tfstate", "1"), w.put("w/state.json", "{}"), w.put("w/.terraform.lock", "x")),
+    ),
+    "a file with two names is deleted": (
+        lambda w: w.put("w/a"), "rm -f a b", {}, lambda w: os.link(w.work / "a", w.work / "b"),
     ),
     "packages were installed": (
         lambda w: w.put("w/package.json", '{"scripts": {"clean": "rm -rf build"}}'), "npm run clean", {},

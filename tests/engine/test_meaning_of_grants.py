@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -105,6 +106,11 @@ MORE: dict[str, tuple[Step, tuple[str, str, dict[str, Any]], Step, Asked, str]] 
     "a write below a link in the folder": (
         lambda w: w.put("notes/a"), ("~/notes/**", "write", {}), lambda w: w.link("notes/up", ""),
         writes("~/notes/up/x"), "it would write ~/x",
+    ),
+    "a write to a hard link in the folder": (
+        lambda w: (w.put("notes/a"), w.put(".bashrc")), ("~/notes/**", "write", {}),
+        lambda w: os.link(w.home / ".bashrc", w.home / "notes/b"), writes("~/notes/b"),
+        "it would write ~/notes/b, which has another name as well (a hard link)",
     ),
     "the folder of the notes leads elsewhere": (
         lambda w: w.put("notes/a"), ("~/notes/**", "write", {}), lambda w: moved(w, "notes", ".config"),
@@ -226,6 +232,10 @@ SAME: dict[str, tuple[Step, tuple[str, str, dict[str, Any]], Step, Asked]] = {
         lambda w: w.link("notes", "Cloud/notes"), ("~/notes/**", "write", {}), nothing, writes("~/notes/b"),
     ),
     "a file in the workspace": (nothing, ("docs/**", "write", {}), nothing, writes("docs/a.md")),
+    "a note that had two names": (
+        lambda w: (w.put("notes/a"), os.link(w.home / "notes/a", w.home / "notes/b")), ("~/notes/a", "write", {}), nothing,
+        writes("~/notes/a"),
+    ),
     "any content": (nothing, ("~/notes/**", "edit", {}), lambda w: w.put("notes/a"), writes("~/notes/a", "edit")),
     "another branch": (
         lambda w: w.put("w/.git/config", "a\n"), ("git push origin *", "exec", {}),

@@ -24,12 +24,14 @@ MAX_SIZE = 16_384
 """Bytes of a meaning that is kept; of a larger one a digest is."""
 
 TOO_LARGE = "it means more than is kept"
+SHARED = "shared"
 _DANGERS = {
     "not unchanged": "there are changes that Git does not have",
     "not agent-made": "no agent made it",
     "not filtered": "without a filter",
     "overwrites": "it replaces what is there",
     "through-link": "through a link",
+    SHARED: "the file has another name as well (a hard link)",
 }
 WILDCARDS = frozenset("*?[")
 
@@ -94,11 +96,18 @@ def of(named: Named, seen: SeenPlaces, call: str = "") -> Meaning:
 
 def _effect(target: NamedTarget, found: SeenTarget) -> MeantEffect:
     path = _kept(found.path) if found.path else ""
-    key = "" if path == found.path and path else _digest(target.kind, found.path or target.text)
     return MeantEffect(
-        target.kind, _text(target.text), path, key, target.dangers, tuple(map(_kept, found.beyond)), found.listing,
-        bool(WILDCARDS.intersection(target.path)), target.from_file, not _is_part(found.path, target.path),
-    )  # fmt: skip
+        kind=target.kind,
+        named=_text(target.text),
+        path=path,
+        key="" if path == found.path and path else _digest(target.kind, found.path or target.text),
+        dangers=(*target.dangers, *([SHARED] if found.shared else [])),
+        beyond=tuple(map(_kept, found.beyond)),
+        listing=found.listing,
+        wild=bool(WILDCARDS.intersection(target.path)),
+        from_file=target.from_file,
+        linked=not _is_part(found.path, target.path),
+    )
 
 
 def _is_part(found: str, named: str) -> bool:

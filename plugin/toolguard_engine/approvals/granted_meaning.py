@@ -10,7 +10,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from toolguard_engine.approvals import call_meaning
-from toolguard_engine.approvals.call_meaning import Meaning, MeantEffect, shown_from
+from toolguard_engine.approvals.call_meaning import SHARED, Meaning, MeantEffect, shown_from
 from toolguard_engine.approvals.grant_matching import Grant, kind_of
 from toolguard_engine.effects.path_owners import THROUGH_LINK
 from toolguard_engine.model.call_world import NAMES
@@ -60,6 +60,8 @@ def _beyond(grant: Grant, bound: Meaning, now: Meaning, home: str) -> list[str]:
     for effect in now.effects:
         act = grant.tool if effect.kind == NAMES else effect.kind
         lines += [f"it would {act} {show(place)}" for place in _outside(effect, bound, code)]
+        if SHARED in effect.dangers and not _was_shared(effect, bound):
+            lines.append(f"it would {act} {show(effect.path)}, which has another name as well (a hard link)")
     if now.late or now.gap:
         lines.append("not all of it can be looked at")
     return list(dict.fromkeys(lines))
@@ -78,6 +80,10 @@ def _outside(effect: MeantEffect, bound: Meaning, code: set[str]) -> list[str]:
     reached = [place for place in (effect.path, *effect.beyond) if place and not _is_within(place, bound)]
     is_plain = not (effect.linked or effect.beyond or THROUGH_LINK & set(effect.dangers))
     return [] if effect.from_file and code and is_plain else reached
+
+
+def _was_shared(effect: MeantEffect, bound: Meaning) -> bool:
+    return any(SHARED in was.dangers and was.path == effect.path for was in bound.effects)
 
 
 def _is_within(path: str, bound: Meaning) -> bool:

@@ -46,11 +46,12 @@ class Named(msgspec.Struct, frozen=True, gc=False):
 class SeenTarget(msgspec.Struct, frozen=True, gc=False):
     """`path`: with links followed, of a path with wildcards the part before them; `beyond`: the places outside of that which
     its wildcards reach through links. `listing`: where they mean too much to be followed one by one, a digest of what was
-    seen."""
+    seen. `shared`: a file that has another name as well (a hard link), which is changed under both."""
 
     path: str
     beyond: tuple[str, ...] = ()
     listing: str = ""
+    shared: bool = False
 
 
 class SeenFile(msgspec.Struct, frozen=True, gc=False):

@@ -152,7 +152,7 @@ def _reached(asked: tuple[Named, list[str]]) -> list[SeenTarget]:
 def _with_wildcards(target: NamedTarget, base: str, names: _Names) -> SeenTarget:
     _, rest = _parts(target.path)
     if not rest:
-        return SeenTarget(base)
+        return SeenTarget(base, shared=not target.on_link and _is_shared(base))
     before = names.listing
     inside = base.rstrip("/") + "/"
     places = {place for place in names.meant(base, rest, on_link=target.on_link) if not f"{place}/".startswith(inside)}
@@ -161,6 +161,14 @@ def _with_wildcards(target: NamedTarget, base: str, names: _Names) -> SeenTarget
     if len(beyond) > MAX_BEYOND:
         beyond, listing = beyond[:MAX_BEYOND], _digest_of((before, beyond))
     return SeenTarget(base, tuple(beyond), listing)
+
+
+def _is_shared(path: str) -> bool:
+    try:
+        status = os.lstat(path)
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(status.st_mode) and status.st_nlink > 1
 
 
 class _Names:
