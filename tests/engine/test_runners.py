@@ -21,8 +21,9 @@ from toolguard_engine.rules.judgement import Judgement
 ROWS: list[dict[str, Any]] = [
     json.loads(line) for line in (Path(__file__).parent / "runner_rows.jsonl").read_text("utf-8").splitlines()
 ]
-"""`run`: the command; `files`: what an agent wrote, null for a file that cannot be read; `kind`: `otherwise` if the command
-is also held for another reason, `opaque` if the file cannot be read, `honest` if there is no harm in it."""
+"""`run`: the command; `files`: what an agent wrote, null for a file that cannot be read. `kind`: `otherwise` if the command
+is also held for another reason, `opaque` if the file cannot be read, `handed` if the program is not in the table, `honest`
+if there is no harm in it."""
 
 AGENT = FileRecord("agent", "write", "s", digest="d")
 TAMED = [
@@ -54,13 +55,30 @@ def named(rows: list[dict[str, Any]]) -> list[Any]:
     return [pytest.param(row, id=f"{at} {row['run']}") for at, row in enumerate(rows)]
 
 
-@pytest.mark.parametrize("row", some(named(of_kind("", "otherwise"))))
+@pytest.mark.parametrize("row", some(named(of_kind("", "handed", "otherwise"))))
 def test_what_an_agent_wrote_is_held_when_a_program_runs_it(row: dict[str, Any]) -> None:
     found = judged(row)
     assert found.decision in ("hold", "block"), found
 
 
-@pytest.mark.parametrize("row", some(named(of_kind(""))))
+LONG = [
+    row for row in of_kind("") if len(row["files"]) == 1 and "#!" not in str(row["files"]) and "parallel" not in row["run"]
+]
+
+
+@pytest.mark.parametrize("row", some(named(LONG)))
+def test_nothing_in_front_of_it_hides_it(row: dict[str, Any]) -> None:
+    """What is too long to be read to its end is held, not left out."""
+    for padded in PADDED:
+        files = {name: padded(text) for name, text in row["files"].items() if isinstance(text, str)}
+        found = judged({**row, "files": files})
+        assert found.decision in ("hold", "block"), found
+
+
+PADDED = [lambda text: "\n" * 3_000 + text, lambda text: "\n" * 70_000 + text]
+
+
+@pytest.mark.parametrize("row", some(named(of_kind("", "handed"))))
 def test_the_same_file_that_does_something_ordinary_passes(row: dict[str, Any]) -> None:
     assert judged(row, tamed=True).decision == "allow"
 
@@ -81,7 +99,7 @@ def test_a_file_that_cannot_be_read_is_held_where_an_agent_made_it(row: dict[str
 def test_each_row_of_the_table_has_an_attack() -> None:
     """Named by its program, or found as what it stands for (`python3 -m pip`, a variable)."""
     stand_ins = ("git-config-file", "aws-config-file", "ld.so")
-    tried = " ".join([*(row["run"] for row in of_kind("", "otherwise", "opaque")), *stand_ins])
+    tried = " ".join([*(row["run"] for row in of_kind("", "handed", "otherwise", "opaque")), *stand_ins])
     words = set(re.split(r"[\s=/]+", tried))
     table = runner_table.load()
     assert [each.programs for each in table.runners if words.isdisjoint(each.programs)] == []

@@ -10,13 +10,15 @@ from shlex import quote, split
 
 from toolguard_engine.effects.run_languages.project_files import Lines
 
-MAX_CALLS = 200
-_MAX_ARGUMENTS = 4_000
+MAX_PROPERTIES = 1_000
+_MAX_ARGUMENTS = 65_536
+_MAX_PROPERTY = 2_000
+"""A property may contain itself twice, again and again."""
 _CMAKE_CALL = re.compile(
     r"\b(set|execute_process|add_custom_command|add_custom_target|file|include|add_subdirectory|exec_program|add_test)\s{0,9}\(",
     re.IGNORECASE,
 )
-_CMAKE_WORD = re.compile(r"\"((?>(?:[^\"\\]|\\.){0,2000}))\"|\[\[(.{0,1000}?)\]\]|([^\s()\"#]{1,400}+)")
+_CMAKE_WORD = re.compile(r"\"((?>(?:[^\"\\]|\\.){0,60000}))\"|\[\[(.{0,1000}?)\]\]|([^\s()\"#]{1,400}+)")
 _CMAKE_ENDS = frozenset(
     """
     COMMAND WORKING_DIRECTORY TIMEOUT RESULT_VARIABLE RESULTS_VARIABLE OUTPUT_VARIABLE ERROR_VARIABLE INPUT_FILE OUTPUT_FILE
@@ -43,10 +45,14 @@ def _word(text: str) -> str:
 def cmake(text: str) -> Lines:
     found: Lines = []
     known: dict[str, str] = {}
-    for call in islice(_CMAKE_CALL.finditer(text), MAX_CALLS):
-        words = [_with_values(word, known) for word in _arguments(text, call.end())]
+    end = 0
+    for call in _CMAKE_CALL.finditer(text):
+        if call.start() < end:  # a call within the words of another one
+            continue
+        given, end = _arguments(text, call.end())
+        words = [_with_values(word, known) for word in given]
         if call[1].lower() == "set":
-            known.update({words[0]: words[1]} if len(words) > 1 else {})
+            known.update({words[0]: words[1][:_MAX_PROPERTY]} if len(words) > 1 else {})
         else:
             found += [(call.start() + 1, command) for command in _of_call(call[1].lower(), words)]
     return found
@@ -71,21 +77,21 @@ def _with_values(text: str, known: dict[str, str]) -> str:
 _KEPT = frozenset({"CMAKE_COMMAND"})
 
 
-def _arguments(text: str, at: int) -> Iterator[str]:
-    depth, end = 1, min(len(text), at + _MAX_ARGUMENTS)
-    while at < end:
+def _arguments(text: str, at: int) -> tuple[list[str], int]:
+    """The words of a call, and where they end."""
+    depth, words = 1, list[str]()
+    while at < len(text) and depth:
         if text[at] in "()":
             depth += 1 if text[at] == "(" else -1
-            if not depth:
-                return
             at += 1
         elif text[at] == "#":
-            at = (text.find("\n", at) + 1) or end
+            at = (text.find("\n", at) + 1) or len(text)
         elif found := _CMAKE_WORD.match(text, at):
-            yield next(each for each in found.groups() if each is not None).replace('\\"', '"')
+            words.append(next(each for each in found.groups() if each is not None).replace('\\"', '"'))
             at = found.end()
         else:
             at += 1
+    return words, at
 
 
 def _of_call(name: str, words: list[str]) -> Iterator[str]:
@@ -117,9 +123,9 @@ def _cmake_command(words: list[str]) -> str:
     return " ".join(map(_word, words))
 
 
-_GIVEN = r"[\w:.-]{1,40}\s{0,4}=\s{0,4}(?:\"[^\"<]{0,2000}+\"|'[^'<]{0,2000}+')"
+_GIVEN = r"[\w:.-]{1,40}\s{0,4}=\s{0,4}(?:\"[^\"<]{0,60000}+\"|'[^'<]{0,60000}+')"
 _TAG = re.compile(rf"<(/?)([\w:.-]{{1,60}})((?:\s{{1,9}}{_GIVEN}){{0,40}})\s{{0,9}}/?>")
-_ATTRIBUTE = re.compile(r"([\w:.-]{1,40})\s{0,4}=\s{0,4}(?:\"([^\"<]{0,2000}+)\"|'([^'<]{0,2000}+)')")
+_ATTRIBUTE = re.compile(r"([\w:.-]{1,40})\s{0,4}=\s{0,4}(?:\"([^\"<]{0,60000}+)\"|'([^'<]{0,60000}+)')")
 _STARTING = frozenset({"exec", "apply", "executable", "commandline", "execjava"})
 _ADDING = frozenset({"arg", "argument", "commandlineargs", "args"})
 _DELETING = frozenset({"delete", "removedir", "deletedir"})
@@ -130,7 +136,7 @@ def build_xml(text: str) -> Lines:
     found: Lines = []
     at, words = 0, list[str]()
     known: dict[str, str] = {}
-    for tag in islice(_TAG.finditer(text), 10 * MAX_CALLS):
+    for tag in _TAG.finditer(text):
         if tag[1]:
             continue
         name = tag[2].rpartition(":")[2]
@@ -155,15 +161,15 @@ def build_xml(text: str) -> Lines:
     return found + _ended(at, words)
 
 
-_MAX_CONTENT = 2_000
+_MAX_CONTENT = 65_536
 
 
 def _define(known: dict[str, str], name: str, given: dict[str, str], content: str) -> None:
     """`<property name="x" value="y"/>` of Ant, `<x>y</x>` of Maven and MSBuild."""
     if name.lower() == "property" and "name" in given:
-        known[given["name"]] = given.get("value") or given.get("location") or given.get("file", "")
-    elif content and len(known) < MAX_CALLS:
-        known.setdefault(name, content)
+        known[given["name"]] = (given.get("value") or given.get("location") or given.get("file", ""))[:_MAX_PROPERTY]
+    elif content and len(known) < MAX_PROPERTIES:
+        known.setdefault(name, content[:_MAX_PROPERTY])
 
 
 def _ended(at: int, words: list[str]) -> Lines:
@@ -177,16 +183,14 @@ def _split(line: str) -> list[str]:
         return line.split()
 
 
-_NINJA = re.compile(r"^[ \t]{1,20}command[ \t]{0,9}=[ \t]{0,9}((?>(?:[^$\n]|\$[^\n]|\$\n){1,2000}))", re.MULTILINE)
+_NINJA = re.compile(r"^[ \t]{1,20}command[ \t]{0,9}=[ \t]{0,9}((?>(?:[^$\n]|\$[^\n]|\$\n){1,60000}))", re.MULTILINE)
 
 
-_NINJA_SETS = re.compile(r"^[ \t]{0,20}(\w{1,60})[ \t]{0,9}=[ \t]{0,9}([^\n]{0,1000})$", re.MULTILINE)
+_NINJA_SETS = re.compile(r"^[ \t]{0,20}(\w{1,60})[ \t]{0,9}=[ \t]{0,9}([^\n]{0,60000})$", re.MULTILINE)
 _NINJA_NAME = re.compile(r"\$\{?(\w{1,60})\}?")
 
 
 def ninja(text: str) -> Lines:
-    known = {each[1]: each[2] for each in islice(_NINJA_SETS.finditer(text), MAX_CALLS)}
+    known = {each[1]: each[2] for each in islice(_NINJA_SETS.finditer(text), MAX_PROPERTIES)}
     found = ((each.start(1) + 1, each[1].replace("$\n", " ").replace("$in", "source")) for each in _NINJA.finditer(text))
-    return [
-        (at, _NINJA_NAME.sub(lambda name: known.get(name[1], "out"), command)) for at, command in islice(found, MAX_CALLS)
-    ]
+    return [(at, _NINJA_NAME.sub(lambda name: known.get(name[1], "out"), command)) for at, command in found]

@@ -8,14 +8,11 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-MAX_VALUES = 600
-_MAX_DEPTH = 12
-_MAX_VALUE = 4_000
+_MAX_DEPTH = 200
 
 Tree: TypeAlias = "dict[str, Tree] | list[Tree] | str | int | float | bool | None"
 
@@ -30,23 +27,21 @@ class Value(NamedTuple):
 
 def of_json(text: str) -> list[Value]:
     try:
-        tree = msgspec.json.decode(text)
+        return _placed(text, _walked(msgspec.json.decode(text), (), 0))
     except (msgspec.DecodeError, RecursionError):
-        return list(islice(_by_pairs(text), MAX_VALUES))
-    return _placed(text, _walked(tree, (), 0))
+        return list(_by_pairs(text))
 
 
 def of_toml(text: str) -> list[Value]:
     try:
-        tree = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError, ValueError):
-        return list(islice(_by_pairs(text), MAX_VALUES))
-    return _placed(text, _walked(tree, (), 0))
+        return _placed(text, _walked(tomllib.loads(text), (), 0))
+    except (ValueError, RecursionError):
+        return list(_by_pairs(text))
 
 
 def _walked(tree: Tree, keys: tuple[str, ...], depth: int) -> Iterator[tuple[tuple[str, ...], str]]:
     if depth > _MAX_DEPTH:
-        return
+        raise RecursionError
     if isinstance(tree, dict):
         for key, value in tree.items():
             yield from _walked(value, (*keys, str(key)), depth + 1)
@@ -71,26 +66,29 @@ def _joined(words: list[str]) -> str:
 def _placed(text: str, found: Iterator[tuple[tuple[str, ...], str]]) -> list[Value]:
     """The values with the position of their first line in the text."""
     placed, before = list[Value](), 0
-    for keys, value in islice(found, MAX_VALUES):
+    for keys, value in found:
         sought = value.strip().partition("\n")[0][:40].partition('"')[0]
         at = text.find(sought, before) if sought else -1
         at = at if at >= 0 else text.find(sought) if sought else -1
         before = max(at, before)
-        placed.append(Value(max(at, 0) + 1, keys, value[:_MAX_VALUE]))
+        placed.append(Value(max(at, 0) + 1, keys, value))
     return placed
 
 
 _PAIR = re.compile(
     r"(?:^|[{,\[\n])\s{0,80}+[\"']?(?P<key>[\w$@.*:/-]{1,80}+)[\"']?\s{0,9}+[:=]\s{0,9}+"
-    r"(?P<value>\[[^\]\n]{0,2000}+\]|\"(?>(?:[^\"\\]|\\.){0,2000})\"|'[^'\n]{0,2000}+')"
+    r"(?P<value>\[|\"(?>(?:[^\"\\]|\\.){0,60000})\"|'[^'\n]{0,60000}+')"
 )
-_TEXT = re.compile(r"\"(?P<a>(?>(?:[^\"\\]|\\.){0,2000}))\"|'(?P<b>[^'\n]{0,2000}+)'")
+_TEXT = re.compile(r"\"(?P<a>(?>(?:[^\"\\]|\\.){0,60000}))\"|'(?P<b>[^'\n]{0,60000}+)'")
 
 
 def _by_pairs(text: str) -> Iterator[Value]:
     """`key: "value"` and `key = "value"` anywhere: JSON with comments, HCL, broken TOML."""
     for found in _PAIR.finditer(text):
-        texts = [_plain(each) for each in islice(_TEXT.finditer(found["value"]), 40)]
+        value = found["value"]
+        if value == "[":
+            value = text[found.start("value") : text.find("]", found.end()) + 1]
+        texts = [_plain(each) for each in _TEXT.finditer(value)]
         for each in texts:
             yield Value(found.start("value") + 1, (found["key"],), each)
         if len(texts) > 1:
@@ -98,16 +96,14 @@ def _by_pairs(text: str) -> Iterator[Value]:
 
 
 _HERE = re.compile(
-    r"([\w-]{1,60}+)\s{0,9}+=\s{0,9}+<<[-~]?\s{0,4}+\"?(\w{1,30}+)\"?\n((?:(?![ \t]{0,60}\2\b)[^\n]{0,1000}\n){0,60})"
+    r"([\w-]{1,60}+)\s{0,9}+=\s{0,9}+<<[-~]?\s{0,4}+\"?(\w{1,30}+)\"?\n((?:(?![ \t]{0,60}\2\b)[^\n]{0,60000}\n){0,60})"
 )
 
 
 def of_pairs(text: str) -> list[Value]:
     """HCL and the like; also what stands in a here-document."""
-    found = list(islice(_by_pairs(text), MAX_VALUES))
-    found += [
-        Value(each.start(3) + 1, (each[1],), each[3][:_MAX_VALUE]) for each in islice(_HERE.finditer(text), MAX_VALUES)
-    ]
+    found = list(_by_pairs(text))
+    found += [Value(each.start(3) + 1, (each[1],), each[3]) for each in _HERE.finditer(text)]
     return found
 
 
@@ -128,7 +124,7 @@ def of_yaml(text: str) -> list[Value]:
     """By its indentation: `key: value`, items of lists, blocks of text, and lists in brackets. JSON is YAML as well."""
     if text.lstrip()[:1] in ("{", "["):
         return of_json(text)
-    return list(islice(_of_lines(text), MAX_VALUES))
+    return list(_of_lines(text))
 
 
 def _of_lines(text: str) -> Iterator[Value]:
@@ -142,7 +138,7 @@ def _of_lines(text: str) -> Iterator[Value]:
             if not line.strip() or (indent > block[1] and line != "\0"):
                 block[3].append(line.strip())
                 continue
-            yield Value(block[0], block[2], (" " if folded else "\n").join(block[3])[:_MAX_VALUE])
+            yield Value(block[0], block[2], (" " if folded else "\n").join(block[3]))
             block = None
         found = _YAML.fullmatch(line.rstrip())
         if line == "\0" or not line.strip() or line.lstrip()[:1] == "#" or found is None:
@@ -155,7 +151,6 @@ def _of_lines(text: str) -> Iterator[Value]:
             yield from _scalar(found["item"], keys, start + found.start("item") + 1)
             continue
         open_keys.append((depth, found["key"].strip("\"' ")))
-        del open_keys[_MAX_DEPTH:]
         keys = tuple(key for _, key in open_keys)
         value = found["value"] or ""
         if _BLOCK.fullmatch(value):
@@ -166,7 +161,7 @@ def _of_lines(text: str) -> Iterator[Value]:
 
 
 _FLOW = re.compile(
-    r"[\"']?(?P<key>[\w$.-]{1,80}+)[\"']?\s{0,9}:\s{0,9}(?:\"(?P<a>(?>(?:[^\"\\]|\\.){0,2000}))\"|'(?P<b>[^'\n]{0,2000}+)'"
+    r"[\"']?(?P<key>[\w$.-]{1,80}+)[\"']?\s{0,9}:\s{0,9}(?:\"(?P<a>(?>(?:[^\"\\]|\\.){0,60000}))\"|'(?P<b>[^'\n]{0,60000}+)'"
     r"|(?P<plain>[^,{}\[\]\"'\s][^,{}\[\]]{0,500}+))"
 )
 
@@ -174,11 +169,11 @@ _FLOW = re.compile(
 def _scalar(value: str, keys: tuple[str, ...], at: int) -> Iterator[Value]:
     value = value.strip()
     if value[:1] == "{":
-        for pair in islice(_FLOW.finditer(value), 60):
+        for pair in _FLOW.finditer(value):
             text = pair["plain"] if pair["plain"] is not None else _plain(pair)
             yield Value(at + pair.start("key"), (*keys, pair["key"]), text.strip())
     if value[:1] in ("[", "{"):
-        quoted = [_plain(each) for each in islice(_TEXT.finditer(value), 40)]
+        quoted = [_plain(each) for each in _TEXT.finditer(value)]
         texts = quoted or [each.strip() for each in value.strip("[]{} ").split(",") if each.strip()]
         yield from (Value(at, keys, each) for each in texts)
         if len(texts) > 1:
@@ -187,7 +182,7 @@ def _scalar(value: str, keys: tuple[str, ...], at: int) -> Iterator[Value]:
     if value[:1] in ("'", '"') and (found := _TEXT.match(value)):
         yield Value(at, keys, _plain(found) if value[0] == '"' else found[2].replace("''", "'"))
         return
-    yield Value(at, keys, re.sub(r"\s#.*", "", value)[:_MAX_VALUE])
+    yield Value(at, keys, re.sub(r"\s#.*", "", value))
 
 
 _INI = re.compile(r"[ \t]{0,40}(?P<key>[\w.@/-]{1,80}+)[ \t]{0,9}[=:][ \t]{0,9}(?P<value>.*)")
@@ -198,18 +193,18 @@ def of_ini(text: str) -> list[Value]:
     """`key = value`, with the section as the outer key. Lines that are indented more go on with the value before."""
     found: list[Value] = []
     section, at, last = "", 0, -1
-    for line in text.split("\n")[: 8 * MAX_VALUES]:
+    for line in text.split("\n"):
         start, at = at, at + len(line) + 1
-        if not line.strip() or line.lstrip()[:1] in "#;" or len(found) >= MAX_VALUES:
+        if not line.strip() or line.lstrip()[:1] in "#;":
             continue
         indent = len(line) - len(line.lstrip())
         if begun := _SECTION.match(line):
             section, last = begun[1], -1
             if pair := _INI.fullmatch(begun["more"]):
-                found.append(Value(start + 1, (section, pair["key"]), pair["value"].strip()[:_MAX_VALUE]))
+                found.append(Value(start + 1, (section, pair["key"]), pair["value"].strip()))
         elif found and 0 <= last < indent:
-            found.append(Value(start + indent + 1, found[-1].keys, line.strip()[:_MAX_VALUE]))
+            found.append(Value(start + indent + 1, found[-1].keys, line.strip()))
         elif pair := _INI.fullmatch(line):
             last = indent
-            found.append(Value(start + pair.start("value") + 1, (section, pair["key"]), pair["value"].strip()[:_MAX_VALUE]))
+            found.append(Value(start + pair.start("value") + 1, (section, pair["key"]), pair["value"].strip()))
     return found

@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import re
-from itertools import islice
 from shlex import quote
 
 from toolguard_engine.effects.run_languages.project_files import Lines
 
 MAX_OPTIONS = 8
-MAX_LINES = 200
 _ROOTED = re.compile(
     r"(?:^\s{0,40}-\s{1,9}|[\[,]\s{0,9})['\"]?((?:/|~|\$\{?HOME\}?)[^:'\"\s]{0,200}:/[^'\"\s]{1,200})", re.MULTILINE
 )
@@ -55,5 +53,5 @@ def described(text: str) -> Lines:
 
 def required(text: str) -> Lines:
     """Addresses in lists of packages: `pip install -r x`."""
-    found = islice(_ADDRESS.finditer(text), MAX_LINES)
+    found = _ADDRESS.finditer(text)
     return [(each.start(1) + 1, f"pip install {quote(each[1].strip())}") for each in found]

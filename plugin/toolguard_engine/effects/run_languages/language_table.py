@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Collection
 from fnmatch import fnmatchcase
-from itertools import islice
 from operator import itemgetter
 from shlex import quote
 
@@ -22,7 +21,6 @@ from toolguard_engine.effects.run_languages import (
 from toolguard_engine.effects.run_languages.configured_values import Value
 from toolguard_engine.effects.run_languages.project_files import Lines, Rules
 
-MAX_LINES = 200
 _NO_COMMANDS = frozenset(
     """
     description desc summary help name title cwd dir directory env environment image sources outputs inputs depends dependsOn
@@ -51,7 +49,7 @@ KEYED: dict[str, Callable[[str], list[Value]]] = {
 def keyed(text: str, path: str, language: str, keys: Collection[str], picked: Collection[str] | None) -> Lines:
     """The values of these keys, or of keys below them. `picked`: only those with one of these keys as well."""
     read = KEYED[_by_ending(path, language)]
-    return [(each.at, each.text) for each in read(text) if _counts(each.keys, keys, picked)][:MAX_LINES]
+    return [(each.at, each.text) for each in read(text) if _counts(each.keys, keys, picked)]
 
 
 def _by_ending(path: str, language: str) -> str:
@@ -72,26 +70,22 @@ def _is_picked(key: str, picked: Collection[str]) -> bool:
     return key in picked or any(key in (f"pre{each}", f"post{each}") or key == each.rpartition(":")[2] for each in picked)
 
 
-_GENERATES = re.compile(r"^//go:generate[ \t]{1,9}(.{1,1000})$", re.MULTILINE)
-_M4 = re.compile(r"(?:esyscmd|syscmd)\(\s{0,9}(?:`([^']{1,1000}+)'|\[{1,2}([^\]]{1,1000}+)\])")
+_GENERATES = re.compile(r"^//go:generate[ \t]{1,9}(.+)$", re.MULTILINE)
+_M4 = re.compile(r"(?:esyscmd|syscmd)\(\s{0,9}(?:`([^']{1,60000}+)'|\[{1,2}([^\]]{1,60000}+)\])")
 _TEX = re.compile(
-    r"\\(?:write18|ShellEscape|directlua)\s{0,4}\{([^{}]{1,1000}+)\}"
-    r"|\\(?:input|openin\d{0,2}\s{0,3}=?)\s{0,4}\{?\"?\|\s{0,4}([^}\"\n]{1,1000})"
+    r"\\(?:write18|ShellEscape|directlua)\s{0,4}\{([^{}]{1,60000}+)\}"
+    r"|\\(?:input|openin\d{0,2}\s{0,3}=?)\s{0,4}\{?\"?\|\s{0,4}([^}\"\n]{1,60000})"
 )
-_ROTATES = re.compile(
-    r"^[ \t]{0,40}(?:prerotate|postrotate|firstaction|lastaction|preremove)\b"
-    r"((?:\n(?![ \t]{0,40}endscript)[^\n]{0,1000}){1,40})",
-    re.MULTILINE,
-)
+_ROTATES = re.compile(r"^[ \t]{0,40}(?:prerotate|postrotate|firstaction|lastaction|preremove)\b", re.MULTILINE)
 _TASK_LINE = re.compile(
-    r"^[^\S\n]{0,40}-?\s{0,9}(?:ansible\.builtin\.)?(?:shell|command|raw|cmd|entry)\s{0,9}:\s{0,9}[>|]?-?\s{0,9}(.{3,2000})$",
+    r"^[^\S\n]{0,40}-?\s{0,9}(?:ansible\.builtin\.)?(?:shell|command|raw|cmd|entry)\s{0,9}:\s{0,9}[>|]?-?\s{0,9}(.+)$",
     re.MULTILINE,
 )
 
 
 def _found(pattern: re.Pattern[str]) -> Callable[[str], Lines]:
     def lines(text: str) -> Lines:
-        found = islice(pattern.finditer(text), MAX_LINES)
+        found = pattern.finditer(text)
         parts = ((each.start() + 1, next(filter(None, each.groups()), "")) for each in found)
         return [(at, part.strip().strip("'\"")) for at, part in parts]
 
@@ -109,8 +103,19 @@ playbook_commands = _found(_TASK_LINE)
 def playbook_tasks(text: str) -> Lines:
     """The commands of a playbook, and what its other tasks do, in their order."""
     starts = [0, *(at.end() for at in re.finditer("\n", text))]
-    tasks = [(starts[line - 1] + 1, command) for line, command in islice(playbooks.commands(text), MAX_LINES)]
+    tasks = [(starts[line - 1] + 1, command) for line, command in playbooks.commands(text)]
     return sorted([*playbook_commands(text), *tasks], key=itemgetter(0))
+
+
+def _logrotate(text: str) -> Lines:
+    found: Lines = []
+    end = 0
+    for begun in _ROTATES.finditer(text):
+        if begun.start() >= end:
+            end = text.find("endscript", begun.end())
+            end = end if end >= 0 else len(text)
+            found.append((begun.end() + 1, text[begun.end() : end]))
+    return found
 
 
 def _notebook(text: str) -> Lines:
@@ -125,7 +130,7 @@ def _notebook(text: str) -> Lines:
     code = "\n".join("".join(map(str, each)) if isinstance(each, list) else str(each) for each in sources) or text
     own = [(1, line.strip()[1:]) for line in code.split("\n") if line.strip()[:1] == "!"]
     plain = "\n".join(line for line in code.split("\n") if line.strip()[:1] not in ("!", "%"))
-    return [*own[:MAX_LINES], (1, f"python3 -c {quote(plain)}")]
+    return [*own, (1, f"python3 -c {quote(plain)}")]
 
 
 def _build_backend(text: str) -> Lines:
@@ -191,7 +196,7 @@ def _kube_config(text: str) -> Lines:
 def _yarnrc(text: str) -> Lines:
     """The program that stands in for yarn, and its plugins."""
     found = _YARN.finditer(text)
-    return [(each.start(1) + 1, f"node {quote(each[1])}") for each in islice(found, MAX_LINES)]
+    return [(each.start(1) + 1, f"node {quote(each[1])}") for each in found]
 
 
 _YARN = re.compile(
@@ -204,20 +209,20 @@ _YARN = re.compile(
 def _python_files(text: str) -> Lines:
     """Plugins, hooks and the like: files of Python, or modules."""
     found = (each.strip("-, \"'") for each in _PLUGIN.findall(text[:MAX_SETTINGS]))
-    return [(1, f"python3 {quote(each)}") for each in islice(found, MAX_LINES) if each]
+    return [(1, f"python3 {quote(each)}") for each in found if each]
 
 
 MAX_SETTINGS = 20_000
 _PLUGIN = re.compile(r"(?:plugins?|hooks?|init-hook)[ \t]{0,9}[:=]\s{0,40}(?:-\s{1,9})?[\[\"' ]{0,4}([\w./-]{1,200}\.py)")
-_GHCI = re.compile(r"^[ \t]{0,9}:[ \t]{0,4}!(.{1,1000})$", re.MULTILINE)
+_GHCI = re.compile(r"^[ \t]{0,9}:[ \t]{0,4}!(.+)$", re.MULTILINE)
 _MUTT = re.compile(
     r"^[ \t]{0,9}set[ \t]{1,9}(?:sendmail|editor|print_command|query_command|sendmail_wait|imap_pass|tunnel|display_filter)"
-    r"[ \t]{0,9}=[ \t]{0,9}(.{1,1000})$|`([^`\n]{1,500})`|^[ \t]{0,9}source[ \t].{0,9}\|?(.{0,200})\|[ \t]{0,9}[\"']?$",
+    r"[ \t]{0,9}=[ \t]{0,9}(.+)$|`([^`\n]{1,500})`|^[ \t]{0,9}source[ \t].{0,9}\|?(.{0,200})\|[ \t]{0,9}[\"']?$",
     re.MULTILINE,
 )
 
 
-_CLIENT = re.compile(r"^[ \t]{0,9}(?:\\!|\.(?:shell|system)|system)[ \t]{0,9}(.{1,1000})$", re.MULTILINE)
+_CLIENT = re.compile(r"^[ \t]{0,9}(?:\\!|\.(?:shell|system)|system)[ \t]{0,9}(.+)$", re.MULTILINE)
 LINES: dict[str, Callable[[str], Lines]] = {
     "build-backend": _build_backend,
     "build-xml": build_scripts.build_xml,
@@ -231,7 +236,7 @@ LINES: dict[str, Callable[[str], Lines]] = {
     "go-generate": _found(_GENERATES),
     "kube-config": _kube_config,
     "libraries": _libraries,
-    "logrotate": _found(_ROTATES),
+    "logrotate": _logrotate,
     "m4": _found(_M4),
     "mutt": _found(_MUTT),
     "ninja": build_scripts.ninja,

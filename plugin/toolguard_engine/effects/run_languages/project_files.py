@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 
 import msgspec
 
@@ -13,8 +12,10 @@ Lines = list[tuple[int, str]]
 """Commands, each with its position, counted from 1."""
 
 MAX_LINES = 400
+"""Commands of one file that are walked; a longer one counts as not read to its end."""
+
 MAX_TARGETS = 40
-_MAX_LINE = 4_000
+_MAX_LINE = 65_536
 
 _MAKE_SETS = re.compile(r"(?:export\s{1,9}|override\s{1,9})?([\w.-]{1,80})\s{0,9}(?:[:?+!]{0,3})=\s{0,9}(.*)")
 _MAKE_NAMES = re.compile(r"\$(?:\((\w{1,80})\)|\{(\w{1,80})\})")
@@ -46,7 +47,7 @@ class Rules:
                 name = next((each for each in self.runs if "%" in each and _fits(each, name)), name)
             found += self.runs.get(name, ())
             waiting += reversed(self.needs.get(name, ()))
-        return found[:MAX_LINES]
+        return found if not waiting else [*self.always, *(line for lines in self.runs.values() for line in lines)]
 
 
 def _fits(pattern: str, name: str) -> bool:
@@ -68,15 +69,17 @@ def _lines(text: str, joined: bool = True) -> Iterator[tuple[int, str]]:  # noqa
         yield start, whole[:_MAX_LINE]
 
 
-_MAKE_DEFINES = re.compile(
-    r"^(?:override[ \t]{1,9})?define[ \t]{1,9}([\w.-]{1,80})[^\n]{0,20}\n((?:(?!endef)[^\n]{0,1000}\n){0,40})", re.MULTILINE
-)
+_MAKE_DEFINES = re.compile(r"^(?:override[ \t]{1,9})?define[ \t]{1,9}([\w.-]{1,80})[^\n]{0,20}\n", re.MULTILINE)
 
 
 def makefile(text: str) -> Rules:
     rules, current = Rules(), list[str]()
-    for defined in islice(_MAKE_DEFINES.finditer(text), MAX_TARGETS):
-        rules.variables[defined[1]] = "; ".join(_recipe(line) for line in defined[2].splitlines() if line.strip())
+    end = 0
+    while defined := _MAKE_DEFINES.search(text, end):
+        end = text.find("endef", defined.end())
+        end = end if end >= 0 else len(text)
+        lines = text[defined.end() : end].splitlines()
+        rules.variables[defined[1]] = "; ".join(_recipe(line) for line in lines if line.strip())
     for at, line in _lines(text):
         if line.startswith("\t"):
             if command := _recipe(line):
@@ -168,7 +171,7 @@ def package_scripts(text: str, names: list[str]) -> Lines:
     """The scripts of these names in a `package.json`, also where it is only a part of one."""
     block = max(text.find('"scripts"'), 0)
     found = [match for match in _SCRIPT.finditer(text, block) if match[1] in names]
-    return [(match.start() + 1, _unquoted(match[2])) for name in names for match in found if match[1] == name][:MAX_LINES]
+    return [(match.start() + 1, _unquoted(match[2])) for name in names for match in found if match[1] == name]
 
 
 def _unquoted(text: str) -> str:
@@ -190,11 +193,11 @@ def settings(text: str, keys: str) -> Lines:
             found.append((at, line.strip().lstrip("- ")))
         else:
             in_value = False
-    return found[:MAX_LINES]
+    return found
 
 
 _CRON = re.compile(r"\s*(?:@\w{4,8}|(?:[\d*,/LW#?a-zA-Z-]{1,60}\s{1,9}){5})\s*(\S.*)")
 
 
 def crontab(text: str) -> Lines:
-    return [(at, found[1]) for at, line in _lines(text, joined=False) if (found := _CRON.fullmatch(line))][:MAX_LINES]
+    return [(at, found[1]) for at, line in _lines(text, joined=False) if (found := _CRON.fullmatch(line))]

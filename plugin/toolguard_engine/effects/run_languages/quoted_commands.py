@@ -5,25 +5,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
 from shlex import quote
 
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.run_languages.project_files import Lines
 
-MAX_TEXTS = 400
 _MAX_CODE = 65_536
 _MAX_WORDS = 24
 _MAX_BETWEEN = 60
 _SHORTEST = 5
 _QUOTED = re.compile(
-    r"\"(?P<a>(?>(?:[^\"\\\n]|\\.){0,2000}))\"|'(?P<b>(?>(?:[^'\\\n]|\\.){0,2000}))'|`(?P<c>[^`'\n]{0,2000}+)[`']"
+    r"\"(?P<a>(?>(?:[^\"\\\n]|\\.){0,60000}))\"|'(?P<b>(?>(?:[^'\\\n]|\\.){0,60000}))'|`(?P<c>[^`'\n]{0,60000}+)[`']"
 )
 _STARTS = program_catalogue.programs("command_like_word", "shell", "elevator")
 _COMMAND = re.compile(r"(?:\A|[;&|(\n]|\b(?:sudo|env|exec|nohup|then|do)\s)\s{0,9}([\w./~-]{1,60})(?=\s)")
-_LINE = re.compile(
-    r"^[ \t]{0,80}([\w./~-]{1,60})[ \t]{1,9}(?=[-/~.$]|[\w.]{1,60}[ \t]{1,9}[-/~.$])(.{1,1000})$", re.MULTILINE
-)
+_LINE = re.compile(r"^[ \t]{0,80}([\w./~-]{1,60})[ \t]{1,9}(?=[-/~.$]|[\w.]{1,60}[ \t]{1,9}[-/~.$])(.+)$", re.MULTILINE)
 _SAME_LIST = re.compile(r"[\s,\[\]()]{0,50}(?:\w{1,20}\s{0,4}[:=(]{0,2}\s{0,4}[\[(]?)?\s{0,9}")
 
 
@@ -53,18 +49,16 @@ def commands(text: str) -> Lines:
     found: Lines = []
     row: list[tuple[int, str]] = []
     end = 0
-    for at, plain, stop in islice(_texts(text), MAX_TEXTS):
+    for at, plain, stop in _texts(text):
         if row and not (at - 1 - end < _MAX_BETWEEN and _SAME_LIST.fullmatch(text, end, at - 1)):
             found += _read(row)
             row = []
         row.append((at, plain))
         end = stop
-    lines = (each for each in islice(_LINE.finditer(text), MAX_TEXTS) if _is_start(each[1]))
-    found += [
-        (each.start() + 1, f"rm -rf {each[1]}") for each in islice(_DELETES.finditer(text), MAX_TEXTS) if each[1][:1] in "~/"
-    ]
+    lines = (each for each in _LINE.finditer(text) if _is_start(each[1]))
+    found += [(each.start() + 1, f"rm -rf {each[1]}") for each in _DELETES.finditer(text) if each[1][:1] in "~/"]
     if _DELETES_ANY.search(text):
-        own = (each for each in islice(_texts(text), MAX_TEXTS) if each[1].startswith("~/"))
+        own = (each for each in _texts(text) if each[1].startswith("~/"))
         found += [(at, f"rm -rf {plain}") for at, plain, _ in own]
     return [*found, *_read(row), *((each.start(1) + 1, each[0].strip()) for each in lines)]
 
@@ -90,4 +84,4 @@ def _is_start(word: str) -> bool:
 
 def reads_as_command(text: str) -> bool:
     """Whether a text has a program that is known to do something, where a shell would look for one, and a word behind it."""
-    return len(text) >= _SHORTEST and any(_is_start(found[1]) for found in islice(_COMMAND.finditer(text), MAX_TEXTS))
+    return len(text) >= _SHORTEST and any(_is_start(found[1]) for found in _COMMAND.finditer(text))

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import islice
 from shlex import quote
 
 from toolguard_engine.effects.run_languages import configured_values
 from toolguard_engine.effects.run_languages.project_files import Lines
 
-MAX_LINES = 400
-_MAX_LINE = 2_000
 OfLine = Callable[[str], str]
 
 
-def _by_line(text: str, of_line: OfLine, limit: int = MAX_LINES) -> Lines:
+def _by_line(text: str, of_line: OfLine) -> Lines:
     """The commands of lines, each of which stands for at most one."""
     found: Lines = []
     at = 1
-    for line in islice(text.split("\n"), 20 * limit):
-        if (command := of_line(line[:_MAX_LINE].strip())) and len(found) < limit:
+    for line in text.split("\n"):
+        if command := of_line(line.strip()):
             found.append((at, command))
         at += len(line) + 1
     return found
@@ -86,7 +83,7 @@ def vim(text: str) -> Lines:
     return _by_line(text, of_line) + blocks
 
 
-_GDB_SHELL = re.compile(r"(?:!|shell\s|platform shell\s|(?:pipe\s|\|).{0,80}?\|)\s{0,4}(?:-h\s{1,4}--\s{1,4})?(.{1,1000})")
+_GDB_SHELL = re.compile(r"(?:!|shell\s|platform shell\s|(?:pipe\s|\|).{0,80}?\|)\s{0,4}(?:-h\s{1,4}--\s{1,4})?(.+)")
 
 
 def gdb(text: str) -> Lines:
@@ -97,11 +94,9 @@ def gdb(text: str) -> Lines:
             return f"python3 {quote(found[1])}"
         if found := re.match(r"(?:source|so|command source)\s{1,4}(?:-\w\s{1,4}){0,3}(\S{1,400})", line):
             return f"gdb -x {quote(found[1])}"
-        if found := re.match(
-            r"(?:!|shell\s|platform shell\s|pipe\s.{0,80}?\|)\s{0,4}(?:-h\s{1,4}--\s{1,4})?(.{1,1000})", line
-        ):
+        if found := re.match(r"(?:!|shell\s|platform shell\s|pipe\s.{0,80}?\|)\s{0,4}(?:-h\s{1,4}--\s{1,4})?(.+)", line):
             return found[1]
-        found = re.match(r"(?:python|py|pi|script|python-interactive)\s{1,4}(?:--\s{1,4})?(.{1,1000})", line)
+        found = re.match(r"(?:python|py|pi|script|python-interactive)\s{1,4}(?:--\s{1,4})?(.+)", line)
         return f"python3 -c {quote(found[1])}" if found else ""
 
     return _by_line(text, of_line) + _blocks(text, r"(?:python|py|script)", "end", "python3 -c")
@@ -109,14 +104,16 @@ def gdb(text: str) -> Lines:
 
 def _blocks(text: str, begin: str, end: str, program: str) -> Lines:
     found: Lines = []
-    for block in islice(re.finditer(rf"^[ \t]{{0,9}}{begin}[ \t]{{0,9}}$", text, re.MULTILINE), MAX_LINES // 10):
-        stop = text.find(f"\n{end}", block.end())
-        code = text[block.end() + 1 : stop if stop >= 0 else block.end() + _MAX_LINE * 4]
-        found.append((block.end() + 2, f"{program} {quote(code)}"))
+    stop = 0
+    for block in re.finditer(rf"^[ \t]{{0,9}}{begin}[ \t]{{0,9}}$", text, re.MULTILINE):
+        if block.start() >= stop:
+            stop = text.find(f"\n{end}", block.end())
+            stop = stop if stop >= 0 else len(text)
+            found.append((block.end() + 2, f"{program} {quote(text[block.end() + 1 : stop])}"))
     return found
 
 
-_ED = re.compile(r"(?:\S{0,40}[rweE]\s{1,4})?!(.{1,1000})")
+_ED = re.compile(r"(?:\S{0,40}[rweE]\s{1,4})?!(.+)")
 
 
 def _with(pattern: re.Pattern[str]) -> OfLine:
@@ -133,24 +130,24 @@ def ed(text: str) -> Lines:
     return _by_line(text, _with(_ED))
 
 
+_SED_PLACE = r"(?:\d{1,9}|\$|/(?>(?:[^/\\\n]|\\.){1,200})/)"
 _SED_RUNS = re.compile(
-    r"(?:^|[;{}])\s{0,9}(?:(?:\d{1,9}|\$|/(?>(?:[^/\\\n]|\\.){1,200})/)[IM]{0,2}(?:,[~+]?(?:\d{1,9}|\$|/(?>(?:[^/\\\n]|\\.){1,200})/))?)?\s{0,4}!?"
-    r"\s{0,4}e\s{1,4}([^\n]{1,2000})",
-    re.MULTILINE,
-)
+    rf"(?:^|[;{{}}])[ \t]{{0,9}}(?:{_SED_PLACE}[IM]{{0,2}}(?:,[~+]?{_SED_PLACE}?)?)?"
+    r"[ \t]{0,4}!?[ \t]{0,4}\{?[ \t]{0,4}e[ \t]{1,4}([^\n]{1,60000})", re.MULTILINE
+)  # fmt: skip
 _SED_REPLACES = re.compile(
-    r"s([/|,#@!%+])(?>(?:(?!\1)[^\\\n]|\\.){0,400})\1((?>(?:(?!\1)[^\\\n]|\\.){0,2000}))\1[gpIiMm\d]{0,6}e"
+    r"s([/|,#@!%+])(?>(?:(?!\1)[^\\\n]|\\.){0,400})\1((?>(?:(?!\1)[^\\\n]|\\.){0,60000}))\1[gpIiMm\d]{0,6}e"
 )
 """The result is run as a command: the new text stands in it."""
 
 
 def sed(text: str) -> Lines:
-    found = [(each.start(1) + 1, each[1]) for each in islice(_SED_RUNS.finditer(text), MAX_LINES)]
-    replaced = (each for each in islice(_SED_REPLACES.finditer(text), MAX_LINES) if each[2].strip("&\\0123456789 "))
+    found = [(each.start(1) + 1, each[1]) for each in _SED_RUNS.finditer(text)]
+    replaced = (each for each in _SED_REPLACES.finditer(text) if each[2].strip("&\\0123456789 "))
     return found + [(each.start(2) + 1, each[2].replace(f"\\{each[1]}", each[1]).replace("\\n", "\n")) for each in replaced]
 
 
-_TMUX_DEFAULT = re.compile(r"set(?:-option)?\s{1,4}(?:-\w{1,3}\s{1,4}){0,4}default-(?:command|shell)\s{1,4}(.{1,1000})")
+_TMUX_DEFAULT = re.compile(r"set(?:-option)?\s{1,4}(?:-\w{1,3}\s{1,4}){0,4}default-(?:command|shell)\s{1,4}(.+)")
 
 
 def tmux(text: str) -> Lines:
@@ -159,7 +156,7 @@ def tmux(text: str) -> Lines:
     def of_line(line: str) -> str:
         line = re.sub(r"^(?:bind(?:-key)?|set-hook)\s{1,4}(?:-\w{1,3}\s{1,4}){0,4}\S{1,60}\s{1,4}", "", line)
         if found := re.match(
-            r"(?:set(?:-option)?)\s{1,4}(?:-\w{1,3}\s{1,4}){0,4}default-(?:command|shell)\s{1,4}(.{1,1000})", line
+            r"(?:set(?:-option)?)\s{1,4}(?:-\w{1,3}\s{1,4}){0,4}default-(?:command|shell)\s{1,4}(.+)", line
         ):
             return found[1].strip("'\"")
         return f"tmux {line}" if re.match(r"(?:run|if|new|split|respawn|source|pipe)[\w-]{0,20}\s", line) else ""
@@ -167,10 +164,8 @@ def tmux(text: str) -> Lines:
     return _by_line(text, of_line)
 
 
-_SCREEN = re.compile(
-    r"(?:screen|exec|backtick\s\d{1,4}\s\d{1,4}\s\d{1,4})\s{1,4}(?:-\w{1,3}\s(?:\w{1,20}\s)?){0,4}(.{1,1000})"
-)
-_PROCESS = re.compile(r"[\w-]{1,60}:\s{0,9}(\S.{0,1900})")
+_SCREEN = re.compile(r"(?:screen|exec|backtick\s\d{1,4}\s\d{1,4}\s\d{1,4})\s{1,4}(?:-\w{1,3}\s(?:\w{1,20}\s)?){0,4}(.+)")
+_PROCESS = re.compile(r"[\w-]{1,60}:\s{0,9}(\S.*)")
 
 
 def screen(text: str) -> Lines:
@@ -182,7 +177,7 @@ def procfile(text: str) -> Lines:
 
 
 _SSH = re.compile(
-    r"(?i)(proxycommand|localcommand|knownhostscommand|remotecommand|proxyusefdpass|include|pkcs11provider|securitykeyprovider)[\s=]{1,9}(.{1,1000})"
+    r"(?i)(proxycommand|localcommand|knownhostscommand|remotecommand|proxyusefdpass|include|pkcs11provider|securitykeyprovider)[\s=]{1,9}(.+)"
 )
 
 
@@ -190,7 +185,7 @@ def ssh(text: str) -> Lines:
     """A configuration of OpenSSH. What runs on the other machine is not meant."""
 
     def of_line(line: str) -> str:
-        if found := re.search(r"(?i)^match\b.{0,200}?\bexec[\s=]{1,4}(?:\"([^\"]{1,1000})\"|(\S{1,400}))", line):
+        if found := re.search(r"(?i)^match\b.{0,200}?\bexec[\s=]{1,4}(?:\"([^\"]{1,60000})\"|(\S{1,400}))", line):
             return str(found[1] or found[2])
         found = _SSH.match(line)
         if not found or found[2].strip("\"' ").lower() == "none":

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from toolguard_engine.effects.run_languages.project_files import Lines
+from toolguard_engine.effects.run_languages.project_files import MAX_LINES, Lines
 from toolguard_engine.effects.shell.command import FilePlace, ProgramRun
 from toolguard_engine.effects.shell.expand import ShellState
 from toolguard_engine.effects.shell.walk import CODE_CHARACTERS, Walk
@@ -45,7 +45,10 @@ def run_lines(  # noqa: PLR0913 - what is run, and how it is read
     outer, state.work = state.work, state.work if running is None else running.work
     try:
         state.work.spend(len(file.text[:MAX_TEXT]) / PARSED_CHARACTERS)
-        for at, text in read(file.text[:MAX_TEXT]):
+        lines = read(file.text[:MAX_TEXT])
+        if len(lines) > MAX_LINES:
+            inner.flaws.add("long")
+        for at, text in lines[:MAX_LINES]:
             inner.here = replace(file, at=at)
             inner.text(text, state.fork(run.name) if forks else state.fork(), None, piped=False, pipeline=0)
     except FAILURES:

@@ -101,12 +101,14 @@ def made_elsewhere(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Ite
     paths: list[str] = []
     if row.below or any("*" in name for group in row.reads for name in group):
         names = tuple(name for group in row.reads for name in group)
-        paths = running.made_named(name_pattern(names, row.below), join(run.cwd, folder) if folder else run.cwd)
+        where = join(run.cwd, folder) if folder else run.cwd
+        for part in (tuple(n for n in names if "*" not in n), tuple(n for n in names if "*" in n)):
+            paths += running.made_named(name_pattern(part, row.below), where) if part else []
     if row.above:
         above = running.above(join(run.cwd, folder) if folder else run.cwd)[1:]
         names = tuple(name for group in row.reads for name in group if "*" not in name and name[:1] != "~")
         paths += [path for each in above for name in names if running.is_made(path := f"{each}/{name}")]
-    for path in paths[:MAX_FILES]:
+    for path in paths[: 2 * MAX_FILES]:
         if path.endswith(NO_CODE) and interpreters.language(row.language):
             continue
         walk.will_run(path, run)

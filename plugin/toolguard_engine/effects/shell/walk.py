@@ -740,8 +740,8 @@ class Walk:
         self.here, state.work = before, outer
         if self.running is not None:
             self.running.leave(file, flaws)
-        if file.made and not taken_in:
-            self.flaws |= flaws
+        if file.made:
+            self.flaws |= flaws & {"long"} if taken_in else flaws
 
     def _commands_in(self, code: tuple[str, str], run: ProgramRun, state: ShellState) -> None:
         if self.running is not None and not is_away(run):
