@@ -226,6 +226,8 @@ class Ledger:
         known = self.waiting(used.binding, now, meaning=used.meaning)
         if now >= used.expires or (known and known.status != "pending"):
             return None
+        if known and known.binding != used.binding:
+            known = None  # the same words that mean more wait: that is not what was approved
         decision = Decision(used.by, used.where, f"{REISSUED}{used.nonce} was used up, but its call did not run")
         waiting = structs.replace(known or used, nonce=known.nonce if known else nonce, latest=latest_end(used))
         waiting = waiting if known else structs.replace(waiting, created=now)
