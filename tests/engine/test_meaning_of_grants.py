@@ -265,6 +265,10 @@ SAME: dict[str, tuple[Step, tuple[str, str, dict[str, Any]], Step, Asked]] = {
         lambda w: w.put("proj/a"), ("git push origin *", "exec", {"params": {"workdir": "/srv/*"}}), nothing,
         runs("git push origin main", workdir="/srv/one"),
     ),
+    "a document that it wrote before": (
+        lambda w: (w.put("w/a.pdf"), w.put("Documents/x")), ("cp a.pdf ~/Documents/b.pdf", "exec", {}),
+        lambda w: w.put("Documents/b.pdf"), runs("cp a.pdf ~/Documents/b.pdf"),
+    ),
     "an address": (nothing, ("https://docs.example.com/**", "web_fetch", {}), nothing,
                    lambda w: Call("web_fetch", {"url": "https://docs.example.com/a"}, agent="main", cwd=str(w.work))),
     "a message": (nothing, ("telegram 42 send", "message", {}), nothing,

@@ -15,6 +15,7 @@ from toolguard_engine.approvals.grant_matching import Grant, kind_of
 from toolguard_engine.effects.path_owners import THROUGH_LINK
 from toolguard_engine.model.call_world import NAMES
 
+_BY_REPETITION = frozenset(["overwrites", "not unchanged", "not agent-made"])
 FOLDERS = ("workdir", "cwd")
 """Parameters by which a call chooses its folder."""
 
@@ -37,7 +38,14 @@ def is_wide(grant: Grant) -> bool:
 def _more(grant: Grant, bound: Meaning, now: Meaning, home: str) -> list[str]:
     if kind_of(grant.tool) == "path":
         bound, now = _paths_only(bound), _paths_only(now)
-    return _beyond(grant, bound, now, home) if is_wide(grant) else call_meaning.more(bound, now, home)
+    return _beyond(grant, bound, now, home) if is_wide(grant) else call_meaning.more(bound, _repeated(now), home)
+
+
+def _repeated(meaning: Meaning) -> Meaning:
+    """Without what is so only because the granted call ran before: it replaces its own output."""
+    kept = [tuple(danger for danger in each.dangers if danger not in _BY_REPETITION) for each in meaning.effects]
+    effects = (structs.replace(each, dangers=left) for each, left in zip(meaning.effects, kept, strict=True))
+    return structs.replace(meaning, effects=tuple(effects))
 
 
 def _paths_only(meaning: Meaning) -> Meaning:
