@@ -119,6 +119,14 @@ def test_what_may_run(command: str) -> None:
         ("automations", {"action": "add", "job": {"payload": {"message": "/toolguard kill-switch off"}}}),
         ("cron", {"action": "add", "job": {"payload": {"text": "/toolguard\nkill-switch off"}}}),
         ("mcp__chat__post", {"text": "/toolguard approve abcd"}),
+        ("suggest_task", {"title": "Tests", "prompt": "/toolguard checkpoint all"}),
+        ("ask_user", {"questions": [{"question": "Go on?", "options": [{"label": "/toolguard kill-switch off"}]}]}),
+        ("message", {"message": "?", "presentation": {"blocks": [{"buttons": [{"value": "/toolguard checkpoint"}]}]}}),
+        ("message", {"message": "?", "a": [[[[[{"callback_data": "/toolguard approve abcd"}]]]]]}),
+        ("browser", {"action": "act", "kind": "type", "ref": "e1", "text": "/toolguard approve abcd", "submit": True}),
+        ("browser", {"action": "act", "kind": "fill", "fields": [{"ref": "e1", "value": "/toolguard approve abcd"}]}),
+        ("computer", {"action": "type", "text": "/toolguard approve abcd"}),
+        ("nodes", {"action": "notify", "body": "/toolguard approve abcd"}),
     ],
 )
 def test_chat_commands_are_for_people(tool: str, params: dict[str, Any]) -> None:
@@ -135,6 +143,9 @@ def test_chat_commands_are_for_people(tool: str, params: dict[str, Any]) -> None
         ("message", {"message": "/toolguardian approve abcd"}),
         ("write", {"path": "a.md", "content": "/toolguard checkpoint"}),
         ("web_search", {"query": "/toolguard checkpoint"}),
+        ("suggest_task", {"title": "Tests", "prompt": "Find out why toolguard holds the test run"}),
+        ("browser", {"action": "act", "kind": "type", "ref": "e1", "text": "how does /toolguard approve work"}),
+        ("ask_user", {"questions": [{"question": "May I run it? (/toolguard pending)", "options": [{"label": "Yes"}]}]}),
     ],
 )
 def test_other_texts(tool: str, params: dict[str, Any]) -> None:

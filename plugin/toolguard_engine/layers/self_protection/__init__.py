@@ -36,7 +36,7 @@ POSSIBLE = "rule.self-protection.possible"
 
 _READERS = program_catalogue.tools("looks_at_files")
 _MOVES = frozenset({"move", "rename", "mv"})
-_MAX_NESTED = 4
+_MAX_NESTED = 12
 _MAX_PATH = 4096
 _MAX_SHOWN = 200
 _REMOTE = re.compile(r"\s*(?!file:)[a-z][a-z0-9+.-]{1,20}://", re.IGNORECASE)
