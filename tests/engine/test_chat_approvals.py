@@ -23,7 +23,7 @@ from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs
 from toolguard_engine.server.chat_grants import ChatGrants
-from toolguard_engine.server.held_call_decisions import Approvals
+from toolguard_engine.server.held_call_decisions import MAX_DESCRIPTION, Approvals, prompt_for
 from toolguard_engine.stores import open as stores
 from toolguard_engine.wire import messages
 
@@ -102,6 +102,21 @@ def test_a_long_call_is_folded_around_its_dangers(chat: Chat) -> None:
     assert "toolguard approve" in shown
     assert chat.says(nonce, code_in(shown)).ok
     assert chat.is_approved(nonce)
+
+
+def test_the_gateways_own_prompt_shows_the_danger_too(chat: Chat) -> None:
+    chat.held(LONG)
+    (entry,) = chat.store.entries()
+    description = prompt_for(entry, NOW).description
+    assert len(description) <= MAX_DESCRIPTION
+    assert "; rm -rf ~/Documents; " in description
+    assert "characters not shown]" in description
+
+
+def test_a_danger_with_a_hidden_sign_is_found_as_it_is_shown(chat: Chat) -> None:
+    shown = chat.says(chat.held(f"{FILLER}; rm -rf ~/Docu\u200bments; {FILLER}")).text
+    assert "; rm -rf ~/Docu<U+200B>ments; " in shown
+    assert "characters not shown]" in shown
 
 
 DECOYS = {

@@ -64,7 +64,7 @@ def _call(entry: HeldCall, text: str, room: int) -> str | None:
         return text
     effects = entry.details.effects if entry.details else ()
     is_read = kind_of(entry.tool) == "words" and not any(effect.kind == "write" for effect in effects)
-    if is_read and not (entry.details and entry.details.more) and (shown := folded(text, _dangers(entry), room)):
+    if is_read and not (entry.details and entry.details.more) and (shown := folded(text, dangers_of(entry), room)):
         return shown
     return text if len(text) <= MAX_WHOLE else None
 
@@ -129,7 +129,7 @@ def _where(entry: HeldCall) -> str:
     return f"{agent}, in {cut(entry.cwd, 120)}" if entry.cwd else agent
 
 
-def _dangers(entry: HeldCall) -> list[tuple[str, ...]]:
+def dangers_of(entry: HeldCall) -> list[tuple[str, ...]]:
     """What the call does something to, and what its reason and its rules name, each in the spellings that it may have."""
     if entry.details is None:
         return []

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from toolguard_engine.approvals import call_meaning, exact_grant, granted_meaning, repeatable_calls, replies
+from toolguard_engine.approvals import call_meaning, chat_view, exact_grant, granted_meaning, repeatable_calls, replies
 from toolguard_engine.approvals import grant_matching as grants
 from toolguard_engine.approvals.binding import bind, bind_meaning
 from toolguard_engine.approvals.call_meaning import Meaning
@@ -41,6 +41,7 @@ from toolguard_engine.stores.values import NeedsSignatureError
 from toolguard_engine.wire import messages
 from toolguard_engine.wording import approval as approval_texts
 from toolguard_engine.wording import correction
+from toolguard_engine.wording.folded_text import NARROW, folded
 from toolguard_engine.wording.redact import cut
 
 AWAY = "approval.away"
@@ -334,15 +335,26 @@ def _binding(verdict: Verdict, call: Call, gateway: str = "") -> str:
 def prompt_for(entry: HeldCall, now: float) -> messages.Prompt:
     """The same call for the gateway's own prompt, within what that can show, for as long as it waits."""
     reasons = _clipped(_reasons(entry), MAX_DESCRIPTION - 32 - MIN_PROMPT_CALL)
-    room = most = MAX_DESCRIPTION - 1 - _units(reasons)
-    while (over := _units(call := approval_texts.ends(entry.shown, room)) - most) > 0:
-        room -= max(1, over // 2)  # of a sign that counts as two, one at least is gone
+    call = _for_prompt(entry, MAX_DESCRIPTION - 1 - _units(reasons))
     return messages.Prompt(
         nonce=entry.nonce,
         title=_clipped(cut(f"{entry.tool} is waiting for your approval", MAX_TITLE - 20), MAX_TITLE),
         description=f"{reasons} {call}",
         timeout_ms=max(1_000, int((entry.expires - now) * 1000)),
     )
+
+
+def _for_prompt(entry: HeldCall, most: int) -> str:
+    """The call in so many units: whole, or folded around its dangers, or its two ends."""
+    if _units(entry.shown) <= most:
+        return entry.shown
+    around = folded(entry.shown, chat_view.dangers_of(entry), most, NARROW)
+    if around and _units(around) <= most:
+        return around
+    room = most
+    while (over := _units(call := approval_texts.ends(entry.shown, room)) - most) > 0:
+        room -= max(1, over // 2)  # of a sign that counts as two, one at least is gone
+    return call
 
 
 def _units(text: str) -> int:

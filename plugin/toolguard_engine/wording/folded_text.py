@@ -5,14 +5,26 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-HEAD, TAIL = 500, 300
-BEFORE, BEHIND = 160, 100
-"""Characters shown around each dangerous part."""
+from toolguard_engine.wording.visible_text import visible
+
 MAX_PARTS = 200
 
 
-def folded(text: str, parts: Iterable[Sequence[str]], room: int) -> str | None:
+class Margins(NamedTuple):
+    """Characters shown of the two ends of a text, and before and behind each dangerous part."""
+
+    head: int
+    tail: int
+    before: int
+    behind: int
+
+
+WIDE, NARROW = Margins(500, 300, 160, 100), Margins(60, 30, 60, 20)
+
+
+def folded(text: str, parts: Iterable[Sequence[str]], room: int, margins: Margins = WIDE) -> str | None:
     """`text` in `room` characters: its ends, and each place where one of `parts` stands, each in one of its spellings. None
     if that is longer, if there are no parts, or if one is not found: then what is left out is not known to be harmless."""
     spans: list[tuple[int, int]] = []
@@ -20,14 +32,15 @@ def folded(text: str, parts: Iterable[Sequence[str]], room: int) -> str | None:
         found = next(filter(None, (_places(text, spelling) for spelling in spellings)), [])
         if not 0 < len(found) <= MAX_PARTS:
             return None
-        spans += [(max(0, start - BEFORE), min(len(text), end + BEHIND)) for start, end in found]
-    shown = _joined(text, [(0, HEAD), (len(text) - TAIL, len(text)), *spans])
+        spans += [(max(0, start - margins.before), min(len(text), end + margins.behind)) for start, end in found]
+    shown = _joined(text, [(0, margins.head), (len(text) - margins.tail, len(text)), *spans])
     return shown if spans and len(shown) <= room else None
 
 
 def _places(text: str, part: str) -> list[tuple[int, int]]:
-    """Where this part stands as a word, or else within one; a call is written as JSON."""
-    for spelled in dict.fromkeys((part, json.dumps(part, ensure_ascii=False)[1:-1], part.rstrip("/").rpartition("/")[2])):
+    """Where this part stands as a word, or else within one; a call is written as JSON in which all can be seen."""
+    as_json = json.dumps(part, ensure_ascii=False)[1:-1]
+    for spelled in dict.fromkeys(map(visible, (part, as_json, part.rstrip("/").rpartition("/")[2]))):
         if not spelled.strip("./~"):
             pattern = rf"(?<![\w./~-]){re.escape(spelled)}(?![\w./~-])" if spelled else ""
         else:
