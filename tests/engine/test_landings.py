@@ -184,5 +184,17 @@ def test_no_repository_above_no_hold(home: Path, command: str) -> None:
     assert "self-protection" not in verdict(command, home)
 
 
+@pytest.mark.parametrize("setting", ["{home}", "../../..", '"{home}"'])
+def test_a_working_tree_that_a_setting_names_counts(home: Path, setting: str) -> None:
+    need("git")
+    ran("cp -r d repo && cd repo && git init -q && git add -A && git -c user.name=a -c user.email=a@b commit -qm a", home)
+    with (home / "work" / "repo" / ".git" / "config").open("a") as settings:
+        settings.write(f"[core]\n\tworktree = {setting.replace('{home}', str(home))}\n")
+    found = decision("cd repo && git checkout -f", home)
+    ran("cd repo && git checkout -f", home)
+    assert (home / ".openclaw" / "openclaw.json").read_text() == "other"
+    assert found == "hold"
+
+
 def test_a_repository_that_the_command_makes_counts(home: Path) -> None:
     assert decision("git init -q ~ && git pull -q ../evil && git checkout -f FETCH_HEAD", home) == "hold"

@@ -147,6 +147,11 @@ _OPTION = r"-{1,2}[A-Za-z0-9@#:][^\s,=\[<]*(?:\[?=[^\s,]*)?"
 _ROW = re.compile(rf"\s{{0,9}}({_OPTION}(?:,\s*{_OPTION})*)(\s[<\[])?")
 
 
+def _spaced(text: str) -> dict[str, bool]:
+    """`-d DIR, --dir=DIR`, or the same without a comma."""
+    return _gnu(re.sub(r"(?m)^(\s+-\w) [A-Z][A-Za-z-]*,?\s+(--)", r"\1=X, \2", text))
+
+
 def _usage(text: str) -> dict[str, bool]:
     """`usage: scp [-346A] [-c cipher]`."""
     found = {f"-{letter}": False for letters in re.findall(r"\[-(\w{2,})\]", text) for letter in letters}
@@ -178,6 +183,7 @@ HELPS = {
     "mv": (("mv", "--help"), _gnu), "ln": (("ln", "--help"), _gnu), "install": (("install", "--help"), _gnu),
     "cpio": (("cpio", "--help"), _gnu), "curl": (("curl", "--help", "all"), _gnu), "wget": (("wget", "--help"), _gnu),
     "scp": (("scp",), _usage), "sftp": (("sftp", "-h"), _usage), "zip": (("zip", "-so"), _zip),
+    "stow": (("stow", "--help"), _spaced), "patch": (("patch", "--help"), _spaced),
     "7z": (("7z", "--help"), _seven), "aws": (("aws", "s3", "sync", "help"), _aws),
 }  # fmt: skip
 

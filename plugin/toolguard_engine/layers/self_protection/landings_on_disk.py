@@ -5,7 +5,9 @@ It may be a link to the home folder (`cp -r d/. link/`), or belong to a working 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from posixpath import normpath
 
 from toolguard_engine.effects.landings import Landing, landings
 from toolguard_engine.effects.landings.checked_out_files import working_tree
@@ -68,14 +70,32 @@ def _made(run: ProgramRun, scene: CommandScene) -> str:
 
 
 def _root(place: str, made: set[str], files: FileSource) -> str:
-    """The working tree that a folder belongs to; empty if it is not in one."""
+    """The working tree of the repository that a folder belongs to; empty if it is not in one."""
     for _ in range(MAX_ABOVE):
         if place in made or _is_repository(place, files):
-            return place
+            return _set_tree(place, files) or place
         place = place.rpartition("/")[0]
         if not place:
             break
     return ""
+
+
+def _set_tree(place: str, files: FileSource) -> str:
+    """The working tree that the repository's own settings name; empty if they name none."""
+    folder = f"{place}/.git"
+    if isinstance(link := files.read(folder), FileText) and (found := _LINK.match(link.text)):
+        folder = normpath(f"{place}/{found[1]}") if found[1][0] != "/" else found[1]
+    settings = files.read(f"{folder}/config")
+    found = _WORK_TREE.search(settings.text[:_MAX_SETTINGS]) if isinstance(settings, FileText) else None
+    if found is None:
+        return ""
+    named = found[1].strip('"')
+    return named if named.startswith("/") else normpath(f"{folder}/{named}")
+
+
+_LINK = re.compile(r"gitdir:\s{0,9}(\S.{0,400})")
+_WORK_TREE = re.compile(r"(?mi)^\s{0,9}worktree\s{0,9}=\s{0,9}(\S.{0,400}?)\s{0,9}$")
+_MAX_SETTINGS = 100_000
 
 
 def _is_repository(place: str, files: FileSource) -> bool:
