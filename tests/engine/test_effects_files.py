@@ -34,7 +34,7 @@ EFFECTS: list[tuple[str, list[Row]]] = [
     ("mv ~/.ssh /tmp/x", [("move", "~/.ssh", "credentials", "to-temp"), ("write", "/tmp/x", "temp", "")]),
     ("cp /dev/null a", [("empty", "a", "in-workspace", "")]),
     ("cp k ~/.ssh/", [("write", "~/.ssh/k", "credentials", "copied")]),
-    ("cp -t ~/Library/LaunchAgents x.plist", [("write", "~/Library/LaunchAgents", "startup", "copied")]),
+    ("cp -t ~/Library/LaunchAgents x.plist", [("write", "~/Library/LaunchAgents/x.plist", "startup", "copied")]),
     ("ditto a ~/Library/LaunchAgents/x", [("write", "~/Library/LaunchAgents/x", "startup", "copied")]),
     ("plutil -replace a -string b ~/Library/LaunchAgents/x", [
         ("write", "~/Library/LaunchAgents/x", "startup", "in-place"),

@@ -10,15 +10,24 @@ from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 
 
-def sources_and_target(run: ProgramRun, words: CommandWords) -> tuple[list[str], str, bool]:
-    """What is copied, where to, and whether an option says that this is a folder.
-
-    A program that gets more words from another one (`xargs`) copies what it does not name.
-    """
+def sources_and_target(run: ProgramRun, words: CommandWords) -> tuple[list[str], str]:
+    """What is copied, and where to. What another program appends (`xargs`) counts as one unknown source."""
     sources, target = [word.text for word in words.named("source")], words.one("target")
-    if not target and len(sources) == 1 and run.via:
-        sources, target = [], sources[0]
-    return sources or [UNKNOWN], target, any(each.entry.role == "target" for each in words.given)
+    if target:
+        return sources or [UNKNOWN], target
+    if len(sources) == 1 and run.via:
+        return [UNKNOWN], sources[0]
+    return sources, ""
+
+
+def is_folder_by_option(words: CommandWords) -> bool:
+    """Whether an option says that the target is a folder."""
+    return any(each.entry.role == "target" for each in words.given)
+
+
+def is_never_folder(words: CommandWords) -> bool:
+    """Whether the target is never a folder to put things into (`-T`)."""
+    return words.has("--no-target-directory")
 
 
 def landings_in(
@@ -42,16 +51,16 @@ def landings_in(
 
 
 def _placed(run: ProgramRun, words: CommandWords, like: Landing) -> Iterator[Landing]:
-    """Like `landings_in`, with the options that all of these programs have. `-T`: the target is never a folder to put things
-    into."""
-    sources, target, is_folder = sources_and_target(run, words)
+    """Like `landings_in`, with the options that all of these programs have."""
+    sources, target = sources_and_target(run, words)
     if not target:
         return
-    if words.has("--no-target-directory"):
+    if is_never_folder(words):
         for source in sources:
             yield Landing(source, target, "", like.deep, like.merges, like.overwrites)
     else:
         keeps = words.has("--parents")
+        is_folder = is_folder_by_option(words)
         yield from landings_in(sources, target, is_folder=is_folder, like=like, keeps_folders=keeps)
 
 
@@ -68,7 +77,7 @@ def _link(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     """A link to one thing that names no target lands in the current folder."""
     replaces = words.has("--force", "-b", "--backup", "--interactive")
     like = Landing("", "", merges=False, overwrites=replaces)
-    sources, target, _ = sources_and_target(run, words)
+    sources, target = sources_and_target(run, words)
     if not target:
         yield from landings_in(list(filter(last_part, sources)), ".", is_folder=True, like=like)
         return
@@ -96,7 +105,7 @@ def _ditto(_: ProgramRun, words: CommandWords) -> Iterator[Landing]:
 
 
 def _scp(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
-    sources, target, _ = sources_and_target(run, words)
+    sources, target = sources_and_target(run, words)
     if target:
         yield from landings_in(sources, target, is_folder=False, like=Landing("", "", deep=words.recursive, host="?"))
 

@@ -10,6 +10,7 @@ from posixpath import basename
 from msgspec.structs import replace
 
 from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.landings.copied_files import is_folder_by_option, is_never_folder, sources_and_target
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs import (
@@ -73,18 +74,18 @@ def _del(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 
 def _mv(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
-    sources, target = _sources_and_target(words, run)
+    sources, target = sources_and_target(run, words)
     if target and place(target, where, run.cwd) == "null":
         yield from (effect_on("empty", path, run, where, ["moved-away"]) for path in sources)
         return
     for path in worth_checking(sources):
-        landing = _landing(path, target, len(sources), run, where)
+        landing = _landing(path, target, len(sources), run, words, where)
         yield effect_on("move", path, run, where, ["to-temp"] if place(landing, where, run.cwd) == "temp" else ())
         yield from write_effects(landing, run, where)
 
 
 def _cp(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
-    sources, target = _sources_and_target(words, run)
+    sources, target = sources_and_target(run, words)
     yield from secrets_read(sources, run, where, "copied")
     if words.trait("recursive"):
         yield from (
@@ -95,7 +96,7 @@ def _cp(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
     if run.name == "install" and words.has("--directory"):
         return
     for path in worth_checking(sources):
-        landing = _landing(path, target, len(sources), run, where)
+        landing = _landing(path, target, len(sources), run, words, where)
         if path == "/dev/null":
             yield effect_on("empty", landing, run, where)
         else:
@@ -110,11 +111,11 @@ _SHELLS = program_catalogue.programs("copied_as_disguise")
 
 
 def _ln(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
-    sources, target = _sources_and_target(words, run)
+    sources, target = sources_and_target(run, words)
     if not target and sources:
         return
     for path in worth_checking(sources):
-        landing = _landing(path, target, len(sources), run, where)
+        landing = _landing(path, target, len(sources), run, words, where)
         if path == "/dev/null":
             yield effect_on("empty", landing, run, where)
         else:
@@ -129,11 +130,11 @@ def new_names(run: ProgramRun, where: Where) -> Iterator[tuple[str, str, bool]]:
         links = "links" in words.does or words.has("--symbolic-link")
         if "copies" in words.does and not links and not words.has("--link"):
             continue
-        sources, target = _sources_and_target(words, run)
+        sources, target = sources_and_target(run, words)
         if not target and links and sources:
             target = basename(sources[0].rstrip("/"))
         for path in sources[:_MOST_NAMES] if target else ():
-            yield path, _landing(path, target, len(sources), run, where), links
+            yield path, _landing(path, target, len(sources), run, words, where), links
 
 
 RENAMERS = frozenset(["mv", "gmv", "ln", "gln", "cp", "gcp"])
@@ -148,21 +149,13 @@ def _plutil(run: ProgramRun, where: Where) -> Iterator[Effect]:
             yield from write_effects(path, run, where, "in-place")
 
 
-def _sources_and_target(words: CommandWords, run: ProgramRun) -> tuple[list[str], str]:
-    """What `xargs` and the like would append counts as one unknown source."""
-    sources, target = [word.text for word in words.named("source")], words.one("target")
-    if target:
-        return sources or [UNKNOWN], target
-    if len(sources) == 1 and run.via:
-        return [UNKNOWN], sources[0]
-    return sources, ""
-
-
-def _landing(source: str, target: str, count: int, run: ProgramRun, where: Where) -> str:
-    """The path of the copy: inside the target if that is likely a folder."""
+def _landing(source: str, target: str, count: int, run: ProgramRun, words: CommandWords, where: Where) -> str:
+    """The path of the copy: inside the target if an option says so, or if that is likely a folder."""
     name = basename(source.rstrip("/"))
-    if not target or not name or name in ("*", ".", "..", UNKNOWN):
+    if not target or not name or name in ("*", ".", "..", UNKNOWN) or is_never_folder(words):
         return target
+    if is_folder_by_option(words):
+        return f"{target.rstrip('/')}/{name}"
     if basename(target.rstrip("/")) in ("..", ".") or is_state(normal(target, where, run.cwd), where.state_dir):
         return f"{target.rstrip('/')}/{name}"
     is_folder = target.endswith("/") or count > 1 or (place(target, where, run.cwd) in _FOLDERS and basename(target) != name)
@@ -180,7 +173,7 @@ def _all_built(sources: list[str], run: ProgramRun, where: Where) -> bool:
 
 
 def _rsync(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
-    sources, target = _sources_and_target(words, run)
+    sources, target = sources_and_target(run, words)
     if words.rehearses:
         return
     yield from secrets_read(sources, run, where, "copied")
@@ -366,9 +359,9 @@ def copied(run: ProgramRun, where: Where) -> Iterator[tuple[str, str]]:
     if run.name not in _PAIRED:
         return
     for words in run.readings:
-        sources, target = _sources_and_target(words, run)
+        sources, target = sources_and_target(run, words)
         for path in worth_checking(sources) if target else ():
-            yield path, _landing(path, target, len(sources), run, where)
+            yield path, _landing(path, target, len(sources), run, words, where)
 
 
 _PAIRED = frozenset(["mv", "cp", "ln", "install"])
