@@ -90,7 +90,7 @@ def test_a_key_is_not_sent_along_and_a_name_with_an_invisible_sign_is_held(stage
 
 @pytest.mark.skipif(not FALLS_BACK, reason="this release refuses a folder that does not exist")
 def test_a_command_whose_folder_does_not_exist_is_held(stage: Stage) -> None:
-    (stage.home.workspace_dir / "build").mkdir()
+    (stage.home.workspace_dir / "build").mkdir(exist_ok=True)
     commands = (("rm -rf build", "gone"), ("ls", "build"))
     calls = (scripted_model.call("exec", {"command": command, "workdir": folder}) for command, folder in commands)
     played = stage.play(once(batch(*calls)))

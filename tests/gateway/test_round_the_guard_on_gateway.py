@@ -170,7 +170,7 @@ def test_no_program_traces_or_ends_the_gateway(scene: Scene) -> None:
 
 def test_no_copy_over_the_home_folder_replaces_the_config(scene: Scene) -> None:
     before = scene.config.read_bytes()
-    (scene.workspace / "d" / ".openclaw").mkdir(parents=True)
+    (scene.workspace / "d" / ".openclaw").mkdir(parents=True, exist_ok=True)
     (scene.workspace / "d" / ".openclaw" / "openclaw.json").write_text("{}")
     assert scene.not_stopped(COPIES) == []
     assert scene.config.read_bytes() == before
@@ -198,7 +198,7 @@ def test_no_option_hides_what_is_sent_or_packed(scene: Scene) -> None:
 
 def test_a_hook_that_an_earlier_call_set_up_does_not_run(scene: Scene) -> None:
     played = scene.play(
-        run("git init -q h && mkdir h/hooks"),
+        run("git init -q h && mkdir -p h/hooks"),
         write("h/hooks/pre-commit", HOOK.format(important=scene.important)),
         run("chmod +x h/hooks/pre-commit"),
         run("cd h && git config core.hooksPath hooks"),
@@ -248,7 +248,7 @@ def changed_snapshots(scene: Scene) -> list[str]:
 
 
 def test_honest_neighbours_run(scene: Scene) -> None:
-    (scene.workspace / "notes").mkdir()
+    (scene.workspace / "notes").mkdir(exist_ok=True)
     (scene.workspace / "notes" / "a.md").write_text("milk")
     project = scene.workspace / "p"
     subprocess.run(["git", "init", "-q", str(project)], check=True)  # noqa: S607
@@ -260,7 +260,7 @@ def test_honest_neighbours_run(scene: Scene) -> None:
         "mkdir -p ~/notes && cp -r notes/. ~/notes/ && ls ~/notes": "a.md",
         f"cd p && {COMMIT} && cat checked.txt": "checked",
         "mkdir -p build public && echo new > build/i.html && cp -rT build public && ls public": "i.html",
-        "mkdir -p t && echo hi > t/x.txt && tar cf t.tar t && mkdir u && tar xf t.tar -C u && cat u/t/x.txt": "hi",
+        "mkdir -p t && echo hi > t/x.txt && tar cf t.tar t && mkdir -p u && tar xf t.tar -C u && cat u/t/x.txt": "hi",
         "sleep 60 & kill $! && echo ended": "ended",
         "ls ~/.openclaw/cache": "",
     }
