@@ -120,7 +120,7 @@ def _kept(path: str) -> str:
 
 
 def _digest(*texts: str) -> str:
-    return sha256("\0".join(texts).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _text(text: str) -> str:
