@@ -238,10 +238,14 @@ def test_in_one_message(stage: Stage) -> None:
     assert stage.verdict(("x.sh", HARM)).startswith("allow")
 
 
-SERVER = "const http = require('http');\nconst PORT = process.env.PORT || 3000;\nhttp.createServer(f).listen(PORT);\n"
+SERVER = (
+    "const http = require('http'), data = require('./data.json');\nconst PORT = process.env.PORT || 3000;\n"
+    "http.createServer(f).listen(PORT);\n"
+)
 PERSONS: dict[str, str] = {
     "package.json": '{"scripts": {"dev": "nodemon server.js", "start": "node server.js"}}', "server.js": SERVER,
-    "lib.js": "", "app.py": "", "manage.py": "", "x.sh": "date\n", "build.sh": "sleep 9\ndate\n", "backup.sh": "date\n",
+    "data.json": "{}", "lib.js": "", "app.py": "", "manage.py": "", "x.sh": "date\n", "build.sh": "sleep 9\ndate\n",
+    "backup.sh": "date\n",
 }  # fmt: skip
 STARTED = [
     "npm run dev", "npm run dev &", "(npm run dev > dev.log 2>&1 &)", "npm start &", "node server.js &",
@@ -255,11 +259,15 @@ ORDINARY: list[str | tuple[str, str]] = [
     ("lib.js", "exports.f = () => require('child_process').execFile('git')\n"),
     ("package.json", '{"scripts": {"dev": "vite", "clean": "rm -rf dist"}}'), ("app.py", "import os\nprint(os.getcwd())\n"),
     ("models.py", "class User: pass\n"), ("x.sh", "npm ci && npm test\n"), ("app.log", f"{HARM}\n"), ("notes.md", HARM),
+    ("reset.py", f"import shutil, os\n\nif __name__ == '__main__':\n    {PY_HARM.splitlines()[1]}\n"),
+    "curl -s https://api.example.com/x.json -o data.json",
     ("scripts/clean.py", "import shutil\nif __name__ == '__main__':\n    shutil.rmtree('build')\n"),
     "sed -i 's/PORT || .*/PORT || 4000;/' server.js", "sed -i '/PORT/d' server.js lib.js",
     "perl -pi -e 's/3000/1/' server.js",
     "sed -i 's/sleep [0-9]*/sleep 6/' build.sh", "git checkout server.js", "git restore -- server.js", "git stash",
     "git pull",
+    "python3 -c \"s=open('server.js').read().replace('3000','1'); open('server.js','w').write(s)\"",
+    "cat lib.js server.js > all.js && mv all.js lib.js", "cat lib.js server.js > lib.js",
     "git reset --hard HEAD", "npx prettier --write server.js", "npm install express", "npm run build", "black app.py",
     "jq '.version=\"2\"' package.json > t.json && mv t.json package.json", "cat > lib.js <<'E'\nmodule.exports = 1;\nE",
     "cp server.js server.bak.js", "cp lib.js a.js && mv a.js lib.js", "rm lib.js", "touch server.js", "pkill -f nodemon",

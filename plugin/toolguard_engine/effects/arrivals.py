@@ -11,9 +11,10 @@ from typing import Any
 from toolguard_engine.effects.arriving_files import arriving
 from toolguard_engine.effects.made_files import MadeFile, is_known
 from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.effects.shell import in_place_edits, made_then_run
-from toolguard_engine.effects.shell.command import UNKNOWN
+from toolguard_engine.effects.shell import in_place_edits, made_then_run, scripted_edits
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun, Reading
 from toolguard_engine.effects.shell.made_then_run import UnknownChange
+from toolguard_engine.effects.shell.places import normal
 from toolguard_engine.model.files import FileText
 from toolguard_engine.model.living_programs import LivingProgram
 
@@ -99,8 +100,18 @@ class Arrivals:
         if change.run is None:
             return None
         if (key := (id(change), text)) not in self._edited:
-            self._edited[key] = in_place_edits.edited(change.run, text)
+            edited = in_place_edits.edited(change.run, text)
+            if edited is None:
+                edited = scripted_edits.edited(change.run, text, change.path)
+            self._edited[key] = self._joined(change.run) if edited is None else edited
         return self._edited[key]
+
+    def _joined(self, run: ProgramRun) -> str | None:
+        """What `cat` puts together."""
+        if run.name != "cat" or not run.argv[1:] or any(word[:1] == "-" or UNKNOWN in word for word in run.argv[1:]):
+            return None
+        texts = [self._content(normal(word, self._reading.command_where, run.cwd)) for word in run.argv[1:]]
+        return "\n".join(text for text in texts if text) if all(texts) else None
 
     def _meant(self, change: MadeFile, paths: tuple[str, ...], program: LivingProgram) -> Iterator[tuple[str, str]]:
         """The names of files that a change is about, with the part of each that lies in a folder that is brought along."""
@@ -186,7 +197,17 @@ def unknown_changes(reading: CallReading) -> Iterator[UnknownChange]:
     if reading.commands:
         scripts = reading.running.changed_files()
         for seen, effects in zip(reading.command_readings, reading.command_effects, strict=True):
-            yield from made_then_run.unknown_changes(seen, scripts, effects, reading.command_where)
+            for change in made_then_run.unknown_changes(seen, scripts, effects, reading.command_where):
+                yield change._replace(run=_script_around(change, seen)) if change.run is not None else change
+
+
+def _script_around(change: UnknownChange, seen: Reading) -> ProgramRun | None:
+    """The program that changes the file; what code writes is shown as a `cat` that the interpreter starts."""
+    run = change.run
+    if run is None or run.argv != ("cat",) or not run.via:
+        return run
+    started = (each for each in reversed(seen.runs[: change.at]) if each.name == run.via[-1])
+    return next(started, run)
 
 
 def _may_be(path: str, name: str) -> bool:

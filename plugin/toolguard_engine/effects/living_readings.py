@@ -6,6 +6,7 @@ it sources, a recipe, a module that a module imports.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from itertools import islice
@@ -30,6 +31,10 @@ MAX_FOLDERS = 8
 WORK = 30_000
 """Steps for reading one program again."""
 
+_DATA = (".json", ".css", ".html", ".md", ".csv", ".txt", ".svg")
+_MAIN = re.compile(r"^if __name__ ?== ?['\"]__main__['\"] ?:[^\n]*(?:\n(?:[ \t][^\n]*|#[^\n]*)?(?=\n|\Z))*", re.MULTILINE)
+"""What a module of Python does only if it is started by itself."""
+
 _DETACHING = ("--daemon", "--detach", "--background", "--bg", "--fork")
 
 
@@ -51,7 +56,7 @@ def program_of(reading: CallReading) -> LivingProgram | None:
         call=call.call_id,
         at=call.at,
         files=dict(islice(_aliases(list(dict.fromkeys(known)), reading), MAX_PATHS)),
-        late=frozenset(running.later.late.intersection(known)),
+        late=frozenset(path for path in running.later.late.intersection(known) if not _is_data(path, running)),
         lines=frozenset(running.later.lines.intersection(known)),
         fed={path: runner for path, runner in running.later.fed.items() if path in known},
         patterns=dict(islice(patterns.items(), MAX_PATTERNS)),
@@ -60,6 +65,11 @@ def program_of(reading: CallReading) -> LivingProgram | None:
         goes_on=running.later.goes_on or any(word.startswith(_DETACHING) for run in reading.runs for word in run.argv[1:]),
     )
     return found if running.may_run_files or found.makes else None
+
+
+def _is_data(path: str, running: RunFiles) -> bool:
+    """Whether code takes it in as data, which runs nothing: `require("./data.json")`."""
+    return path.endswith(_DATA) and path not in running.ran and path not in running.later.fed
 
 
 def _made(reading: CallReading) -> Iterator[str]:
@@ -131,6 +141,7 @@ def again(program: LivingProgram, reading: CallReading, texts: dict[str, str], m
     """The program's command, read with these texts in its files. `made`: which files the agents made."""
     params = {"command": program.commands[0], "workdir": program.folder}
     call = Call("exec", params, agent=program.agent, session=program.session, cwd=program.workspace)
+    texts = {name: _MAIN.sub("", text) if _only_loads(program, name) else text for name, text in texts.items()}
     found = CallReading(call, reading.host, reading.work.beside(WORK), _Foreseen(reading.files, texts), made)
     found.__dict__["commands"] = (*program.commands, *_apart(program, texts))
     return found
@@ -148,6 +159,13 @@ def in_general(reading: CallReading, texts: dict[str, str], made: FileMemory) ->
     )
     found.__dict__["commands"] = tuple(commands)
     return found
+
+
+def _only_loads(program: LivingProgram, name: str) -> bool:
+    """Whether a file is a module that a server takes in, and no script that it starts."""
+    if not name.endswith(".py") or name in program.files.values():
+        return False
+    return any(runner == "python3" and fits(name, pattern) for pattern, runner in program.patterns.items())
 
 
 def _apart(program: LivingProgram, texts: dict[str, str]) -> Iterator[str]:

@@ -57,6 +57,15 @@ def edited(run: ProgramRun, text: str) -> str | None:
     return "\n".join(lines) + "\n" if lines else ""
 
 
+def replaced(pattern: str, new: str, text: str) -> str | None:
+    """All matches of a Python pattern in a text replaced; None if that is not known."""
+    try:
+        edit = _Edit("s", pattern=_compiled(pattern, extended=True, perl=True), most=0, groups=_replacement(new, perl=False))
+        return _substituted(edit, text)
+    except (_Unclear, ValueError, IndexError):
+        return None
+
+
 def _edits(run: ProgramRun) -> Iterator[_Edit]:
     scripts, extended = _scripts(run)
     for script in scripts:
