@@ -125,9 +125,16 @@ def imported(code: str, language: str, folder: str) -> Iterator[tuple[str, ...]]
         for name in islice(_PERL.finditer(code), MAX_IMPORTS):
             path = f"{name[1].replace('::', '/')}.pm"
             yield (normpath(join(folder, path)), normpath(join(folder, "lib", path)))
+    elif language == "r" and "source" in code:
+        yield from ((found["path"],) for found in islice(_SCRIPT.finditer(code), MAX_IMPORTS))
     if language in ("javascript", "ruby", "perl", "php", "lua", "tcl"):
         for found in islice(_SCRIPT.finditer(code), MAX_IMPORTS):
             path = found["path"]
+            if language == "javascript" and path[:1] not in "./":
+                inside = f"node_modules/{path}"
+                yield tuple(
+                    normpath(join(folder, each)) for each in (f"{inside}/index.js", f"{inside}.js", f"{inside}/main.js")
+                )
             if path.startswith(("./", "../", "/")) or "relative" in found[0]:
                 yield _with_ending(normpath(join(folder, path.lstrip("/") if "__DIR__" in found[0] else path)), language)
 
@@ -179,4 +186,4 @@ def is_unlikely(path: str) -> bool:
     """Whether a module is probably not taken from this path, but from an installation: only what agents made is read."""
     name = path.rpartition("/")[2]
     is_standard = name.endswith(".py") and name.removesuffix(".py") in sys.stdlib_module_names
-    return is_standard or name == "__init__.py" or name.endswith(".pm")
+    return is_standard or name == "__init__.py" or name.endswith(".pm") or "node_modules/" in path

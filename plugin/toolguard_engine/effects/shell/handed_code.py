@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from functools import cache
+from itertools import pairwise
 
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import interpreters
+from toolguard_engine.effects.shell import runner_table
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.shell.expand import ShellState
 from toolguard_engine.effects.shell.place_globs import GLOB
@@ -37,21 +41,43 @@ def _known() -> frozenset[str]:
     return checkers.union(*roles, manual_catalogue.programs(), WRAPPERS, interpreters.PROGRAMS)
 
 
+_RUNS = re.compile(
+    r"--?[a-z-]{0,40}(?:program|command|exec|script|hook|renderer|askpass|loader|plugin|require|startup|preload|pinentry|wrapper"
+    r"|runner|interpreter)[a-z-]{0,20}"
+)
+"""Options by whose names a program says that it runs or loads the value."""
+
+
 def run_handed_code(walk: Walk, run: ProgramRun, state: ShellState) -> None:
-    """Code that an agent wrote and that a program is named which nobody knows: it may run it."""
-    if run.name in _known() or not run.argv[1:] or run.origin is not None or INTERPRETER.fullmatch(run.name):
+    """Code that an agent wrote and that is named to a program which nobody knows, or to an option that says that it runs."""
+    if not run.argv[1:] or is_away(run) or UNKNOWN in run.name or (run.origin is not None and not run.origin.made):
         return
-    if run.name in walk.specials or is_away(run) or UNKNOWN in run.name or walk.written(run.argv[0], run.cwd):
+    if _is_made(walk, run.argv[0], run):  # what it does is read
         return
-    if walk.running is not None and walk.running.is_made_at(run.argv[0], run.cwd):  # what it does is read
-        return
-    for word in run.argv[1:MAX_WORDS]:
-        path = word.partition("=")[2] if word[:1] == "-" else word
-        ending = path[path.rfind(".") :].lower() if "." in path else ""
-        if ending not in _LANGUAGES or GLOB.search(path):
+    known = run.name in _known() or run.name in walk.specials or INTERPRETER.fullmatch(run.name) is not None
+    given = _of_options(run) if known or runner_table.runners(run.name) else _of_all(run)
+    for path in given:
+        language = _LANGUAGES.get(path[path.rfind(".") :].lower() if "." in path.rpartition("/")[2] else "", "")
+        if not language or GLOB.search(path) or not _is_made(walk, path, run):
             continue
-        made = walk.running is not None and walk.running.is_made_at(path, run.cwd)
-        if (made or walk.written(path, run.cwd) is not None) and (file := found_file(walk, (path,), "", run)):
+        if file := found_file(walk, (path,), "", run):
             before = set(walk.flaws)
-            judge(walk, file, Runner((run.name,), _LANGUAGES[ending]), run, state)
+            judge(walk, file, Runner((run.name,), language), run, state)
             walk.flaws &= before  # whether it runs the file is not known, so one that is long is no reason to ask
+
+
+def _is_made(walk: Walk, path: str, run: ProgramRun) -> bool:
+    made = walk.running is not None and walk.running.is_made_at(path, run.cwd)
+    return made or walk.written(path, run.cwd) is not None
+
+
+def _of_all(run: ProgramRun) -> Iterator[str]:
+    for word in run.argv[1:MAX_WORDS]:
+        yield word.partition("=")[2] if word[:1] == "-" else word
+
+
+def _of_options(run: ProgramRun) -> Iterator[str]:
+    for word, following in pairwise((*run.argv[1:MAX_WORDS], "")):
+        name, sign, value = word.partition("=")
+        if word[:1] == "-" and _RUNS.fullmatch(name):
+            yield value if sign else following

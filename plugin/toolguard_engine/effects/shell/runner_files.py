@@ -62,7 +62,9 @@ def _by_itself(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Iterato
         for word in operands(run, row)[:MAX_FILES]:
             name = word.rpartition("/")[2]
             stem = name.rpartition(".")[0] if name.endswith(_UNITS) else name
-            if "/" not in word and stem and (file := found_file(walk, (row.places.replace("{stem}", stem),), "", run)):
+            template = f"{stem.partition('@')[0]}@" if "@" in stem else stem
+            places = (each.replace("{stem}", stem).replace("{template}", template) for each in row.places.split("|"))
+            if "/" not in word and stem and (file := found_file(walk, tuple(dict.fromkeys(places)), "", run)):
                 yield file
         return
     exact = [group for group in row.reads if not any("*" in name for name in group)]
@@ -123,6 +125,25 @@ def name_pattern(names: tuple[str, ...], below: bool) -> re.Pattern[str]:  # noq
     known = (name for name in names if name[:1] != "~" and (below or "*" in name))
     one_of = "|".join(re.escape(name).replace(r"\*", "[^/]*") for name in known)
     return re.compile(f"{between}(?:{one_of})\\Z")
+
+
+_NAME = re.compile(r"[\w.~/@-]{1,200}+")
+_TAKES = re.compile(
+    r"\b(?:include\w{0,12}|import\w{0,12}|extends|apply from|source\w{0,4}|from|load|files?)\b[ \t:='\"(\[]{1,20}"
+    r"([\w.~/@*-]{1,200}+)"
+)
+MAX_NAMES = 400
+
+
+def names_in(file: FilePlace) -> Iterator[str]:
+    """The paths of files that a file names: of the same kind, or behind a word that says that it takes them in."""
+    folder, _, name = file.path.rpartition("/")
+    ending = f".{name.rpartition('.')[2]}"
+    found = (each[0] for each in _NAME.finditer(file.text) if each[0].endswith(ending))
+    taken = (each[1] for each in _TAKES.finditer(file.text))
+    for each in dict.fromkeys((*islice(found, MAX_NAMES), *islice(taken, MAX_NAMES))):
+        yield join(folder, each)
+        yield each
 
 
 def concerns(walk: Walk, path: str, run: ProgramRun) -> bool:

@@ -11,7 +11,7 @@ from toolguard_engine.effects.shell.command import FilePlace, ProgramRun, StdinS
 from toolguard_engine.effects.shell.expand import ShellState
 from toolguard_engine.effects.shell.handed_code import run_handed_code
 from toolguard_engine.effects.shell.read_files import VERB_WITHIN, judge
-from toolguard_engine.effects.shell.runner_files import MAX_FILES, MAX_WORDS, option_values, read_files
+from toolguard_engine.effects.shell.runner_files import MAX_FILES, MAX_WORDS, names_in, option_values, read_files
 from toolguard_engine.effects.shell.runner_table import Runner
 from toolguard_engine.effects.shell.set_variables import run_variable
 from toolguard_engine.effects.shell.walk import Walk
@@ -24,7 +24,7 @@ def run_read_files(walk: Walk, run: ProgramRun, state: ShellState) -> None:
     for row in rows:
         if _applies(row, run):
             _by_row(walk, row, run, state)
-    if not rows and not nothing_made:
+    if not nothing_made:
         run_handed_code(walk, run, state)
 
 
@@ -48,10 +48,26 @@ def _by_row(walk: Walk, row: Runner, run: ProgramRun, state: ShellState) -> None
         if file.path not in seen:
             seen.add(file.path)
             judge(walk, file, row, run, inner)
+            _taken_in(walk, file, row, run, inner, seen)
     for text in islice(option_values(run.argv, row.texts), MAX_FILES) if row.texts else ():
         judge(walk, FilePlace("an option", "-", text, made=True), row, run, inner)
     if row.stdin:
         _at_input(walk, row, run, inner)
+
+
+def _taken_in(walk: Walk, file: FilePlace, row: Runner, run: ProgramRun, state: ShellState, seen: set[str]) -> None:
+    """Files that a file names, which an agent made as well: `extends`, `include`, `apply from` of any language."""
+    if walk.running is None or row.language in _FOLLOWED_ELSEWHERE:
+        return
+    for path in names_in(file):
+        if path not in seen and len(seen) < 2 * MAX_FILES and walk.running.is_made_at(path, run.cwd):
+            seen.add(path)
+            if taken := walk.running.text(path, run.cwd, sure=False):
+                judge(walk, taken, row, run, state)
+
+
+_FOLLOWED_ELSEWHERE = frozenset({"shell", "opaque", "make", "git", "vim", "node", "python3", "ruby", "perl", "lua", "swift"})
+"""Languages that follow what they take in by themselves, or do not say it by names of files."""
 
 
 def _in_folder(state: ShellState, folder: str) -> ShellState:

@@ -1125,7 +1125,7 @@ class Walk:
             if (text := self.run_from(word, run.cwd)) is not None:
                 self.run_code(FilePlace(word, word, text, made=True), run, state)
             else:
-                for file in self.files_at(word, run):
+                for file in self._scripts_at(word, run, state):
                     self.run_code(file, run, state)
         if not interpreters.is_script(run):
             self.will_run_input(run)
@@ -1179,6 +1179,12 @@ class Walk:
                 return
         if file := self._searched_for(candidates, run, state):
             self.run_code(file, run, state, taken_in=True)
+
+    def _scripts_at(self, word: str, run: ProgramRun, state: ShellState) -> list[FilePlace]:
+        if found := self.files_at(word, run):
+            return found
+        file = self._searched_for((word,), run, state)
+        return [file] if file else []
 
     def _searched_for(self, candidates: tuple[str, ...], run: ProgramRun, state: ShellState) -> FilePlace | None:
         """The module that an agent put where variables or options have the interpreter look."""
