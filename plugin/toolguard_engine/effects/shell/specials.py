@@ -367,11 +367,17 @@ def _editor(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | Non
     return None
 
 
+_ROOTED = ("/", "~", "$", ".", "-", UNKNOWN, "")
+
+
 def _cd(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     words = [word for word in run.argv[1:] if not (word.startswith("-") and len(word) > 1)]
     home, before = state.variables.get("HOME"), state.variables.get("OLDPWD", UNKNOWN)
     target = words[0] if words else home if isinstance(home, str) else "~"
     state.assign("OLDPWD", here(state))
+    if target[:1] not in _ROOTED and (path := dict(run.assigns).get("CDPATH") or state.variables.get("CDPATH")):
+        above = path if isinstance(path, str) else path[0]
+        target = f"{above.partition(':')[0]}/{target}"
     if target == "-":
         state.cwd = before if isinstance(before, str) else UNKNOWN
     elif target.startswith(UNKNOWN):

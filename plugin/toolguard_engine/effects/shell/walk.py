@@ -110,6 +110,7 @@ MAX_SOURCES = 12
 MAX_FED = 8
 """Files that are read from one input."""
 
+_SAME_SHELL = frozenset({"command", "builtin"})
 _LOGINS = program_catalogue.programs("login")
 """Wrappers that start a shell if no program is given."""
 
@@ -1064,7 +1065,10 @@ class Walk:
                 self.run_file(file, run, inner)
             words = tuple(self.unknown(run, n) for n in range(at, len(argv))) if run.given else argv[at:]
             return self.joined(words, state if run.name == "eval" else inner, run)
-        return self._program_at(run, at, inner)
+        feed = self._program_at(run, at, inner)
+        if run.name in _SAME_SHELL:  # `command cd x`
+            state.cwd, state.variables = inner.cwd, inner.variables
+        return feed
 
     def _logged_in(self, run: ProgramRun, inner: ShellState) -> StdinSource | None:
         """The shell that a wrapper starts if no program is given; `exec` continues with another input."""
