@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from toolguard_engine.approvals.binding import bind_meaning
 from toolguard_engine.approvals.call_meaning import VERSION, FileState, Meaning, MeantEffect
 from toolguard_engine.approvals.ledger import Decision, HeldCall, Ledger
@@ -40,7 +41,7 @@ def means(held: HeldCall) -> World:
 NARROW, WIDE = (frozenset[int](), 0), (frozenset([1]), 0)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(steps=steps)
 @example(steps=[("present", NARROW), ("approve", NARROW), ("present", NARROW), ("present", WIDE), ("give back", NARROW)])
 def test_an_approval_runs_once_and_only_what_was_approved(steps: list[tuple[str, World]]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from changing_world import ChangingWorld
+from effort import some
 
 Step = Callable[[ChangingWorld], Any]
 
@@ -155,7 +156,7 @@ MORE: dict[str, tuple[Step, str, dict[str, Any], Step, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", MORE)
+@pytest.mark.parametrize("shape", some([*MORE]))
 def test_a_call_that_means_more_is_held_again_and_says_what_is_new(world: ChangingWorld, shape: str) -> None:
     before, command, params, change, line = MORE[shape]
     before(world)
@@ -254,7 +255,7 @@ SAME: dict[str, tuple[Step, str, dict[str, Any], Step]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", SAME)
+@pytest.mark.parametrize("shape", some([*SAME]))
 def test_a_call_that_means_the_same_or_less_runs(world: ChangingWorld, shape: str) -> None:
     before, command, params, change = SAME[shape]
     before(world)

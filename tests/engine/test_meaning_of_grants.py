@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from changing_world import ChangingWorld
+from effort import some
 from toolguard_engine.approvals import repeatable_calls
 from toolguard_engine.approvals.grant_matching import IN_POLICY, Grant
 from toolguard_engine.model.call import Call
@@ -173,7 +174,7 @@ def asked(world: ChangingWorld, make: Asked) -> Any:
     return world.ask(call)
 
 
-@pytest.mark.parametrize("shape", MORE)
+@pytest.mark.parametrize("shape", some([*MORE]))
 def test_a_call_beyond_its_grant_is_held_and_says_what_is_new(world: ChangingWorld, shape: str) -> None:
     before, (pattern, tool, more), change, call, line = MORE[shape]
     before(world)
@@ -277,7 +278,7 @@ SAME: dict[str, tuple[Step, tuple[str, str, dict[str, Any]], Step, Asked]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("shape", SAME)
+@pytest.mark.parametrize("shape", some([*SAME]))
 def test_a_call_within_its_grant_runs(world: ChangingWorld, shape: str) -> None:
     before, (pattern, tool, more), change, call = SAME[shape]
     before(world)
