@@ -51,6 +51,9 @@ OPTIONS = {
     ],
     "unzip": ["", "-X", "-qq", "-K"],
     "cpio": ["", "-v", "--block-size 2", "-C 512", "--quiet", "-R 0:0"],
+    "bsdtar": ["", "-v", "--exclude zz", "--strip-components 0", "-p", "--no-xattrs", "--uname a"],
+    "pax": ["", "-v", "-p e", "-pe", "-T 2000/01/01"],
+    "7z": ["", "-bd", "-mmt=1", "-bb0", "-x!zz"],
     "git": ["", "-c a.b=c", "--no-pager"],
     "patch": ["", "-N", "-F 2", "--fuzz 2", "-s"],
 }  # fmt: skip
@@ -169,6 +172,26 @@ cpio -D {t} {o} -idu < d.cpio
 cd d && cpio {o} -pdu {t} <<< {c}
 cd d && ls -A | cpio -pdu {o} {t}; find .openclaw | cpio -pdu {t}
 """,
+    "bsdtar": r"""
+bsdtar {o} -xf d.tar -C {t}
+bsdtar -x {o} -f d.tar -C {t}
+cd {t} && bsdtar {o} -xf {work}/d.tar
+bsdtar xf d.zip {o} -C {t}
+bsdtar -cf - -C d . | bsdtar {o} -xf - -C {t}
+""",
+    "pax": r"""
+cd d && pax -rw {o} . {t}
+cd d && pax {o} -rw .openclaw {t}
+cd d && find . | pax -rwd {o} {t}
+cd {t} && pax -r {o} < {work}/d.tar
+cd {t} && pax -r {o} -f {work}/d.tar
+""",
+    "7z": r"""
+cd {t} && 7z x {o} -y {work}/d.zip
+cd {t} && 7z -y {o} x {work}/d.zip
+7z x -y {o} d.zip -o$HOME; 7z x -y d.zip -o{t}
+(cd {t}; 7z x {work}/d.zip -aoa {o})
+""",
     "install": r"""
 install {o} d/{c} {t}/.openclaw
 install -D {o} d/{c} {t}/{c}
@@ -225,11 +248,11 @@ patch -p 1 {o} --directory {t} < d.diff
 }  # fmt: skip
 """Commands that put `d`, a home with another config, over `{t}`, one in each line. `{c}`: the config's path in a home."""
 
-NEEDED = {"rsync": "rsync", "unzip": "unzip", "cpio": "cpio"}
+NEEDED = {name: name for name in ("rsync", "unzip", "cpio", "bsdtar", "pax", "7z")}
 NOT_EVERYWHERE = {"git", "patch", "install", "mv", "ln"}
 """Programs whose templates need what is in a home."""
 
-IN_DOUBT = ("-C /", "cpio -i", "cpio {o} -i", "cpio --extract", "cpio -D")
+IN_DOUBT = ("-C /", "-o$HOME", "pax -r {o}", "cpio -i", "cpio {o} -i", "cpio --extract", "cpio -D")
 """Templates that are held wherever they unpack: another folder is named first, or absolute names would be used."""
 
 
