@@ -274,6 +274,9 @@ SAME: dict[str, tuple[Step, tuple[str, str, dict[str, Any]], Step, Asked]] = {
                    lambda w: Call("web_fetch", {"url": "https://docs.example.com/a"}, agent="main", cwd=str(w.work))),
     "a message": (nothing, ("telegram 42 send", "message", {}), nothing,
                   lambda w: Call("message", {"channel": "telegram", "target": "42", "action": "send"}, cwd=str(w.work))),
+    "another tool, word for word, in any folder": (
+        nothing, ('{"name":"ab"}', "deploy", {}), nothing, lambda _: Call("deploy", {"name": "ab"}, cwd="/srv/other"),
+    ),
     "another tool": (nothing, ('{"name":"a*"}', "deploy", {}), nothing, lambda _: Call("deploy", {"name": "ab"})),
 }  # fmt: skip
 

@@ -52,7 +52,7 @@ _GIT_FILES = (
 def of(reading: CallReading) -> Named:
     """Everything that has to be looked at for this call."""
     where = reading.command_where if reading.executes else reading.where
-    folder = _folder(where)
+    folder = _folder(where) if reading.commands else ""
     try:
         effects = (*chain.from_iterable(reading.command_effects if reading.commands else ()), *reading.tool_effects)
         runs = reading.runs if reading.commands else ()
