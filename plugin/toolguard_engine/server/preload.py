@@ -11,7 +11,7 @@ import re2  # noqa: F401
 
 from toolguard_engine.effects import key_owners
 from toolguard_engine.effects.control_plane import verb_catalogue
-from toolguard_engine.effects.shell import runner_table
+from toolguard_engine.effects.shell import runner_table, started_places
 from toolguard_engine.host import path_repairs
 from toolguard_engine.metrics import database, prices
 from toolguard_engine.rules import risk_levels, scores
@@ -27,6 +27,7 @@ def load() -> None:
     runner_table.variable("")
     runner_table.runners("")
     key_owners.services()
+    started_places.bundled()
     path_repairs.bundled()
     database.migrations()
     prices.listed()
