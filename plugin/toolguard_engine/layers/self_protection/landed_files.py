@@ -47,7 +47,8 @@ def _judged(run: ProgramRun, scene: CommandScene, unknown: UnknownFolders) -> It
     for landing in landings(run, _before(run, scene)):
         if landing.host and not is_loopback(landing.host):
             continue
-        if _replaces_content(landing) and run.name not in UNDECIDED and unknown.may_be_any(landing.folder, run):
+        harms = _replaces_content(landing) or _has_protected_name(landing.name, scene)
+        if harms and run.name not in UNDECIDED and unknown.may_be_any(landing.folder, run):
             yield ProtectionFinding(FILES, certain=False)
         for here in [scene.protected.home] if landing.host else unknown.of_run(run):
             if found := _finding(landing, run, here, scene):
@@ -101,6 +102,15 @@ def _guesses(landing: Landing, here: str, scene: CommandScene) -> Iterator[str]:
         yield f"{_absolute(known, here, scene)}{folder[len(known) :]}/{landing.name}"
     if (rest := folder.replace(UNKNOWN, "")).strip("/."):
         yield f"{resolved(rest, scene.host, here)}/{landing.name}"
+
+
+def _has_protected_name(name: str, scene: CommandScene) -> bool:
+    """Whether it has the name of a protected place, so that it would replace that in the right folder."""
+    pattern = name.partition("/")[0].lower().replace("[^", "[!")
+    if not pattern.strip(UNKNOWN) or len(pattern) > _MAX_PATTERN:
+        return False
+    places = (*scene.protected.places, *scene.protected.roots)
+    return any(fnmatchcase(place[-1].lower(), pattern) for place in places if place)
 
 
 def _replaces_content(landing: Landing) -> bool:

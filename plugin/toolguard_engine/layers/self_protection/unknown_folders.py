@@ -28,7 +28,8 @@ class UnknownFolders:
             found += self._searched
         if UNKNOWN not in run.cwd:
             return found
-        words = [*self._entered, *(["~"] if self._enters_any and run.name not in UNDECIDED else [])]
+        is_read = self._enters_any and run.name not in UNDECIDED
+        words = [*self._entered, *(["~", self._scene.protected.state] if is_read else [])]
         if run.cwd.strip(UNKNOWN):
             words = [run.cwd] if words or run.name not in UNDECIDED else []
         return found + [self._resolved(word.replace(UNKNOWN, "") or "~") for word in words[:MAX_FOLDERS]]
