@@ -10,7 +10,7 @@ import pytest
 from effort import some
 from test_file_watch import Play
 from toolguard_engine.model.call import Call
-from toolguard_engine.model.living_programs import LASTS, MAX_PROGRAMS, LivingProgram, LivingPrograms
+from toolguard_engine.model.living_programs import LASTS, MAX_PROGRAMS, MAX_STORED, LivingProgram, LivingPrograms
 from toolguard_engine.stores import open as stores
 from toolguard_engine.wire import messages
 
@@ -117,6 +117,8 @@ RUNNERS = {
     "node -e \"setInterval(() => eval(require('fs').readFileSync('x.js', 'utf8')), 9)\"": "x.js",
     "while sleep 1; do python3 -m tool; done": "tool.py",
     "tail -f x.sql | psql shop": "x.sql",
+    "; ".join(f"sh {number}" for number in range(80)) + "; while sleep 1; do sh x.sh; done": "x.sh",
+    f"while sleep 1; do sh {'./' * 600}x.sh; done": "x.sh",
     'cd "$(cat dir)" && while sleep 1; do . ./x.sh; done': "sub/x.sh",
     "python3 -c \"import os; [exec(open('jobs/' + f).read()) for f in os.listdir('jobs')]\"": "jobs/x.py",
     "node -e \"for (const f of fs.readdirSync('jobs')) eval(fs.readFileSync('jobs/' + f, 'utf8'))\"": "jobs/x.js",
@@ -427,6 +429,14 @@ def test_half_a_character_is_stored(stage: Stage, tmp_path: Path) -> None:
     store = stores.file_memory(tmp_path)
     store.save({}, stage.session.guard.living.lasting)
     assert len(store.load()[1]) == 1
+
+
+def test_what_is_stored_is_bounded(stage: Stage) -> None:
+    for number in range(60):
+        stage.session.guard.living.started(LivingProgram((f"{number}" * 30_000,), files={"/x": "/x"}, goes_on=True))
+    stored = stage.session.guard.living.lasting
+    assert sum(each.size for each in stored) <= MAX_STORED
+    assert stored[-1].commands[0].startswith("59")
 
 
 def test_a_day_later_it_counts_as_ended() -> None:

@@ -145,6 +145,14 @@ def test_a_fetched_file_that_is_not_there_yet_is_held(command: str) -> None:
     assert weighed("cat x.sh", {}, {"x.sh": FileRecord("outside")}).decision == "allow"
 
 
+def test_no_number_of_files_hides_one() -> None:
+    many: dict[str, str | Unread] = {str(number): "true\n" for number in range(20)}
+    assert weighed(f"cat {' '.join(many)} x.sh | sh", {**many, "x.sh": SHELL}).code == "rule.too-long"
+    assert weighed(f"cat {' '.join(list(many)[:12])} x.sh | sh", {**many, "x.sh": SHELL}).decision == "hold"
+    assert weighed(f"sh {'./' * 600}x.sh", {"x.sh": SHELL}).decision == "hold"
+    assert weighed(f"cat {' '.join(list(many)[:12])} | sh", many).decision == "allow"
+
+
 def test_hooks_that_an_agent_made_run_with_git() -> None:
     files: dict[str, str | Unread] = {".git/hooks/pre-commit": SHELL}
     assert "line 3" in weighed("git commit -m x", files, {".git/hooks/pre-commit": FileRecord("agent")}).reason

@@ -15,7 +15,7 @@ from toolguard_engine.effects.shell import in_place_edits, made_then_run, script
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun, Reading
 from toolguard_engine.effects.shell.made_then_run import UnknownChange
 from toolguard_engine.effects.shell.places import normal
-from toolguard_engine.model.files import FileText
+from toolguard_engine.model.files import FileText, Unread
 from toolguard_engine.model.living_programs import LivingProgram
 
 MAX_CHANGED = 40
@@ -42,6 +42,7 @@ class Arrivals:
         self._changes = [(each, tuple(self._paths(each)) if is_known(each.path) else ()) for each in arriving(reading)]
         self._unknown = list(unknown_changes(reading))
         self._texts: dict[str, str] = {}
+        self._unreadable: set[str] = set()
         self._edited: dict[tuple[int, str], str | None] = {}
 
     def __bool__(self) -> bool:
@@ -57,13 +58,19 @@ class Arrivals:
                     continue
                 if (text := self._text(change, inside, name, found.get(name))) is not None:
                     found[name] = text[-MAX_TEXT:]
-                elif change.kind == "wrote" and change.text is None and not self._reading.commands:
+                elif self._is_unknown(change, inside):
                     found[name] = None
         for unknown in self._unknown:
             for name in self._covered(unknown, program):
                 if name not in found or found[name] is not None:
                     self._change(name, unknown, program, found)
         return found
+
+    def _is_unknown(self, change: MadeFile, inside: str) -> bool:
+        """Whether something arrives that cannot be read."""
+        if change.kind == "wrote":
+            return change.text is None and not self._reading.commands
+        return change.source + inside in self._unreadable
 
     def _spend(self, program: LivingProgram) -> None:
         """What comparing the changes with the files of a program costs."""
@@ -185,6 +192,8 @@ class Arrivals:
 
     def _read(self, path: str) -> str:
         found = self._reading.files.read(path)
+        if isinstance(found, Unread) and found.reason not in ("absent", "not-regular"):
+            self._unreadable.add(path)
         text = found.text if isinstance(found, FileText) else ""
         expected = self._reading.made.expected(path)
         if expected is None or expected.call == self._reading.call.call_id:

@@ -44,9 +44,9 @@ def program_of(reading: CallReading) -> LivingProgram | None:
         return None
     _, running, call = reading.command_readings, reading.running, reading.call
     known = [path for path in run_by(running) if not (_is_open(path) or HALVES.search(path))]
-    patterns = {path.replace(UNKNOWN, "*"): running.runners.get(path) for path in running.ran if _is_open(path)}
-    patterns = {**dict.fromkeys(running.patterns), **patterns, **running.later.loaded}
-    patterns = {path: runner for path, runner in patterns.items() if not HALVES.search(path)}
+    patterns = {path.replace(UNKNOWN, "*"): runner for path, runner in running.later.named.items() if _is_open(path)}
+    all_patterns: dict[str, str | None] = {**dict.fromkeys(running.patterns), **patterns, **running.later.loaded}
+    known_patterns = {path: runner for path, runner in all_patterns.items() if not HALVES.search(path)}
     found = LivingProgram(
         commands=tuple(HALVES.sub("\ufffd", command) for command in reading.commands),
         folder=HALVES.sub("\ufffd", reading.command_where.cwd),
@@ -59,7 +59,7 @@ def program_of(reading: CallReading) -> LivingProgram | None:
         late=frozenset(path for path in running.later.late.intersection(known) if not _is_data(path, running)),
         lines=frozenset(running.later.lines.intersection(known)),
         fed={path: runner for path, runner in running.later.fed.items() if path in known},
-        patterns=dict(islice(patterns.items(), MAX_PATTERNS)),
+        patterns=dict(islice(known_patterns.items(), MAX_PATTERNS)),
         named=tuple(each for each in running.named if not HALVES.search(each[1]))[:MAX_PATTERNS],
         makes=frozenset(islice(_made(reading), MAX_PATHS)),
         goes_on=running.later.goes_on or any(word.startswith(_DETACHING) for run in reading.runs for word in run.argv[1:]),
@@ -69,7 +69,7 @@ def program_of(reading: CallReading) -> LivingProgram | None:
 
 def _is_data(path: str, running: RunFiles) -> bool:
     """Whether code takes it in as data, which runs nothing: `require("./data.json")`."""
-    return path.endswith(_DATA) and path not in running.ran and path not in running.later.fed
+    return path.endswith(_DATA) and path not in running.later.named and path not in running.later.fed
 
 
 def _made(reading: CallReading) -> Iterator[str]:
@@ -79,7 +79,7 @@ def _made(reading: CallReading) -> Iterator[str]:
 def run_by(running: RunFiles) -> Iterator[str]:
     """The paths of files that a command may run."""
     yield from running.asked
-    yield from running.ran
+    yield from running.later.named
     yield from running.later.fed
     yield from running.later.sought
 

@@ -18,7 +18,10 @@ MAX_PROGRAMS = 256
 MAX_COMMAND = 65_536
 """Characters of its commands; longer ones are held in any case."""
 
-MAX_PATHS = 200
+MAX_STORED = 2_000_000
+"""Characters of all programs that an engine after this one is told of."""
+
+MAX_PATHS = 500
 """Files of one program."""
 
 MAX_PATTERNS = 24
@@ -63,6 +66,21 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True):
     def key(self) -> tuple[tuple[str, ...], str, str]:
         """Equal for programs that run the same files in the same way."""
         return self.commands, self.folder, self.workspace
+
+    @property
+    def size(self) -> int:
+        """Characters of what is stored of it."""
+        names = (
+            *self.commands,
+            *self.files,
+            *self.files.values(),
+            *self.late,
+            *self.lines,
+            *self.fed,
+            *self.patterns,
+            *self.makes,
+        )
+        return sum(map(len, names)) + sum(len(pattern) + len(folder) for pattern, folder in self.named)
 
     @property
     def matters(self) -> bool:
@@ -120,8 +138,12 @@ class LivingPrograms:
 
     @property
     def lasting(self) -> list[LivingProgram]:
-        """Those that may outlive their calls, for an engine after this one."""
-        return [each for each in self._known.values() if each.goes_on or each.process]
+        """Those that may outlive their calls, for an engine after this one; of too many, the last ones."""
+        found, room = list[LivingProgram](), MAX_STORED
+        for each in reversed(self._known.values()):
+            if (each.goes_on or each.process) and (room := room - each.size) >= 0:
+                found.append(each)
+        return found[::-1]
 
     def restore(self, programs: list[LivingProgram]) -> None:
         """What was known before; what is known now is newer."""

@@ -6,6 +6,7 @@ MAX_SOUGHT = 200
 """Paths of which it is asked whether an agent made the file there."""
 
 MAX_PATTERNS = 8
+MAX_NAMED = 500
 _READ_FIRST = (".json", ".toml", ".yaml", ".yml", ".lock", "akefile")
 """Files that describe a project: what runs from them has read them before it does anything."""
 
@@ -31,6 +32,9 @@ class LaterFiles:
         self.loaded: dict[str, str] = {}
         """Patterns of files that a program loads when it needs them, and the program that runs them then; empty if they are
         started by their own path."""
+        self.named: dict[str, str] = {}
+        """The paths of all scripts that are run by their names, and the program that runs each of them; empty where it is
+        started by its own path."""
         self.sought: dict[str, None] = {}
         """The paths of files that are run if an agent made them."""
 
@@ -48,7 +52,7 @@ class LaterFiles:
 
     def feeds(self, path: str, program: str) -> None:
         """A program runs what it is given of a file, as it is or not."""
-        if path in self.fed or len(self.fed) < MAX_PATTERNS:
+        if path in self.fed or len(self.fed) < MAX_NAMED:
             self.fed.setdefault(path, program)
             self.late.add(path)
             self.lines.add(path)
@@ -56,6 +60,10 @@ class LaterFiles:
     def may_load(self, pattern: str, runner: str) -> None:
         if pattern in self.loaded or len(self.loaded) < MAX_PATTERNS:
             self.loaded[pattern] = runner
+
+    def runs(self, path: str, runner: str) -> None:
+        if len(self.named) < MAX_NAMED:
+            self.named.setdefault(path, runner)
 
     def seeks(self, path: str) -> None:
         if len(self.sought) < MAX_SOUGHT:

@@ -27,7 +27,7 @@ MAX_ASKED = 64
 MAX_RAN = 64
 """Scripts of which it is noted when they run."""
 
-MAX_WORD = 1_000
+MAX_WORD = 4_096
 MAX_DEPTH = 4
 """Files that run files."""
 
@@ -103,8 +103,6 @@ class RunFiles:
         """Loops and background commands around the program that is being walked."""
         self.ran: dict[str, int] = {}
         """See `RanScripts`."""
-        self.runners: dict[str, str] = {}
-        """The program that runs each of them; empty where it is started by its own path."""
         self.foreign: set[str] = set()
         self.opaque: set[str] = set()
         """See `RanScripts`."""
@@ -114,13 +112,15 @@ class RunFiles:
         """A script is run by this name, whether it can be read or not. `line_by_line`: it is read as it runs."""
         if word and UNKNOWN in cwd and len(word) <= MAX_WORD and UNKNOWN not in word and word[:1] not in ("/", "~", "$"):
             self.later.may_load(f"*/{word.removeprefix('./')}", runner)
-        if not word or len(word) > MAX_WORD or UNKNOWN in cwd or len(self.ran) >= MAX_RAN:
+        if not word or len(word) > MAX_WORD or UNKNOWN in cwd:
             return
         path = normal(word, self._where, cwd)
-        if not _is_system(path):
+        if _is_system(path):
+            return
+        self.later.runs(path, runner)
+        self.later.reads(path, line_by_line=line_by_line)
+        if path in self.ran or len(self.ran) < MAX_RAN:
             self.ran[path] = REPEATED if self.repeats else self.position
-            self.runners.setdefault(path, runner)
-            self.later.reads(path, line_by_line=line_by_line)
 
     def may_load(self, pattern: str, runner: str) -> None:
         """The command loads files of this pattern when it needs them. `runner`: see `LaterFiles`."""
@@ -174,7 +174,7 @@ class RunFiles:
             if not state or self.asked.get(path) != state:
                 return False
         self.unread, self.runs = dict(before.unread), before.runs
-        self.ran, self.runners, self.later = before.ran, before.runners, before.later
+        self.ran, self.later = before.ran, before.later
         self.patterns, self.named = before.patterns, before.named
         self.opaque, self.foreign, self._copies = before.opaque, before.foreign, before._copies
         return True

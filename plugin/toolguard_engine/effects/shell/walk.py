@@ -107,7 +107,7 @@ _INSTANT = program_catalogue.programs("instant") | WRAPPERS.keys()
 _DETACHERS = program_catalogue.programs("detacher")
 MAX_SOURCES = 12
 """Programs that may have printed what another one runs."""
-MAX_FED = 8
+MAX_FED = 16
 """Files that are read from one input."""
 
 _SAME_SHELL = frozenset({"command", "builtin"})
@@ -652,7 +652,7 @@ class Walk:
                 files += [word for word in each.argv[1:] if word[:1] != "-"]
         if run.name.startswith(UNKNOWN) or run.name == "eval" or UNKNOWN in run.argv:
             files += self.running.later.in_variables
-        self.running.feeds(list(dict.fromkeys(files))[:MAX_FED], run.name, run.cwd)
+        self.running.feeds(list(dict.fromkeys(files)), run.name, run.cwd)
 
     def file_at(self, path: str, run: ProgramRun) -> FilePlace | None:
         """A file on this machine that a program runs."""
@@ -677,6 +677,8 @@ class Walk:
     def passed_on(self, feed: StdinSource | None, run: ProgramRun) -> list[FilePlace]:
         if self.running is None or feed is None or feed.text is not None or not _PASSING.issuperset(feed.programs):
             return []
+        if len(feed.files) > MAX_FED and (self.here is None or self.here.made):
+            self.flaws.add("long")
         return [file for path in feed.files[:MAX_FED] if (file := self.file_at(path, run))]
 
     def goes_on_from(self, outer: Walk) -> None:
