@@ -32,7 +32,9 @@ def unpacked(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
         folders = [inside(folder, _top_level(words.one("archive"))) for folder in folders or ["."]]
     folders = folders or [_OWN_FOLDERS.get(run.name, ".")]
     yield from (Landing(UNKNOWN, folder) for folder in folders)
-    yield from (Landing(UNKNOWN, folders[-1], name) for word in words.named("member") if (name := word.text.lstrip("/")))
+    yield from (
+        Landing(UNKNOWN, folders[-1], name) for word in words.named("member")[:_MAX_NAMES] if (name := word.text.lstrip("/"))
+    )
     if words.trait("absolute"):
         yield Landing(UNKNOWN, "/", when="absolute-names")
 
