@@ -270,10 +270,12 @@ def test_the_courier_ends_with_its_engine(desk: FleetDesk) -> None:
 @pytest.mark.parametrize("action", ["approve", "revive"])
 def test_a_yes_in_chat_names_the_way_of_a_fleet(desk: FleetDesk, action: Literal["approve", "revive"]) -> None:
     approvals = Approvals(desk.calls, stores.grants(desk.state), time.time)
-    reply = approvals.decide(messages.PersonDecision(1, action, "chat", "12345678"), settings.parse({}))
+    nonce = desk.present().entry.nonce
+    config = settings.parse({"fleet": {"enabled": True}})
+    reply = approvals.decide(messages.PersonDecision(1, action, "chat", nonce), config)
     assert not reply.ok
-    assert reply.text.startswith(f"12345678 was not {action.removesuffix('e')}ed: in a fleet that needs your own login")
-    assert f"run toolguard {action} 12345678" in reply.text
+    assert reply.text.startswith(f"{nonce} was not {action.removesuffix('e')}ed: in a fleet that needs your own login")
+    assert f"run toolguard {action} {nonce}" in reply.text
     assert "approval.signers" not in reply.text
 
 
