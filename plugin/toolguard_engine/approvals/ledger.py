@@ -409,7 +409,7 @@ def latest_end(entry: HeldCall) -> float:
 
 
 def _remembered(closed: list[HeldCall], now: float) -> list[HeldCall]:
-    latest = {call_of(entry): entry.nonce for entry in sorted(closed, key=lambda entry: (entry.created, entry.nonce))}
+    latest = {call_of(entry): entry.nonce for entry in closed}  # in the order of entering: the clock may step back
     unanswered = [entry for entry in closed if may_be_revived(entry) and latest[call_of(entry)] == entry.nonce]
     missed = sorted(unanswered, key=lambda entry: entry.decided)[-MAX_MISSED:]
     longer = {entry.nonce for entry in missed if now < entry.decided + MISSED_REMEMBERED}
