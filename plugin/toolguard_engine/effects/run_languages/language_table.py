@@ -96,8 +96,13 @@ def _crontab(text: str) -> Lines:
     return project_files.crontab(text)
 
 
-playbook_commands = _found(_TASK_LINE)
-"""The shell commands of a playbook."""
+def playbook_commands(text: str) -> Lines:
+    """The shell commands of a playbook."""
+    blocks = (each for each in configured_values.of_yaml(text) if "\n" in each.text)
+    return [*_found(_TASK_LINE)(text), *((each.at, each.text) for each in blocks if _SHELL_KEYS.fullmatch(each.keys[-1]))]
+
+
+_SHELL_KEYS = re.compile(r"(?:ansible\.(?:builtin|legacy)\.)?(?:shell|command|raw|cmd)")
 
 
 def playbook_tasks(text: str) -> Lines:

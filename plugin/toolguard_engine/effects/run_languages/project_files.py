@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from shlex import quote
 
 import msgspec
+
+from toolguard_engine.effects.run_languages import configured_values
 
 Lines = list[tuple[int, str]]
 """Commands, each with its position, counted from 1."""
@@ -121,6 +124,10 @@ def _shell_text(text: str) -> str:
     return text.replace("$(shell ", "$(").replace("$$", "$").replace("$@", "target").replace("$<", "source").strip()
 
 
+_JUST_ALIAS = re.compile(r"alias\s{1,9}([\w-]{1,80})\s{0,9}:=\s{0,9}([\w-]{1,80})")
+_JUST_TAKES = re.compile(r"(?:import|mod)\??\s{1,9}[\w-]{0,40}\s{0,9}['\"]([^'\"]{1,200})['\"]")
+
+
 def justfile(text: str) -> Rules:
     rules, current = Rules(), list[str]()
     for at, line in _lines(text):
@@ -128,39 +135,49 @@ def justfile(text: str) -> Rules:
             if command := line.strip().lstrip("@-"):
                 for name in current:
                     rules.runs[name].append((at, re.sub(r"\{\{\s*(\w+)\s*\}\}", r"${\1}", command)))
+        elif found := _JUST_ALIAS.match(line):
+            _enter(rules, [found[1]], [found[2]], at)
+        elif found := _JUST_TAKES.match(line):
+            rules.taken.append(found[1])
         elif found := _MAKE_SETS.fullmatch(line.replace(":=", "=", 1)) if ":=" in line else None:
             rules.variables[found[1]] = found[2].strip("'\"")
+            rules.always += [(at, found[2].strip("` "))] if found[2][:1] == "`" else []
         elif found := _JUST_RULE.match(line):
             current = [found[1]]
             _enter(rules, current, found[2].split(), at)
+    rules.runs = {name: _script(lines) for name, lines in rules.runs.items()}
     return rules
 
 
+_CODE_OPTIONS = {"python": "python3 -c", "node": "node -e", "ruby": "ruby -e", "perl": "perl -e"}
+
+
+def _script(lines: Lines) -> Lines:
+    """A recipe that begins with `#!` is one script."""
+    if not lines or not lines[0][1].startswith("#!"):
+        return lines
+    option = next((code for name, code in _CODE_OPTIONS.items() if name in lines[0][1]), "")
+    text = "\n".join(line for _, line in lines[1:])
+    return [(lines[0][0], f"{option} {quote(text)}" if option else text)]
+
+
 def taskfile(text: str) -> Rules:
-    """By its indentation: tasks stand two levels deep, their commands are items of lists or values of `cmd`."""
-    rules, name, inside = Rules(), "", False
-    for at, line in _lines(text, joined=False):
-        plain = line.strip()
-        depth = len(line) - len(line.lstrip())
-        if not plain or plain.startswith("#"):
+    """The tasks of a Taskfile, whatever its indentation."""
+    rules = Rules()
+    for value in configured_values.of_yaml(text):
+        if value.keys[0] == "includes" and "." in value.text:
+            rules.taken.append(value.text)
+        if value.keys[0] != "tasks" or len(value.keys) < 2:  # noqa: PLR2004 - the key and the name
             continue
-        if depth == 0:
-            inside, name = plain.startswith("tasks:"), ""
-        elif inside and depth <= 2 and plain.endswith(":"):  # noqa: PLR2004 - the usual indentation
-            name = plain[:-1].strip("'\"")
-            _enter(rules, [name], [], at)
-            rules.first = "default" if "default" in rules.runs else rules.first
-        elif inside and depth <= 2 and (found := re.match(r"([\w:.-]{1,80}):\s+([^\s|>{\[&].*)", plain)):  # noqa: PLR2004 - as above
-            _enter(rules, [found[1]], [], at, found[2].strip("'\""))
-            name = ""
-        elif name:
-            if found := re.match(r"(?:-\s+)?task:\s*([\w:-]{1,80})", plain):
-                rules.needs[name].append(found[1])
-            elif found := re.match(r"(?:-\s+)?(?:cmds?|sh):\s*(\S.*)|-\s+(\S.*)", plain):
-                command = (found[1] or found[2]).strip("'\"|>")
-                rules.runs[name].append((at, re.sub(r"\{\{\s*\.?(\w+)\s*\}\}", r"${\1}", command)))
-            elif depth > 4:  # noqa: PLR2004 - a text of several lines
-                rules.runs[name].append((at, plain))
+        name, kind = value.keys[1], value.keys[2] if len(value.keys) > 2 else "cmds"  # noqa: PLR2004 - as above
+        _enter(rules, [name], [], value.at)
+        if value.keys[-1] == "task" or kind == "deps":
+            rules.needs[name].append(value.text.rpartition(":")[2])
+        elif kind == "aliases":
+            _enter(rules, [value.text], [name], value.at)
+        elif kind in ("cmds", "cmd", "preconditions", "status") or value.keys[-1] == "sh":
+            rules.runs[name].append((value.at, re.sub(r"\{\{\s*\.?(\w+)\s*\}\}", r"${\1}", value.text)))
+    rules.first = "default" if "default" in rules.runs else rules.first
     return rules
 
 
@@ -172,6 +189,10 @@ def package_scripts(text: str, names: list[str]) -> Lines:
     block = max(text.find('"scripts"'), 0)
     found = [match for match in _SCRIPT.finditer(text, block) if match[1] in names]
     return [(match.start() + 1, _unquoted(match[2])) for name in names for match in found if match[1] == name]
+
+
+def script_names(text: str) -> list[str]:
+    return [found[1] for found in _SCRIPT.finditer(text, max(text.find('"scripts"'), 0))]
 
 
 def _unquoted(text: str) -> str:

@@ -24,7 +24,7 @@ _SAME_LIST = re.compile(r"[\s,\[\]()]{0,50}(?:\w{1,20}\s{0,4}[:=(]{0,2}\s{0,4}[\
 
 
 _DELETES = re.compile(
-    r"\bdelete\s{0,4}\(?\s{0,4}(?:project\.)?(?:files?|fileTree)?\s{0,4}\(?\s{0,4}\"((?>(?:[^\"\\\n]|\\.){1,400}))\""
+    r"\bdelete\s{0,4}\(?\s{0,4}(?:dir:\s{0,4})?(?:project\.)?(?:files?|fileTree)?\s{0,4}\(?\s{0,4}[\"']([^\"'\n]{1,2000})[\"']"
 )
 """Of Gradle."""
 _HOME = re.compile(
@@ -36,7 +36,7 @@ _HOME_AND = re.compile(
 )
 _JOINED = re.compile(r"\"\s{0,9}\+\s{0,9}\"|'\s{0,9}\+\s{0,9}'")
 _DELETES_ANY = re.compile(
-    r"\b(?:project\.)?delete\s{0,4}\(?\s{0,4}[A-Za-z_]\w{0,60}\b|\.(?:deleteDir|deleteRecursively)\(\)"
+    r"\b(?:project\.)?delete\s{0,4}\(?\s{0,4}[A-Za-z_]\w{0,60}\b|\.(?:deleteDir|deleteRecursively)\(\)|\(delete-(?:directory|file)\b"
 )
 """A deletion of what a variable holds: of every path in the home folder that the code names."""
 _GIVEN = re.compile(r"-[a-z]{0,3}c\s{1,9}(?=[\"'])")
@@ -74,6 +74,8 @@ def _read(row: list[tuple[int, str]]) -> Lines:
     found += [(at, f"sh {plain}") for at, plain in row if _GIVEN.match(plain)]
     starts = (start for start, (_, plain) in enumerate(row[:-1]) if _is_start(plain))
     if (start := next(starts, None)) is not None:
+        if " " in row[start + 1][1] and row[start + 1][1][:1] in "-/~":  # the second text has all arguments
+            found.append((row[start][0], f"{row[start][1]} {row[start + 1][1]}"))
         found.append((row[start][0], " ".join(quote(word) for _, word in row[start : start + _MAX_WORDS])))
     return found
 

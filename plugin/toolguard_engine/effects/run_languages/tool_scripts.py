@@ -30,6 +30,10 @@ _VIM_DELETES = re.compile(
 _VIM_RUNS = re.compile(
     r"\b(?:system|systemlist|job_start|jobstart|termopen)\(\s{0,4}\[?['\"]([^'\"\n]{1,400})['\"]|\bterm(?:inal)?!?\s{1,4}([^|\n]{1,400})"
 )
+_VIM_WRITES = re.compile(
+    r":?\s{0,4}(?:e|edit|w|write|wq|sav|saveas|sp|split|tabe|tabedit)!?\s{1,4}(?!!)([~/.\w][^\s|'\"]{0,400})\s{0,9}$"
+    r"|(?:call\s{1,4})?writefile\(.{0,400}?['\"]([~/][^'\"]{1,400})['\"]"
+)
 _VIM_SHELL = re.compile(r":?\s{0,4}set\s{1,4}shell=([^|\n]{1,200})")
 _VIM_SCRIPT = re.compile(r":?\s{0,4}(?:so(?:urce)?|runtime)!?\s{1,4}(\S{1,400})")
 _VIM_FILE = re.compile(r":?\s{0,4}(lua|py(?:thon|x)?3?|ruby|perl)file?\s{1,4}(\S{1,400})")
@@ -52,6 +56,8 @@ def vim_command(command: str) -> str:
         return found[1] if "shell" in command[found.end() :] else ""
     if found := _VIM_SCRIPT.match(command):
         return f"vim -S {quote(found[1])}"
+    if found := _VIM_WRITES.match(command):
+        return f"true >> {found[1] or found[2]}"
     if command.lstrip(": ").startswith("!"):
         return command.lstrip(": !")
     command = command.replace("$HOME . '/", "'~/").replace('$HOME . "/', '"~/').replace("$HOME.'/", "'~/")

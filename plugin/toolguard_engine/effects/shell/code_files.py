@@ -16,7 +16,7 @@ from toolguard_engine.effects.shell.command import ProgramRun
 
 MAX_IMPORTS = 32
 _MAX_WORDS = 40
-_LOADING = frozenset({"-r", "--require", "--import", "--loader", "-f", "--file"})
+_LOADING = frozenset({"-r", "--require", "--import", "--loader", "--experimental-loader", "-f", "--file"})
 """Options whose value is code as well."""
 
 COLLECTED = ("**conftest.py", "**test_*.py", "**_test.py")

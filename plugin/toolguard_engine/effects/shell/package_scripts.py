@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase as fnmatch
+from itertools import pairwise
 from posixpath import join
 
 from msgspec.structs import replace
@@ -19,7 +21,13 @@ _STEPS = {
     "t": "test", "tst": "test", "test": "test", "start": "start", "stop": "stop", "restart": "restart",
 }  # fmt: skip
 _INSTALLING = ("preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare")
-_INSTALLS = frozenset({"install", "i", "ci", "add", "rebuild", "link"})
+_INSTALLS = frozenset(
+    """
+    install i ci add rebuild link update up upgrade uninstall un remove rm dedupe audit install-test it install-ci-test cit
+    """.split()  # noqa: SIM905 - a table of names
+)
+_ONLY_RUN = frozenset({"npm-run-all", "npm-run-all2", "run-s", "run-p", "concurrently", "nr", "wireit", "bun-run"})
+"""Programs whose operands are scripts, also as patterns."""
 _PACKING = ("prepublishOnly", "prepack", "prepare", "postpack", "publish", "postpublish")
 _RUNS = frozenset({"run", "run-script", "rum", "urn"})
 _OWN_VERBS = frozenset(
@@ -29,6 +37,7 @@ _OWN_VERBS = frozenset(
     import global workspaces workspace set get pm repl install-test prune fund explore docs repo bugs star
     """.split()  # noqa: SIM905 - a table of names
 )
+_TESTING = frozenset({"install-test", "it", "install-ci-test", "cit"})
 _WORKSPACES = ("-w", "--workspace", "--filter", "-F")
 _ALL_WORKSPACES = frozenset({"--workspaces", "-ws", "-r", "--recursive", "workspace", "workspaces"})
 _VALUED = frozenset({"-C", "--prefix", "--dir", "--cwd", *_WORKSPACES})
@@ -43,11 +52,18 @@ def run_scripts(walk: Walk, row: Runner, run: ProgramRun, state: ShellState) -> 
     if not names:
         return
     if file := found_file(walk, (PACKAGE,), folder, run):
-        _run(walk, file, names, folder, run, state)
+        _run(walk, file, _meant(file, names), folder, run, state)
     if _in_workspaces(run) or names == list(_INSTALLING):
         more = [*names, *(step for word in _operands(run) for step in _with_steps(word))]
         for file in made_elsewhere(walk, replace(row, below=True), run, folder):
             _run(walk, file, more, file.path.rpartition("/")[0], run, state)
+
+
+def _meant(file: FilePlace, names: list[str]) -> list[str]:
+    """The names with what patterns stand for: `build:*`."""
+    patterns = [name.replace(":*", ":**") for name in names if "*" in name]
+    known = project_files.script_names(file.text) if patterns else []
+    return [*names, *(each for each in known if any(fnmatch(each, pattern) for pattern in patterns))]
 
 
 def _installed(walk: Walk, run: ProgramRun, state: ShellState) -> None:
@@ -96,6 +112,10 @@ def _operands(run: ProgramRun) -> list[str]:
 
 def _names(run: ProgramRun) -> list[str]:
     """The scripts that run, in their order."""
+    if run.name in _ONLY_RUN:
+        return [step for word in _operands(run) for step in _with_steps(word.removeprefix("npm:"))]
+    if run.name == "node":
+        return [step for word, name in pairwise(run.argv) if word == "--run" for step in _with_steps(name)]
     words = [word for word in _operands(run) if word not in ("workspace", "workspaces", "foreach")]
     verb = words[0] if words else "install" if run.name == "yarn" else ""
     if verb in _RUNS:
@@ -103,7 +123,9 @@ def _names(run: ProgramRun) -> list[str]:
     if verb in _STEPS:
         return _with_steps(_STEPS[verb])
     if verb in _INSTALLS:
-        return list(_INSTALLING)
+        return [*_INSTALLING, *(_with_steps("test") if verb in _TESTING else ())]
+    if verb == "version":
+        return _with_steps(verb)
     if verb in ("publish", "pack"):
         return list(_PACKING)
     return _with_steps(verb) if run.name != "npm" and verb and verb not in _OWN_VERBS else []

@@ -88,12 +88,13 @@ def _by_rules(walk: Walk, file: FilePlace, read: Callable[[str], Rules], run: Pr
         walk.variable_set(name, value, run, state)
     inner.variables.setdefault("MAKE", "make")
     folder = file.path.rpartition("/")[0] if "/" in file.path else ""
+    wanted = names and [*names, *(needed for name in names for needed in rules.needs.get(name, ()))]
     for path in [each for name in rules.taken[:MAX_TAKEN] for each in _meant(walk, name, run)]:
         taken = found_file(walk, (path,), "" if path[:1] == "/" else folder, run)
         if taken is not None and taken.path != file.path:
             more = read(taken.text)
             inner.variables.update({name: value for name, value in more.variables.items() if name.isidentifier()})
-            run_lines(walk, taken, these(more.of(names)), inner, run, " ".join(names))
+            run_lines(walk, taken, these(more.of(wanted)), inner, run, " ".join(names))
     run_lines(walk, file, these(rules.of(names)), inner, run, " ".join(names))
 
 
