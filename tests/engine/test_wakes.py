@@ -622,3 +622,14 @@ def test_an_agent_that_was_woken_for_what_was_revived_is_told_nothing_more(watch
     watch.poll()
     watch.wakes.reported(nonce, WakeOutcome("woken"))
     assert watch.wakes.take_note(MAIN) == ""
+
+
+def test_who_was_woken_for_an_approval_is_woken_again_when_the_lapsed_call_is_revived(watch: Watch) -> None:
+    nonce = yes(watch)
+    watch.wakes.reported(nonce, WakeOutcome("woken"))
+    go_on(watch, 31)
+    assert watch.wakes.may_revive
+    FileNonces(watch.state).revive(nonce, ANNA, watch.now)
+    (wake,) = watch.poll()
+    assert (wake.nonce, wake.text.startswith("[TOOLGUARD] The user is back.")) == (nonce, True)
+    assert watch.woken() == []

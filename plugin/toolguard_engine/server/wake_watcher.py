@@ -82,7 +82,7 @@ class Wakes:
         """Whether a call expired unanswered."""
         self._passed_on: dict[str, None] = {}
         self._noted: dict[str, None] = {}
-        """The nonces of which an agent was told in a run that nobody woke it for."""
+        """What an agent was told of in a run that nobody woke it for."""
         self._woken: dict[str, int] = {}  # how often; who does not use a yes is not woken for it for ever
         self._is_looking = False
         self.trouble = ""
@@ -174,9 +174,9 @@ class Wakes:
         return [messages.Decided(each.nonce, _WORDS[each.status]) for each in news]
 
     def _wakes(self, entries: list[HeldCall], waited: set[str]) -> list[messages.Wake]:
-        approved = [entry for entry in self._open if entry.status == "approved" and not self._woken.get(entry.nonce)]
+        approved = [entry for entry in self._open if entry.status == "approved" and not self._woken.get(_cause(entry))]
         lapsed = {entry.session: entry for entry in entries if entry.nonce in waited and entry.why == LAPSED}
-        approved += [entry for entry in self._revived if not self._woken.get(entry.nonce)]
+        approved += [entry for entry in self._revived if not self._woken.get(_cause(entry))]
         woken = {entry.session for entry in approved}
         wakes = [self._wake(entry) for entry in approved]
         return wakes + [_go_on(entry) for session, entry in lapsed.items() if session not in woken]
@@ -184,11 +184,11 @@ class Wakes:
     def ended(self, session: str) -> None:
         """A run of this session is over: an agent that was busy at its approval is notified, if the call still waits."""
         waited_for = (entry for entry in [*self._open, *self._revived] if entry.session == session)
-        known = [entry for entry in waited_for if self._woken.get(entry.nonce) == 1]
+        known = [entry for entry in waited_for if self._woken.get(_cause(entry)) == 1]
         if not known:
             return
         for entry in known:
-            self._woken[entry.nonce] = 0
+            self._woken[_cause(entry)] = 0
         self._seen = None
         if not self._is_looking:
             self.poll()
@@ -199,17 +199,22 @@ class Wakes:
             return ""
         asked = [each for each in self._open if each.status == "approved" and each.woken != "woken"]
         asked += [each for each in self._revived if self._outcomes.get(each.nonce, NO_NEWS).woken != "woken"]
-        found = [each for each in asked if each.session == session and each.nonce not in self._noted]
-        self._noted |= dict.fromkeys(each.nonce for each in found)
+        found = [each for each in asked if each.session == session and _cause(each) not in self._noted]
+        self._noted |= dict.fromkeys(map(_cause, found))
         while len(self._noted) > MAX_WOKEN:
             self._noted.pop(next(iter(self._noted)))
         return "\n\n".join(_text(each) for each in found)
 
     def _wake(self, entry: HeldCall) -> messages.Wake:
-        self._woken[entry.nonce] = 2 if entry.nonce in self._woken else 1
+        self._woken[_cause(entry)] = 2 if _cause(entry) in self._woken else 1
         while len(self._woken) > MAX_WOKEN:
             self._woken.pop(next(iter(self._woken)))
         return messages.Wake(entry.nonce, entry.agent, entry.session, _text(entry))
+
+
+def _cause(entry: HeldCall) -> str:
+    """What an agent is woken for: an approval, or that the call was revived when that had lapsed."""
+    return f"{entry.nonce} revived" if entry.why == REVIVED else entry.nonce
 
 
 def _text(entry: HeldCall) -> str:
