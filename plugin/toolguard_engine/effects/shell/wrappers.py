@@ -194,7 +194,6 @@ WRAPPERS: dict[str, Wrapper] = {
     "guix": Wrapper("", 1, verb=(("shell",), ("environment",)), dashes=True),
     "lerna": Wrapper(verb=(("exec",),), dashes=True),
     "nx": Wrapper(verb=(("exec",),), dashes=True),
-    "corepack": _PREFIX,
     "pm2": Wrapper("nicfo", joined=True, verb=(("start",),)),
     "nodemon": Wrapper("x", NEVER, text=("-x", "--exec")),
     "hyperfine": Wrapper("wmMrNSLDuPpcsn", joined=True),
