@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from changing_world import ChangingWorld
-from toolguard_engine.approvals import call_meaning
+from toolguard_cli.approvals import held_calls
+from toolguard_engine.approvals import call_meaning, chat_view
 from toolguard_engine.approvals.binding import bind, bind_meaning
 from toolguard_engine.approvals.call_meaning import TOO_LARGE, Meaning
 from toolguard_engine.approvals.ledger import Decision, HeldCall
@@ -237,3 +238,22 @@ def test_a_damaged_meaning_is_a_damaged_store(world: ChangingWorld) -> None:
     with pytest.raises(StoreError):
         world.store.entries()
     assert world.ask(call).verdict.decision != "allow"
+
+
+def test_every_view_of_a_call_shows_what_is_new(world: ChangingWorld) -> None:
+    world.link("w/cache", "Pictures")
+    call = world.call("rm -rf cache/*")
+    world.approved(call)
+    world.link("w/cache", "Documents")
+    entry = world.ask(call).entry
+    assert entry is not None
+    line = "now also: delete ~/Documents"
+    assert line in entry.changes
+    in_chat = chat_view.view(entry, [], [], world.now).lines
+    beside_others = chat_view.several([(entry, [], [])], world.now)[0].lines
+    for shown in (in_chat, beside_others, held_calls.details(entry, world.now)):
+        assert any(text.split()[0] == "new" for text in shown)
+        assert any(text.endswith(line) for text in shown)
+    assert f"new: {line}" in held_calls.dangers(entry).effects
+    assert line in held_calls.public(entry, world.now)["changes"]
+    assert "meaning" not in held_calls.public(entry, world.now)
