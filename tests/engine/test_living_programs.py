@@ -423,6 +423,23 @@ def test_a_program_that_the_gateway_asks_a_person_about(stage: Stage) -> None:
     assert stage.verdict(("job", HARM)).startswith("hold living.runs")
 
 
+def test_no_number_of_programs_hides_one(stage: Stage) -> None:
+    stage.starts(LOOP)
+    for number in range(MAX_PROGRAMS + 1):
+        stage.session.guard.living.started(LivingProgram((f"sh {number}",), files={f"/w/{number}": "/w"}, goes_on=True))
+    assert stage.verdict(("job", HARM)).startswith("hold living.runs A program would run")
+    assert stage.verdict("tr a-z b-za < b > job").startswith("hold living.unknown")
+    assert stage.verdict(("job", "date\n")).startswith("allow")
+
+
+def test_in_pieces(stage: Stage) -> None:
+    stage.starts("tail -f q | sh")
+    stage.run("printf 'rm -rf ' >> q", lambda: stage.put("q", "rm -rf "))
+    assert stage.verdict("printf '~/Documents' >> q").startswith("hold living.runs")
+    stage.run("echo 'cd ~' > q", lambda: stage.put("q", "cd ~\n"))
+    assert stage.verdict("echo 'rm -rf Documents' >> q").startswith("hold living.runs")
+
+
 def test_half_a_character_is_stored(stage: Stage, tmp_path: Path) -> None:
     half = "'\ud800'"
     stage.run(f"sh x.sh; for f in {half}/*; do sh $f; done; sh {half}; tail -f {half} | grep x | sh; tr a b < c > {half} &")

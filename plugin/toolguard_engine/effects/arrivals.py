@@ -41,6 +41,7 @@ class Arrivals:
         self._reading = reading
         self._changes = [(each, tuple(self._paths(each)) if is_known(each.path) else ()) for each in arriving(reading)]
         self._unknown = list(unknown_changes(reading))
+        self._appended = set(_appended(reading))
         self._texts: dict[str, str] = {}
         self._unreadable: set[str] = set()
         self._edited: dict[tuple[int, str], str | None] = {}
@@ -150,7 +151,7 @@ class Arrivals:
         self._reading.work.spend(TEXT + len(self._changes) / 2)
         if change.kind == "wrote":
             if change.text is not None:
-                return _changed(change, before or self._current(name), self._reading)
+                return _changed(change, before or self._current(name), self._reading, appends=change.path in self._appended)
             source = dict(self._reading.running.changed_files().copies).get(change.path) if self._reading.commands else None
             return self._content(source) if source else None
         source = f"{dirname(change.source)}{inside}" if change.many else change.source + inside
@@ -219,12 +220,20 @@ def _script_around(change: UnknownChange, seen: Reading) -> ProgramRun | None:
     return next(started, run)
 
 
+def _appended(reading: CallReading) -> Iterator[str]:
+    """The files to whose end something is added."""
+    for effects in reading.command_effects if reading.commands else ():
+        for effect in effects:
+            if effect.kind == "write" and "append" in effect.flags and effect.run is not None:
+                yield normal(effect.target, reading.command_where, effect.run.cwd)
+
+
 def _may_be(path: str, name: str) -> bool:
     """Whether a path that is known in part may be this file."""
     return bool(path) and fnmatchcase(name, path.replace(UNKNOWN, "*"))
 
 
-def _changed(change: MadeFile, before: str, reading: CallReading) -> str:
+def _changed(change: MadeFile, before: str, reading: CallReading, *, appends: bool) -> str:
     text = change.text or ""
     if change.whole:
         return text
@@ -233,7 +242,9 @@ def _changed(change: MadeFile, before: str, reading: CallReading) -> str:
         for old, new in edits:
             before = before.replace(old, new, 1)
         return before
-    return f"{before}\n{text}" if before else text
+    if not before or before.endswith("\n") or appends:
+        return before + text
+    return f"{before}\n{text}"
 
 
 def _edits(params: dict[str, Any]) -> Iterator[tuple[str, str]]:

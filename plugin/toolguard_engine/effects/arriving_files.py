@@ -27,7 +27,11 @@ _MOVED = re.compile(r"^\*\*\* Update File:([^\n]{1,1000})\n\*\*\* Move to:([^\n]
 def arriving(reading: CallReading) -> list[MadeFile]:
     """In no particular order; paths may have wildcards or `UNKNOWN` in them."""
     found = [each for each in possible_changes(reading) if each.path and each.kind != "removed"]
-    found += islice(_of_commands(reading) if reading.commands else (), MAX_ARRIVING)
+    shown = {each.path for each in found if each.text is not None}
+    more = (
+        each for each in (_of_commands(reading) if reading.commands else ()) if each.text is None or each.path not in shown
+    )
+    found += islice(more, MAX_ARRIVING)
     found += islice(_of_tool(reading), MAX_ARRIVING)
     return list(dict.fromkeys(found))[:MAX_ARRIVING]
 

@@ -79,6 +79,11 @@ def _judged(given: LayerInput, reading: CallReading, arrivals: Arrivals) -> Iter
         elif texts:
             read += 1
             yield from _as_it_runs(given, reading, program, texts, made.also(texts))
+    if given.living and (forgotten := given.living.forgotten) is not None:
+        changed = arrivals.at(forgotten)
+        others |= {name: text for name, text in changed.items() if text is not None}
+        if unknown := next((name for name, text in changed.items() if text is None), ""):
+            yield Judgement("hold", UNKNOWN, _CLARITY, _STAKES, reason=_NOT_KNOWN.format(program="A program", file=unknown))
     if others:
         general = living_readings.in_general(reading, others, made.also(others))
         yield from _harmful(given, general, None, "A program", others)

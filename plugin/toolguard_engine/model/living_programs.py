@@ -18,6 +18,9 @@ MAX_PROGRAMS = 256
 MAX_COMMAND = 65_536
 """Characters of its commands; longer ones are held in any case."""
 
+MAX_FORGOTTEN = 4_000
+"""Files of programs that there was no room for."""
+
 MAX_STORED = 2_000_000
 """Characters of all programs that an engine after this one is told of."""
 
@@ -127,6 +130,7 @@ class LivingPrograms:
     def __init__(self) -> None:
         self._known: OrderedDict[int, LivingProgram] = OrderedDict()
         self._number = 0
+        self._forgotten: OrderedDict[str, str] = OrderedDict()
         self.changes = 0
         """Of what an engine after this one should know."""
 
@@ -165,7 +169,21 @@ class LivingPrograms:
         self._known[self._number] = program
         self.changes += program.goes_on
         while len(self._known) > MAX_PROGRAMS:
-            self._known.popitem(last=False)
+            self._forget(self._known.popitem(last=False)[1])
+
+    def _forget(self, program: LivingProgram) -> None:
+        for path, name in program.files.items():
+            if name in program.late:
+                self._forgotten[path] = name
+        while len(self._forgotten) > MAX_FORGOTTEN:
+            self._forgotten.popitem(last=False)
+
+    @property
+    def forgotten(self) -> LivingProgram | None:
+        """All programs that there was no room for, as one of which only the files are known that it may read at any time."""
+        if not self._forgotten:
+            return None
+        return LivingProgram((":",), files=dict(self._forgotten), late=frozenset(self._forgotten.values()))
 
     def grew(self, before: LivingProgram, later: LivingProgram) -> None:
         """A program was found to run other files as well, because one of its files has changed."""

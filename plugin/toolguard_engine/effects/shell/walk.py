@@ -443,7 +443,7 @@ class Walk:
                     found.append(Redirect("append", self.targets[target], each.fd))
             else:
                 found.append(Redirect("append" if _WRITING[each.operator] == "append" else "write", target, each.fd))
-                if each.operator == "<>" and each.fd in ("", "0"):
+                if each.operator == "<>" and each.fd not in ("1", "2"):
                     fed = self._opened(each.fd, self._shown(target, state.cwd), fed)
                 if each.fd not in _USUAL:
                     self.targets[each.fd] = target
