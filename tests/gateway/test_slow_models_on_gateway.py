@@ -92,6 +92,7 @@ def test_an_approved_call_runs_once_however_long_the_model_thinks(stage: Stage, 
     assert [each for each in nonces(stage.home).entries() if each.session == f"agent:main:{name}"] == [now(stage, nonce)]
 
 
+@pytest.mark.thorough
 def test_a_yes_that_nobody_uses_is_seen_to_lapse(stage: Stage, wait: Wait) -> None:
     """The woken agent does something else; the lapse is in the log, in `status` and in `pending --missed`."""
     nonce = hold(stage, "lapsed").nonce
