@@ -4,7 +4,7 @@
 import { createHash } from "node:crypto";
 
 /** @typedef {Pick<import("./engine.mjs").Engine, "ask">} Engine */
-/** @typedef {Pick<import("./connections.mjs").Peers, "doubtful">} Peers */
+/** @typedef {Pick<import("./connections.mjs").Peers, "senders">} Peers */
 /** @typedef {Pick<import("./waker.mjs").Waker, "outcome">} Waker */
 
 const LONGEST = 1_000;
@@ -26,7 +26,7 @@ const SHOWS = new Set(["approve", "pending"]);
 const LOOSENS = new Set(["approve", "checkpoint", "accept"]);
 /** The gateway's own chat. Other channels have an identity of their own. */
 const OWN_CHAT = new Set(["", "webchat"]);
-const UNKNOWN = [{ opened: 0, closed: 0, kind: "unknown", why: "by a program that cannot be identified" }];
+const UNKNOWN = { peers: [{ opened: 0, closed: 0, kind: "unknown", why: "by a program that cannot be identified" }], carriers: [] };
 /** How the answer to an approval begins. */
 const APPROVED = /^approved ([0-9a-f]{8,64}): /;
 const NO_ANSWER = "The guard is not answering. Run `toolguard doctor` in a terminal.";
@@ -62,10 +62,11 @@ async function answered(engine, peers, waker, ctx) {
   if (lasts === undefined) return { text: USAGE, isError: true };
   const session = action === "checkpoint" && typeof ctx.sessionKey === "string" ? { session: ctx.sessionKey.slice(0, LONGEST) } : {};
   const by = [ctx.channel, ctx.senderId].filter(Boolean).join(":") || "owner";
-  const doubtful = (loosens(action, nonce) || SHOWS.has(action)) && isOperator(ctx) ? { peers: peers ? await peers.doubtful() : UNKNOWN } : {};
+  const asksWho = (loosens(action, nonce) || SHOWS.has(action)) && isOperator(ctx);
+  const senders = asksWho ? await (peers?.senders() ?? UNKNOWN) : {};
   const answer = await engine?.ask({
     type: "decide", action, nonce: nonce.slice(0, LONGEST), why: why.join(" ").slice(0, LONGEST), by, where: "chat",
-    ...session, ...place(ctx, action), ...doubtful, ...(lasts ? { lasts: lasts.slice(0, LONGEST) } : {}),
+    ...session, ...place(ctx, action), ...senders, ...(lasts ? { lasts: lasts.slice(0, LONGEST) } : {}),
   });
   const reaches = answer?.ok === true ? await reached(String(answer.text), waker) : "";
   return { text: `${answer?.text ?? NO_ANSWER}${reaches}`, isError: answer?.ok !== true };

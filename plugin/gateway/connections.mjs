@@ -1,11 +1,13 @@
-// The connections to the gateway from this machine, and which process is at their other end.
+// The connections to the gateway, and which process is at the other end of those from this machine.
 //
 // Whoever has the gateway's token is its owner for the gateway, and a program that an agent started can read the token. So a
-// decision in chat counts only if no such program could have sent it. The gateway does not say which connection a command
-// came on: all that were open while the call waited count. Whose a process is decides `toolguard_cli.person`.
+// decision in chat counts only if no such program could have sent it, and a person could. The gateway does not say which
+// connection a command came on: all that were open while the call waited count. Whose a process is decides
+// `toolguard_cli.person`.
 
 import { spawn } from "node:child_process";
 import { subscribe } from "node:diagnostics_channel";
+import { Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 
 import { engineCommand } from "./command.mjs";
@@ -16,6 +18,7 @@ import { engineCommand } from "./command.mjs";
  * `address`, `port`: of the other end; `local`: the port here; `closed`: 0 while it is open; `requests`: what came on it so
  * far, `reads` for nothing but GET and HEAD, which no command can come with; `peer`: whose it is, null until that was asked.
  * @typedef {{ address: string, port: number, local: number, opened: number, closed: number, requests: "" | "reads" | "more", peer: Peer | null }} Connection
+ * @typedef {{ opened: number, closed: number, kind: string, why: string }} Reported times in seconds since 1970
  */
 
 const MOST = 500;
@@ -29,7 +32,10 @@ const IDLE_MS = 120_000;
 const MAX_LINE = 100_000;
 const MAX_ERROR = 300;
 const READING = new Set(["GET", "HEAD"]);
-const CERTAIN = new Set(["person", "gateway"]);
+const CERTAIN = new Set(["person", "gateway", "device"]);
+/** The gateway is nobody: what it sends to itself was not sent by a person. */
+const CARRYING = new Set(["person", "device"]);
+const DEVICE = { kind: "device", why: "by another device" };
 const FOREIGN = { kind: "unknown", why: "by a page that is not the gateway's own" };
 const GONE = { kind: "unknown", why: "it was closed before its program could be identified" };
 
@@ -43,21 +49,32 @@ const shared = known[SHARED] ?? watched();
 function watched() {
   subscribe("net.server.socket", (message) => accepted(/** @type {any} */ (message).socket));
   subscribe("http.server.request.start", (message) => requested(/** @type {any} */ (message)));
-  return (known[SHARED] = { all: [], bySocket: new WeakMap(), servers: new WeakSet(), lost: 0, news: () => {} });
+  const made = { all: [], bySocket: new WeakMap(), servers: new WeakSet(), lost: 0, news: () => {} };
+  queueMicrotask(earlier);
+  return (known[SHARED] = made);
+}
+
+/** Connections from before the plugin was loaded, which nobody announces: a command may come on any of them. */
+function earlier() {
+  for (const handle of /** @type {any} */ (process)._getActiveHandles?.() ?? [])
+    if (handle instanceof Socket && /** @type {any} */ (handle).server && !shared.bySocket.has(handle)) {
+      accepted(handle);
+      said(handle, "more");
+    }
 }
 
 /** @param {import("node:net").Socket & { server?: import("node:http").Server }} socket */
 function accepted(socket) {
   const { remoteAddress = "", remotePort = 0, localAddress = "", localPort = 0 } = socket;
-  if (!isHere(remoteAddress, localAddress)) return;
+  const peer = isHere(remoteAddress, localAddress) ? null : DEVICE;
   /** @type {Connection} */
-  const connection = { address: remoteAddress, port: remotePort, local: localPort, opened: Date.now(), closed: 0, requests: "", peer: null };
+  const connection = { address: remoteAddress, port: remotePort, local: localPort, opened: Date.now(), closed: 0, requests: "", peer };
   shared.all.push(connection);
   if (shared.all.length > MOST) forget();
   shared.bySocket.set(socket, connection);
   socket.once("close", () => void (connection.closed = Date.now()));
   if (socket.server) watchUpgrades(socket.server);
-  setTimeout(() => shared.news(), SETTLE_MS).unref();
+  if (!peer) setTimeout(() => shared.news(), SETTLE_MS).unref();
 }
 
 /** Makes room. An open connection is never forgotten, and a doubtful one leaves the time when it was closed. */
@@ -211,18 +228,32 @@ export class Peers {
   }
 
   /**
-   * Those connections of which it is not certain that a person holds them, with times in seconds since 1970.
-   * @returns {Promise<{ opened: number, closed: number, kind: string, why: string }[]>}
+   * Who may have sent a command: `peers` are those connections of which it is not certain that a person holds them,
+   * `carriers` those on which a person may have sent it.
+   * @returns {Promise<{ peers: Reported[], carriers: Reported[] }>}
    */
-  async doubtful() {
+  async senders() {
     await this.identify();
-    const until = (/** @type {{ closed: number }} */ { closed }) => closed || Infinity;
+    const sending = shared.all.filter((each) => each.requests !== "reads");
     const forgotten = shared.lost ? [{ opened: 0, closed: shared.lost, peer: GONE }] : [];
-    return [...shared.all.filter((each) => each.requests !== "reads" && !CERTAIN.has(each.peer?.kind ?? "")), ...forgotten]
-      .sort((one, other) => (until(one) === until(other) ? 0 : until(other) - until(one)))
-      .slice(0, REPORTED)
-      .map(({ opened, closed, peer }) => ({ opened: opened / 1000, closed: closed / 1000, ...(peer ?? GONE) }));
+    return {
+      peers: reported([...sending.filter((each) => !CERTAIN.has(each.peer?.kind ?? "")), ...forgotten]),
+      carriers: reported(sending.filter((each) => CARRYING.has(each.peer?.kind ?? ""))),
+    };
   }
+}
+
+/**
+ * Those that are open first, then those that were closed last.
+ * @param {{ opened: number, closed: number, peer: Peer | null }[]} connections
+ * @returns {Reported[]}
+ */
+function reported(connections) {
+  const until = (/** @type {{ closed: number }} */ { closed }) => closed || Infinity;
+  return connections
+    .sort((one, other) => (until(one) === until(other) ? 0 : until(other) - until(one)))
+    .slice(0, REPORTED)
+    .map(({ opened, closed, peer }) => ({ opened: opened / 1000, closed: closed / 1000, ...(peer ?? GONE) }));
 }
 
 /**

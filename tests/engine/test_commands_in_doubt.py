@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolguard_engine.approvals import chat_senders
-from toolguard_engine.wire.messages import DoubtfulPeer
+from toolguard_engine.wire.messages import Carrier, DoubtfulPeer
 
 SINCE = 1_000.0
 
@@ -29,6 +29,26 @@ def peer(closed: float, kind: str = "unknown") -> DoubtfulPeer:
 )
 def test_what_was_open_since_then_counts(peers: tuple[DoubtfulPeer, ...], expected: DoubtfulPeer | None) -> None:
     assert chat_senders.in_doubt(peers, SINCE) == expected
+
+
+@pytest.mark.parametrize(
+    ("carriers", "expected"),
+    [
+        (None, None),
+        ((), chat_senders.NOBODY),
+        ((Carrier(10.0, SINCE - 1),), chat_senders.NOBODY),
+        ((Carrier(10.0, SINCE + 1),), None),
+        ((Carrier(10.0),), None),
+    ],
+)
+def test_a_person_has_to_be_connected(carriers: tuple[Carrier, ...] | None, expected: DoubtfulPeer | None) -> None:
+    assert chat_senders.in_doubt((), SINCE, carriers) == expected
+    assert chat_senders.in_doubt((peer(0),), SINCE, carriers) == peer(0)
+
+
+def test_the_answer_where_nobody_is_connected() -> None:
+    assert "no person was connected" in chat_senders.refusal(chat_senders.NOBODY, "toolguard checkpoint")
+    assert chat_senders.code(chat_senders.NOBODY) == "security.no-person"
 
 
 def test_the_codes_and_the_answer_name_the_reason() -> None:

@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import { approveTool, chatCommand } from "../../plugin/gateway/chat.mjs";
 
 /** Only a person is connected. */
-const nobodyElse = () => ({ doubtful: async () => [] });
+const nobodyElse = () => ({ senders: async () => ({ peers: [], carriers: [] }) });
 
 /** @typedef {Record<string, any>} Message */
 
@@ -140,7 +140,7 @@ describe("what the owner says", () => {
   test("who else could have sent it, in the gateway's own chat, where something is shown or loosened", async () => {
     const { asked, engine } = engineFor();
     const program = { opened: 1, closed: 0, kind: "agent", why: "by sh" };
-    const { handler } = chatCommand(engine, () => ({ doubtful: async () => [program] }));
+    const { handler } = chatCommand(engine, () => ({ senders: async () => ({ peers: [program], carriers: [] }) }));
     for (const words of ["pending", "approve 0a1b2c3d", "deny 0a1b2c3d"]) await handler(owner(words, { channel: "webchat" }));
     await handler(owner("pending"));
     assert.deepEqual(asked.map(({ peers }) => peers), [[program], [program], undefined, undefined]);

@@ -68,7 +68,7 @@ class ChatApprovals:
         lines: list[str] = []
         for (entry, _, _), view in zip(asked, chat_view.several(asked, now), strict=True):
             lines += view.lines
-            if view.whole and chat_senders.in_doubt(message.peers, entry.created) is None:
+            if view.whole and chat_senders.in_doubt(message.peers, entry.created, message.carriers) is None:
                 self._codes.was_shown(message.chat, entry)
             if offers and len(found) == 1:
                 lines += _offer(entry)

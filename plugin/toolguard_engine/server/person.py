@@ -50,7 +50,7 @@ class PersonDecisions:
         if message.where == "tool" and not (self._state.config.approval.agent_tool and message.action == "approve"):
             return messages.DecisionReply(message.id, ok=False, text=NOT_THE_AGENT)
         if message.action in _INSTEAD and not (message.action == "kill-switch" and message.nonce == "on"):
-            peer = chat_senders.in_doubt(message.peers, self._state.now() - chat_senders.RECENT)
+            peer = chat_senders.in_doubt(message.peers, self._state.now() - chat_senders.RECENT, message.carriers)
             if peer is not None:
                 return self._refused(message, peer, _INSTEAD[message.action])
         if message.action == "checkpoint":
@@ -62,7 +62,7 @@ class PersonDecisions:
         if self._state.approvals is None:
             return messages.DecisionReply(message.id, ok=False, text="Approvals are unavailable; run `toolguard doctor`.")
         away = messages.DecisionReply(message.id, ok=False, text=AWAY)
-        if message.action == "approve" and message.peers:
+        if message.action == "approve" and (message.peers or message.carriers is not None):
             self._ask(message, partial(self._approve_in_doubt, message), self._in_doubt(message), away)
             return None
         answered = self._with_weaker if message.action == "pending" else lambda answer: answer
@@ -74,7 +74,7 @@ class PersonDecisions:
         approvals = self._state.approvals
         assert approvals is not None  # noqa: S101 - `decide` has looked
         since = approvals.held_since(message.nonce)
-        peer = None if since is None else chat_senders.in_doubt(message.peers, since)
+        peer = None if since is None else chat_senders.in_doubt(message.peers, since, message.carriers)
         return peer or approvals.decide(message, self._state.config)
 
     def _in_doubt(

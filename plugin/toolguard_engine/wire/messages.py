@@ -96,13 +96,21 @@ class DoubtfulPeer(msgspec.Struct, frozen=True):
     why: Name = ""
 
 
+class Carrier(msgspec.Struct, frozen=True):
+    """A connection to the gateway that a person holds, or another device. `closed`: 0 while it is open."""
+
+    opened: float
+    closed: float = 0.0
+
+
 class PersonDecision(Wire, frozen=True, tag="decide"):
     """A person's word, or the agent's where that is allowed: `where` is `chat` or `tool`. Answer: `Told`.
 
     `checkpoint` is for `session`, for all where `nonce` is `all`; for `kill-switch` `nonce` is `on` or `off`; `accept` is
     for all settings that became weaker, with the mark of what was shown as `nonce`. `lasts`: `approve` also allows exactly
     this call for that long. `peers`: for a command that came over the gateway's own chat, who else could have sent it;
-    `chat`: which chat it came from, the same for all commands there.
+    `carriers`: over which connections a person could have, None for other channels. `chat`: which chat it came from, the
+    same for all commands there.
     """
 
     id: Id
@@ -114,6 +122,7 @@ class PersonDecision(Wire, frozen=True, tag="decide"):
     session: Name = ""
     lasts: Name = ""
     peers: tuple[DoubtfulPeer, ...] = ()
+    carriers: tuple[Carrier, ...] | None = None
     chat: Name = ""
 
 
