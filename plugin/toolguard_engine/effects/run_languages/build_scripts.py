@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from html import unescape
-from itertools import islice
 from shlex import quote, split
 
 from toolguard_engine.effects.run_languages.project_files import Lines
 
-MAX_PROPERTIES = 1_000
 _MAX_ARGUMENTS = 65_536
 _MAX_PROPERTY = 2_000
 """A property may contain itself twice, again and again."""
@@ -52,7 +50,7 @@ def cmake(text: str) -> Lines:
         given, end = _arguments(text, call.end())
         words = [_with_values(word, known) for word in given]
         if call[1].lower() == "set":
-            known.update({words[0]: words[1][:_MAX_PROPERTY]} if len(words) > 1 else {})
+            _keep(known, words[0] if words else "", "".join(words[1:2]))
         else:
             found += [(call.start() + 1, command) for command in _of_call(call[1].lower(), words)]
     return found
@@ -167,9 +165,15 @@ _MAX_CONTENT = 65_536
 def _define(known: dict[str, str], name: str, given: dict[str, str], content: str) -> None:
     """`<property name="x" value="y"/>` of Ant, `<x>y</x>` of Maven and MSBuild."""
     if name.lower() == "property" and "name" in given:
-        known[given["name"]] = (given.get("value") or given.get("location") or given.get("file", ""))[:_MAX_PROPERTY]
-    elif content and len(known) < MAX_PROPERTIES:
-        known.setdefault(name, content[:_MAX_PROPERTY])
+        _keep(known, given["name"], given.get("value") or given.get("location") or given.get("file", ""))
+    elif content:
+        _keep(known, name, content)
+
+
+def _keep(known: dict[str, str], name: str, value: str) -> None:
+    """Of several values of a property, the one that leads out of the project counts: which is used is not known."""
+    if name not in known or _in_home(value)[:1] in ("~", "/", "$"):
+        known[name] = value[:_MAX_PROPERTY]
 
 
 def _ended(at: int, words: list[str]) -> Lines:
@@ -191,6 +195,8 @@ _NINJA_NAME = re.compile(r"\$\{?(\w{1,60})\}?")
 
 
 def ninja(text: str) -> Lines:
-    known = {each[1]: each[2] for each in islice(_NINJA_SETS.finditer(text), MAX_PROPERTIES)}
+    known: dict[str, str] = {}
+    for each in _NINJA_SETS.finditer(text):
+        _keep(known, each[1], each[2])
     found = ((each.start(1) + 1, each[1].replace("$\n", " ").replace("$in", "source")) for each in _NINJA.finditer(text))
     return [(at, _NINJA_NAME.sub(lambda name: known.get(name[1], "out"), command)) for at, command in found]
