@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 
 import msgspec
 import pytest
 
+from toolguard_engine.approvals import call_meaning
 from toolguard_engine.approvals.binding import bind
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.made_files import changes
 from toolguard_engine.effects.shell.run_files import MAX_ASKED
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
+from toolguard_engine.model.call_world import NoWorld
 from toolguard_engine.model.files import ExpectedText, FileMemory, FileRecord, FileText, NoFiles, Unread
 from toolguard_engine.model.work_allowance import FREE, FULL
 from toolguard_engine.model.work_limit import MOST
@@ -206,7 +209,10 @@ def test_halves_of_surrogate_pairs_reach_no_text() -> None:
     judged, _ = guard({})
     for command in ("rm -rf $'/home/ada/\\ud800'", "node -e \"fs.rmSync('/home/ada/\\ud800', {recursive: true})\""):
         reading = judged.read(Call("exec", {"command": command}, cwd=WORK))
-        assert msgspec.json.encode(judged.judge_reading(reading))
+        verdict = judged.judge_reading(reading)
+        assert msgspec.json.encode(replace(verdict, named=None))
+        assert verdict.named is not None
+        assert msgspec.json.encode(call_meaning.of(verdict.named, NoWorld().look(verdict.named)))
         assert not [each for each in changes(reading) if "\ud800" in each.path]
 
 
