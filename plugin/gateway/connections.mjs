@@ -59,7 +59,8 @@ function earlier() {
   for (const handle of /** @type {any} */ (process)._getActiveHandles?.() ?? [])
     if (handle instanceof Socket && /** @type {any} */ (handle).server && !shared.bySocket.has(handle)) {
       accepted(handle);
-      said(handle, "more");
+      // What HTTP has asked by now was asked before there was a plugin to command; after an upgrade, anything may come.
+      said(handle, /** @type {any} */ (handle).parser ? "reads" : "more");
     }
 }
 

@@ -49,6 +49,7 @@ const saying = (kind) => ({
 
 const early = await served();
 const earlier = await sent(early, UPGRADE);
+const asking = await sent(early, GET);
 const { Peers } = await import("../../plugin/gateway/connections.mjs");
 
 /** @param {string} kind */
@@ -66,6 +67,7 @@ const kinds = (found) => found.map(({ kind }) => kind);
 
 test("a connection from before the plugin was loaded counts like any other", async () => {
   assert.deepEqual(kinds((await senders("unknown")).peers), ["unknown"]);
+  asking.end();
   await left(earlier, early);
 });
 
