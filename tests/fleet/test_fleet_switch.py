@@ -38,7 +38,7 @@ def test_the_last_known_state_stays() -> None:
     assert made.why() == ""
 
 
-@pytest.mark.parametrize(("team", "named"), [("", "the fleet's"), ("*", "the fleet's"), ("ops\x1b", "ops?'s")])
+@pytest.mark.parametrize(("team", "named"), [("", "the fleet's"), ("*", "the fleet's"), ("ops\x1b", "ops<U+001B>'s")])
 def test_whose_kill_switch_it_is(team: str, named: str) -> None:
     clock = Clock()
     made = switch(clock, FleetStatus(clock.now, kill=True, kill_team=team))

@@ -65,12 +65,13 @@ def audit_show(
 ) -> Result:
     """Show the newest lines of the audit log.
 
-    The code names the reason: a rule, a budget, a loop or the kill switch. Events about calls: hold, hold-again,
-    approve, deny, consume (an approved call ran), expire, block, would-refuse (only logged, because the mode is shadow or
-    soft), note, stop (the run was ended), budget, drift and external (reported by another program). Events about users and
-    the guard: checkpoint, kill-switch, grant, grant-used, revoke, security, error, forged, recovered, head-lost and
-    segment-removed. Events about the guard's settings and installation: weakened, restored, accepted and ended.
-    notification-lost: a notification could not be delivered. policy: the fleet's policy was adopted or rejected.
+    The code names the reason: a rule, a budget, a loop or the kill switch. Events about calls: hold, hold-again, approve,
+    deny, consume (an approved call ran), expire, lapsed (an approved call did not run in time), block, would-refuse (only
+    logged, because the mode is shadow or soft), note, stop (the run was ended), budget, drift and external (reported by
+    another program). Events about users and the guard: checkpoint, kill-switch, grant, grant-used, revoke, security,
+    error, forged, recovered, head-lost and segment-removed. Events about the guard's settings and installation: weakened,
+    restored, accepted and ended. notification-lost: a notification could not be delivered. policy: the fleet's policy was
+    adopted or rejected.
 
     Consecutive identical lines are shown as one line with their count; --json shows them all.
     """

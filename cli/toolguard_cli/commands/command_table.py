@@ -25,7 +25,7 @@ class RootGroup(LazyGroup):
         "approve": _listed("approve", "Let a held call run once."),
         "deny": _listed("deny", "Deny a held call, or withdraw an unused approval."),
         "pending": _listed("pending", "List the calls waiting for approval."),
-        "revive": _listed("revive", "Ask an agent to retry a call that expired unanswered."),
+        "revive": _listed("revive", "Ask an agent to retry a call that expired unanswered or whose approval lapsed."),
         "watch": _listed("watch", "Watch held calls; approve or deny them with a keypress."),
         "limits": _listed("show_limits", "Show and set limits on cost and tokens."),
         "usage": _listed("usage", "Show model calls, their tokens and their cost."),

@@ -39,7 +39,7 @@ def run(
     reason: Reason = "",
     as_json: bool = False,
 ) -> Result:
-    """Ask an agent to retry a call that expired unanswered, or that was approved and did not run in time.
+    """Ask an agent to retry a call that expired unanswered or whose approval lapsed.
 
     The call does not run by itself: the agent is notified and can make it again; it is then held again. With --approve,
     the call is shown and approved now, and the agent may repeat exactly this call within the approval window.

@@ -29,6 +29,7 @@ from toolguard_engine.model.call import Call
 from toolguard_engine.stores import atomic, gateway_database
 from toolguard_engine.wire.line_reader import Lines
 from toolguard_engine.wording import redact
+from toolguard_engine.wording.visible_text import WRITTEN_OUT
 
 MAX_LINE = 32 * 1024 * 1024
 MAX_UNPACKED = MAX_LINE
@@ -189,6 +190,7 @@ def of_event(event: dict[str, Any]) -> KeptCall | None:
     if not found:
         return None
     text = _NAMES.sub(lambda name: f'"{name[1]}"' if name[1] else name[0], found[2])
+    text = WRITTEN_OUT.sub(lambda sign: json.dumps(chr(int(sign[1], 16)))[1:-1] * int(sign[2] or 1), text)
     try:
         params = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeError):

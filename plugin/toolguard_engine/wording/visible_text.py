@@ -40,6 +40,8 @@ _LOOK = re.compile(
 )
 """All that has to be looked at; the rest is letters and symbols with a shape, for speed."""
 _LINE_ENDS = re.compile(r"[\t\n\r]")
+WRITTEN_OUT = re.compile(r"<U\+(10[0-9A-F]{4}|[0-9A-F]{4,5})(?: x([0-9]{1,4}))?>")
+"""What `visible` writes for a sign, and how often. A text may also have had it in it."""
 _SPACES = re.compile(f" {{{MAX_SPACES + 1},}}")
 
 
