@@ -71,3 +71,4 @@ def test_a_long_text_is_not_changed_here() -> None:
     assert edited(run("sed -i s/a/b/"), "a" * (MAX_TEXT + 1)) is None
     assert edited(run("sed -i s/a/b/"), "a\n" * 30_000) is None
     assert edited(run("sed -i 's/a/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/g'"), "a" * 60_000) is None
+    assert edited(run(f"sed -i '{'s/b*c/d/;' * 400}'"), "a" * 100_000) is None

@@ -470,3 +470,18 @@ def test_the_same_program_is_known_once() -> None:
     for name in ("/x", "/y"):
         programs.started(LivingProgram(("sh x &",), files={name: name}, goes_on=True))
     assert [(len(programs), each.files) for each in programs] == [(1, {"/x": "/x", "/y": "/y"})]
+
+
+BETWEEN = [
+    f"printf '{HARM}' > job; sleep 3; echo date > job",
+    "sed -i 's/#//' job && false && sed -i 's/rm.*/date/' job",
+    "python3 -c \"s=open('job').read(); t=s.replace('#',''); u=t.replace('rm','ls'); open('job','w').write(t)\"",
+]
+
+
+@pytest.mark.parametrize("command", BETWEEN)
+def test_what_a_file_has_between_two_changes_counts(stage: Stage, command: str) -> None:
+    stage.put("job", f"#{HARM}\necho X\n".replace("echo X", "X"))
+    stage.starts(LOOP)
+    assert stage.verdict(command).startswith(("hold living.runs", "block")), command
+    assert stage.verdict("sed -i 's/#.*/date/' job; sed -i 's/X/w/' job; sed -i 's/w/id/' job").startswith("allow")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -21,17 +22,22 @@ KNOWN = [
     "import pathlib\npathlib.Path('f').write_text(pathlib.Path('f').read_text().replace('foo', 'a'))",
     "old = '''foo(bar);\n//'''\nnew = 'x'\ns = open('f').read()\nassert old in s\nopen('f','w').write(s.replace(old, new))",
     "s = open('f').read()\nif 'foo' in s:\n    s = s.replace('foo', 'x')\n    print(f'{len(s)}')\nopen('f', 'w').write(s)",
+    "s = open('f').read()\nif 0: s = s.replace('3000', 'x')\nopen('f', 'w').write(s.replace('foo', 'a'))",
+    "s = open('f').read()\nt = s.replace('foo', 'a')\nu = t.replace('a', 'b')\nopen('f', 'w').write(t)",
+    "s = open('f').read()\nif s.count('foo') != 1: raise SystemExit('?')\nopen('f', 'w').write(s.replace('o', 'x', 1))",
+    "import re\ns = re.sub('o.*r', 'x', open('f').read(), flags=re.S)\nopen('f', 'w').write(s)",
     "f = open('f', 'r+')\ns = f.read().replace('3000', '9')\nf.seek(0)\nf.write(s)\nf.truncate()\nf.close()",
+    "open('f', 'w').write('x')",
+    "x = 'rm'\nopen('f', 'w').write(x.replace('a', 'b'))",
+    "x = open('f').read()\nx = 'rm'\nopen('f', 'w').write(x.replace('a', 'b'))",
 ]
 UNKNOWN = [
-    "open('f', 'w').write('x')",
+    "s = open('d/f').read().replace('a', 'b')\nopen('f', 'w').write(s)",
     "s = open('g').read().replace('a', 'b')\nopen('f', 'w').write(s)",
     "s = open('f').read() + 'x'\nopen('f', 'w').write(s.replace('a', 'b'))",
     "import os\nos.replace('g', 'f')",
     "from os import replace\nreplace('g', 'f')",
     "import base64\ns = open('f').read().replace('a', base64.b64decode('cm0=').decode())\nopen('f', 'w').write(s)",
-    "x = 'rm'\nopen('f', 'w').write(x.replace('a', 'b'))",
-    "x = open('f').read()\nx = 'rm'\nopen('f', 'w').write(x.replace('a', 'b'))",
     "s = open('f').read().replace('a', 'b')\nprint('rm', file=open('f', 'w'))",
     "s = open('f').read().replace('a', 'b')\nopen('f', 'w').write(s[::-1])",
     "s = open('f').read().replace('a', 'b')\nopen('f', 'w').write(f'rm {s}')",
@@ -49,6 +55,9 @@ UNKNOWN = [
     "import re\ns = re.sub('a', lambda m: 'rm', open('f').read())\nopen('f', 'w').write(s)",
     "s = open('f').read(",
     "s = open('f').read()",
+    "s = open('f').read().replace('a', 'b')\nopen('f', 'a').write(s)",
+    "import re\ns = re.sub('a', 'b', open('f').read(), 1)\nopen('f', 'w').write(s)",
+    "import os\ns = open('f').read()\nif os.sep: s = s.replace('a', 'b')\nopen('f', 'w').write(s)",
 ]
 
 
@@ -72,3 +81,10 @@ def test_a_long_text_is_not_changed_here() -> None:
     assert edited(script(KNOWN[0]), "a" * (MAX_TEXT + 1), "/w/f") is None
     assert edited(script("s=open('f').read().replace('a','aaaaaaaa');open('f','w').write(s)"), "a" * 60_000, "/w/f") is None
     assert edited(script(f"s=open('f').read(){'.replace(chr(1),chr(2))' * 900};open('f','w').write(s)"), "a", "/w/f") is None
+
+
+def test_names_that_are_set_again_and_again_cost_little() -> None:
+    names = "abcdefghijkl"
+    chain = "\n".join(f"{one}={other}" for one, other in pairwise(names) for _ in range(9))
+    code = f"l=open('f').read()\n{chain}\nopen('f','w').write(a.replace('3000','4000'))"
+    assert edited(script(code), TEXT, "/w/f") is None

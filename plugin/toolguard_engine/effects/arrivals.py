@@ -28,6 +28,12 @@ MAX_MOVES = 8
 """Places through which one file comes to another."""
 
 MAX_TEXT = 262_144
+MAX_LOST = 65_536
+"""Characters of lines that a file has only between two changes of a call."""
+
+EDITED = 4_000
+"""Characters that a word of an editor's command goes through in one step of work."""
+
 TEXT, FILE = 5, 30
 """Steps of work for each file that is changed, and for each that is read for that."""
 
@@ -53,19 +59,34 @@ class Arrivals:
         """The files of a program that are changed, by the names that it knows: their texts, None where not known."""
         self._spend(program)
         found: dict[str, str | None] = {}
+        lost: dict[str, dict[str, None]] = {}
         for change, paths in self._changes:
             for name, inside in self._meant(change, paths, program):
                 if len(found) >= MAX_CHANGED and name not in found:
                     continue
-                if (text := self._text(change, inside, name, found.get(name))) is not None:
+                before = found.get(name)
+                if (text := self._text(change, inside, name, before)) is not None:
                     found[name] = text[-MAX_TEXT:]
+                    if before and not text.startswith(before):
+                        lost.setdefault(name, {}).update(dict.fromkeys(before.split("\n")))
                 elif self._is_unknown(change, inside):
                     found[name] = None
         for unknown in self._unknown:
             for name in self._covered(unknown, program):
                 if name not in found or found[name] is not None:
-                    self._change(name, unknown, program, found)
-        return found
+                    self._change(name, unknown, program, found, lost.setdefault(name, {}))
+        return {name: text and self._with_lost(text, name, lost.get(name)) for name, text in found.items()}
+
+    def _with_lost(self, text: str, name: str, lost: dict[str, None] | None) -> str | None:
+        """A program may read a file between two changes of a call, and the later one may not happen: with the lines that
+        the file had only in between."""
+        if not lost:
+            return text
+        there = {*text.split("\n"), *self._current(name).split("\n")}
+        between = "\n".join(line for line in lost if line not in there)
+        if len(between) > MAX_LOST:
+            return None
+        return f"{text}\n{between}" if between else text
 
     def _is_unknown(self, change: MadeFile, inside: str) -> bool:
         """Whether something arrives that cannot be read."""
@@ -92,14 +113,25 @@ class Arrivals:
         elif program.is_among(change.path):
             yield change.path
 
-    def _change(self, name: str, change: UnknownChange, program: LivingProgram, found: dict[str, str | None]) -> None:
+    def _change(
+        self,
+        name: str,
+        change: UnknownChange,
+        program: LivingProgram,
+        found: dict[str, str | None],
+        lost: dict[str, None],
+    ) -> None:
         """What an edit in place makes of a file, or that it is not known.
 
         What Git brings back is ordinary for code under development, but not for scripts that a shell reads as it runs them.
         """
-        text = self._after_edit(change, found.get(name) or self._current(name))
+        before = found.get(name) or self._current(name)
+        text = self._after_edit(change, before)
         if text is not None:
             found[name] = text
+            if lost and (others := self._after_edit(change, "\n".join(lost))):
+                lost.update(dict.fromkeys(others.split("\n")))
+            lost.update(dict.fromkeys(before.split("\n")))
         elif change.run is None or change.run.name != "git" or name in program.lines:
             found[name] = None
 
@@ -108,6 +140,7 @@ class Arrivals:
         if change.run is None:
             return None
         if (key := (id(change), text)) not in self._edited:
+            self._reading.work.spend(TEXT + len(text) * len(change.run.argv) / EDITED)
             edited = in_place_edits.edited(change.run, text)
             if edited is None:
                 edited = scripted_edits.edited(change.run, text, change.path)

@@ -17,6 +17,7 @@ from toolguard_engine.effects.made_files import MadeFile, possible_changes
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN
 from toolguard_engine.effects.shell.places import Where, normal
+from toolguard_engine.model.files import MAX_EXPECTED_TEXT
 
 MAX_ARRIVING = 60
 MAX_TEXT = 65_536
@@ -27,9 +28,11 @@ _MOVED = re.compile(r"^\*\*\* Update File:([^\n]{1,1000})\n\*\*\* Move to:([^\n]
 def arriving(reading: CallReading) -> list[MadeFile]:
     """In no particular order; paths may have wildcards or `UNKNOWN` in them."""
     found = [each for each in possible_changes(reading) if each.path and each.kind != "removed"]
-    shown = {each.path for each in found if each.text is not None}
+    shown = {(each.path, each.text) for each in found}
     more = (
-        each for each in (_of_commands(reading) if reading.commands else ()) if each.text is None or each.path not in shown
+        each
+        for each in (_of_commands(reading) if reading.commands else ())
+        if each.text is None or (each.path, each.text[:MAX_EXPECTED_TEXT]) not in shown
     )
     found += islice(more, MAX_ARRIVING)
     found += islice(_of_tool(reading), MAX_ARRIVING)

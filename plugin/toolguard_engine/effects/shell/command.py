@@ -134,8 +134,9 @@ class RanScripts(msgspec.Struct, frozen=True):
 
 class Reading(msgspec.Struct, frozen=True):
     """Everything that a command would run, in the order of its text. `argv` is never empty; `flaws` is empty if reading was
-    complete. `unread`: files that it runs and that were not read to their end; `written`: files whose
-    content it gives itself; `scripts`: what it runs, and what is not known about it, None if it runs no script."""
+    complete. `unread`: files that it runs and that were not read to their end; `written`: files whose content it gives
+    itself, more than once if it gives several texts in turn; `scripts`: what it runs, and what is not known about it, None
+    if it runs no script."""
 
     runs: tuple[ProgramRun, ...]
     flaws: frozenset[Flaw] = frozenset()

@@ -16,6 +16,9 @@ MAX_SCRIPT = 4_000
 MAX_STEPS = 20_000
 """Lines times commands."""
 
+MAX_READ = 4_000_000
+"""Characters times commands."""
+
 _SED = frozenset({"sed", "gsed"})
 _FLAGS = re.compile(r"[gI]{0,3}\d{0,3}[gI]{0,3}")
 _PERL_FLAGS = re.compile(r"[gimsx]{0,4}")
@@ -48,7 +51,7 @@ def edited(run: ProgramRun, text: str) -> str | None:
     try:
         edits = list(_edits(run))
         lines = text.splitlines()
-        if not edits or len(edits) * len(lines) > MAX_STEPS:
+        if not edits or len(edits) * len(lines) > MAX_STEPS or len(edits) * len(text) > MAX_READ:
             return None
         for edit in edits:
             lines = list(_applied(edit, lines))

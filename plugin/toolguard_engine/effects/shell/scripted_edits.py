@@ -1,16 +1,18 @@
 """What a file contains after a short Python script has replaced texts in it, if the script does nothing else:
 `s = open(p).read(); s = s.replace(old, new); open(p, "w").write(s)`, also with `re.sub` and `Path.read_text`.
 
-What is written must come from the file itself and from replacements by texts that the script shows. All of them are made, in
-the order of the script, whether they are conditional or not.
+The script is followed statement by statement, with the text of the file and the texts that the script shows. Where it
+depends on anything else, the result is not known.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Callable
+from contextlib import suppress
+from operator import eq, ge, gt, le, lt, ne
 from posixpath import basename
+from typing import Any
 
 from toolguard_engine.effects.programs import interpreters
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
@@ -19,7 +21,9 @@ from toolguard_engine.effects.shell.in_place_edits import replaced
 MAX_CODE = 16_384
 MAX_NODES = 2_000
 MAX_TEXT = 131_072
-MAX_DEPTH = 12
+MAX_READ = 4_000_000
+"""Characters that are searched in all."""
+
 _SILENT = frozenset(
     """
     print len count find index startswith endswith exit exists is_file close flush seek truncate Exception SystemExit
@@ -35,10 +39,22 @@ _NODES = (
     ast.JoinedStr, ast.FormattedValue, ast.Pass,
 )  # fmt: skip
 
-Edit = Callable[[str], str]
+_FILE = object()
+"""The file, opened or as a path."""
+
+_UNKNOWN = object()
+_COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: eq, ast.NotEq: ne, ast.Gt: gt, ast.GtE: ge, ast.Lt: lt, ast.LtE: le,
+    ast.In: lambda left, right: left in right, ast.NotIn: lambda left, right: left not in right,
+}  # fmt: skip
+_FLAGS = {"S": "s", "DOTALL": "s", "M": "m", "MULTILINE": "m", "I": "i", "IGNORECASE": "i"}
 
 
 class _Unclear(Exception):  # noqa: N818 - what it does is not known
+    pass
+
+
+class _Ends(Exception):  # noqa: N818 - the script ends early
     pass
 
 
@@ -48,130 +64,189 @@ def edited(run: ProgramRun, text: str, path: str) -> str | None:
     if found is None or found[0] != "python" or len(found[1]) > MAX_CODE or UNKNOWN in found[1] or len(text) > MAX_TEXT:
         return None
     try:
-        edits = list(_Script(ast.parse(found[1]), basename(path)).edits())
-        for edit in edits:
-            text = edit(text)
-    except (_Unclear, SyntaxError, ValueError, RecursionError, MemoryError):
+        return _Script(text, basename(path)).result(ast.parse(found[1]))
+    except (_Unclear, SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
         return None
-    return text if edits else None
 
 
 class _Script:
-    def __init__(self, tree: ast.Module, file: str) -> None:
+    def __init__(self, text: str, file: str) -> None:
+        self._text = text
         self._file = file
-        self._nodes = list(ast.walk(tree))
-        if len(self._nodes) > MAX_NODES or not all(isinstance(node, _NODES) for node in self._nodes):
-            raise _Unclear
-        self._names: dict[str, list[ast.expr]] = {}
-        for node in self._nodes:
-            self._enter(node)
+        self._opens = ""
+        self._written: str | None = None
+        self._names: dict[str, Any] = {"__name__": "__main__"}
+        self._left = MAX_READ
 
-    def _enter(self, node: ast.AST) -> None:
-        if isinstance(node, ast.Import) and all(each.name in _MODULES and not each.asname for each in node.names):
-            return
-        if isinstance(node, ast.ImportFrom) and node.module == "pathlib" and [each.name for each in node.names] == ["Path"]:
-            return
-        if isinstance(node, ast.Import | ast.ImportFrom):
+    def result(self, tree: ast.Module) -> str:
+        nodes = list(ast.walk(tree))
+        if len(nodes) > MAX_NODES or not all(isinstance(node, _NODES) for node in nodes):
             raise _Unclear
-        pairs = [(target, node.value) for target in node.targets] if isinstance(node, ast.Assign) else []
-        if isinstance(node, ast.withitem) and node.optional_vars is not None:
-            pairs.append((node.optional_vars, node.context_expr))
-        for target, value in pairs:
+        if not any(isinstance(node, ast.Call) and _name(node) in _WRITES for node in nodes):
+            raise _Unclear
+        with suppress(_Ends):
+            self._run(tree.body)
+        return self._text if self._written is None else self._written
+
+    def _run(self, statements: list[ast.stmt]) -> None:
+        for each in statements:
+            if isinstance(each, ast.Import | ast.ImportFrom):
+                _check_import(each)
+            elif isinstance(each, ast.Expr):
+                self._value(each.value)
+            elif isinstance(each, ast.Assign):
+                self._assign(each.targets, self._value(each.value))
+            elif isinstance(each, ast.With):
+                for item in each.items:
+                    self._assign([item.optional_vars] if item.optional_vars else [], self._value(item.context_expr))
+                self._run(each.body)
+            elif isinstance(each, ast.If):
+                self._run(each.body if self._is_true(each.test) else each.orelse)
+            elif isinstance(each, ast.Raise) or (isinstance(each, ast.Assert) and not self._is_true(each.test)):
+                raise _Ends
+
+    def _assign(self, targets: list[ast.expr], value: Any) -> None:
+        for target in targets:
             if not isinstance(target, ast.Name) or target.id in _SILENT | _MODULES | {"open", "Path"}:
                 raise _Unclear
-            self._names.setdefault(target.id, []).append(value)
+            self._names[target.id] = value
 
-    def edits(self) -> Iterator[Edit]:
-        """In the order in which the calls end."""
-        calls = [node for node in self._nodes if isinstance(node, ast.Call)]
-        for call in sorted(calls, key=lambda node: (node.end_lineno or 0, node.end_col_offset or 0)):
-            name = _name(call)
-            if any(each.arg == "file" for each in call.keywords):
-                raise _Unclear
-            if name in ("replace", "sub", "subn"):
-                yield self._edit(call, name)
-            elif name in ("write", "write_text"):
-                if len(call.args) != 1 or call.keywords or not self._is_derived(call.args[0], 0):
-                    raise _Unclear
-            elif name in ("open", "Path"):
-                self._same_file(call)
-            elif name not in _SILENT and name not in ("read", "read_text"):
-                raise _Unclear
-
-    def _edit(self, call: ast.Call, name: str) -> Edit:
-        if len(call.args) < 2 or not self._is_derived(call, 0):  # noqa: PLR2004 - what, and by what
+    def _is_true(self, test: ast.expr) -> bool:
+        value = self._value(test)
+        if value is _UNKNOWN:
             raise _Unclear
-        old, new = (self._constant(given) for given in call.args[:2])
-        return partial(_replacing, old, new) if name == "replace" else partial(_substituting, old, new)
+        return bool(value)
 
-    def _is_derived(self, node: ast.expr, depth: int, seen: frozenset[str] = frozenset()) -> bool:
-        """Whether it is the text of the file, perhaps with replacements."""
-        if depth > MAX_DEPTH:
-            return False
+    def _value(self, node: ast.expr) -> Any:
+        if isinstance(node, ast.Constant):
+            return node.value
         if isinstance(node, ast.Name):
-            values = [] if node.id in seen else self._names.get(node.id, [])
-            return (node.id in seen) or (
-                bool(values) and all(self._is_derived(each, depth + 1, seen | {node.id}) for each in values)
-            )
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-            return False
-        base = node.func.value
-        if node.func.attr == "replace":
-            return self._is_derived(base, depth + 1, seen)
-        if node.func.attr in ("sub", "subn"):
-            is_module = isinstance(base, ast.Name) and base.id == "re"
-            return is_module and len(node.args) > 2 and self._is_derived(node.args[2], depth + 1, seen)  # noqa: PLR2004
-        return node.func.attr in ("read", "read_text") and not node.args and self._is_file(base, depth + 1)
+            return self._names.get(node.id, _UNKNOWN)
+        if isinstance(node, ast.Call):
+            return self._call(node)
+        inner = [self._value(each) for each in ast.iter_child_nodes(node) if isinstance(each, ast.expr)]
+        if any(each in (_UNKNOWN, _FILE) for each in inner):
+            return _UNKNOWN
+        if isinstance(node, ast.Compare) and len(inner) == 2:  # noqa: PLR2004 - both sides
+            self._spend(*inner)
+            return _COMPARED[type(node.ops[0])](*inner)
+        if isinstance(node, ast.BoolOp):
+            return all(inner) if isinstance(node.op, ast.And) else any(inner)
+        if isinstance(node, ast.UnaryOp):
+            return not inner[0] if isinstance(node.op, ast.Not) else -inner[0]
+        return _UNKNOWN
 
-    def _is_file(self, node: ast.expr, depth: int) -> bool:
-        """Whether it is the opened file or its path."""
-        if isinstance(node, ast.Name):
-            values = self._names.get(node.id, []) if depth <= MAX_DEPTH else []
-            return bool(values) and all(self._is_file(each, depth + 1) for each in values)
-        if not isinstance(node, ast.Call):
-            return False
-        name = _name(node)
-        if name == "open" and isinstance(node.func, ast.Attribute) and not _is_of_module(node.func):
-            return self._is_file(node.func.value, depth + 1)
-        return name in ("open", "Path")
+    def _call(self, call: ast.Call) -> Any:
+        name = _name(call)
+        if name in ("open", "Path") and not (isinstance(call.func, ast.Attribute) and not _is_of_module(call.func)):
+            return self._opened(call)
+        base = self._value(call.func.value) if isinstance(call.func, ast.Attribute) else _UNKNOWN
+        given = [self._value(each) for each in call.args]
+        options = {each.arg: self._value(each.value) for each in call.keywords}
+        if "file" in options:
+            raise _Unclear
+        if base is _FILE:
+            return self._of_file(name, given)
+        if name == "replace" and isinstance(base, str) and not options:
+            return self._replaced(base, given)
+        if name == "sub" and _is_named(call.func, "re"):
+            return self._substituted(call, given)
+        if name in ("exit", "SystemExit"):
+            raise _Ends
+        if name not in _SILENT:
+            raise _Unclear
+        return self._counted(name, base, given)
 
-    def _same_file(self, call: ast.Call) -> None:
-        """Only one file is opened."""
-        if isinstance(call.func, ast.Attribute) and not _is_of_module(call.func):
-            if not self._is_file(call.func.value, 0):
+    def _of_file(self, name: str, given: list[Any]) -> Any:
+        if name == "open":
+            return self._in_mode(given[:1])
+        if name in ("read", "read_text") and not given:
+            return self._text
+        if name in _WRITES:
+            if len(given) != 1 or not isinstance(given[0], str) or self._written is not None:
                 raise _Unclear
-        elif not call.args or (basename(self._constant(call.args[0])) != self._file):
+            self._written = given[0]
+        elif name not in _SILENT:
+            raise _Unclear
+        return name in ("exists", "is_file") or _UNKNOWN
+
+    def _opened(self, call: ast.Call) -> object:
+        """Only one file is opened, always by the same name."""
+        given = [self._value(each) for each in call.args]
+        modes = [self._value(each.value) for each in call.keywords if each.arg == "mode"]
+        name = given[0] if given else ""
+        if name is not _FILE:
+            if not isinstance(name, str) or basename(name) != self._file or self._opens not in ("", name):
+                raise _Unclear
+            self._opens = name
+        return self._in_mode([*given[1:2], *modes])
+
+    @staticmethod
+    def _in_mode(modes: list[Any]) -> object:
+        if not all(isinstance(mode, str) and "a" not in mode for mode in modes):
+            raise _Unclear
+        return _FILE
+
+    def _replaced(self, text: str, given: list[Any]) -> str:
+        old, new, *most = given
+        if not (isinstance(old, str) and isinstance(new, str) and old) or not all(isinstance(each, int) for each in most):
+            raise _Unclear
+        self._spend(text)
+        if len(text) + text.count(old) * len(new) > MAX_TEXT:
+            raise _Unclear
+        return text.replace(old, new, *most)
+
+    def _substituted(self, call: ast.Call, given: list[Any]) -> str:
+        flags = [each.value for each in call.keywords if each.arg == "flags"]
+        signs = [_FLAGS.get(each.attr) if isinstance(each, ast.Attribute) else None for each in flags]
+        if len(given) != 3 or len(flags) != len(call.keywords) or None in signs:  # noqa: PLR2004 - pattern, new, text
+            raise _Unclear
+        pattern, new, text = given
+        if not all(isinstance(each, str) for each in given):
+            raise _Unclear
+        self._spend(text)
+        found = replaced("".join(f"(?{sign})" for sign in signs) + pattern, new, text)
+        if found is None:
+            raise _Unclear
+        return found
+
+    def _counted(self, name: str, base: Any, given: list[Any]) -> Any:
+        """What conditions ask of a text."""
+        if name == "len" and len(given) == 1 and isinstance(given[0], str):
+            return len(given[0])
+        if name in ("count", "find", "startswith", "endswith") and isinstance(base, str) and len(given) == 1:
+            self._spend(base)
+            return getattr(base, name)(given[0])
+        return _UNKNOWN
+
+    def _spend(self, *values: Any) -> None:
+        self._left -= sum(len(each) for each in values if isinstance(each, str))
+        if self._left < 0:
             raise _Unclear
 
-    def _constant(self, node: ast.expr) -> str:
-        """A text that the script shows."""
-        if isinstance(node, ast.Name) and len(values := self._names.get(node.id, [])) == 1:
-            node = values[0]
-        if isinstance(node, ast.Call) and _name(node) == "Path" and node.args:
-            node = node.args[0]
-        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
-            raise _Unclear
-        return node.value
+
+_WRITES = ("write", "write_text")
+
+
+def _check_import(node: ast.Import | ast.ImportFrom) -> None:
+    if isinstance(node, ast.Import):
+        known = all(each.name in _MODULES and not each.asname for each in node.names)
+    else:
+        known = node.module == "pathlib" and [(each.name, each.asname) for each in node.names] == [("Path", None)]
+    if not known:
+        raise _Unclear
 
 
 def _is_of_module(node: ast.Attribute) -> bool:
     """`pathlib.Path`, `io.open`."""
-    return isinstance(node.value, ast.Name) and node.value.id in ("pathlib", "io")
+    return _is_named(node, "pathlib") or _is_named(node, "io")
+
+
+def _is_named(node: ast.expr, module: str) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == module
 
 
 def _name(call: ast.Call) -> str:
     if isinstance(call.func, ast.Attribute):
         return call.func.attr
     return call.func.id if isinstance(call.func, ast.Name) else ""
-
-
-def _replacing(old: str, new: str, text: str) -> str:
-    if not old or len(text) + text.count(old) * len(new) > MAX_TEXT:
-        raise _Unclear
-    return text.replace(old, new)
-
-
-def _substituting(pattern: str, new: str, text: str) -> str:
-    if (found := replaced(pattern, new, text)) is None:
-        raise _Unclear
-    return found

@@ -38,6 +38,6 @@ def read(
         tuple(renamed_programs.resolved(walk.runs, running)),
         frozenset(walk.flaws),
         unread,
-        tuple(walk.files.items()) if walk.files else (),
+        (*walk.replaced, *walk.files.items()) if walk.files else (),
         None if running is None else running.scripts(walk.opaque),
     )

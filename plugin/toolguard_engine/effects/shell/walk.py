@@ -150,8 +150,10 @@ class Walk:
         self.called: set[str] = set()
         self.calls = 0
         self.files: dict[str, str] = {}
+        self.replaced: list[tuple[str, str]] = []
+        """Texts that they had before others took their place."""
         self.spelled: dict[str, str] = {}
-        """Their names by the folded ones."""
+        """The names of `files` by the folded ones."""
         self.unnamed: dict[str, bool] = {}
         """Those of `files` whose names are known only in part."""
         self.appended: set[str] = set()
@@ -685,7 +687,7 @@ class Walk:
         """What the command has written so far, and the numbers of its pipelines, are also those of a file that it runs."""
         self.set_variables = outer.set_variables
         self.files, self.spelled, self.unnamed, self.appended = outer.files, outer.spelled, outer.unnamed, outer.appended
-        self.opaque = outer.opaque
+        self.opaque, self.replaced = outer.opaque, outer.replaced
         self.pipelines = outer.pipelines
 
     def run_file(self, file: FilePlace, run: ProgramRun, state: ShellState, stdin: StdinSource | None = None) -> StdinSource:
@@ -873,6 +875,8 @@ class Walk:
         if self.stored > MAX_STORED:
             self.flaws.add("long")
             text = ""
+        if (before := self.files.get(place)) and not text.startswith(before):
+            self.replaced.append((place, before))
         self.files[place] = text
         if UNKNOWN in place:
             self.unnamed[place] = True
