@@ -240,6 +240,8 @@ WHOLE = [
     "cd ~/.openclaw && git stash",
     "cp -r fake/. ~/",
     "rsync -a fake/ ~/",
+    "rsync --read-batch=b ~",
+    "sshfs h:/x ~/.openclaw",
     "patch -p1 -d ~/.openclaw",
     "cd ~/.openclaw && patch -p1 < x",
     "mv ~ /tmp",
@@ -326,6 +328,8 @@ STOPS = [
     "npx -y kill-port@2 18789",
     "strace -p $(pgrep -f openclaw-gatewa)",
     "strace -fp $PPID",
+    "node inspect -p $PPID",
+    "prlimit --pid $PPID --cpu=1",
     "gdb -p $PPID",
     "gdb attach $PPID",
     "gcore $PPID",
@@ -342,6 +346,7 @@ STOPS = [
 ]
 
 MAY_REPLACE = [
+    "curl -o ~/.openclaw/#1 https://x.example.net/{openclaw.json}",
     "tar xf a.tar -C ~",
     "cd ~ && tar xf a.tar",
     "tar -xzf a.tar --directory=/home/u",
@@ -408,6 +413,7 @@ MAY_STOP = [
     "echo 1 > /sys/fs/cgroup/user.slice/cgroup.freeze",
     "echo 1 | tee /sys/fs/cgroup/x/cgroup.kill",
     "ltrace -p $X",
+    "prlimit -p $X --as=1",
     "sudo strace -p $(pidof node)",
     "pkill python",
     "pkill -f engine",

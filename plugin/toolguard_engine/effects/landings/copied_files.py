@@ -112,8 +112,10 @@ def _scp(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
 
 def _rsync(_: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     sources, target = [word.text for word in words.named("source")], words.one("target")
-    if not target and words.has("--read-batch"):
-        sources, target = [UNKNOWN], "".join(sources[-1:])
+    if not target and words.has("--read-batch") and sources:
+        host, folder = split_host(sources[-1])
+        yield Landing(UNKNOWN, folder, host=host)
+        return
     if not target or not sources:
         return
     host, folder = split_host(target)

@@ -6,6 +6,7 @@ secrets may run (`exclusions`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
@@ -109,8 +110,8 @@ def _fetched(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
 
 
 def _downloads(run: ProgramRun, words: CommandWords, scene: CommandScene) -> ProtectionFinding | None:
-    unsure = False
     outputs = [word.text for word in words.values("--output", "--out")]
+    unsure = any("#" in name and _may_be_ours(_NUMBERED.sub(UNKNOWN, name), run, scene) for name in outputs)
     if "downloads" in words.does or words.has("--remote-name", "--remote-name-all", "--remote-header-name"):
         outputs += [_file_name(word.text, run.name) for word in words.named("url")]
     for folder in [word.text for word in words.named("folder")] or ["."]:
@@ -123,6 +124,14 @@ def _downloads(run: ProgramRun, words: CommandWords, scene: CommandScene) -> Pro
         makes_folders = listed or words.has(*_MAKE_FOLDERS) or any("#" in name for name in outputs)
         unsure = unsure or (chosen and (makes_folders or _is_in_state(folder, run, scene)))
     return ProtectionFinding(FILES, certain=False) if unsure else None
+
+
+_NUMBERED = re.compile(r"#\d")
+"""What stands in the name of a file for a part of the address, with curl."""
+
+
+def _may_be_ours(path: str, run: ProgramRun, scene: CommandScene) -> bool:
+    return scene.possible(resolved(path, scene.host, scene.here(run))) != ""
 
 
 _MAKE_FOLDERS = ("--recursive", "--mirror", "--force-directories", "--page-requisites")

@@ -82,8 +82,8 @@ def _signs(host: Host) -> _Signs:
     protected = protected_paths.of(host)
     common = (
         "claw", "toolguard", ".open", "kill", "fuser", "systemctl", "gdb", "lldb", "strace", "ltrace", "gcore", "py-spy",
-        "rbspy", "perf", "reptyr", "bpftrace", "nsenter", "loginctl", "cgroup.", "freezer.state", "launchctl",
-        "shell-snapshots", "update-activation", "updateactivation", "setenvironment", "tmux", "locate",
+        "rbspy", "perf", "reptyr", "bpftrace", "prlimit", "inspect", "nsenter", "loginctl", "cgroup.", "freezer.state",
+        "launchctl", "shell-snapshots", "update-activation", "updateactivation", "setenvironment", "tmux", "locate",
         *map(str.lower, host.code), *module_folders(host), *file_names.DISTINCTIVE,
     )  # fmt: skip
     folders = (path.rpartition("/")[2].lower() for path in protected.above)

@@ -61,6 +61,9 @@ _STOPPING_A_WHILE = frozenset({"restart", "try-restart", "reload-or-restart", "t
 _BUS_CALLERS = program_catalogue.programs("bus_caller")
 _BUS_CALL = re.compile(r"(?:Stop|Restart|Kill|TryRestart|Freeze)Unit|(?:Disable|Mask)UnitFiles")
 _DEBUGGERS = program_catalogue.programs("debugger")
+_LIMITERS = frozenset({"prlimit"})
+"""Programs that set limits of a process; who exceeds one is ended."""
+
 _ATTACHES = frozenset({"-p", "--pid", "--attach-pid", "attach"})
 _CLUSTERED = re.compile(r"-[a-zA-Z]{1,8}p")
 _ATTACHED = re.compile(r"(?:-p|--pid=|--attach-pid=)?(\d{1,12})")
@@ -164,7 +167,7 @@ def _ends(run: ProgramRun, scene: CommandScene) -> Aim:
         return _by_port(rest, scene) if "k" in options else Aim.ELSEWHERE
     if any(base(word).partition("@")[0] in _PORT_KILLERS for word in run.argv[:4]):
         return _by_port(rest, scene)
-    if name in _DEBUGGERS:
+    if name in _DEBUGGERS | _LIMITERS or (name == "node" and rest[:1] == ("inspect",)):
         return _by_debugger(rest, scene)
     if name in _SESSIONS and not _SESSION_VERBS.isdisjoint(rest):
         return Aim.MAYBE_US
