@@ -14,9 +14,11 @@ from toolguard_engine.approvals import call_meaning, chat_view
 from toolguard_engine.approvals.binding import bind, bind_meaning
 from toolguard_engine.approvals.call_meaning import TOO_LARGE, Meaning
 from toolguard_engine.approvals.ledger import Decision, HeldCall
-from toolguard_engine.effects import named_places
+from toolguard_engine.effects import named_places, reading
 from toolguard_engine.model.call import Call
-from toolguard_engine.model.call_world import Named, NamedTarget, SeenPlaces, SeenTarget
+from toolguard_engine.model.call_world import MANY, Named, NamedTarget, SeenPlaces, SeenTarget
+from toolguard_engine.model.work_limit import TooIntricate
+from toolguard_engine.server import world_reader
 from toolguard_engine.server.world_reader import MAX_NAMES, WorldReader
 from toolguard_engine.stores import signing_key
 from toolguard_engine.stores.locked import StoreError
@@ -192,6 +194,17 @@ def test_more_names_than_are_looked_at(world: ChangingWorld) -> None:
     assert code(world, call) == "approval.pending"
 
 
+def test_many_names_of_others_beside_what_is_deleted(world: ChangingWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(world_reader, "MAX_NAMES", 20)
+    for number in range(30):
+        world.put(f"w/tmp/other-{number}", "")
+    call = world.call("rm -rf tmp/mine-*")
+    world.approved(call)
+    world.put("w/tmp/other")
+    world.link("w/tmp/mine-1", "Documents")
+    assert code(world, call) == "approval.consumed"
+
+
 def test_more_than_is_kept() -> None:
     def of(count: int) -> Meaning:
         paths = [f"/srv/{'x' * 180}/{number}" for number in range(count)]
@@ -205,16 +218,81 @@ def test_more_than_is_kept() -> None:
     assert not call_meaning.covers(large, other)
 
 
-def test_more_words_than_are_looked_at(world: ChangingWorld) -> None:
-    call = world.call("scp " + " ".join(f"a{number}" for number in range(named_places.MAX_WORDS + 10)) + " me@host:/srv")
+def test_many_words_are_looked_at(world: ChangingWorld) -> None:
+    call = world.call("scp " + " ".join(f"a{number}" for number in range(200)) + " me@host:/srv")
     world.approved(call)
-    assert meaning(world, call).gap == named_places.MANY
+    assert code(world, call) == "approval.consumed"
+    world.approved(call)
+    world.put("w/a199")
+    assert code(world, call) == "approval.pending"
+
+
+def test_what_is_changed_behind_many_targets_is_seen(world: ChangingWorld) -> None:
+    world.link("w/cache", "Pictures")
+    call = world.call("rm -rf " + " ".join(f"a{number}" for number in range(100)) + " cache/*")
+    world.approved(call)
+    assert code(world, call) == "approval.consumed"
+    world.approved(call)
+    world.link("w/cache", "Documents")
+    again = world.ask(call)
+    assert (again.verdict.code, again.fresh) == ("approval.pending", True)
+
+
+def test_no_approval_covers_more_words_than_can_be_looked_at(world: ChangingWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(named_places, "MAX_WORDS", 8)
+    call = world.call("scp " + " ".join(f"a{number}" for number in range(9)) + " me@host:/srv")
+    world.approved(call)
+    assert meaning(world, call).gap == MANY
+    again = world.ask(call)
+    assert (again.verdict.code, again.fresh) == ("approval.pending", True)
+    assert again.entry is not None
+    assert "make it in smaller parts" in again.entry.changes[0]
+
+
+def test_a_script_that_is_too_complex_is_bound(world: ChangingWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise TooIntricate
+
+    monkeypatch.setattr(reading, "effects", fails)
+    world.put("w/deploy.sh", "rm -rf build\n")
+    call = world.call("sh deploy.sh")
+    world.approved(call)
+    assert meaning(world, call).gap == named_places.INTRICATE
+    assert code(world, call) == "approval.consumed"
+    world.approved(call)
+    world.put("w/deploy.sh", "rm -rf ~/Documents\n")
+    assert code(world, call) == "approval.pending"
+
+
+def test_a_call_is_looked_at_once(world: ChangingWorld) -> None:
+    """Each look may take most of the time in which a held call is answered."""
+    looks = []
+
+    class Counting(WorldReader):
+        def look(self, named: Named) -> SeenPlaces:
+            looks.append(named)
+            return super().look(named)
+
+    world.grant("rm -rf buil*")
+    world.link("w/build", "Documents")
+    world.approvals._world = Counting()
+    assert code(world, world.call("rm -rf build/")) == "approval.pending"
+    assert len(looks) == 1
+
+
+def test_an_approval_for_more_is_not_hidden_by_a_call_that_waits_for_less(world: ChangingWorld) -> None:
+    world.put("w/pub/a")
+    call = world.call("chmod 777 pub/*")
+    assert code(world, call) == "approval.pending"
+    world.link("w/pub/docs", "Documents")
+    world.approved(call)
+    (world.work / "pub/docs").unlink()
     assert code(world, call) == "approval.consumed"
 
 
 @pytest.mark.parametrize(
     ("first", "second", "covered"),
-    [(False, False, True), (True, True, True), (False, True, False), (True, False, True)],
+    [(False, False, True), (True, True, False), (False, True, False), (True, False, True)],
 )
 def test_a_file_system_that_is_late(world: ChangingWorld, *, first: bool, second: bool, covered: bool) -> None:
     """`first`, `second`: whether it is late when the call is held, and when it is repeated."""

@@ -13,7 +13,7 @@ from hashlib import sha256
 import msgspec
 from msgspec import structs
 
-from toolguard_engine.model.call_world import NAMES, Named, NamedTarget, SeenPlaces, SeenTarget
+from toolguard_engine.model.call_world import MANY, NAMES, Named, NamedTarget, SeenPlaces, SeenTarget
 from toolguard_engine.wording.printable import plain
 from toolguard_engine.wording.redact import cut, redact_text
 
@@ -88,7 +88,8 @@ def of(named: Named, seen: SeenPlaces, call: str = "") -> Meaning:
     read = [FileState(_kept(path), _kept(seen.files[path].real), seen.files[path].digest)
             for path in named.words if path in seen.files]  # fmt: skip
     meaning = Meaning(VERSION, call, _kept(seen.folder), effects, (*code, *read), named.gap, seen.late)
-    if len(whole := msgspec.json.encode(meaning)) <= MAX_SIZE:
+    whole = msgspec.json.encode(structs.replace(meaning, call=""))
+    if len(whole) <= MAX_SIZE:
         return meaning
     digest = sha256(whole).hexdigest()
     return structs.replace(meaning, effects=(), files=(), gap=f"{TOO_LARGE}: {digest}")
@@ -133,12 +134,20 @@ def more(before: Meaning, now: Meaning, home: str = "") -> list[str]:
     lines = list(
         dict.fromkeys([*_of_folder(before, now, show), *_of_files(before, now, show), *_of_effects(before, now, show)])
     )
-    if now.gap not in ("", before.gap) or (now.late and not before.late):
+    if now.late:
+        lines.append("the file system does not answer in time, so nothing can be compared")
+    elif now.gap == MANY:
+        lines.append("it names more than can be compared: no approval covers it, make it in smaller parts")
+    elif now.gap not in ("", before.gap):
         is_large = now.gap.startswith(TOO_LARGE)
         lines.append(
             "something has changed among more than can be listed" if is_large else "not all of it can be looked at now"
         )
     return lines if len(lines) <= MAX_LINES else [*lines[: MAX_LINES - 1], f"and {len(lines) - MAX_LINES + 1} more changes"]
+
+
+def is_comparable(meaning: Meaning) -> bool:
+    return not meaning.late and meaning.gap != MANY
 
 
 def covers(before: Meaning, now: Meaning) -> bool:

@@ -187,8 +187,9 @@ class Ledger:
         """The entry that answers for this call now: pending, approved, or else a denial that still lasts. `former`: what
         earlier versions bound the call to."""
         bindings = {binding, *former}
-        found = [e for e in self._entries.values() if _answers(e, now) and (e.binding in bindings or _means(e, meaning))]
-        return next((entry for entry in sorted(found, key=_is_closed) if self._holds(entry)), None)
+        meant = (e for e in self._entries.values() if e.binding in bindings or _means(e, meaning))
+        found = [entry for entry in meant if _answers(entry, now) and not _is_blind(entry, meaning)]
+        return next((entry for entry in sorted(found, key=_rank) if self._holds(entry)), None)
 
     def compared(self, entry: HeldCall, home: str = "") -> HeldCall:
         """The entry with what its call would do that it would not have done when a person saw it last. `changes` that it has
@@ -379,6 +380,13 @@ def _means(entry: HeldCall, now: Meaning | None) -> bool:
     return call_meaning.covers(meaning, now)
 
 
+def _is_blind(entry: HeldCall, now: Meaning | None) -> bool:
+    """Whether an approval would be used for a call that cannot be looked at now."""
+    if entry.status != "approved" or entry.meaning is None or now is None:
+        return False
+    return not call_meaning.is_comparable(now)
+
+
 def _code(meaning: Meaning) -> set[tuple[str, str]]:
     return {(file.path, file.digest) for file in meaning.files if file.code}
 
@@ -429,8 +437,9 @@ def _closed(entry: HeldCall, status: Status, now: float) -> HeldCall:
     return structs.replace(over, shown=entry.shown[:MAX_MISSED_SHOWN], whole=entry.whole and fits)
 
 
-def _is_closed(entry: HeldCall) -> bool:
-    return entry.status not in OPEN
+def _rank(entry: HeldCall) -> int:
+    """An approval first: one for more than the call means now must not stand behind a call that waits for less."""
+    return {"approved": 0, "pending": 1}.get(entry.status, 2)
 
 
 def _answers(entry: HeldCall, now: float) -> bool:

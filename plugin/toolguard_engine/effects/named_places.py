@@ -18,16 +18,15 @@ from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.shell.places import Where, normal
 from toolguard_engine.effects.shell.walk import INTERPRETER
-from toolguard_engine.model.call_world import NAMES, Named, NamedTarget
+from toolguard_engine.model.call_world import MANY, NAMES, Named, NamedTarget
 from toolguard_engine.model.work_limit import TooIntricate
 
-MAX_TARGETS = 64
-MAX_WORDS = 96
-MAX_RUNS = 64
+MAX_TARGETS = 1_024
+MAX_WORDS = 1_024
+MAX_RUNS = 1_024
 MAX_SETTINGS = 4
 MAX_WORD = 1_000
 INTRICATE = "it is too complex to be read"
-MANY = "it names too much"
 
 _ON_LINK = frozenset(["delete", "move"])
 """Effects on a link itself, unless the path goes on behind it."""
@@ -53,11 +52,7 @@ def of(reading: CallReading) -> Named:
     """Everything that has to be looked at for this call."""
     where = reading.command_where if reading.executes else reading.where
     folder = _folder(where) if reading.commands else ""
-    try:
-        effects = (*chain.from_iterable(reading.command_effects if reading.commands else ()), *reading.tool_effects)
-        runs = reading.runs if reading.commands else ()
-    except (TooIntricate, RecursionError, MemoryError):
-        return Named(folder, gap=INTRICATE)
+    runs, effects, gap = _known(reading)
     targets = list(dict.fromkeys([*_named(reading, where), *(_target(effect, where) for effect in effects)]))
     code, unread = _code(reading) if reading.commands else ((), ())
     words = list(dict.fromkeys(_words(runs, targets, where)))
@@ -65,9 +60,21 @@ def of(reading: CallReading) -> Named:
     words = [path for path in words if path not in dict(code) and path not in unread]
     settings = tuple(_settings(runs, effects, where)) if reading.commands and not code else ()
     is_cut = len(targets) > MAX_TARGETS or len(words) > MAX_WORDS or len(runs) > MAX_RUNS
-    gap = MANY if is_cut else ""
+    gap = MANY if is_cut else gap
     folder = "" if runs and not (code or unread) and _is_anywhere(runs, effects) else folder
     return Named(folder, tuple(targets[:MAX_TARGETS]), code, unread, tuple(words[:MAX_WORDS]), settings, gap)
+
+
+def _known(reading: CallReading) -> tuple[tuple[ProgramRun, ...], tuple[Effect, ...], str]:
+    """The programs and the effects, as far as they are known, and why not all are: what is known counts also if the rest is
+    too complex."""
+    runs: tuple[ProgramRun, ...] = ()
+    try:
+        runs = reading.runs if reading.commands else ()
+        found = reading.command_effects if reading.commands else ()
+        return runs, (*chain.from_iterable(found), *reading.tool_effects), ""
+    except (TooIntricate, RecursionError, MemoryError):
+        return runs, (), INTRICATE
 
 
 def _is_anywhere(runs: tuple[ProgramRun, ...], effects: tuple[Effect, ...]) -> bool:

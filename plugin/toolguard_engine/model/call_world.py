@@ -13,6 +13,9 @@ import msgspec
 NAMES = "names"
 """The kind of a target that a file tool names, whatever it does there."""
 
+MANY = "it names too much"
+"""The gap of a call of which not all can be listed, so that nothing can be compared with it."""
+
 
 class NamedTarget(msgspec.Struct, frozen=True, gc=False):
     """What an effect of a call is about. `path`: empty where it is no place on this machine; it may contain wildcards.

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 from msgspec import structs
@@ -52,6 +53,10 @@ LATER = "The next such call is held again; allow it then, or run `toolguard doct
 MAX_TITLE, MAX_DESCRIPTION = 80, 512
 """What the gateway's own prompt takes."""
 MAX_PROMPT_REASON, MAX_PROMPT_REASONS, MIN_PROMPT_CALL = 120, 250, 200
+
+
+Look = Callable[[], Meaning | None]
+"""What a call means now, looked at once."""
 
 
 @dataclass(frozen=True)
@@ -133,14 +138,15 @@ class Approvals:
 
     def _settle(self, verdict: Verdict, call: Call, config: Config) -> Settled:
         now = self._clock()
-        grant, changes = self._covering(verdict, call, now)
+        look = cache(partial(self._meaning, verdict, call))
+        grant, changes = self._covering(look, call, now)
         if grant is not None:
             is_beside = now < grant.created + MAX_APPROVED + 1  # one that was given beside an older grant is over
-            used = self._used(verdict, call, now) if is_beside else None
+            used = self._used(verdict, call, look, now) if is_beside else None
             return used or Settled(Verdict("allow", f"grant.{grant.id}", reason=f"covered by the grant {grant.id}"))
         prefix = config.approval.prefix
         gateway = self._nonces.gateway_id()
-        meaning = self._meaning(verdict, call, gateway)
+        meaning = _of_gateway(look(), call, gateway)
         request = structs.replace(_request(verdict, call, config, now, gateway, meaning), changes=changes)
         self.give_back()
         former = {_binding(verdict, call), _binding(verdict, call, gateway)}
@@ -160,40 +166,40 @@ class Approvals:
         text = approval_texts.held(prefix, entry.nonce, reason, request.shown, signed=config.approval.is_signed)
         return Settled(Verdict("hold", "approval.pending", text, verdict.reason), entry, presented.fresh)
 
-    def _covering(self, verdict: Verdict, call: Call, now: float) -> tuple[Grant | None, tuple[str, ...]]:
+    def _covering(self, look: Look, call: Call, now: float) -> tuple[Grant | None, tuple[str, ...]]:
         """The first grant that covers this call and, where the settings name signers, is signed by one of them. If there is
         only one that covers its words: what the call does beyond that grant."""
-        granted, meaning, changes = list(self._policies.active(now)), None, tuple[str, ...]()
+        granted, changes = list(self._policies.active(now)), tuple[str, ...]()
         while grant := grants.covering(call, granted, now):
             granted.remove(grant)
             if self._grant_signers is not None and not self._grant_signers.allows(grant):
                 continue
-            if grant.bound and meaning is None:
-                meaning = self._meaning(verdict, call, "")
-            lines = granted_meaning.more(grant, meaning, str(Path.home()))
+            lines = granted_meaning.more(grant, look() if grant.bound else None, str(Path.home()))
             if not lines:
                 return grant, ()
             changes = changes or (*(f"beyond the grant {grant.id}: {line}" for line in lines),)
         return None, changes
 
-    def _used(self, verdict: Verdict, call: Call, now: float) -> Settled | None:
+    def _used(self, verdict: Verdict, call: Call, look: Look, now: float) -> Settled | None:
         """Uses up the approval of a call that a grant covers too, which would end as one whose call did not run. None where
         there is none; whatever goes wrong, the call has its grant."""
         with suppress(StoreError, ValueError):
             gateway = self._nonces.gateway_id()
             bindings = {_binding(verdict, call), _binding(verdict, call, gateway)}
-            meaning = self._meaning(verdict, call, gateway)
+            meaning = _of_gateway(look(), call, gateway)
             known = Ledger(entry for entry in self._nonces.look()[0] if entry.status == "approved")
             if entry := known.waiting("", now, bindings, meaning):
                 used = self._nonces.settle(entry.nonce, "used", Decision(entry.by, entry.where, entry.why), now)
+                if used and self._signers:
+                    self._signers.use(used, now)
                 return _consumed(used) if used else None
         return None
 
-    def _meaning(self, verdict: Verdict, call: Call, gateway: str) -> Meaning | None:
+    def _meaning(self, verdict: Verdict, call: Call) -> Meaning | None:
         """What the call means now; None where the guard has not listed what it names. Raises `ValueError`."""
         if verdict.named is None:
             return None
-        return call_meaning.of(verdict.named, self._world.look(verdict.named), bind(call, gateway=gateway))
+        return call_meaning.of(verdict.named, self._world.look(verdict.named), bind(call))
 
     def is_decided(self, nonce: str) -> bool:
         """Whether the call held under this nonce waits no more: asking again brings news."""
@@ -325,6 +331,10 @@ def _unsettled(prefix: str, error: StoreError) -> str:
 
 def _consumed(entry: HeldCall) -> Settled:
     return Settled(Verdict("allow", "approval.consumed", reason=f"approved under {entry.nonce}"), entry)
+
+
+def _of_gateway(meaning: Meaning | None, call: Call, gateway: str) -> Meaning | None:
+    return None if meaning is None else structs.replace(meaning, call=bind(call, gateway=gateway))
 
 
 def _binding(verdict: Verdict, call: Call, gateway: str = "") -> str:

@@ -153,6 +153,8 @@ def _with_wildcards(target: NamedTarget, base: str, names: _Names) -> SeenTarget
     _, rest = _parts(target.path)
     if not rest:
         return SeenTarget(base, shared=not target.on_link and _is_shared(base))
+    if len(rest) == 1 and target.on_link:  # no link is followed, however many names there are
+        return SeenTarget(base)
     before = names.listing
     inside = base.rstrip("/") + "/"
     places = {place for place in names.meant(base, rest, on_link=target.on_link) if not f"{place}/".startswith(inside)}
