@@ -149,6 +149,38 @@ MORE: dict[str, tuple[Step, str, dict[str, Any], Step, str]] = {
         lambda w: w.put("w/.env", "D=build\n"), 'env $(cat .env) sh -c \'rm -rf "$D"\'', {},
         lambda w: w.put("w/.env", "D=/\n"), "~/w/.env has changed since",
     ),
+    "settings in the folder that the call enters": (
+        lambda w: w.put("w/conf/serverless.yml", "a\n"), "cd conf && serverless remove", {},
+        lambda w: w.put("w/conf/serverless.yml", "b\n"), "~/w/conf/serverless.yml has changed since",
+    ),
+    "settings in JSON that a person writes": (
+        lambda w: w.put("w/main.tf.json", "a\n"), "terraform destroy -auto-approve", {},
+        lambda w: w.put("w/main.tf.json", "b\n"), "~/w/main.tf.json has changed since",
+    ),
+    "where another repository is pushed to": (
+        lambda w: w.put("r/.git/config", "a\n"), "git -C ~/r push --force", {},
+        lambda w: w.put("r/.git/config", "b\n"), "~/r/.git/config has changed since",
+    ),
+    "an option of the same name behind the subcommand": (
+        repo, "git -c a=b commit -C HEAD && git push --force", {},
+        lambda w: w.put("w/.git/hooks/pre-commit", "rm -rf ~/Documents\n"), "now also runs ~/w/.git/hooks/pre-commit",
+    ),
+    "a repository that an option names": (
+        lambda w: w.put("r/config", "a\n"), "git --git-dir=../r push --force", {},
+        lambda w: w.put("r/config", "b\n"), "~/r/config has changed since",
+    ),
+    "the repository of a working tree": (
+        lambda w: w.put("w/.git", "gitdir: ../one\n"), "git push --force", {},
+        lambda w: w.put("w/.git", "gitdir: ../two\n"), "~/w/.git has changed since",
+    ),
+    "a hook behind the commit": (
+        repo, "git commit -am x && git push --force", {},
+        lambda w: w.put("w/.git/hooks/post-commit", "rm -rf ~/Documents\n"), "now also runs ~/w/.git/hooks/post-commit",
+    ),
+    "a link that find follows": (
+        lambda w: w.link("w/d", "Pictures"), "find -L d -delete", {},
+        lambda w: w.link("w/d", "Documents"), "d now points to ~/Documents",
+    ),
     "a recipe": (
         lambda w: w.put("w/Makefile", "clean:\n\trm -rf build\n"), "make clean", {},
         lambda w: w.put("w/Makefile", "clean:\n\trm -rf ~/Documents\n"), "~/w/Makefile has changed since",

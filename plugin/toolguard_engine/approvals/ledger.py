@@ -365,7 +365,8 @@ def call_of(entry: HeldCall) -> str:
 
 def _in_short(changes: tuple[str, ...]) -> str:
     """For the reason, which every list of held calls shows."""
-    rest = f" and {len(changes) - 1} more changes" if len(changes) > 1 else ""
+    more = len(changes) - 1
+    rest = f" and {more} more {'change' if more == 1 else 'changes'}" if more else ""
     return f"{changes[0]}{rest}."
 
 

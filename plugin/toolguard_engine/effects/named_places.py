@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, takewhile
 
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.path_owners import FOLLOWED, GLOBS
@@ -34,16 +34,21 @@ _ON_LINK = frozenset(["delete", "move"])
 _MILD = frozenset(["unchanged", "agent-made", "filtered"])
 """Flags that make an effect less dangerous: without one of them it is more."""
 
+_FOLLOWING = frozenset(["-L", "-H", "-follow"])
+
 _PRINTERS = program_catalogue.programs("safe_reader")
 _SHELLS = program_catalogue.programs("shell", "sourcer")
 _OPTION = re.compile(r"-[A-Za-z]{1,3}|--[a-z-]{0,40}")
 _NO_SETTINGS = _PRINTERS | _SHELLS | program_catalogue.programs("shell_state_changer") | {"git"}
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib", "/dev/", "/proc/", "/sys/")
-MAX_GIT_FOLDERS = 2
+MAX_GIT_FOLDERS = 16
+_GIT_VALUED = frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix"})
+"""Options before git's subcommand with a word of their own."""
 _GIT_ABOVE = 4
 _GIT_FILES = (
-    "config", "hooks/pre-commit", "hooks/prepare-commit-msg", "hooks/commit-msg", "hooks/pre-push", "hooks/post-checkout",
-    "hooks/post-merge", "hooks/pre-rebase",
+    "config", "config.worktree", "hooks/pre-commit", "hooks/prepare-commit-msg", "hooks/commit-msg", "hooks/post-commit",
+    "hooks/pre-push", "hooks/post-checkout", "hooks/pre-merge-commit", "hooks/post-merge", "hooks/pre-rebase",
+    "hooks/post-rewrite", "hooks/reference-transaction",
 )  # fmt: skip
 """What decides where a push goes, and what it runs."""
 
@@ -110,10 +115,15 @@ def _target(effect: Effect, where: Where) -> NamedTarget:
     path = ""
     if effect.target and effect.place not in ("remote", "null") and (effect.place or effect.kind in FOLLOWED):
         path = _place(normal(effect.target, where, effect.run.cwd if effect.run else ""))
-    goes_on = effect.target.endswith(("/", "/."))
+    goes_on = effect.target.endswith(("/", "/.")) or (effect.run is not None and _follows(effect.run))
     dangers = tuple(sorted((effect.flags - _MILD) | {f"not {flag}" for flag in _MILD - effect.flags}))
     is_from_file = effect.run is not None and effect.run.origin is not None
     return NamedTarget(effect.kind, effect.target, path, dangers, effect.kind in _ON_LINK and not goes_on, is_from_file)
+
+
+def _follows(run: ProgramRun) -> bool:
+    """Whether links that the program is given are followed, also where it deletes."""
+    return run.name == "find" and not _FOLLOWING.isdisjoint(run.argv)
 
 
 def _place(path: str) -> str:
@@ -162,16 +172,36 @@ def _settings(runs: tuple[ProgramRun, ...], effects: tuple[Effect, ...], where: 
         if id(run) in known or UNKNOWN in run.cwd or run.name in runners | _NO_SETTINGS or INTERPRETER.fullmatch(run.name):
             continue
         words = [word for word in _read_by(run) if word.endswith("/") and word != "/"]
-        found += [_before_wildcard(normal(word, where, run.cwd)) for word in (run.cwd or ".", *words)]
+        found += [_before_wildcard(normal(word, where, run.cwd)) for word in (".", *words)]
     folders = (path for path in found if path.count("/") > 1 and not path.startswith(_SYSTEM) and path != where.home)
     return list(dict.fromkeys(folders))[:MAX_SETTINGS]
 
 
 def _git_files(runs: tuple[ProgramRun, ...], where: Where) -> list[str]:
     """What decides where git's programs send to, and what they run: of the repository around their folders."""
-    folders = dict.fromkeys(run.cwd for run in runs[:MAX_RUNS] if run.name == "git" and UNKNOWN not in run.cwd)
-    near = [f"{'../' * above}.git/{name}" for above in range(_GIT_ABOVE) for name in _GIT_FILES]
-    return list(dict.fromkeys(normal(name, where, cwd) for cwd in [*folders][:MAX_GIT_FOLDERS] for name in near))
+    found = [_git_places(run) for run in runs[:MAX_RUNS] if run.name == "git"]
+    folders = [*dict.fromkeys(folder for folder, _ in found if UNKNOWN not in folder)][:MAX_GIT_FOLDERS]
+    named = [*dict.fromkeys(each for _, each in found if each and UNKNOWN not in each)][:MAX_GIT_FOLDERS]
+    near = [f"{'../' * above}.git" for above in range(_GIT_ABOVE)]
+    places = [*(normal(place, where, folder) for folder in folders for place in near), *(normal(e, where) for e in named)]
+    return list(dict.fromkeys(each for place in places for each in (place, *(f"{place}/{name}" for name in _GIT_FILES))))
+
+
+def _git_places(run: ProgramRun) -> tuple[str, str]:
+    """The folder that git works in, and the one of its repository where the command names it."""
+    folder, words = run.cwd, iter(run.argv[1:])
+    repository = next((value for name, value in run.assigns if name == "GIT_DIR"), "")
+    for option in takewhile(lambda word: word.startswith("-"), words):
+        value = next(words, "") if option in _GIT_VALUED else ""
+        if option == "-C":
+            folder = _below(folder, value)
+        elif option.startswith("--git-dir"):
+            repository = value or option.partition("=")[2]
+    return folder, _below(folder, repository) if repository else ""
+
+
+def _below(folder: str, path: str) -> str:
+    return path if path.startswith(("/", "~")) or not folder else f"{folder.rstrip('/')}/{path}"
 
 
 def _spellings(word: str) -> Iterator[str]:

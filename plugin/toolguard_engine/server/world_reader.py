@@ -29,7 +29,10 @@ MAX_NAMES = 2_000
 
 MAX_BEYOND = 8
 MAX_SETTINGS = 32
-_SETTINGS = (".yml", ".yaml", ".toml", ".tf", ".tfvars", ".hcl", ".ini", ".cfg", ".conf", ".env")
+_SETTINGS = (
+    ".yml", ".yaml", ".toml", ".tf", ".tfvars", ".hcl", ".ini", ".cfg", ".conf", ".env", ".jsonc", ".json5",
+    ".tf.json", ".tfvars.json",
+)  # fmt: skip
 """Endings of files that people write for programs. Not `.json`: programs keep their state in such files."""
 
 _FILES = ("Dockerfile", "Containerfile", "Procfile", "Jenkinsfile")
