@@ -12,8 +12,8 @@ import pytest
 from effort import some
 from test_run_files import HOME, WORK, guard, weighed
 from toolguard_engine.effects.programs import interpreters
-from toolguard_engine.effects.run_languages import language_table
-from toolguard_engine.effects.shell import runner_table
+from toolguard_engine.effects.run_languages import configured_values, language_table
+from toolguard_engine.effects.shell import runner_table, runners
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.files import FileRecord, Unread
 from toolguard_engine.rules.judgement import Judgement
@@ -142,3 +142,15 @@ def test_what_runs_once_is_not_read_twice() -> None:
 def test_a_row_that_says_nothing_is_refused(row: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="the row of x"):
         runner_table.parse({"runner": [row], "variable": []})
+
+
+def test_what_a_file_takes_in_is_sought_once_if_it_runs_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[str]()
+    monkeypatch.setattr(runners, "names_in", lambda file: read.append(file.path) or iter(()))
+    weighed("foreman start", {"Procfile": "web: foreman start\n" * 200}, {"Procfile": AGENT})
+    assert read == [f"{WORK}/Procfile"]
+
+
+def test_a_key_with_very_many_parts_is_read_by_lines() -> None:
+    values = configured_values.of_toml(f'a{".a" * 20_000} = 1\n[scripts]\nb = "date"\n')
+    assert [(each.keys[-1], each.text) for each in values] == [("b", "date")]

@@ -13,6 +13,8 @@ from typing import NamedTuple, TypeAlias
 import msgspec
 
 _MAX_DEPTH = 200
+_MAX_DOTS = 100
+"""In one line of TOML: `a.a.a.a = 1` takes time by the square of their number."""
 
 Tree: TypeAlias = "dict[str, Tree] | list[Tree] | str | int | float | bool | None"
 
@@ -33,6 +35,8 @@ def of_json(text: str) -> list[Value]:
 
 
 def of_toml(text: str) -> list[Value]:
+    if any(line.count(".") > _MAX_DOTS for line in text.split("\n")):
+        return list(_by_pairs(text))
     try:
         return _placed(text, _walked(tomllib.loads(text), (), 0))
     except (ValueError, RecursionError):

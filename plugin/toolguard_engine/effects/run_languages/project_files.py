@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from shlex import quote
 
 import msgspec
@@ -28,7 +29,8 @@ _JUST_RULE = re.compile(r"@?([\w-]{1,80})(?:\s[^:=]{0,200})?:(?!=)\s{0,9}([\w\s-
 
 
 class Rules:
-    """Targets with what they need and run. `first` is what runs if none is named; `always` runs whatever is."""
+    """Targets with what they need and run; not changed once they are read, since a file that runs itself is read again and
+    again. `first` is what runs if none is named; `always` runs whatever is."""
 
     def __init__(self) -> None:
         self.needs: dict[str, list[str]] = {}
@@ -75,6 +77,7 @@ def _lines(text: str, joined: bool = True) -> Iterator[tuple[int, str]]:  # noqa
 _MAKE_DEFINES = re.compile(r"^(?:override[ \t]{1,9})?define[ \t]{1,9}([\w.-]{1,80})[^\n]{0,20}\n", re.MULTILINE)
 
 
+@lru_cache(maxsize=4)
 def makefile(text: str) -> Rules:
     rules, current = Rules(), list[str]()
     end = 0
@@ -128,6 +131,7 @@ _JUST_ALIAS = re.compile(r"alias\s{1,9}([\w-]{1,80})\s{0,9}:=\s{0,9}([\w-]{1,80}
 _JUST_TAKES = re.compile(r"(?:import|mod)\??\s{1,9}[\w-]{0,40}\s{0,9}['\"]([^'\"]{1,200})['\"]")
 
 
+@lru_cache(maxsize=4)
 def justfile(text: str) -> Rules:
     rules, current = Rules(), list[str]()
     for at, line in _lines(text):
@@ -161,6 +165,7 @@ def _script(lines: Lines) -> Lines:
     return [(lines[0][0], f"{option} {quote(text)}" if option else text)]
 
 
+@lru_cache(maxsize=4)
 def taskfile(text: str) -> Rules:
     """The tasks of a Taskfile, whatever its indentation."""
     rules = Rules()

@@ -9,10 +9,10 @@ from posixpath import basename
 from msgspec.structs import replace
 
 from toolguard_engine.effects.run_languages import language_table, quoted_commands, tool_scripts
-from toolguard_engine.effects.run_languages.project_files import Rules
+from toolguard_engine.effects.run_languages.project_files import Lines, Rules
 from toolguard_engine.effects.shell.command import FilePlace, ProgramRun
 from toolguard_engine.effects.shell.expand import ShellState
-from toolguard_engine.effects.shell.file_lines import MAX_TEXT, run_lines, these
+from toolguard_engine.effects.shell.file_lines import run_lines, these
 from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.effects.shell.runner_files import NO_CODE, found_file, operands
 from toolguard_engine.effects.shell.runner_table import Runner
@@ -69,11 +69,14 @@ def _opaque(walk: Walk, file: FilePlace) -> None:
 
 def _git(walk: Walk, file: FilePlace, run: ProgramRun, state: ShellState) -> None:
     """The settings of Git, and the alias that is used; all aliases of a file that is not given to a known command."""
-    aliases = tool_scripts.git_aliases(file.text[:MAX_TEXT])
-    names = run.argv[1:VERB_WITHIN] if run.name == "git" else tuple(aliases)
-    used = [aliases[word] for word in names if word in aliases]
     folder = file.path.rpartition("/")[0] or "."
-    run_lines(walk, file, lambda text: [*tool_scripts.git(text, folder), *used], state, run)
+
+    def read(text: str) -> Lines:
+        aliases = tool_scripts.git_aliases(text)
+        names = run.argv[1:VERB_WITHIN] if run.name == "git" else tuple(aliases)
+        return [*tool_scripts.git(text, folder), *(aliases[word] for word in names if word in aliases)]
+
+    run_lines(walk, file, read, state, run)
 
 
 def _by_rules(walk: Walk, file: FilePlace, read: Callable[[str], Rules], run: ProgramRun, state: ShellState) -> None:

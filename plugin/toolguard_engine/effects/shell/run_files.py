@@ -190,6 +190,10 @@ class RunFiles:
         self._entered.append((file.path, part))
         return True
 
+    def is_running(self, path: str) -> bool:
+        """Whether a file, or a part of it, is being judged."""
+        return any(path == entered for entered, _ in self._entered)
+
     def leave(self, file: FilePlace, flaws: Collection[str], part: str = "") -> None:
         self._entered.remove((file.path, part))
         self.has_failed = self.has_failed or "intricate" in flaws

@@ -47,8 +47,10 @@ def _by_row(walk: Walk, row: Runner, run: ProgramRun, state: ShellState) -> None
     for file in islice(read_files(walk, row, run, folder), MAX_FILES):
         if file.path not in seen:
             seen.add(file.path)
+            runs_itself = walk.running is not None and walk.running.is_running(file.path)
             judge(walk, file, row, run, inner)
-            _taken_in(walk, file, row, run, inner, seen)
+            if not runs_itself:  # what it takes in is judged around this
+                _taken_in(walk, file, row, run, inner, seen)
     for text in islice(option_values(run.argv, row.texts), MAX_FILES) if row.texts else ():
         judge(walk, FilePlace("an option", "-", text, made=True), row, run, inner)
     if row.stdin:
