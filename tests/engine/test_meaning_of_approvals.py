@@ -177,6 +177,14 @@ MORE: dict[str, tuple[Step, str, dict[str, Any], Step, str]] = {
         repo, "git commit -am x && git push --force", {},
         lambda w: w.put("w/.git/hooks/post-commit", "rm -rf ~/Documents\n"), "now also runs ~/w/.git/hooks/post-commit",
     ),
+    "the folder that the call enters": (
+        lambda w: w.link("w/a", "Pictures"), "cd a && git clean -fdx", {},
+        lambda w: w.link("w/a", "Documents"), "~/w/a now points to ~/Documents",
+    ),
+    "a wildcard that leaves a sign out": (
+        lambda w: w.put("w/a1/x"), "rm -rf a[^x]/*", {},
+        lambda w: w.link("w/a2", "Documents"), "now also: delete ~/Documents",
+    ),
     "a link that find follows": (
         lambda w: w.link("w/d", "Pictures"), "find -L d -delete", {},
         lambda w: w.link("w/d", "Documents"), "d now points to ~/Documents",

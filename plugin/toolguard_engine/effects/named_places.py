@@ -144,7 +144,7 @@ def _words(runs: tuple[ProgramRun, ...], targets: list[NamedTarget], where: Wher
     for run in runs[:MAX_RUNS]:
         if UNKNOWN in run.cwd:
             continue
-        for word in _read_by(run):
+        for word in chain(["."] if run.cwd else (), _read_by(run)):
             path = _before_wildcard(normal(word, where, run.cwd))
             is_open = bool(path) and not path.startswith(_SYSTEM) and path not in taken
             if is_open and (takes_targets or not _is_log(path)):

@@ -198,8 +198,9 @@ class _Names:
         if not GLOBS.intersection(rest[0]):
             yield from self._entered(f"{folder.rstrip('/')}/{rest[0]}", rest[1:], on_link=on_link)
             return
+        pattern = rest[0].replace("[^", "[!")  # as a shell reads it
         for name in self._in(folder):
-            if fnmatch(name, rest[0]) and (name[:1] != "." or rest[0][:1] == "."):
+            if fnmatch(name, pattern) and (name[:1] != "." or rest[0][:1] == "."):
                 yield from self._entered(f"{folder.rstrip('/')}/{name}", rest[1:], on_link=on_link)
 
     def _entered(self, path: str, rest: list[str], *, on_link: bool) -> Iterator[str]:
