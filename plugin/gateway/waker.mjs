@@ -20,6 +20,12 @@ const PATIENCE_MS = 3_000;
 const OWN_RUNS = /^(?:agent:[^:]*:)?(subagent|cron|hook):/i;
 const NOT_WOKEN = { subagent: "OpenClaw wakes no subagent", cron: "OpenClaw wakes no automation", hook: "OpenClaw wakes no hook" };
 
+/**
+ * Where heartbeats have sessions of their own (`isolatedSession`), a wake would begin a new one too: without the text, which
+ * is for the session that made the call, and in which that session's approval does not count.
+ */
+const SAME_SESSION = { isolatedSession: false };
+
 export class Waker {
   #logger;
   #busy;
@@ -89,7 +95,9 @@ export class Waker {
       });
       // It is not enqueued twice: that it waits there already is as good.
       if (!done?.enqueued && done?.id !== key) return this.#failed(nonce, "OpenClaw accepts no message for its session");
-      await api.runtime.system.requestHeartbeat({ source: "background-task", intent: "immediate", reason: "toolguard approval", ...target });
+      await api.runtime.system.requestHeartbeat({
+        ...target, source: "background-task", intent: "immediate", reason: "toolguard approval", heartbeat: SAME_SESSION,
+      });
       this.#report({ nonce, outcome: "woken", why: "" });
     } catch (error) {
       this.#failed(nonce, error instanceof Error ? error.message : String(error));

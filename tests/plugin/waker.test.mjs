@@ -42,7 +42,10 @@ test("an idle agent is told the engine's text, then woken", async () => {
   const target = { sessionKey: "agent:main:main", agentId: "main" };
   assert.deepEqual(asked, [
     ["text", { ...target, text: WAKE.text, placement: "append_context", idempotencyKey: "toolguard-0a1b2c3d" }],
-    ["heartbeat", { ...target, source: "background-task", intent: "immediate", reason: "toolguard approval" }],
+    ["heartbeat", {
+      ...target, source: "background-task", intent: "immediate", reason: "toolguard approval",
+      heartbeat: { isolatedSession: false },
+    }],
   ]);
   assert.deepEqual(log.lines, []);
   assert.deepEqual(reported, [{ nonce: WAKE.nonce, outcome: "woken", why: "" }]);
