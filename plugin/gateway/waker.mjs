@@ -26,6 +26,16 @@ const NOT_WOKEN = { subagent: "OpenClaw wakes no subagent", cron: "OpenClaw wake
  */
 const SAME_SESSION = { isolatedSession: false };
 
+/**
+ * Where OpenClaw keeps whether heartbeats are switched on (`openclaw system heartbeat`). While they are off it drops each wake
+ * without a word. The place is not documented; where it is missing they count as on.
+ */
+const WAKES = Symbol.for("openclaw.sessionEventWake");
+
+function switchedOff() {
+  return /** @type {any} */ (globalThis)[WAKES]?.areSessionEventWakesEnabled?.() === false;
+}
+
 export class Waker {
   #logger;
   #busy;
@@ -89,6 +99,7 @@ export class Waker {
     if (!api) return this.#failed(nonce, "no gateway runs here that could wake it");
     const key = `toolguard-${nonce}`;
     try {
+      if (switchedOff()) return this.#failed(nonce, "heartbeats are switched off, see openclaw system heartbeat enable");
       const target = { sessionKey: session, agentId: agent };
       const done = await api.session?.workflow?.enqueueNextTurnInjection?.({
         ...target, text, placement: "append_context", idempotencyKey: key,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -15,7 +17,12 @@ from toolguard_engine.approvals.ledger import HeldCall
 
 pytestmark = pytest.mark.skipif(not NEW_HOST, reason="heartbeats differ before")
 
-SETTINGS = {"alwaysBlock": ["exec"], "approvalWindowMs": 10_000, "pendingTimeoutMs": 600_000}
+SETTINGS = {"alwaysBlock": ["exec"], "approvalWindowMs": 120_000, "pendingTimeoutMs": 600_000}
+"""OpenClaw wakes an agent five times a minute at most; later wakes have to wait."""
+
+LEAST = 10
+"""Seconds; the shortest window that the settings allow."""
+
 MARKER = "(heartbeat)"
 """In the message of each heartbeat, also of those that wake an agent."""
 
@@ -60,6 +67,17 @@ def held(stage: Stage, session: str, wait: Wait) -> HeldCall:
     return entry
 
 
+@contextmanager
+def switched_off(stage: Stage) -> Iterator[None]:
+    """As by `openclaw system heartbeat disable`."""
+    with Operator(stage.home) as owner:
+        owner.call("set-heartbeats", {"enabled": False})
+        try:
+            yield
+        finally:
+            owner.call("set-heartbeats", {"enabled": True})
+
+
 def events(stage: Stage, nonce: str) -> list[str]:
     return [line["event"] for line in audit(stage.home) if line.get("nonce") == nonce]
 
@@ -68,6 +86,10 @@ def approved_runs_once(stage: Stage, entry: HeldCall, name: str, wait: Wait) -> 
     stage.server.play(obedient(name, entry.nonce), MARKER)
     said = toolguard(stage.home, "approve", entry.nonce, "--yes").stdout
     assert "the agent is resumed" in said or "the agent is at work" in said
+    has_run_once(stage, entry, name, wait)
+
+
+def has_run_once(stage: Stage, entry: HeldCall, name: str, wait: Wait) -> None:
     path = stage.home.workspace_dir / f"{name}.txt"
     wait(lambda: len(events(stage, entry.nonce)) > 2)
     assert events(stage, entry.nonce) == ["hold", "approve", "consume"]
@@ -94,3 +116,25 @@ def test_an_approval_for_a_chat_counts_where_heartbeats_have_sessions_of_their_o
     stage = shared.under(host=heartbeats(isolated=True), **SETTINGS)
     stage.play(once(command("chat")), "agent:main:chat")
     approved_runs_once(stage, held(stage, "agent:main:chat", wait), "chat", wait)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("session", ["agent:main:main", f"agent:main:main{OWN}"])
+def test_an_approval_waits_for_the_next_heartbeat_where_they_are_switched_off(
+    shared: Shared, wait: Wait, session: str
+) -> None:
+    stage = shared.under(host=heartbeats(isolated=session.endswith(OWN)), **{**SETTINGS, "approvalWindowMs": LEAST * 1_000})
+    name = f"off-{session.rpartition(':')[2]}"
+    beat(stage, once(command(name)))
+    entry = held(stage, session, wait)
+    with switched_off(stage):
+        said = toolguard(stage.home, "approve", entry.nonce, "--yes").stdout
+        assert "the agent could not be woken (heartbeats are switched off" in said
+        assert "it is told at its next run" in said
+        time.sleep(LEAST + 1)  # the window would be over
+    ls = scripted_model.call("exec", {"command": "ls"})
+    beat(stage, once(scripted_model.call("read", {"path": "workspace.md"}), command(name), ls))
+    has_run_once(stage, entry, name, wait)
+    wait(lambda: len(stage.server.requests) > 2)
+    told = f"The user approved the call that waited under {entry.nonce}"
+    assert sum(told in text for text in stage.server.requests[2].texts("tool")) == 1

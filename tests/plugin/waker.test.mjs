@@ -76,6 +76,32 @@ for (const [session, kind] of /** @type {const} */ ([
     assert.deepEqual(reported, [{ nonce: WAKE.nonce, outcome: "later", why: `OpenClaw wakes no ${kind}` }]);
   });
 
+describe("the gateway's switch for heartbeats", () => {
+  const WAKES = Symbol.for("openclaw.sessionEventWake");
+  const OFF = "heartbeats are switched off, see openclaw system heartbeat enable";
+  /** @type {[string, any, string][]} */
+  const rows = [
+    ["off: it would drop the wake", { areSessionEventWakesEnabled: () => false }, OFF],
+    ["on", { areSessionEventWakesEnabled: () => true }, ""],
+    ["of another kind: as if on", {}, ""],
+    ["that fails", { areSessionEventWakesEnabled: () => assert.fail("no such thing") }, "no such thing"],
+  ];
+  for (const [what, state, why] of rows)
+    test(what, async () => {
+      const { reported, waker: one } = waker();
+      const { api, asked } = host();
+      one.through(api);
+      /** @type {any} */ (globalThis)[WAKES] = state;
+      try {
+        await one.wake(WAKE);
+      } finally {
+        delete (/** @type {any} */ (globalThis)[WAKES]);
+      }
+      assert.equal(asked.length, why ? 0 : 2);
+      assert.deepEqual(reported, [{ nonce: WAKE.nonce, outcome: why ? "later" : "woken", why }]);
+    });
+});
+
 test("a busy session is not woken, and nobody is warned", async () => {
   const { log, reported, waker: one } = waker([WAKE.session]);
   const { api, asked } = host();
