@@ -12,6 +12,7 @@ from cli_stage import texts
 from held_stage import hold, status_of
 from notify_stage import Receiver, Stage, serving
 
+from toolguard_cli.approvals import held_calls
 from toolguard_cli.commands import approve, pending, revive, show_status
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
@@ -92,6 +93,12 @@ def test_one_command_asks_again_and_approves(places: Places) -> None:
     assert status_of(places, fresh) == "approved"
     assert "no gateway runs here, so the agent is not woken" in texts(result)[-1]
     assert FileNonces(places.state_dir).present(held, time.time()).entry.nonce == fresh
+
+
+def test_before_it_is_approved_again_it_is_said_to_have_lapsed(places: Places) -> None:
+    held = lapsed(places)
+    (entry,) = FileNonces(places.state_dir).entries()
+    assert held_calls.details(entry, time.time())[0] == f"{held.nonce} approved, but did not run"
 
 
 def test_it_is_asked_for_again_once(places: Places) -> None:

@@ -84,8 +84,8 @@ def details(entry: HeldCall, now: float) -> list[str]:
         *_each("rules", further_rules(entry)),
     ]
     state = replies.state(entry, now)
-    head = f"{entry.nonce} expired unanswered" if state == "expired" else f"{entry.nonce} is waiting for approval, {state}"
-    return [head, *(f"  {name:<8} {printable.plain(value) or '-'}" for name, value in rows)]
+    now_is = replies.became(entry) if state == "expired" else f"is waiting for approval, {state}"
+    return [f"{entry.nonce} {now_is}", *(f"  {name:<8} {printable.plain(value) or '-'}" for name, value in rows)]
 
 
 def further_rules(entry: HeldCall) -> list[str]:
