@@ -36,7 +36,7 @@ def test_grant(places: Places) -> None:
     assert made.expires - made.created == 7 * 86_400
     assert abs(made.created - time.time()) < 60
     assert texts(result)[0] == (
-        f"granted {made.id}: agent main may call exec like `git push origin *` with host like sandbox, in /srv, "
+        f"granted {made.id}: agent main may call exec like `git push origin *` in /srv with host like sandbox, "
         "without asking"
     )
     assert f"it ends {printable.moment(made.expires)} (in " in texts(result)[1]
@@ -210,7 +210,8 @@ def test_revoke(places: Places) -> None:
     made = give(places).data["grant"]["id"]
     assert texts(revoke.run(places, made, reason="", dry_run=True))[0].startswith(f"would revoke {made}: ")
     assert len(PolicyFiles(places.state_dir).grants()) == 1
-    assert texts(revoke.run(places, made, reason="over", dry_run=False))[0].startswith(f"revoked {made}: any agent may ")
+    first = texts(revoke.run(places, made, reason="over", dry_run=False))[0]
+    assert first.startswith(f"revoked {made}; this no longer applies: any agent may ")
     assert PolicyFiles(places.state_dir).grants() == ()
     assert [(event["event"], event.get("why", "")) for event in AuditLog(places.state_dir).events()] == [
         ("grant", ""),

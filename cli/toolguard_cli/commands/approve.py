@@ -56,10 +56,10 @@ def run(  # noqa: PLR0913 - the options of a command line
 
     Shows the call and asks for confirmation. Without a nonce, the command uses the only waiting call or lets you choose
     one, and asks for confirmation even with --yes. The agent may then repeat exactly this call within the approval
-    window (30 s by default, in which time it is not at work; see approvalWindowMs). If approval.signers is set, the approval
-    is signed with an allowed SSH key from your SSH agent or ~/.ssh; --key or TOOLGUARD_SIGNING_KEY selects another key. With
-    --for, exactly this call is also allowed for that long without asking, unless the same command could have a different
-    effect later.
+    window (30 s by default, not counting the time it is at work; see approvalWindowMs). If approval.signers is set, the
+    approval is signed with an allowed SSH key from your SSH agent or ~/.ssh; --key or TOOLGUARD_SIGNING_KEY selects another
+    key. With --for, exactly this call is also allowed for that long without asking, unless the same command could have a
+    different effect later.
     """
     caller = require_human.caller(places, "approve")
     with gateway_stores.user_errors(), held_calls.looked_up(places):

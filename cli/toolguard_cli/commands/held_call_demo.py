@@ -142,7 +142,7 @@ def _answered(ledger: HeldCallStore, held: HeldCall, places: Places, *, yes: boo
     asks = not yes and sys.stdin.isatty()
     if asks:
         termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before the question does not answer it
-        typer.echo("  or here. Approve? [y/n] ", nl=False, err=True)
+        typer.echo("  Or answer it here: approve? [y/n] ", nl=False, err=True)
     decision = gateway_stores.decision("toolguard demo", "demo")
     config = gateway_stores.settings(places)
     while (entry := _entry(ledger, held)).status == "pending" and time.time() < entry.expires:

@@ -42,7 +42,8 @@ def run(
             grant = policies.revoke(grant_id, log)
     if grant is None:
         raise missing(grant_id)
-    lines = [Line("ok", f"{'would revoke' if dry_run else 'revoked'} {grant.id}: {words(grant)}")]
+    done = f"would revoke {grant.id}" if dry_run else f"revoked {grant.id}; this no longer applies"
+    lines = [Line("ok", f"{done}: {words(grant)}")]
     return Result("revoke", {"dryRun": dry_run, "grant": public(grant, time.time())}, (*lines, *problems))
 
 

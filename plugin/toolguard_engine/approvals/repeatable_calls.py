@@ -131,9 +131,10 @@ def covered(grant: Grant) -> str:
 
 def words(grant: Grant) -> str:
     who = f"agent {grant.agent}" if grant.agent else "any agent"
-    limits = [f"{name} like {glob}" for name, glob in grant.params.items()] + ([f"in {grant.cwd}"] if grant.cwd else [])
-    more = f" with {', '.join(limits)}" if limits else ""
-    return printable.cut(f"{who} may call {grant.tool} like `{grant.pattern}`{more}, without asking", 600)
+    where = f" in {grant.cwd}" if grant.cwd else ""
+    limits = ", ".join(f"{name} like {glob}" for name, glob in grant.params.items())
+    more = f" with {limits}" if limits else ""
+    return printable.cut(f"{who} may call {grant.tool} like `{grant.pattern}`{where}{more}, without asking", 600)
 
 
 def _why_not(entry: HeldCall) -> str:
