@@ -55,6 +55,7 @@ def now(stage: Stage, nonce: str) -> HeldCall:
 
 
 def events(stage: Stage, nonce: str) -> list[str]:
+    """The audit log's. It is written behind the decision."""
     return [line["event"] for line in audit(stage.home) if line.get("nonce") == nonce]
 
 
@@ -86,7 +87,7 @@ def test_an_approved_call_runs_once_however_long_the_model_thinks(stage: Stage, 
     stage.server.play(slow(seconds, name))
     said = toolguard(stage.home, "approve", nonce, "--yes").stdout
     assert "the agent is resumed" in said
-    wait(lambda: now(stage, nonce).status != "approved")
+    wait(lambda: now(stage, nonce).status != "approved" and len(events(stage, nonce)) > 2)
     assert events(stage, nonce) == ["hold", "approve", "consume"]
     wait(lambda: runs_of(stage, name) == 1)
     assert [each for each in nonces(stage.home).entries() if each.session == f"agent:main:{name}"] == [now(stage, nonce)]
@@ -98,7 +99,7 @@ def test_a_yes_that_nobody_uses_is_seen_to_lapse(stage: Stage, wait: Wait) -> No
     nonce = hold(stage, "lapsed").nonce
     stage.server.play(lambda _: scripted_model.Reply("I would rather not."))
     assert "the agent is resumed" in toolguard(stage.home, "approve", nonce, "--yes").stdout
-    wait(lambda: now(stage, nonce).status != "approved")
+    wait(lambda: now(stage, nonce).status != "approved" and len(events(stage, nonce)) > 2)
     assert events(stage, nonce) == ["hold", "approve", "lapsed"]
     assert f"1 approval lapsed unused in the last 24 hours; the latest is {nonce}" in toolguard(stage.home, "status").stdout
     missed = toolguard(stage.home, "pending", "--missed").stdout
@@ -124,7 +125,7 @@ def test_the_gateway_starts_again_between_the_yes_and_the_call(shared: Shared, w
     over.set()
     stage.server.play(once(command(name)))
     stage.gateway.start()
-    wait(lambda: now(stage, nonce).status != "approved")
+    wait(lambda: now(stage, nonce).status != "approved" and len(events(stage, nonce)) > 2)
     assert events(stage, nonce) == ["hold", "approve", "consume"]
     wait(lambda: runs_of(stage, name) == 1)
 
@@ -180,6 +181,7 @@ def test_an_approval_for_an_automation_waits_for_its_next_run(stage: Stage, auto
         text for text in requests[-1].texts("tool") if f"The user approved the call that waited under {entry.nonce}" in text
     ]
     assert len(told) == 1
+    wait(lambda: len(events(stage, entry.nonce)) > 2)
     assert events(stage, entry.nonce) == ["hold", "approve", "consume"]
     wait(lambda: runs_of(stage, "cron") == 1)
 
