@@ -21,7 +21,7 @@ from toolguard_cli.terminal.progress import Steps
 from toolguard_cli.terminal.result import Line, Result
 
 CLOSING = "I could not read the file: my call did not include a path."
-SHOWN = 56
+SHOWN = 60
 
 Progress = Callable[[str], None]
 
