@@ -64,8 +64,7 @@ def test_settings_of_the_gateway(places: Places, monkeypatch: pytest.MonkeyPatch
     held = FileNonces(places.state_dir, path)
     nonce = held.present(hold(places), time.time()).entry.nonce
     assert (
-        yes(places, nonce)[0]
-        == f"approved {nonce}: agent main may run exec once within 90 s, not counting time at work (10 min at most)"
+        yes(places, nonce)[0] == f"approved {nonce}: agent main may run exec once within 90 s of idle time (10 min at most)"
     )
     assert [entry.status for entry in held.entries()] == ["approved"]
 

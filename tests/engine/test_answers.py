@@ -137,9 +137,9 @@ def test_a_denial_of_which_little_is_known() -> None:
 
 
 def test_what_a_yes_and_a_no_mean() -> None:
-    idle = "not counting time at work (10 min at most)"
-    assert replies.approved(entry(), 30.0) == f"approved 3f9a51c2: agent main may run exec once within 30 s, {idle}"
-    assert replies.approved(entry(agent=""), 120.0) == f"approved 3f9a51c2: the agent may run exec once within 2m00s, {idle}"
+    idle = "of idle time (10 min at most)"
+    assert replies.approved(entry(), 30.0) == f"approved 3f9a51c2: agent main may run exec once within 30 s {idle}"
+    assert replies.approved(entry(agent=""), 120.0) == f"approved 3f9a51c2: the agent may run exec once within 2m00s {idle}"
     assert replies.approved(entry(expires=NOW), 600.0) == (
         "approved 3f9a51c2: agent main may run exec once, until 2023-11-14 22:13:20+00:00"
     )

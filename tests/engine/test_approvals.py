@@ -216,7 +216,7 @@ def test_the_settings_say_how_long(desk: Desk) -> None:
     nonce = settled.entry.nonce
     ask = lambda why: desk.approvals.decide(messages.PersonDecision(1, "approve", "chat", nonce, why=why), config)  # noqa: E731
     reported = confirmed(ask, text=lambda reply: reply.text)
-    lasts = "within 10 s, not counting time at work (10 min at most)"
+    lasts = "within 10 s of idle time (10 min at most)"
     assert reported == messages.DecisionReply(1, ok=True, text=f"approved {nonce}: agent main may run exec once {lasts}")
     desk.now = NOW + 10
     assert desk.ask(config=config).fresh
@@ -491,7 +491,7 @@ def test_a_yes_in_chat(desk: Desk) -> None:
     assert reported == messages.DecisionReply(
         7,
         ok=True,
-        text=f"approved {nonce}: agent main may run exec once within 30 s, not counting time at work (10 min at most)",
+        text=f"approved {nonce}: agent main may run exec once within 30 s of idle time (10 min at most)",
     )
     line = list(stores.audit_log(desk.state).events())[-1]
     assert {name: line[name] for name in ("event", "by", "where", "why")} == {
@@ -624,7 +624,7 @@ AGENTS = [
         "on",
         {"approval": {"agentTool": True}},
         True,
-        "approved {nonce}: agent main may run exec once within 30 s, not counting time at work (10 min at most)",
+        "approved {nonce}: agent main may run exec once within 30 s of idle time (10 min at most)",
     ),
 ]
 

@@ -268,7 +268,7 @@ def test_a_held_call(talk: Talk, state: Path) -> None:
         "type": "told",
         "id": 2,
         "ok": True,
-        "text": f"approved {nonce}: agent main may run exec once within 30 s, not counting time at work (10 min at most)",
+        "text": f"approved {nonce}: agent main may run exec once within 30 s of idle time (10 min at most)",
     }
     used = talk.ask(id=3, type="judge", **EXEC)
     while used["type"] == "wake":

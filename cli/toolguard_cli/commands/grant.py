@@ -99,20 +99,26 @@ def run(places: Places, request: GrantRequest, *, yes: bool, dry_run: bool, key:
     grant = grant_calls.draft(request, now)
     grant_calls.check(grant, allow_broad=yes)
     blocked = [Line("warn", text) for text in _blocked(places, grant)]
-    caller.require([f"would grant {words(grant)}", f"{ends(grant, now)}; * stands for {grant_matching.meaning(grant.tool)}"])
+    caller.require([f"would grant {words(grant)}", _terms(grant, now)])
     with gateway_stores.user_errors():
         if not dry_run:
             grant = grant_calls.add(places, grant, _signing(places, key))
     verb = "would grant" if dry_run else f"granted {grant.id}:"
     lines = [
         Line("ok", f"{verb} {words(grant)}"),
-        Line("info", f"{ends(grant, now)}; * stands for {grant_matching.meaning(grant.tool)}"),
+        Line("info", _terms(grant, now)),
         *(Line("info", f"bound to what it does now: {text}") for text in bound_to(grant)),
         *blocked,
     ]
     if not dry_run:
         lines.append(Line("next", f"toolguard revoke {grant.id} revokes it; toolguard grants lists all grants"))
     return Result("grant", {"dryRun": dry_run, "grant": public(grant, now)}, tuple(lines))
+
+
+def _terms(grant: Grant, now: float) -> str:
+    """When it ends, and what its wildcards cover."""
+    has_wildcard = any("*" in pattern for pattern in (grant.pattern, *grant.params.values()))
+    return f"{ends(grant, now)}; * stands for {grant_matching.meaning(grant.tool)}" if has_wildcard else ends(grant, now)
 
 
 def _signing(places: Places, key: str) -> Signing | None:

@@ -138,7 +138,7 @@ def approved(entry: HeldCall, window_seconds: float) -> str:
 def _lasting(entry: HeldCall, window_seconds: float) -> str:
     if window_seconds >= MAX_APPROVED:
         return f", until {_when(entry.expires)}"
-    return f" within {_seconds(window_seconds)}, not counting time at work (10 min at most)"
+    return f" within {_seconds(window_seconds)} of idle time (10 min at most)"
 
 
 def reaches(entry: HeldCall, asleep: str = "") -> str:
