@@ -18,6 +18,8 @@ from pathlib import Path
 import pytest
 
 from effort import ALL
+from toolguard_engine.approvals.binding import bind_meaning
+from toolguard_engine.approvals.call_meaning import VERSION, Meaning, MeantEffect
 from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.stores.files.audit_log_file import AuditLog, Verification
 from toolguard_engine.stores.files.nonces import FileNonces
@@ -32,9 +34,15 @@ ANSWER = re.compile(r"^(\d+) (\w+) ([0-9a-f]{8})$", re.MULTILINE)
 fork = multiprocessing.get_context("fork")  # a worker that was killed is back within milliseconds
 
 
-def request(number: int, now: float) -> HeldCall:
+def request(number: int, now: float, *, repeated: bool = False) -> HeldCall:
+    """The entry of a call. A third is of the old kind, without a meaning; another third means less when it is repeated."""
+    call = f"{number:064x}"
+    targets = range(1 if repeated and number % 3 == 2 else 2)
+    effects = tuple(MeantEffect("delete", f"old-{at}", f"/work/old-{at}") for at in targets)
+    meaning = Meaning(VERSION, call, "/work", effects) if number % 3 else None
     return HeldCall(
-        nonce="", binding=f"{number:064x}", tool="exec", agent="main", session=f"agent:main:{number % 10}",
+        nonce="", binding=bind_meaning(meaning) if meaning else call, meaning=meaning, tool="exec",
+        agent="main", session=f"agent:main:{number % 10}",
         run=f"run-{number}",
         code="tool.exec", reason="exec asks a person", shown=f"git push origin {number}", created=now, expires=now + 3_600,
     )  # fmt: skip
@@ -66,7 +74,7 @@ def answer(store: FileNonces, number: int) -> str:
     while True:
         now = time.time()
         try:
-            presented = store.present(request(number, now), now)
+            presented = store.present(request(number, now, repeated=True), now)
         except Busy:
             continue
         return f"{presented.outcome} {presented.entry.nonce}"
