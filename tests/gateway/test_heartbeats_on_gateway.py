@@ -97,10 +97,11 @@ def has_run_once(stage: Stage, entry: HeldCall, name: str, wait: Wait) -> None:
     assert [each for each in waiting(stage.home) if each.session == entry.session] == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "session",
     [
-        pytest.param("agent:main:main", id="in the main session", marks=pytest.mark.thorough),
+        pytest.param("agent:main:main", id="in the main session"),
         pytest.param(f"agent:main:main{OWN}", id="in a session of its own"),
     ],
 )

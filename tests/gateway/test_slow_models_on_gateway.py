@@ -76,7 +76,7 @@ def slow(seconds: float, name: str, over: threading.Event | None = None) -> scri
     "seconds",
     [
         pytest.param(5, id="within the window", marks=pytest.mark.thorough),
-        pytest.param(LONGER, id="longer than the window"),
+        pytest.param(LONGER, id="longer than the window", marks=pytest.mark.thorough),
         pytest.param(40, marks=pytest.mark.thorough),
         pytest.param(200, marks=pytest.mark.thorough),
     ],
