@@ -46,7 +46,7 @@ def test_after_a_yes_the_idle_agent_repeats_the_call_by_itself(stage: Stage, ful
     call = scripted_model.call("exec", {"command": f"rm -rf {full}"})
     stage.play(once(call), "agent:main:woken")
     (entry,) = [entry for entry in waiting(stage.home) if entry.session == "agent:main:woken"]
-    stage.server.play(once(call))
+    stage.server.play(once(call), entry.nonce)  # an agent that an earlier test approved something for may wake now
     assert toolguard(stage.home, "approve", entry.nonce[:5], "--yes").returncode == 0
     wait(lambda: not full.exists())
     wait(lambda: len(stage.server.requests) == 2)
