@@ -92,10 +92,6 @@ def _found(pattern: re.Pattern[str]) -> Callable[[str], Lines]:
     return lines
 
 
-def _crontab(text: str) -> Lines:
-    return project_files.crontab(text)
-
-
 def playbook_commands(text: str) -> Lines:
     """The shell commands of a playbook."""
     blocks = (each for each in configured_values.of_yaml(text) if "\n" in each.text)
@@ -234,7 +230,7 @@ LINES: dict[str, Callable[[str], Lines]] = {
     "client-start": _found(_CLIENT),
     "cmake": build_scripts.cmake,
     "containers": container_files.described,
-    "crontab": _crontab,
+    "crontab": project_files.crontab,
     "ed": tool_scripts.ed,
     "gdb": tool_scripts.gdb,
     "ghci": _found(_GHCI),
