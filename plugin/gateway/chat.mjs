@@ -27,8 +27,6 @@ const LOOSENS = new Set(["approve", "checkpoint", "accept"]);
 /** The gateway's own chat. Other channels have an identity of their own. */
 const OWN_CHAT = new Set(["", "webchat"]);
 const UNKNOWN = { peers: [{ opened: 0, closed: 0, kind: "unknown", why: "by a program that cannot be identified" }], carriers: [] };
-/** How the answer to an approval begins. */
-const APPROVED = /^approved ([0-9a-f]{8,64}): /;
 const NO_ANSWER = "The guard is not answering. Run `toolguard doctor` in a terminal.";
 
 /**
@@ -68,22 +66,19 @@ async function answered(engine, peers, waker, ctx) {
     type: "decide", action, nonce: nonce.slice(0, LONGEST), why: why.join(" ").slice(0, LONGEST), by, where: "chat",
     ...session, ...place(ctx, action), ...senders, ...(lasts ? { lasts: lasts.slice(0, LONGEST) } : {}),
   });
-  const reaches = answer?.ok === true ? await reached(String(answer.text), waker) : "";
+  const reaches = answer?.ok === true ? await reached(answer, waker) : "";
   return { text: `${answer?.text ?? NO_ANSWER}${reaches}`, isError: answer?.ok !== true };
 }
 
 /**
- * Whether the agent learns of the approval that this answer is about.
- * @param {string} text
+ * Whether the agent learns of the approval that an answer is about.
+ * @param {any} answer
  * @param {Waker | undefined} waker
  */
-async function reached(text, waker) {
-  const nonce = APPROVED.exec(text)?.[1];
+async function reached({ nonce, waking }, waker) {
   const told = nonce ? await waker?.outcome(nonce) : null;
-  if (told?.outcome === "woken") return "\nThe agent is resumed.";
-  if (told?.outcome === "busy") return "\nThe agent is at work, and is told when its turn ends.";
-  if (told?.outcome !== "later") return "";
-  return `\nThe agent could not be woken (${told.why}): it is told at its next run, if that begins within 10 minutes. After that, /toolguard revive ${nonce} asks again.`;
+  const text = told && waking?.[told.outcome];
+  return text ? `\n${text.replace("{why}", () => told.why)}` : "";
 }
 
 /**

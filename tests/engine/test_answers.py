@@ -146,6 +146,17 @@ def test_what_a_yes_and_a_no_mean() -> None:
     assert replies.denied(entry()) == "denied 3f9a51c2: agent main is instructed not to try exec again"
 
 
+def test_what_becomes_of_the_agent_by_the_outcome_of_waking_it() -> None:
+    approved = entry(status="approved", latest=NOW + 600, expires=NOW + 30)
+    withdraw = "until the call has run, /toolguard deny 3f9a51c2 withdraws the approval"
+    assert replies.waking(approved) == {
+        "woken": f"the agent is resumed; {withdraw}",
+        "busy": f"the agent is at work, and is told when its turn ends; {withdraw}",
+        "later": "the agent could not be woken ({why}): it is told at its next run; "
+        "if that begins after 2023-11-14 22:23:20+00:00, /toolguard revive 3f9a51c2 asks again",
+    }
+
+
 def test_a_no_in_the_terminal() -> None:
     assert replies.refused(entry(), taken_back=False) == "denied 3f9a51c2: the agent is instructed not to repeat this call"
     assert replies.refused(entry(), taken_back=True) == (

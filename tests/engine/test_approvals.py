@@ -16,7 +16,7 @@ from filelock import FileLock
 
 from chat_confirmation import confirmed
 from engine_talk import answered
-from toolguard_engine.approvals import ledger
+from toolguard_engine.approvals import ledger, replies
 from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config, parse
@@ -217,7 +217,8 @@ def test_the_settings_say_how_long(desk: Desk) -> None:
     ask = lambda why: desk.approvals.decide(messages.PersonDecision(1, "approve", "chat", nonce, why=why), config)  # noqa: E731
     reported = confirmed(ask, text=lambda reply: reply.text)
     lasts = "within 10 s of idle time (10 min at most)"
-    assert reported == messages.DecisionReply(1, ok=True, text=f"approved {nonce}: agent main may run exec once {lasts}")
+    text = f"approved {nonce}: agent main may run exec once {lasts}"
+    assert reported == messages.DecisionReply(1, ok=True, text=text, nonce=nonce, waking=reported.waking)
     desk.now = NOW + 10
     assert desk.ask(config=config).fresh
 
@@ -492,6 +493,8 @@ def test_a_yes_in_chat(desk: Desk) -> None:
         7,
         ok=True,
         text=f"approved {nonce}: agent main may run exec once within 30 s of idle time (10 min at most)",
+        nonce=nonce,
+        waking=replies.waking(next(each for each in desk.store.entries() if each.nonce == nonce)),
     )
     line = list(stores.audit_log(desk.state).events())[-1]
     assert {name: line[name] for name in ("event", "by", "where", "why")} == {
@@ -635,7 +638,8 @@ def test_the_agents_own_word(desk: Desk, config: Any, text: str, *, ok: bool) ->
     session = Session(Setup({}, lambda: datetime.fromtimestamp(NOW, UTC), 42, open_approvals=lambda *_: desk.approvals))
     answered(session, messages.Hello(0, 1, str(desk.state), config))
     reported = answered(session, messages.PersonDecision(1, "approve", "tool", nonce))
-    assert reported == messages.DecisionReply(1, ok=ok, text=text.format(nonce=nonce))
+    approved = {"nonce": nonce, "waking": reported.waking} if ok else {}
+    assert reported == messages.DecisionReply(1, ok=ok, text=text.format(nonce=nonce), **approved)
     assert desk.status(nonce) == ("approved" if ok else "pending")
     if not ok:
         assert answered(session, messages.PersonDecision(1, "deny", "tool", nonce)) == reported

@@ -264,11 +264,13 @@ def test_a_held_call(talk: Talk, state: Path) -> None:
     }
     yes = {"id": 2, "type": "decide", "action": "approve", "where": "chat", "nonce": nonce, "by": "anna"}
     reported = confirmed(lambda why: talk.ask(**yes, why=why), text=lambda reply: reply["text"])
+    assert set(reported.pop("waking")) == {"woken", "busy", "later"}
     assert reported == {
         "type": "told",
         "id": 2,
         "ok": True,
         "text": f"approved {nonce}: agent main may run exec once within 30 s of idle time (10 min at most)",
+        "nonce": nonce,
     }
     used = talk.ask(id=3, type="judge", **EXEC)
     while used["type"] == "wake":

@@ -219,18 +219,18 @@ describe("the agent's own tool", () => {
 });
 
 describe("an approval says whether it reaches the agent", () => {
-  const approved = { ok: true, text: "approved 0a1b2c3d: agent main may run exec once within 30 s" };
+  const waking = { woken: "It is resumed.", busy: "It is at work.", later: "It was not woken ({why})." };
+  const approved = { ok: true, text: "approved 0a1b2c3d: agent main may run exec once", nonce: "0a1b2c3d", waking };
   /** @type {[string, any, any, string][]} */
   const rows = [
-    ["woken", approved, { outcome: "woken" }, "\nThe agent is resumed."],
-    ["busy", approved, { outcome: "busy" }, "\nThe agent is at work, and is told when its turn ends."],
+    ["woken", approved, { outcome: "woken" }, "\nIt is resumed."],
+    ["busy", approved, { outcome: "busy" }, "\nIt is at work."],
     ["not known", approved, null, ""],
-    ["another answer", { ok: true, text: "no call is waiting" }, { outcome: "woken" }, ""],
-    ["a refusal", { ok: false, text: approved.text }, { outcome: "woken" }, ""],
-    [
-      "not to be woken", approved, { outcome: "later", why: "OpenClaw wakes no automation" },
-      "\nThe agent could not be woken (OpenClaw wakes no automation): it is told at its next run, if that begins within 10 minutes. After that, /toolguard revive 0a1b2c3d asks again.",
-    ],
+    ["an outcome without a text", approved, { outcome: "new" }, ""],
+    ["an engine of an earlier version", { ok: true, text: approved.text }, { outcome: "woken" }, ""],
+    ["another answer", { ok: true, text: "no call is waiting", nonce: "" }, { outcome: "woken" }, ""],
+    ["a refusal", { ...approved, ok: false }, { outcome: "woken" }, ""],
+    ["not to be woken", approved, { outcome: "later", why: "no $& here" }, "\nIt was not woken (no $& here)."],
   ];
   for (const [what, answer, outcome, more] of rows)
     test(what, async () => {

@@ -6,7 +6,7 @@ The rules for each binding (one call of one agent in one session):
 - a person turns `pending` into `approved` or `denied`; `approved` becomes `used` by exactly one call;
 - `pending` and `approved` become `expired` when their time is over; a denial lasts as long as the call would have waited, at
   most `MAX_DENIAL`;
-- an engine moves the end of an approval (`move_end`), as `yes_window` says, and never beyond `latest_end`;
+- an engine moves the end of an approval (`move_end`), as `approval_window` says, and never beyond `latest_end`;
 - what is closed (`used`, `denied`, `expired`) never opens again and is remembered for a while, to say what became of it;
 - a call that expired unanswered, or whose approval lapsed, can be revived once: its agent may make it again, and it is then
   held again. If it is approved at the same time, that is an entry of its own, under another nonce.

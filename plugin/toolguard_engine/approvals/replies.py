@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil
 
+from msgspec import structs
+
 from toolguard_engine.approvals.ledger import (
     LAPSED,
     MAX_APPROVED,
@@ -17,9 +19,11 @@ from toolguard_engine.approvals.ledger import (
     HeldCall,
     Ledger,
     RefusedError,
+    Woken,
     call_of,
     is_lapsed,
     is_missed,
+    latest_end,
     may_be_revived,
 )
 from toolguard_engine.wording.printable import cut, duration, moment, plain
@@ -141,9 +145,10 @@ def _lasting(entry: HeldCall, window_seconds: float) -> str:
     return f" within {_seconds(window_seconds)} of idle time (10 min at most)"
 
 
-def reaches(entry: HeldCall, asleep: str = "") -> str:
-    """What the agent knows of its approval. `asleep`: why it could not be woken, if the entry does not say that."""
-    withdraw = f"until the call has run, toolguard deny {entry.nonce} withdraws the approval"
+def reaches(entry: HeldCall, asleep: str = "", command: str = "toolguard") -> str:
+    """What the agent knows of its approval. `asleep`: why it could not be woken, if the entry does not say that; `command`:
+    how a person calls toolguard there."""
+    withdraw = f"until the call has run, {command} deny {entry.nonce} withdraws the approval"
     if entry.status == "used":
         return "the agent has repeated the call"
     if entry.status != "approved":
@@ -156,9 +161,17 @@ def reaches(entry: HeldCall, asleep: str = "") -> str:
         return f"the agent is at work, and is told when its turn ends; {withdraw}"
     if asleep or entry.woken == "later":
         why = asleep or f"the agent could not be woken ({cut(plain(entry.asleep), WIDTH) or 'no reason given'})"
-        late = f"if that begins after {_when(entry.expires)}, toolguard revive {entry.nonce} asks again"
+        late = f"if that begins after {_when(entry.expires)}, {command} revive {entry.nonce} asks again"
         return f"{why}: it is told at its next run; {late}"
     return f"it is not known yet whether the agent was woken; if it does not continue, tell it to; {withdraw}"
+
+
+def waking(entry: HeldCall) -> dict[str, str]:
+    """The same for chat, which knows what became of waking the agent before the engine does: by each outcome, with
+    `{why}` for why the agent could not be woken."""
+    outcomes: tuple[Woken, ...] = ("woken", "busy", "later")
+    at_most = structs.replace(entry, expires=latest_end(entry), asleep="{why}")
+    return {outcome: reaches(structs.replace(at_most, woken=outcome), command="/toolguard") for outcome in outcomes}
 
 
 def not_woken(entry: HeldCall) -> str:

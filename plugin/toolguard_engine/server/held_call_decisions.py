@@ -232,7 +232,8 @@ class Approvals:
                     return messages.DecisionReply(message.id, ok=chat.ok, text=chat.text)
                 decision = structs.replace(decision, why=audit_log.plain(chat.text))
                 window = config.approval_window_ms / 1000
-                text = replies.approved(self._nonces.approve(entry.nonce, decision, now, window), int(window))
+                entry = self._nonces.approve(entry.nonce, decision, now, window)
+                return _approved(message, entry, replies.approved(entry, int(window)))
             elif message.action == "revive":
                 text = replies.revived(self._nonces.revive(message.nonce, decision, now))
             else:
@@ -298,7 +299,7 @@ class Approvals:
             return messages.DecisionReply(
                 message.id, ok=False, text=f"{text}\nIt is not allowed for longer: {error}\n{LATER}"
             )
-        return messages.DecisionReply(message.id, ok=True, text=f"{text}; {grant.id} allows {narrow.scope} for {lasts}")
+        return _approved(message, entry, f"{text}; {grant.id} allows {narrow.scope} for {lasts}")
 
     def lapse(self, means: Callable[[HeldCall], bool], decision: Decision) -> str:
         """Closes the held calls that a checkpoint answers; what became of them, in words. Never raises."""
@@ -331,6 +332,10 @@ def _unsettled(prefix: str, error: StoreError) -> str:
 
 def _consumed(entry: HeldCall) -> Settled:
     return Settled(Verdict("allow", "approval.consumed", reason=f"approved under {entry.nonce}"), entry)
+
+
+def _approved(message: messages.PersonDecision, entry: HeldCall, text: str) -> messages.DecisionReply:
+    return messages.DecisionReply(message.id, ok=True, text=text, nonce=entry.nonce, waking=replies.waking(entry))
 
 
 def _of_gateway(meaning: Meaning | None, call: Call, gateway: str) -> Meaning | None:

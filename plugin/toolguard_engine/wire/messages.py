@@ -414,11 +414,14 @@ class Stopped(Wire, frozen=True, tag="stopped", omit_defaults=True):
 
 
 class DecisionReply(Wire, frozen=True, tag="told"):
-    """Answer to `Decide`, for a person."""
+    """Answer to `Decide`, for a person. If it approved a call, its nonce, and what to add by the outcome of waking its agent
+    (see `replies.waking`)."""
 
     id: Id
     ok: bool
     text: str
+    nonce: str = ""
+    waking: dict[str, str] = {}
 
 
 class Wake(Wire, frozen=True, tag="wake"):
