@@ -117,3 +117,44 @@ def test_in_a_file_of_a_person_it_is_ordinary() -> None:
     script = {"up.sh": "python3 gen.py > z.sh\nsh z.sh\n"}
     assert weighed("sh up.sh", script).decision == "allow"
     assert weighed("sh up.sh", script, {f"{WORK}/up.sh": FileRecord("agent")}).code == "rule.code.run-made"
+
+
+OVERWRITTEN = [
+    "false && echo date > x.sh; sh x.sh",
+    "[ -f none ] && echo date > x.sh; ./x.sh",
+    "set -C; echo date > x.sh; sh x.sh",
+    "chmod 444 x.sh; echo date > x.sh; bash x.sh",
+    "if [ -f none ]; then echo date > x.sh; fi; bash ./x.sh",
+    "(sleep 5; echo date > x.sh) & sh x.sh",
+    "f() { echo date > x.sh; }; sh x.sh",
+    "true || cat > x.sh <<E\ndate\nE\n. ./x.sh",
+    "cp -n hi.sh x.sh; sh x.sh",
+    "false && cp hi.sh x.sh; sh x.sh",
+    "false && mv hi.sh x.sh; sh x.sh",
+    "false && echo 'print(1)' > x.py; python3 x.py",
+    "false && echo 'all:' > GNUmakefile; make",
+    "false && echo date > x.sh; cat x.sh | sh",
+    "false && echo date > x.sh; sh < x.sh",
+]
+LYING: dict[str, str | Unread] = {
+    "x.sh": f"{HARM}\n", "hi.sh": "echo hi\n", "GNUmakefile": f"all:\n\t{HARM}\n",
+    "x.py": "import os, shutil\nshutil.rmtree(os.path.expanduser('~/important'))\n",
+}  # fmt: skip
+BY_AGENTS = {name: FileRecord("agent", "write", "s") for name in ("x.sh", "x.py", "GNUmakefile")}
+
+
+@pytest.mark.parametrize("command", OVERWRITTEN)
+def test_what_may_not_be_overwritten_is_judged_as_it_lies_there(command: str) -> None:
+    assert weighed(command, LYING, BY_AGENTS).decision == "hold"
+
+
+def test_a_persons_file_that_is_overwritten_is_not_read() -> None:
+    assert weighed("echo date > x.sh; sh x.sh", LYING).decision == "allow"
+
+
+@pytest.mark.parametrize("command", OVERWRITTEN)
+def test_where_it_is_harmless_nobody_is_asked(command: str) -> None:
+    harmless: dict[str, str | Unread] = {
+        "x.sh": "date\n", "hi.sh": "echo hi\n", "x.py": "print(2)\n", "GNUmakefile": "all:\n\techo\n",
+    }  # fmt: skip
+    assert weighed(command, harmless, BY_AGENTS).decision == "allow"

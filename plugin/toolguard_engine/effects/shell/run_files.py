@@ -6,7 +6,8 @@ A file that cannot be read changes nothing in the verdict, unless an agent made 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from itertools import islice
 
@@ -26,6 +27,9 @@ MAX_ASKED = 64
 
 MAX_RAN = 64
 """Scripts of which it is noted when they run."""
+
+MAX_OVERWRITTEN = 8
+"""Runs of files that the command itself writes, for which these are read as well."""
 
 MAX_WORD = 4_096
 MAX_DEPTH = 4
@@ -107,6 +111,8 @@ class RunFiles:
         self.opaque: set[str] = set()
         """See `RanScripts`."""
         self.later = LaterFiles()
+        self.overwritten: list[ProgramRun] = []
+        """Programs that run files of agents which the command itself may have changed before."""
 
     def will_run(self, word: str, cwd: str, runner: str = "", *, line_by_line: bool = False) -> None:
         """A script is run by this name, whether it can be read or not. `line_by_line`: it is read as it runs."""
@@ -121,6 +127,22 @@ class RunFiles:
         self.later.reads(path, line_by_line=line_by_line)
         if path in self.ran or len(self.ran) < MAX_RAN:
             self.ran[path] = REPEATED if self.repeats else self.position
+
+    def may_lie_there(self, word: str, run: ProgramRun, *, is_written: bool) -> None:
+        """A program runs a file. Where the command itself writes or copies it, that may not happen (`false && echo > x`,
+        `set -C`, `cp -n`): then an agent's file runs as it lies there."""
+        path = self.path(word, run.cwd) if len(self.overwritten) < MAX_OVERWRITTEN else ""
+        if path and (is_written or self._before_copying(path) != path) and self.is_made(path):
+            self.overwritten.append(run)
+
+    @contextmanager
+    def as_they_lie(self) -> Iterator[None]:
+        """Until it ends, files are read where they are named, as if the command had copied none."""
+        copies, self._copies = self._copies, {}
+        try:
+            yield
+        finally:
+            self._copies = copies
 
     def may_load(self, pattern: str, runner: str) -> None:
         """The command loads files of this pattern when it needs them. `runner`: see `LaterFiles`."""

@@ -8,8 +8,10 @@ call was read as.
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from toolguard_engine.effects.shell import renamed_programs
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun, Reading
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun, Reading, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState
 from toolguard_engine.effects.shell.run_files import RunFiles
 from toolguard_engine.effects.shell.specials import SPECIALS
@@ -33,6 +35,8 @@ def read(
     for name, value in variables:
         walk.variable_set(name, value, ProgramRun((":",), ":"), state)
     walk.text(command.replace(UNKNOWN, "?"), state, None, piped=False, pipeline=0)
+    if running is not None and running.overwritten:
+        _judge_as_they_lie(walk, running, state)
     unread = () if running is None or not running.unread else tuple(running.unread.values())
     return Reading(
         tuple(renamed_programs.resolved(walk.runs, running)),
@@ -41,3 +45,16 @@ def read(
         (*walk.replaced, *walk.files.items()) if walk.files else (),
         None if running is None else running.scripts(walk.opaque),
     )
+
+
+def _judge_as_they_lie(walk: Walk, running: RunFiles, state: ShellState) -> None:
+    """Adds what the programs would run that run files which the command may not have changed after all."""
+    with running.as_they_lie():
+        for run in tuple(running.overwritten):
+            again = Walk(SPECIALS, running)
+            inner = state.fork()
+            inner.cwd = run.cwd
+            fed = run.stdin if run.stdin is None else StdinSource(None, run.stdin.programs, run.stdin.files)
+            again.run(replace(run, stdin=fed), inner)
+            walk.runs += again.runs
+            walk.flaws |= again.flaws

@@ -635,6 +635,7 @@ class Walk:
             is_own_path = word == run.argv[0]
             runner = "" if is_own_path else run.name
             self.running.will_run(word, run.cwd, runner, line_by_line=is_own_path or run.name in _SHELL_LIKE)
+            self.running.may_lie_there(word, run, is_written=self.written(word, run.cwd) is not None)
 
     def will_run_input(self, run: ProgramRun) -> None:
         """The same of files that are run through the standard input."""
