@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import chain, takewhile
+from itertools import accumulate, chain, takewhile
 
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.path_owners import FOLLOWED, GLOBS
@@ -24,6 +24,12 @@ from toolguard_engine.model.work_limit import TooIntricate
 MAX_TARGETS = 1_024
 MAX_WORDS = 1_024
 MAX_RUNS = 1_024
+MAX_READ = 4_096
+"""Words of all programs together that are looked at."""
+
+WORD = 2
+"""Steps that each of them costs."""
+
 MAX_SETTINGS = 4
 MAX_WORD = 1_000
 INTRICATE = "it is too complex to be read"
@@ -57,15 +63,20 @@ def of(reading: CallReading) -> Named:
     """Everything that has to be looked at for this call."""
     where = reading.command_where if reading.executes else reading.where
     folder = _folder(where) if reading.commands else ""
-    runs, effects, gap = _known(reading)
+    every, effects, gap = _known(reading)
+    runs = _short(every)
+    try:
+        reading.work.spend(WORD * sum(map(_words_of, runs)))
+    except TooIntricate:
+        runs, gap = (), INTRICATE
     targets = list(dict.fromkeys([*_named(reading, where), *(_target(effect, where) for effect in effects)]))
     code, unread = _code(reading) if reading.commands else ((), ())
     words = list(dict.fromkeys(_words(runs, targets, where)))
     unread = (*unread, *_git_files(runs, where))
     words = [path for path in words if path not in dict(code) and path not in unread]
     settings = tuple(_settings(runs, effects, where)) if reading.commands and not code else ()
-    is_cut = len(targets) > MAX_TARGETS or len(words) > MAX_WORDS or len(runs) > MAX_RUNS
-    gap = MANY if is_cut else gap
+    is_cut = len(targets) > MAX_TARGETS or len(words) > MAX_WORDS or len(runs) < len(every)
+    gap = gap or (MANY if is_cut else "")
     folder = "" if runs and not (code or unread) and _is_anywhere(runs, effects) else folder
     return Named(folder, tuple(targets[:MAX_TARGETS]), code, unread, tuple(words[:MAX_WORDS]), settings, gap)
 
@@ -80,6 +91,16 @@ def _known(reading: CallReading) -> tuple[tuple[ProgramRun, ...], tuple[Effect, 
         return runs, (*chain.from_iterable(found), *reading.tool_effects), ""
     except (TooIntricate, RecursionError, MemoryError):
         return runs, (), INTRICATE
+
+
+def _short(every: tuple[ProgramRun, ...]) -> tuple[ProgramRun, ...]:
+    """The first of these programs, up to `MAX_RUNS` with `MAX_READ` words."""
+    words = accumulate(map(_words_of, every[:MAX_RUNS]))
+    return every[: sum(1 for _ in takewhile(lambda so_far: so_far <= MAX_READ, words))]
+
+
+def _words_of(run: ProgramRun) -> int:
+    return len(run.argv) + len(run.assigns)
 
 
 def _is_anywhere(runs: tuple[ProgramRun, ...], effects: tuple[Effect, ...]) -> bool:
@@ -141,7 +162,7 @@ def _words(runs: tuple[ProgramRun, ...], targets: list[NamedTarget], where: Wher
     """The paths that the programs may read, as far as they may decide what is done."""
     taken = {target.path for target in targets if target.kind in FOLLOWED}
     takes_targets = any(UNKNOWN in target.text for target in targets) or any(_takes_words(run) for run in runs)
-    for run in runs[:MAX_RUNS]:
+    for run in runs:
         if UNKNOWN in run.cwd:
             continue
         for word in chain(["."] if run.cwd else (), _read_by(run)):
@@ -168,7 +189,7 @@ def _settings(runs: tuple[ProgramRun, ...], effects: tuple[Effect, ...], where: 
     known = {id(effect.run) for effect in effects}
     runners = {name for run in runs for name in run.via}
     found = list[str]()
-    for run in runs[:MAX_RUNS]:
+    for run in runs:
         if id(run) in known or UNKNOWN in run.cwd or run.name in runners | _NO_SETTINGS or INTERPRETER.fullmatch(run.name):
             continue
         words = [word for word in _read_by(run) if word.endswith("/") and word != "/"]
@@ -179,7 +200,7 @@ def _settings(runs: tuple[ProgramRun, ...], effects: tuple[Effect, ...], where: 
 
 def _git_files(runs: tuple[ProgramRun, ...], where: Where) -> list[str]:
     """What decides where git's programs send to, and what they run: of the repository around their folders."""
-    found = [_git_places(run) for run in runs[:MAX_RUNS] if run.name == "git"]
+    found = [_git_places(run) for run in runs if run.name == "git"]
     folders = [*dict.fromkeys(folder for folder, _ in found if UNKNOWN not in folder)][:MAX_GIT_FOLDERS]
     named = [*dict.fromkeys(each for _, each in found if each and UNKNOWN not in each)][:MAX_GIT_FOLDERS]
     near = [f"{'../' * above}.git" for above in range(_GIT_ABOVE)]
