@@ -187,7 +187,10 @@ ENCODED: list[tuple[messages.Wire, bytes]] = [
             b'{"nonce":"a3f8c1d2","title":"T","description":"D","timeoutMs":300000,"severity":"warning"}}\n'
         ),
     ),
-    (messages.DecisionReply(1, ok=False, text="no"), b'{"type":"told","id":1,"ok":false,"text":"no"}\n'),
+    (
+        messages.DecisionReply(1, ok=False, text="no"),
+        b'{"type":"told","id":1,"ok":false,"text":"no","nonce":"","waking":{}}\n',
+    ),
     (
         messages.Wake("a3f8c1d2", "main", "s", "go"),
         b'{"type":"wake","nonce":"a3f8c1d2","agent":"main","session":"s","text":"go"}\n',
