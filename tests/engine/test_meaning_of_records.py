@@ -10,7 +10,7 @@ import pytest
 
 from changing_world import ChangingWorld
 from toolguard_cli.approvals import held_calls
-from toolguard_engine.approvals import call_meaning, chat_view
+from toolguard_engine.approvals import call_meaning, chat_view, ledger
 from toolguard_engine.approvals.binding import bind, bind_meaning
 from toolguard_engine.approvals.call_meaning import TOO_LARGE, Meaning
 from toolguard_engine.approvals.ledger import Decision, HeldCall
@@ -20,8 +20,9 @@ from toolguard_engine.model.call_world import MANY, Named, NamedTarget, SeenPlac
 from toolguard_engine.model.work_limit import TooIntricate
 from toolguard_engine.server import world_reader
 from toolguard_engine.server.world_reader import MAX_NAMES, WorldReader
-from toolguard_engine.stores import signing_key
+from toolguard_engine.stores import locked, signing_key
 from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.wording import approval
 
 ME = Decision("ana", "cli")
 
@@ -335,3 +336,22 @@ def test_every_view_of_a_call_shows_what_is_new(world: ChangingWorld) -> None:
     assert f"new: {line}" in held_calls.dangers(entry).effects
     assert line in held_calls.public(entry, world.now)["changes"]
     assert "meaning" not in held_calls.public(entry, world.now)
+
+
+def test_the_store_takes_as_many_calls_of_the_largest_kind_as_may_be_open_and_closed() -> None:
+    path = "/srv/" + "x" * (call_meaning.MAX_TEXT - 5)
+    targets = tuple(NamedTarget("delete", path, f"{path[:-2]}{number:02}") for number in range(100))
+
+    def of(count: int) -> Meaning:
+        seen = SeenPlaces("/w", tuple(SeenTarget(target.path) for target in targets[:count]), {})
+        return call_meaning.of(Named("/w", targets[:count]), seen, "0" * 64)
+
+    largest = max((of(count) for count in range(100)), key=lambda each: len(msgspec.json.encode(each)))
+    assert call_meaning.MAX_SIZE - 600 < len(msgspec.json.encode(largest)) <= call_meaning.MAX_SIZE
+    held = HeldCall(
+        nonce="0" * 8, binding="0" * 64, tool="exec", agent="a" * 60, session="s" * 200, run="r" * 60, code="c" * 60,
+        reason="r" * 1_000, shown="x" * approval.MAX_CALL, created=1e9, expires=1e9, meaning=largest,
+    )  # fmt: skip
+    closed = msgspec.structs.replace(held, shown="x" * ledger.MAX_CLOSED_SHOWN)
+    size = ledger.MAX_OPEN * len(msgspec.json.encode(held)) + ledger.MAX_CLOSED * len(msgspec.json.encode(closed))
+    assert size < locked.MAX_BYTES

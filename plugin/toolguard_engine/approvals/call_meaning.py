@@ -20,8 +20,8 @@ from toolguard_engine.wording.redact import cut, redact_text
 VERSION = 1
 MAX_TEXT = 200
 MAX_LINES = 6
-MAX_SIZE = 16_384
-"""Bytes of a meaning that is kept; of a larger one a digest is."""
+MAX_SIZE = 4_096
+"""Bytes of a meaning that is kept; of a larger one a digest is. The store has to take those of all open and closed calls."""
 
 TOO_LARGE = "it means more than is kept"
 SHARED = "shared"
