@@ -73,9 +73,12 @@ class Approver:
         return [row[0] for row in self.connection.execute("SELECT fleet.waiting()").fetchall()]
 
     def body(self, row: dict[str, Any], **changed: Any) -> bytes:
-        entry = msgspec.json.decode(base64.b64decode(row["entry"]), type=HeldCall)
+        entry = self.shown(row)
         values = {"until": time.time() + row["window"] + 600, "need": row["need"], **changed}
         return signed_decision.decision_body(entry, Issuer(row["gateway"], row["team"]), **values)
+
+    def shown(self, row: dict[str, Any]) -> HeldCall:
+        return msgspec.json.decode(base64.b64decode(row["entry"]), type=HeldCall)
 
     def approve(self, nonce: str, **changed: Any) -> dict[str, Any]:
         row = next(row for row in self.waiting() if row["nonce"] == nonce)

@@ -16,6 +16,7 @@ from pathlib import Path
 from msgspec import structs
 
 from toolguard_engine.approvals.approval_window import EndMove
+from toolguard_engine.approvals.call_meaning import is_comparable
 from toolguard_engine.approvals.ledger import (
     LAPSED,
     MAX_APPROVED,
@@ -56,12 +57,20 @@ MAX_FORGED_LINES = 20
 """Of one look: the database must not be able to fill the audit log."""
 
 CHANGED = "it shows a different call"
+UNSEEN = "what it touches cannot be compared with what was approved, because the file system does not answer"
+TOO_MANY = "it names more than can be compared, so no approval covers it; make it in smaller parts"
 
 
 class UnprovenEntryError(StoreError):
     """The database answered with an entry that is not of the call."""
 
     code = "approval.bad-signature"
+
+
+class UnseenPlacesError(StoreError):
+    """There is an approval, but what the call touches cannot be compared with what was approved. The approval is kept."""
+
+    code = "approval.away"
 
 
 class FleetHeldCalls:
@@ -172,6 +181,8 @@ class FleetHeldCalls:
     def _refusal(self, entry: HeldCall, answer: pipe.PresentAnswer, attempt: bytes, now: float, request: HeldCall) -> str:
         """Why the approval does not count; empty where the call may run: then it is marked as used on disk."""
         try:
+            if request.meaning is not None and not is_comparable(request.meaning):
+                raise UnseenPlacesError(UNSEEN if request.meaning.late else TOO_MANY)
             why = "" if is_of_call(entry, request) else CHANGED
             why = why or self._setup.proof.refusal(entry, answer.decisions, now + self._setup.skew(), request)
         except StoreError:  # it cannot be known now: the approval must not be lost by that
