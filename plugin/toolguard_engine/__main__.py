@@ -7,6 +7,8 @@ import os
 import signal
 import sys
 
+from toolguard_engine.model.work_timer import WorkTimer
+from toolguard_engine.server import work_ticks
 from toolguard_engine.server.composition import engine
 from toolguard_engine.server.frame_room import with_room
 from toolguard_engine.server.pipe import DescriptorPipe
@@ -36,11 +38,16 @@ def main() -> int:
     os.dup2(2, 1)
     system_calls.limit_memory(MEMORY)
     pipe = DescriptorPipe(0, sink)
-    made = engine(pipe, when_warm=keep_memory)
+    timer = WorkTimer()
+    made = engine(pipe, when_warm=keep_memory, timer=timer)
+    work_ticks.start(timer)
     pipe.watch()
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.freeze()
-    made.run()
+    try:
+        made.run()
+    finally:
+        work_ticks.stop()
     return 0
 
 

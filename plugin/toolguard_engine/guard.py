@@ -52,6 +52,7 @@ from toolguard_engine.model.files import FileMemory, FileSource, NoFiles
 from toolguard_engine.model.living_programs import LivingPrograms
 from toolguard_engine.model.work_allowance import WorkAllowance
 from toolguard_engine.model.work_limit import MOST, TooIntricate, WorkLimit
+from toolguard_engine.model.work_timer import WorkTimer
 from toolguard_engine.rules import hold_details, judgement
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.rules.rulebook import Rulebook
@@ -117,12 +118,12 @@ class Guard:
         hints: texts.Hints,
         host: Host | None = None,
         book: Rulebook | None = None,
-        worked: Callable[[], float] | None = None,
+        timer: WorkTimer | None = None,
         files: FileSource | None = None,
     ) -> None:
-        """`worked`: seconds of processor time used so far; `files`: the files of this machine."""
+        """`timer`: stops readings that take too long; `files`: the files of this machine."""
         self._config = config
-        self._worked = worked
+        self._timer = timer or WorkTimer()
         self._files = files or NoFiles()
         self._configs: dict[str, Config] = {}
         self._hints = hints
@@ -171,7 +172,7 @@ class Guard:
 
     def read(self, call: Call) -> CallReading:
         """The call as all layers see it."""
-        work = WorkLimit(self._worked, self.allowance.most(call))
+        work = WorkLimit(self.allowance.most(call))
         return CallReading(call, self._host, work, self._files, self.files)
 
     def judge(self, call: Call) -> Verdict:
@@ -185,7 +186,7 @@ class Guard:
         if run is not None:
             self._freed(run)
         given = self._input(reading, run)
-        found = _layered(given)
+        found = self._layered(given)
         if run is not None:
             self._leave_session(call, run)
         if not found.free and (found.decision == "allow" or given.config.active_mode == "shadow"):
@@ -228,9 +229,24 @@ class Guard:
             judge_command=self._judge_typed,
         )  # fmt: skip
 
+    def _layered(self, given: LayerInput) -> Judgement:
+        """The call judged by all layers, within the limit of processor time."""
+        work, timer = given.reading.work, self._timer
+        before = timer.reading
+        try:
+            timer.reading = work
+            found = _by_layers(given)
+        except TooIntricate:  # between two layers
+            found = judgement.of(TOO_INTRICATE)
+        finally:
+            timer.reading = before
+        if work.is_stopped and found.decision == "allow":
+            return judgement.changed(found, TOO_INTRICATE)
+        return found
+
     def _judge_typed(self, reading: CallReading) -> Judgement:
         """A command that is typed into a running program."""
-        return structs.replace(_layered(self._stateless(reading, is_typed=True)), ends=False)
+        return structs.replace(self._layered(self._stateless(reading, is_typed=True)), ends=False)
 
     def _leave_session(self, call: Call, run: Run) -> None:
         """If the run of a call is not known its end is not either: nothing may stay stopped for good."""
@@ -250,7 +266,7 @@ class Guard:
 
     def weigh_reading(self, reading: CallReading) -> Judgement:
         """The same for a call that was read already."""
-        return _layered(self._stateless(reading))
+        return self._layered(self._stateless(reading))
 
     def typed(self, reading: CallReading) -> list[CallReading]:
         """The commands that a call types into a running program."""
@@ -288,7 +304,7 @@ class Guard:
 
     def would_refuse(self, call: Call) -> Verdict | None:
         """The verdict on something that ran without being judged; None where it would have been let through."""
-        found = _layered(self._stateless(self.read(call), self.processes))
+        found = self._layered(self._stateless(self.read(call), self.processes))
         return None if found.decision == "allow" else found.verdict
 
     def kill_verdict(self, prefix: str) -> Verdict:
@@ -436,7 +452,7 @@ class Guard:
         return min(MAX_RUNS, MAX_STEPS // max(config.loop_detection.history_size for config in agents))
 
 
-def _layered(given: LayerInput) -> Judgement:
+def _by_layers(given: LayerInput) -> Judgement:
     """The call judged by all layers. Once a layer has failed, no later one lets the call run: it may not have seen all."""
     found, failed = judgement.UNJUDGED, False
     try:

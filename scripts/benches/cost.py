@@ -91,7 +91,7 @@ class Scale:
         raise _TooSlowError
 
     def _guard(self, *, own: bool = True) -> Guard:
-        return Guard(Config(), {}, HOST, self._own if own else self._book, time.thread_time)
+        return Guard(Config(), {}, HOST, self._own if own else self._book)
 
     def _ms(self, play: Play, guard: Guard) -> float:
         signal.setitimer(signal.ITIMER_PROF, GIVE_UP)

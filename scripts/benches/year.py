@@ -64,9 +64,6 @@ class YearClock:
     def now(self) -> datetime:
         return datetime.fromtimestamp(self._at, UTC)
 
-    def worked(self) -> float:
-        return time.thread_time()
-
     def pass_by(self, seconds: float) -> None:
         self._at += seconds
 

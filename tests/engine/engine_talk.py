@@ -57,9 +57,6 @@ class StandingClock:
     def now(self) -> datetime:
         return datetime.fromtimestamp(self.time(), UTC)
 
-    def worked(self) -> float:
-        return self._passed
-
     def pass_by(self, seconds: float) -> None:
         self._passed += seconds
 

@@ -45,9 +45,6 @@ class HandClock:
     def now(self) -> datetime:
         return datetime.fromtimestamp(self.time(), UTC)
 
-    def worked(self) -> float:
-        return 0.0
-
 
 class Watch:
     """Wakes over a store below `state`, with the clock in hand; other processes have a store of their own."""

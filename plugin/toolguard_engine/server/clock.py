@@ -18,9 +18,6 @@ class Clock(Protocol):
     def now(self) -> datetime:
         """The same moment as a date, in UTC."""
 
-    def worked(self) -> float:
-        """Seconds of processor time that this thread has used."""
-
 
 class SystemClock:
     """The clock of this machine."""
@@ -33,9 +30,6 @@ class SystemClock:
 
     def now(self) -> datetime:
         return datetime.now(UTC)
-
-    def worked(self) -> float:
-        return time.thread_time()
 
 
 class Every:

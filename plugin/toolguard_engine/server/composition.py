@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from toolguard_engine.model.work_timer import WorkTimer
 from toolguard_engine.rules import packs
 from toolguard_engine.server import preload, tool_hints
 from toolguard_engine.server.clock import Clock, SystemClock
@@ -37,15 +38,17 @@ def engine(
     intervals: Intervals | None = None,
     worker: Worker | None = None,
     when_warm: Callable[[], object] = _nothing,
+    timer: WorkTimer | None = None,
 ) -> Engine:
-    """An engine that has not been greeted yet, by default on the clock of this machine and with a thread for the stores."""
+    """An engine that has not been greeted yet, by default on the clock of this machine and with a thread for the stores.
+    `timer`: stops readings, if something ticks it."""
     preload.load()
     clock = clock or SystemClock()
     intervals = intervals or Intervals()
     output, includes = Output(pipe), Includes()
     queue = StoreQueue(worker or StoreThread(), clock, output.safely, intervals.answer)
     held = HeldCalls(output, clock, queue, intervals.poll)
-    context = Context(_session(clock, includes, held, queue), output, queue, clock, intervals)
+    context = Context(_session(clock, includes, held, queue, timer or WorkTimer()), output, queue, clock, intervals)
     records = Records(context)
     return Engine(
         Parts(
@@ -63,12 +66,12 @@ def engine(
     )
 
 
-def _session(clock: Clock, includes: Includes, held: HeldCalls, queue: StoreQueue) -> Session:
+def _session(clock: Clock, includes: Includes, held: HeldCalls, queue: StoreQueue, timer: WorkTimer) -> Session:
     return Session(
         Setup(
             hints=tool_hints.load(),
             clock=clock.now,
-            worked=clock.worked,
+            timer=timer,
             pid=os.getpid(),
             book=packs.load(),
             home=str(Path.home()),
@@ -77,7 +80,7 @@ def _session(clock: Clock, includes: Includes, held: HeldCalls, queue: StoreQueu
             links=links_to,
             package=package_of,
             open_approvals=held.open,
-            files=FileReader(),
+            files=FileReader(timer=timer),
             queue=queue,
             environment=dict(os.environ),
             take_note=held.take_note,

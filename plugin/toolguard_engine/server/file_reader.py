@@ -16,6 +16,7 @@ from threading import Thread
 from typing import Any
 
 from toolguard_engine.model.files import FileText, Unread
+from toolguard_engine.model.work_timer import WorkTimer
 from toolguard_engine.server.git_index import is_unchanged
 
 MAX_BYTES = 262_144
@@ -76,10 +77,12 @@ class FileReader:
         read: Callable[[str], FileText | Unread] = read_now,
         resolve: Callable[[str], str] = os.path.realpath,
         wait: float = WAIT,
+        timer: WorkTimer | None = None,
     ) -> None:
         self._read = read
         self._resolve = resolve
         self._wait = wait
+        self._timer = timer or WorkTimer()
         self._worker: _Worker | None = None
         self._stuck: list[_Worker] = []
 
@@ -113,7 +116,15 @@ class FileReader:
             return path
 
     def bounded(self, look: Callable[[Any], Any], at: Any) -> Any:
-        """What a look finds; None where it takes too long."""
+        """What a look finds; None where it takes too long. Not interrupted: the next look would get the answer to this."""
+        timer = self._timer
+        reading, timer.reading = timer.reading, None
+        try:
+            return self._bounded(look, at)
+        finally:
+            timer.reading = reading
+
+    def _bounded(self, look: Callable[[Any], Any], at: Any) -> Any:
         self._stuck = [worker for worker in self._stuck if worker.is_stuck()]
         if len(self._stuck) >= MAX_STUCK:
             return None

@@ -122,7 +122,7 @@ class Session(SessionState):
         self.outbox.measure = Measure() if self.config.is_measured else None
         before = self.guard
         self.guard = Guard(
-            self.config, self.setup.hints, self._host(message), self._book(), self.setup.worked, self.setup.files
+            self.config, self.setup.hints, self._host(message), self._book(), self.setup.timer, self.setup.files
         )
         self.guard.processes, self.guard.files, self.guard.living = before.processes, before.files, before.living
         if limits := spending_limits.caps(self.config.limits):

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
+from toolguard_engine.model.work_timer import WorkTimer
 from toolguard_engine.rules.rulebook import Rulebook
 from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.held_call_decisions import Approvals
@@ -36,7 +37,7 @@ class SessionTally:
 
 @dataclass(frozen=True)
 class Setup:
-    """What the process gives a session besides the gateway's messages. `worked`: see `guard.Guard`; `home`, `guarded`: see
+    """What the process gives a session besides the gateway's messages. `timer`: see `guard.Guard`; `home`, `guarded`: see
     `model.Host`; `included`: the files that the config at this path takes in; `links`: the links that lead to a home folder
     and a state folder; `package`: the folders of the package that a script belongs to.
 
@@ -55,7 +56,7 @@ class Setup:
     links: Callable[[str, str], tuple[tuple[str, str], ...]] = lambda _home, _state: ()
     package: Callable[[str], tuple[str, ...]] = lambda _: ()
     open_approvals: Callable[[messages.Hello, Config], Approvals] | None = None
-    worked: Callable[[], float] | None = None
+    timer: WorkTimer | None = None
     files: FileReader | None = None
     queue: StoreQueue = field(default_factory=at_once)
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -84,7 +85,7 @@ class SessionState:
     """Why the gateway is about to stop the plugin, if it said so."""
 
     def __post_init__(self) -> None:
-        self.guard = Guard(self.config, self.setup.hints, worked=self.setup.worked, files=self.setup.files)
+        self.guard = Guard(self.config, self.setup.hints, timer=self.setup.timer, files=self.setup.files)
 
     def now(self) -> float:
         return self.setup.clock().timestamp()
