@@ -189,6 +189,26 @@ MORE: dict[str, tuple[Step, str, dict[str, Any], Step, str]] = {
         lambda w: w.link("w/d", "Pictures"), "find -L d -delete", {},
         lambda w: w.link("w/d", "Documents"), "d now points to ~/Documents",
     ),
+    "what a script reads": (
+        lambda w: (w.put("w/clean.py", "for n in open('names.txt'):\n    drop(n)\n"), w.put("w/names.txt")),
+        "python3 clean.py", {}, lambda w: w.put("w/names.txt", "y\n"), "~/w/names.txt has changed since",
+    ),
+    "what a script reads beside itself": (
+        lambda w: (w.put("w/bin/send.js", "load(__dirname, 'to.json')\n"), w.put("w/bin/to.json")),
+        "node bin/send.js", {}, lambda w: w.put("w/bin/to.json", "y\n"), "~/w/bin/to.json has changed since",
+    ),
+    "what code in the call reads": (
+        lambda w: w.put("w/names"), """ruby -e 'File.foreach("names") { |n| drop(n) }'""", {},
+        lambda w: w.put("w/names", "y\n"), "~/w/names has changed since",
+    ),
+    "what code in another folder reads": (
+        lambda w: (w.put("w/a/clean.py", "import shop\n"), w.put("w/a/shop.py", "open('../l')\n"), w.put("w/l")),
+        "cd a && python3 clean.py", {}, lambda w: w.put("w/l", "y\n"), "~/w/l has changed since",
+    ),
+    "a file that a script reads is new": (
+        lambda w: w.put("w/clean.php", "<?php include_once $f; drop(file('names')); ?>\n"), "php clean.php", {},
+        lambda w: w.put("w/names", "y\n"), "now also reads ~/w/names",
+    ),
     "a recipe": (
         lambda w: w.put("w/Makefile", "clean:\n\trm -rf build\n"), "make clean", {},
         lambda w: w.put("w/Makefile", "clean:\n\trm -rf ~/Documents\n"), "~/w/Makefile has changed since",
@@ -290,6 +310,18 @@ SAME: dict[str, tuple[Step, str, dict[str, Any], Step]] = {
     "packages were installed": (
         lambda w: w.put("w/package.json", '{"scripts": {"clean": "rm -rf build"}}'), "npm run clean", {},
         lambda w: w.put("w/node_modules/x/index.js"),
+    ),
+    "what a script only mentions": (
+        lambda w: (w.put("w/clean.py", "drop('the names in names.txt')\n"), w.put("w/names.txt")), "python3 clean.py", {},
+        lambda w: w.put("w/names.txt", "y\n"),
+    ),
+    "what a script writes": (
+        lambda w: (w.put("w/clean.py", "open('out.txt', 'w').write('x')\n"), w.put("w/out.txt")), "python3 clean.py", {},
+        lambda w: w.put("w/out.txt", "y\n"),
+    ),
+    "a log of a script": (
+        lambda w: (w.put("w/clean.py", "note('clean.log')\n"), w.put("w/clean.log")), "python3 clean.py", {},
+        lambda w: w.put("w/clean.log", "y\n"),
     ),
     "no file at all": (nothing, "curl -X DELETE https://api.example.com/items/4", {}, lambda w: w.put("w/unrelated")),
 }  # fmt: skip

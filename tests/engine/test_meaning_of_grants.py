@@ -207,6 +207,10 @@ SAME: dict[str, tuple[Step, tuple[str, str, dict[str, Any]], Step, Asked]] = {
         lambda w: w.put("w/deploy.sh", "rm -rf build\n"), ("sh deploy.sh", "exec", {}),
         lambda w: w.put("w/deploy.sh", "rm -rf build\n"), runs("sh deploy.sh"),
     ),
+    "what the script reads": (
+        lambda w: (w.put("w/report.py", "open('sales.csv')\n"), w.put("w/sales.csv")), ("python3 report.py", "exec", {}),
+        lambda w: w.put("w/sales.csv", "y\n"), runs("python3 report.py"),
+    ),
     "one of the scripts": (
         lambda w: (w.put("w/jobs/a.sh", "rm -rf build\n"), w.put("w/jobs/b.sh", "ls\n")), ("sh jobs/*.sh", "exec", {}),
         nothing, runs("sh jobs/a.sh"),

@@ -14,7 +14,7 @@ from toolguard_engine.approvals import call_meaning, chat_view, ledger
 from toolguard_engine.approvals.binding import bind, bind_meaning
 from toolguard_engine.approvals.call_meaning import TOO_LARGE, Meaning
 from toolguard_engine.approvals.ledger import Decision, HeldCall
-from toolguard_engine.effects import named_places, reading
+from toolguard_engine.effects import code_literals, named_places, reading
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.call_world import MANY, Named, NamedTarget, SeenPlaces, SeenTarget
 from toolguard_engine.model.work_limit import TooIntricate
@@ -317,6 +317,12 @@ def test_a_damaged_meaning_is_a_damaged_store(world: ChangingWorld) -> None:
     with pytest.raises(StoreError):
         world.store.entries()
     assert world.ask(call).verdict.decision != "allow"
+
+
+def test_more_paths_in_code_than_are_compared_are_covered_by_no_approval(world: ChangingWorld) -> None:
+    names = "".join(f"'n{number}'\n" for number in range(code_literals.MAX_LITERALS))
+    world.put("w/clean.py", f"import x\n{names}drop('last')\n")
+    assert meaning(world, world.call("python3 clean.py")).gap == MANY
 
 
 def test_every_view_of_a_call_shows_what_is_new(world: ChangingWorld) -> None:

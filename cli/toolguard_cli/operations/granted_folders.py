@@ -33,7 +33,9 @@ def bound(places: Places, grant: Grant) -> Grant:
     """The grant with what its calls mean now. Raises `UserError` where that cannot be known."""
     guard = offline_guard.load(places)
     calls = (_call(grant, folder) for folder in _folders(places, grant))
-    found = [guard.meaning(call, _scripts(grant, call.cwd)) for call in calls if call is not None]
+    found = [
+        granted_meaning.without_data(guard.meaning(call, _scripts(grant, call.cwd))) for call in calls if call is not None
+    ]
     unique = dict.fromkeys(msgspec.json.encode(meaning) for meaning in found)
     kept = tuple(meaning for meaning in found if unique.pop(msgspec.json.encode(meaning), 0) is None)
     return msgspec.structs.replace(grant, bound=kept)

@@ -54,12 +54,14 @@ class MeantEffect(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class FileState(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """A file that the call runs (`code`) or may read, or a link to a folder (without a digest)."""
+    """A file that the call runs (`code`) or may read, or a link to a folder (without a digest). `data`: only its code names
+    it, not its words."""
 
     path: str
     real: str = ""
     digest: str = ""
     code: bool = False
+    data: bool = False
 
 
 class Meaning(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -82,11 +84,13 @@ def of(named: Named, seen: SeenPlaces, call: str = "") -> Meaning:
     code = [FileState(_kept(path), _kept(path), digest, code=True) for path, digest in named.code]
     code += [FileState(_kept(path), _kept(seen.files[path].real), seen.files[path].digest, code=True)
              for path in named.unread if path in seen.files]  # fmt: skip
-    known = {*named.unread, *named.words}
+    known = {*named.unread, *named.words, *named.data}
     settings = [path for path in seen.files if path not in known]
     code += [FileState(_kept(path), _kept(seen.files[path].real), seen.files[path].digest, code=True) for path in settings]
     read = [FileState(_kept(path), _kept(seen.files[path].real), seen.files[path].digest)
             for path in named.words if path in seen.files]  # fmt: skip
+    read += [FileState(_kept(path), _kept(seen.files[path].real), seen.files[path].digest, data=True)
+             for path in named.data if path in seen.files]  # fmt: skip
     meaning = Meaning(VERSION, call, _kept(seen.folder), effects, (*code, *read), named.gap, seen.late)
     whole = msgspec.json.encode(structs.replace(meaning, call=""))
     if len(whole) <= MAX_SIZE:

@@ -2,7 +2,8 @@
 
 A grant without a wildcard covers what its one call meant. With one, the words of its calls differ, so a call is covered that
 runs in the same folder, runs no file that was not there with this content, and touches nothing outside of the places of the
-grant: those that its pattern names, with links followed as they were then, and else its folder.
+grant: those that its pattern names, with links followed as they were then, and else its folder. What a script reads as data
+may change while a grant lasts, so that is not compared.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ def more(grant: Grant, now: Meaning | None, home: str = "") -> list[str]:
         return []
     if now is None:
         return ["what it means is not known"]
+    now = without_data(now)
     found = [_more(grant, bound, now, home) for bound in grant.bound]
     return min(found, key=len)
 
@@ -39,6 +41,10 @@ def _more(grant: Grant, bound: Meaning, now: Meaning, home: str) -> list[str]:
     if kind_of(grant.tool) == "path":
         bound, now = _paths_only(bound), _paths_only(now)
     return _beyond(grant, bound, now, home) if is_wide(grant) else call_meaning.more(bound, _repeated(now), home)
+
+
+def without_data(meaning: Meaning) -> Meaning:
+    return structs.replace(meaning, files=tuple(file for file in meaning.files if not file.data))
 
 
 def _repeated(meaning: Meaning) -> Meaning:
@@ -107,7 +113,7 @@ def _is_in(path: str, folder: str) -> bool:
 
 def as_bound(meaning: Meaning | None) -> tuple[Meaning, ...] | None:
     """What a grant for exactly this call is bound to. None for a call that was held by an earlier version."""
-    return None if meaning is None else (structs.replace(meaning, call=""),)
+    return None if meaning is None else (structs.replace(without_data(meaning), call=""),)
 
 
 def described(meaning: Meaning, home: str = "") -> list[str]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from itertools import accumulate, chain, takewhile
 
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects import code_literals, program_catalogue
 from toolguard_engine.effects.path_owners import FOLLOWED, GLOBS
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
@@ -74,11 +74,12 @@ def of(reading: CallReading) -> Named:
     words = list(dict.fromkeys(_words(runs, targets, where)))
     unread = (*unread, *_git_files(runs, where))
     words = [path for path in words if path not in dict(code) and path not in unread]
+    data, is_cut = _data(reading, runs, {*words, *unread, *dict(code), *(each.path for each in targets)}, where)
     settings = tuple(_settings(runs, effects, where)) if reading.commands and not code else ()
-    is_cut = len(targets) > MAX_TARGETS or len(words) > MAX_WORDS or len(runs) < len(every)
+    is_cut = is_cut or len(targets) > MAX_TARGETS or len(words) > MAX_WORDS or len(runs) < len(every)
     gap = gap or (MANY if is_cut else "")
     folder = "" if runs and not (code or unread) and _is_anywhere(runs, effects) else folder
-    return Named(folder, tuple(targets[:MAX_TARGETS]), code, unread, tuple(words[:MAX_WORDS]), settings, gap)
+    return Named(folder, tuple(targets[:MAX_TARGETS]), code, unread, tuple(words[:MAX_WORDS]), data, settings, gap)
 
 
 def _known(reading: CallReading) -> tuple[tuple[ProgramRun, ...], tuple[Effect, ...], str]:
@@ -170,6 +171,17 @@ def _words(runs: tuple[ProgramRun, ...], targets: list[NamedTarget], where: Wher
             is_open = bool(path) and not path.startswith(_SYSTEM) and path not in taken
             if is_open and (takes_targets or not _is_log(path)):
                 yield path
+
+
+def _data(reading: CallReading, runs: tuple[ProgramRun, ...], known: set[str], where: Where) -> tuple[tuple[str, ...], bool]:
+    """The paths in the code that the call runs, and whether there are more of them than are looked at."""
+    try:
+        found = code_literals.paths(reading, runs, where)
+    except TooIntricate:
+        return (), True
+    kept = (path for path in found[: code_literals.MAX_LITERALS] if path not in known)
+    data = tuple(path for path in kept if not path.startswith(_SYSTEM) and UNKNOWN not in path and not _is_log(path))
+    return data, len(found) > code_literals.MAX_LITERALS
 
 
 def _read_by(run: ProgramRun) -> Iterator[str]:

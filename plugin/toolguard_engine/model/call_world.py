@@ -34,14 +34,15 @@ class NamedTarget(msgspec.Struct, frozen=True, gc=False):
 class Named(msgspec.Struct, frozen=True, gc=False):
     """`folder`: where the call runs, empty if it does not matter; `targets`: of its effects; `code`: the files that it
     runs, with their digests; `unread`: others that it runs, if they are there; `words`: paths in its words, which may
-    be files or folders that it reads; `settings`: folders whose files of settings decide what it does. `gap`: why not
-    all of that is known; empty where it is."""
+    be files or folders that it reads; `data`: paths in its code, likewise; `settings`: folders whose files of settings
+    decide what it does. `gap`: why not all of that is known; empty where it is."""
 
     folder: str = ""
     targets: tuple[NamedTarget, ...] = ()
     code: tuple[tuple[str, str], ...] = ()
     unread: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     gap: str = ""
 

@@ -88,7 +88,7 @@ def _parts(path: str) -> tuple[str, list[str]]:
 def _files_of(named: Named) -> dict[str, SeenFile]:
     left, found = MAX_BYTES, dict[str, SeenFile]()
     settings = [path for folder in named.settings for path in _settings_in(folder)]
-    for path in dict.fromkeys((*named.unread, *settings, *named.words)):
+    for path in dict.fromkeys((*named.unread, *settings, *named.words, *named.data)):
         if (seen := _seen(path, left)) is not None:
             found[path], used = seen
             left -= used
