@@ -19,9 +19,11 @@ from toolguard_cli.rig.real_gateway import Gateway
 from toolguard_cli.system import paths
 from toolguard_cli.terminal.progress import Steps
 from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.stores import open as stores
 
 CLOSING = "I could not read the file: my call did not include a path."
 SHOWN = 60
+ENGINE_SECONDS = 60.0
 
 Progress = Callable[[str], None]
 
@@ -68,11 +70,11 @@ def run(
     script = scripted_model.endless(scripted_model.call("read", {}), CLOSING, give_up_after=requests)
     with scripted_model.ScriptedModel(script) as server, Home(server.base_url) as home:
         gateway = Gateway(real, home)
-        without = _play(gateway, server, "without", progress)
+        without = _play(gateway, server, "without", progress, lambda: None)
         progress("installing toolguard into that gateway")
         install_plugin.run(paths.Places(home.state_dir, home.config_path), link=False, dry_run=False)
         server.play(script)
-        guarded = _play(gateway, server, "with", progress)
+        guarded = _play(gateway, server, "with", progress, lambda: _wait_for_engine(home))
     return _result(version, [without, guarded], requests)
 
 
@@ -86,9 +88,17 @@ def _own_or_downloaded(release: str, progress: Progress) -> tuple[downloads.Open
     return real, real.version
 
 
-def _play(gateway: Gateway, server: scripted_model.ScriptedModel, guard: str, progress: Progress) -> DemoRow:
+def _wait_for_engine(home: Home) -> None:
+    """On a busy machine the engine may start later than the gateway, and would not see the first calls."""
+    stage.soon(lambda: next(iter(stores.engines(home.state_dir).running()), None), ENGINE_SECONDS)
+
+
+def _play(
+    gateway: Gateway, server: scripted_model.ScriptedModel, guard: str, progress: Progress, wait: Callable[[], None]
+) -> DemoRow:
     progress(f"starting the gateway {guard} the guard")
     with gateway:
+        wait()
         progress(f"the model keeps calling read({{}}) {guard} the guard")
         gateway.turn("Read the notes and tell me what is in them.")
     seconds = server.requests[-1].at - server.requests[0].at if server.requests else 0.0
