@@ -9,16 +9,19 @@ from pathlib import Path
 import pytest
 
 from toolguard_engine.model.files import FileText, Unread
+from toolguard_engine.server import file_reader
 from toolguard_engine.server.file_reader import MAX_BYTES, MAX_STUCK, FileReader
+from toolguard_engine.server.local_disks import LocalDisks
 
 
 def why(found: FileText | Unread) -> str:
     return found.reason if isinstance(found, Unread) else found.text
 
 
-@pytest.fixture
-def reader() -> FileReader:
-    return FileReader(wait=60)
+@pytest.fixture(params=["looked at at once", "handed over"])
+def reader(request: pytest.FixtureRequest, tmp_path: Path) -> FileReader:
+    slow = () if request.param == "looked at at once" else (f"/{tmp_path.parts[1]}",)
+    return FileReader(wait=60, disks=LocalDisks(slow))
 
 
 def test_what_is_no_file_is_not_opened(reader: FileReader, tmp_path: Path) -> None:
@@ -82,7 +85,7 @@ def test_a_file_system_that_hangs() -> None:
         comes_back.wait()
         return Unread("absent")
 
-    reader = FileReader(hang, wait=0.001)
+    reader = FileReader(hang, wait=0.001, disks=LocalDisks(slow=["/net"]))
     before = set(threading.enumerate())
     assert {why(reader.read("/net/x")) for _ in range(50)} == {"too-slow"}
     stuck = set(threading.enumerate()) - before
@@ -93,3 +96,61 @@ def test_a_file_system_that_hangs() -> None:
         thread.join(60)
     reader._wait = 60
     assert why(reader.read("/net/x")) == "absent"
+
+
+def test_links_are_followed_as_the_system_does(tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "file").touch()
+    links = {
+        "up": "a/b/..",
+        "to": "a/b",
+        "far": f"{tmp_path}/to/../b",
+        "gone": "absent/x",
+        "loop": "loop",
+        "a/b/back": "../../a",
+    }
+    for name, target in links.items():
+        (tmp_path / name).symlink_to(target)
+    disks = LocalDisks(slow=())
+    for name in ("up/b/file", "to/file", "far/file", "to/back/b/file", "gone/y", "a//b/./file", "absent/x/y", "file/x"):
+        path = f"{tmp_path}/{name}"
+        assert disks.real(path) == os.path.realpath(path), name
+    assert disks.real(f"{tmp_path}/loop") is None
+    assert disks.real("relative") is None
+    assert LocalDisks(slow=[f"{tmp_path}/a/b"]).real(f"{tmp_path}/to/file") is None
+
+
+@pytest.mark.skipif(not Path("/proc/self/mountinfo").exists(), reason="this system lists no mounts")
+def test_the_mounts_of_this_machine_are_known() -> None:
+    disks = LocalDisks()
+    listed = Path("/proc/self/mountinfo").read_text()
+    remote = {
+        line.split(" ")[4]
+        for line in listed.splitlines()
+        if any(f" - {kind}" in line for kind in ("nfs", "cifs", "fuse", "autofs", "9p"))
+    }
+    assert all(disks.real(f"{place}/x") is None for place in remote)
+    if " - ext4 " in listed or " - overlay " in listed:
+        assert disks.real("/") == "/"
+
+
+def test_a_file_that_is_read_again_is_as_it_lies_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where size and time of the last change are set to what they were before."""
+    monkeypatch.setattr(file_reader, "SETTLED", 0)
+    reader, path = FileReader(disks=LocalDisks(slow=())), tmp_path / "script"
+    path.write_text("echo a")
+    first = reader.read(str(path))
+    assert reader.read(str(path)) is first
+    before = path.stat()
+    path.write_text("echo b")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    while path.stat().st_ctime_ns == before.st_ctime_ns:  # the clock of the file system is coarse
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert why(reader.read(str(path))) == "echo b"
+
+
+def test_a_file_that_has_just_changed_is_read_each_time(tmp_path: Path) -> None:
+    reader, path = FileReader(disks=LocalDisks(slow=())), tmp_path / "script"
+    path.write_text("echo a")
+    first = reader.read(str(path))
+    assert reader.read(str(path)) is not first

@@ -16,6 +16,7 @@ from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun, Reading
 from toolguard_engine.effects.shell.made_then_run import UnknownChange
 from toolguard_engine.effects.shell.places import normal
 from toolguard_engine.model.files import FileText, Unread
+from toolguard_engine.model.lazy import kept
 from toolguard_engine.model.living_programs import LivingProgram
 
 MAX_CHANGED = 40
@@ -45,18 +46,27 @@ class Arrivals:
 
     def __init__(self, reading: CallReading) -> None:
         self._reading = reading
+        self._lands: dict[str, tuple[str, ...]] = {}
         self._changes = [(each, tuple(self._paths(each)) if is_known(each.path) else ()) for each in arriving(reading)]
-        self._unknown = list(unknown_changes(reading))
+        self._unknown = unknown_changes(reading)
         self._appended = set(_appended(reading))
         self._texts: dict[str, str] = {}
         self._unreadable: set[str] = set()
         self._edited: dict[tuple[int, str], str | None] = {}
+        self._changed = frozenset(path for _, paths in self._changes for path in paths)
+        self._folders = frozenset(path for change, paths in self._changes if change.kind != "wrote" for path in paths)
+        """Where folders may be replaced."""
+        self._is_open = bool(self._unknown) or any(not paths for _, paths in self._changes)
+        """Whether it may change files whose paths are not known."""
 
     def __bool__(self) -> bool:
         return bool(self._changes or self._unknown)
 
     def at(self, program: LivingProgram) -> dict[str, str | None]:
         """The files of a program that are changed, by the names that it knows: their texts, None where not known."""
+        if not self._may_change(program):
+            self._reading.work.spend(1)
+            return {}
         self._spend(program)
         found: dict[str, str | None] = {}
         lost: dict[str, dict[str, None]] = {}
@@ -76,6 +86,12 @@ class Arrivals:
                 if name not in found or found[name] is not None:
                     self._change(name, unknown, program, found, lost.setdefault(name, {}))
         return {name: text and self._with_lost(text, name, lost.get(name)) for name, text in found.items()}
+
+    def _may_change(self, program: LivingProgram) -> bool:
+        """A quick look: whether any of the files that a program may run is concerned."""
+        if self._is_open or program.patterns or program.named or not self._changed.isdisjoint(program.files):
+            return True
+        return not self._folders.isdisjoint(program.folders)
 
     def _with_lost(self, text: str, name: str, lost: dict[str, None] | None) -> str | None:
         """A program may read a file between two changes of a call, and the later one may not happen: with the lines that
@@ -177,7 +193,10 @@ class Arrivals:
         if change.kind != "wrote" and change.source and not change.many:
             paths.append(f"{change.path}/{basename(change.source)}")
         for path in paths:
-            yield from dict.fromkeys((path, self._reading.files.resolve(path), self._reading.made.was(path)))
+            if path not in self._lands:
+                found = (path, self._reading.files.resolve(path), self._reading.made.was(path))
+                self._lands[path] = tuple(dict.fromkeys(found))
+            yield from self._lands[path]
 
     def _text(self, change: MadeFile, inside: str, name: str, before: str | None) -> str | None:
         """The text of a file after a change; None where it is not known or nothing arrives."""
@@ -235,13 +254,22 @@ class Arrivals:
         return expected.text if expected.whole else f"{text}\n{expected.text}"
 
 
-def unknown_changes(reading: CallReading) -> Iterator[UnknownChange]:
+@kept
+def arrivals(reading: CallReading) -> Arrivals:
+    """Those of a call: asked for when it is judged, and when it may run."""
+    return Arrivals(reading)
+
+
+@kept
+def unknown_changes(reading: CallReading) -> list[UnknownChange]:
     """The files that commands change in an unknown way."""
-    if reading.commands:
-        scripts = reading.running.changed_files()
-        for seen, effects in zip(reading.command_readings, reading.command_effects, strict=True):
-            for change in made_then_run.unknown_changes(seen, scripts, effects, reading.command_where):
-                yield change._replace(run=_script_around(change, seen)) if change.run is not None else change
+    if not reading.commands:
+        return []
+    found, scripts = list[UnknownChange](), reading.running.changed_files()
+    for seen, effects in zip(reading.command_readings, reading.command_effects, strict=True):
+        for change in made_then_run.unknown_changes(seen, scripts, effects, reading.command_where):
+            found.append(change._replace(run=_script_around(change, seen)) if change.run is not None else change)
+    return found
 
 
 def _script_around(change: UnknownChange, seen: Reading) -> ProgramRun | None:

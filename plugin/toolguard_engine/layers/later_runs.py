@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from toolguard_engine.effects import living_readings
 from toolguard_engine.effects.arrivals import Arrivals
+from toolguard_engine.effects.arrivals import arrivals as arrivals_of
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.layers import typed_input
 from toolguard_engine.layers.layer_input import LayerInput
@@ -39,7 +40,7 @@ def judge(given: LayerInput, found: Judgement) -> Judgement | None:
     for reading in _readings(given):
         if path := _unwritten(given, reading):
             result = Judgement("hold", UNKNOWN, _CLARITY, _STAKES, reason=_UNWRITTEN.format(file=path))
-        for each in _judged(given, reading, arrivals) if (arrivals := Arrivals(reading)) else ():
+        for each in _judged(given, reading, arrivals) if (arrivals := arrivals_of(reading)) else ():
             if (_STRICTNESS[each.decision], each.score) > (_STRICTNESS[result.decision], result.score):
                 result = each
     return None if result is found or _STRICTNESS[result.decision] <= _STRICTNESS[found.decision] else result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Generic, TypeVar
 
 from toolguard_engine.model.work_limit import TooIntricate
@@ -36,3 +37,25 @@ class Lazy(Generic[T]):
             known[self._failed] = type(failure)
             raise
         return value
+
+
+def kept(make: Callable[[Any], T]) -> Callable[[Any], T]:
+    """The same for a function of an object that knows nothing of it: what it returns is kept with the object."""
+    name, failed = f"{make.__module__}.{make.__name__}", f"{make.__module__}.{make.__name__}: failed"
+
+    @wraps(make)
+    def found(owner: Any) -> T:
+        known = owner.__dict__
+        if name in known:
+            value: T = known[name]
+            return value
+        if failed in known:
+            raise known[failed]
+        try:
+            value = known[name] = make(owner)
+        except FAILURES as failure:
+            known[failed] = type(failure)
+            raise
+        return value
+
+    return found

@@ -14,6 +14,8 @@ from fnmatch import fnmatchcase
 import msgspec
 from msgspec.structs import replace
 
+from toolguard_engine.model.lazy import Lazy
+
 MAX_PROGRAMS = 256
 MAX_COMMAND = 65_536
 """Characters of its commands; longer ones are held in any case."""
@@ -36,7 +38,7 @@ MAKES = 600.0
 """Seconds after which a program that runs on is taken to have written what it writes."""
 
 
-class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True):
+class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     """`commands` run in `folder`, started by a call of `agent` in `session` at `at`; `workspace`: the folder of the call;
     `call`: its id as long as it has no result.
 
@@ -69,6 +71,15 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True):
     def key(self) -> tuple[tuple[str, ...], str, str]:
         """Equal for programs that run the same files in the same way."""
         return self.commands, self.folder, self.workspace
+
+    @Lazy
+    def folders(self) -> frozenset[str]:
+        """All folders that any of its files is in."""
+        found = set[str]()
+        for path in self.files:
+            while (path := path.rpartition("/")[0]) and path not in found:
+                found.add(path)
+        return frozenset(found)
 
     @property
     def size(self) -> int:

@@ -1,6 +1,7 @@
 """Reads the files that calls run. Bounded in size and time: a file system that hangs delays no verdict longer than `WAIT`.
 
-Each look is done by a thread. One that does not answer in time is left behind; after `MAX_STUCK` of them every further look
+What lies on local disks (`local_disks`) is looked at at once. Each other look is done by a thread, because handing it over
+costs ten times as much. A thread that does not answer in time is left behind; after `MAX_STUCK` of them every further look
 is `too-slow` at once, until one comes back.
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
+from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import sha256
 from queue import Empty, SimpleQueue
@@ -18,12 +21,20 @@ from typing import Any
 from toolguard_engine.model.files import FileText, Unread
 from toolguard_engine.model.work_timer import WorkTimer
 from toolguard_engine.server.git_index import is_unchanged
+from toolguard_engine.server.local_disks import LocalDisks
 
 MAX_BYTES = 262_144
 WAIT = 0.2
 """Seconds."""
 
 MAX_STUCK = 4
+MAX_KEPT = 64
+MAX_KEPT_TEXT = 2_000_000
+"""Files whose content is kept, and their characters."""
+
+SETTLED = 2_500_000_000
+"""Nanoseconds since its last change, after which any further change gives a file another time (vfat counts in 2 s)."""
+
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EAGAIN, errno.EIO})
 
@@ -31,18 +42,32 @@ _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EAGAIN, errno.EIO})
 def read_now(path: str) -> FileText | Unread:
     """What lies at a path. May hang with its file system."""
     try:
-        real = os.path.realpath(path)
-        if not stat.S_ISREG(os.lstat(real).st_mode):  # opening some devices does something
+        return read_real(os.path.realpath(path))
+    except (OSError, ValueError) as error:
+        return _why(error)
+
+
+def read_real(real: str, kept: _KeptTexts | None = None) -> FileText | Unread:
+    """The same for a path without links."""
+    try:
+        status = os.lstat(real)
+        if not stat.S_ISREG(status.st_mode):  # opening some devices does something
             return Unread("not-regular")
+        if kept is not None and (known := kept.get(real, status)) is not None:
+            return known
         handle = os.open(real, _OPEN)
     except (OSError, ValueError) as error:
         return _why(error)
     try:
-        return _content(real, handle)
+        found = _content(real, handle)
+        status = os.fstat(handle)
     except OSError as error:
         return _why(error)
     finally:
         os.close(handle)
+    if kept is not None and isinstance(found, FileText):
+        kept.put(found, status)
+    return found
 
 
 def _content(path: str, handle: int) -> FileText | Unread:
@@ -65,12 +90,52 @@ def identity_of(status: os.stat_result) -> tuple[int, int, int, int]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
+class _KeptTexts:
+    """The last files that were read, as long as they are the same by inode, size and both times: programs of a project read
+    the same few files each time. The time of the last change of the inode cannot be set by who changes a file."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, tuple[tuple[int, ...], FileText]] = OrderedDict()
+        self._size = 0
+
+    def get(self, path: str, status: os.stat_result) -> FileText | None:
+        known = self._known.get(path)
+        return known[1] if known is not None and known[0] == _whole_identity(status) else None
+
+    def put(self, found: FileText, status: os.stat_result) -> None:
+        self._drop(found.path)
+        changed = max(status.st_ctime_ns, status.st_mtime_ns)
+        if found.identity != identity_of(status) or time.time_ns() - changed < SETTLED:
+            return
+        self._known[found.path] = _whole_identity(status), found
+        self._size += len(found.text)
+        while len(self._known) > MAX_KEPT or self._size > MAX_KEPT_TEXT:
+            self._drop(next(iter(self._known)))
+
+    def _drop(self, path: str) -> None:
+        if (known := self._known.pop(path, None)) is not None:
+            self._size -= len(known[1].text)
+
+
+def _whole_identity(status: os.stat_result) -> tuple[int, ...]:
+    return *identity_of(status), status.st_ctime_ns
+
+
+def _missing(paths: list[str]) -> list[str]:
+    return [path for path in paths if not os.path.lexists(path)]
+
+
+def _folders(paths: list[str]) -> list[str]:
+    return [path for path in paths if os.path.isdir(path)]  # noqa: PTH112
+
+
 def _why(error: Exception) -> Unread:
     return Unread("forbidden" if isinstance(error, OSError) and error.errno in _FORBIDDEN else "absent")
 
 
 class FileReader:
-    """The files of this machine, see `model.files.FileSource`. `read`, `resolve`: how one is looked at."""
+    """The files of this machine, see `model.files.FileSource`. `read`, `resolve`: how one is looked at that may hang;
+    `disks`: which may not."""
 
     def __init__(
         self,
@@ -78,7 +143,10 @@ class FileReader:
         resolve: Callable[[str], str] = os.path.realpath,
         wait: float = WAIT,
         timer: WorkTimer | None = None,
+        disks: LocalDisks | None = None,
     ) -> None:
+        self._disks = disks or LocalDisks()
+        self._kept = _KeptTexts()
         self._read = read
         self._resolve = resolve
         self._wait = wait
@@ -91,10 +159,18 @@ class FileReader:
             self._worker.leave()
 
     def read(self, path: str) -> FileText | Unread:
-        found = self.bounded(self._read, path)
-        return found if found is not None else Unread("too-slow")
+        if (real := self._disks.real(path)) is None:
+            found = self.bounded(self._read, path)
+            return found if found is not None else Unread("too-slow")
+        reading, self._timer.reading = self._timer.reading, None
+        try:
+            return read_real(real, self._kept)
+        finally:
+            self._timer.reading = reading
 
     def resolve(self, path: str) -> str:
+        if (real := self._disks.real(path)) is not None:
+            return real
         found = self.bounded(self._resolve_safely, path)
         return path if found is None else found
 
@@ -103,11 +179,16 @@ class FileReader:
 
     def missing(self, paths: list[str]) -> list[str]:
         """Those of the paths at which there is surely nothing."""
-        return self.bounded(lambda listed: [path for path in listed if not os.path.lexists(path)], paths) or []
+        return self._looked(_missing, paths)
 
     def folders(self, paths: list[str]) -> list[str]:
         """Those of the paths at which there is surely a folder."""
-        return self.bounded(lambda listed: [path for path in listed if os.path.isdir(path)], paths) or []  # noqa: PTH112
+        return self._looked(_folders, paths)
+
+    def _looked(self, look: Callable[[list[str]], list[str]], paths: list[str]) -> list[str]:
+        is_local = all(self._disks.real(path) is not None for path in paths)
+        found = look(paths) if is_local else self.bounded(look, paths)
+        return found or []
 
     def _resolve_safely(self, path: str) -> str:
         try:

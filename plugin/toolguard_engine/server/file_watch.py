@@ -18,7 +18,7 @@ from typing import NamedTuple
 from msgspec import structs
 
 from toolguard_engine.effects import living_readings
-from toolguard_engine.effects.arrivals import Arrivals
+from toolguard_engine.effects.arrivals import arrivals as arrivals_of
 from toolguard_engine.effects.made_files import MadeFile, changes
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import Effect
@@ -147,7 +147,7 @@ class FileWatch:
     def _remember(self, running: _Running) -> None:
         """What the call starts, and what programs that run on may run because of what it writes."""
         living, reading = self._living(), running.reading
-        if living and (arrivals := Arrivals(reading)):
+        if living and (arrivals := arrivals_of(reading)):
             made = living_readings.MadeByAgents(reading.made)
             changed = ((each, arrivals.at(each)) for each in reversed(list(living)))
             for program, found in islice(((each, texts) for each, texts in changed if texts), MAX_GROWING):

@@ -43,14 +43,26 @@ _PLAIN: dict[str, Callable[[ProgramRun], Iterator[Landing]]] = {
 }  # fmt: skip
 """Programs without a manual."""
 
+MAX_KEPT_WORDS = 64
+"""Words of a program of which the landings are worked out once: half a dozen judges ask for them."""
+
 _LEAVES = frozenset({*manual_catalogue.aliases("stow"), *checked_out_files.HOME_KEEPERS})
 """Programs that put files beside the folder that they run in, though no word says so."""
 
 
 def landings(run: ProgramRun, before: tuple[ProgramRun, ...] = ()) -> Iterator[Landing]:
     """`before`: the programs of its pipeline before it, which may give it the names of files."""
+    if (before and run.name in _LISTED) or len(run.argv) > MAX_KEPT_WORDS:
+        return _all_landings(run, before)
+    known: tuple[Landing, ...] | None = run.__dict__.get("landings")
+    if known is None:
+        known = run.__dict__["landings"] = tuple(_all_landings(run, ()))
+    return iter(known)
+
+
+def _all_landings(run: ProgramRun, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
     yield from _landings(run, before)
-    if any(run.argv[at] == UNKNOWN for at in run.unset if at < len(run.argv)):
+    if run.unset and any(run.argv[at] == UNKNOWN for at in run.unset if at < len(run.argv)):
         yield from _landings(_without_unset(run), before)
 
 

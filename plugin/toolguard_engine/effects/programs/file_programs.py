@@ -357,7 +357,16 @@ PROGRAMS: dict[str, Act] = _aliased({
 def copied(run: ProgramRun, where: Where) -> Iterator[tuple[str, str]]:
     """The paths of what is copied, moved or linked, before and after; nothing for other programs."""
     if run.name not in _PAIRED:
-        return
+        return iter(())
+    if len(run.argv) > _MOST_NAMES:
+        return _copied(run, where)
+    known: tuple[Where, tuple[tuple[str, str], ...]] | None = run.__dict__.get("copied")
+    if known is None or known[0] is not where:
+        known = run.__dict__["copied"] = where, tuple(_copied(run, where))
+    return iter(known[1])
+
+
+def _copied(run: ProgramRun, where: Where) -> Iterator[tuple[str, str]]:
     for words in run.readings:
         sources, target = sources_and_target(run, words)
         for path in worth_checking(sources) if target else ():

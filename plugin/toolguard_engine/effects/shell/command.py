@@ -7,13 +7,13 @@ kept as written.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Literal
 
 import msgspec
 
 from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
+from toolguard_engine.model.lazy import Lazy
 
 UNKNOWN = "\0"
 
@@ -91,7 +91,7 @@ class ProgramRun(msgspec.Struct, frozen=True, dict=True):
     origin: FilePlace | None = None
     unset: tuple[int, ...] = ()
 
-    @cached_property
+    @Lazy
     def readings(self) -> tuple[CommandWords, ...]:
         """What its words are by the program's manual, parsed once; empty if it has none. Several readings if an option is
         unknown: the strictest counts."""

@@ -1,0 +1,105 @@
+"""Which paths can be looked at without waiting for a file system that may hang: those that lead only through local ones.
+
+The kernel tells that the mounts have changed without being asked for all of them. Where it lists none (macOS), no path is
+local.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
+
+MOUNTS = "/proc/self/mountinfo"
+MAX_LINKS = 40
+_LOCAL = frozenset({
+    "bcachefs", "btrfs", "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "iso9660", "jfs", "ntfs3", "overlay", "ramfs",
+    "reiserfs", "rootfs", "squashfs", "tmpfs", "ubifs", "vfat", "xfs", "zfs", "bpf", "cgroup", "cgroup2", "configfs",
+    "debugfs", "devpts", "devtmpfs", "efivarfs", "hugetlbfs", "mqueue", "nsfs", "proc", "pstore", "securityfs",
+    "sysfs", "tracefs",
+})  # fmt: skip
+"""Types of file systems that ask no other machine and no program. What is not here may hang."""
+
+_OCTAL = re.compile(r"\\([0-7]{3})")
+_READY = select.POLLPRI | select.POLLERR if hasattr(select, "POLLPRI") else 0
+
+
+class LocalDisks:
+    """`slow`: the folders at which other file systems begin; None: as this machine has them."""
+
+    def __init__(self, slow: Iterable[str] | None = None) -> None:
+        self._slow = frozenset(slow or ())
+        self._mounts = _opened() if slow is None else None
+        self._is_known = slow is not None
+        self._news = select.poll() if self._mounts is not None else None
+        if self._news is not None and self._mounts is not None:
+            self._news.register(self._mounts, _READY)
+            self._look()
+
+    def __del__(self) -> None:
+        if getattr(self, "_mounts", None) is not None:
+            os.close(self._mounts)  # type: ignore[arg-type]
+
+    def _look(self) -> None:
+        assert self._mounts is not None  # noqa: S101 - only then it is asked
+        self._is_known = False
+        with suppress(OSError):
+            os.lseek(self._mounts, 0, os.SEEK_SET)
+            lines = b""
+            while more := os.read(self._mounts, 65_536):
+                lines += more
+            self._slow = frozenset(_slow_in(os.fsdecode(lines)))
+            self._is_known = True
+
+    def real(self, path: str) -> str | None:
+        """A path with its links followed as far as they exist; None if it may lead to a file system that hangs."""
+        if self._news is not None and self._news.poll(0):
+            self._look()
+        if not self._is_known or path[:1] != "/":
+            return None
+        return self._followed(path)
+
+    def _followed(self, path: str) -> str | None:
+        waiting, done, links, is_there = path.split("/")[::-1], "", 0, True
+        while waiting:
+            name = waiting.pop()
+            if name in ("", "."):
+                continue
+            if name == "..":
+                done, is_there = done.rpartition("/")[0], True
+                continue
+            at = f"{done}/{name}"
+            if at in self._slow:
+                return None
+            if is_there:
+                try:
+                    if stat.S_ISLNK(os.lstat(at).st_mode):
+                        target, links = os.readlink(at), links + 1  # noqa: PTH115 - a hot path
+                        if links > MAX_LINKS:
+                            return None
+                        done = "" if target[:1] == "/" else done
+                        waiting += target.split("/")[::-1]
+                        continue
+                except (OSError, ValueError):
+                    is_there = False  # nor is there anything in it
+            done = at
+        return done or "/"
+
+
+def _opened() -> int | None:
+    try:
+        return os.open(MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def _slow_in(lines: str) -> Iterable[str]:
+    """The mount points of other than local file systems (proc(5), mountinfo)."""
+    for line in lines.splitlines():
+        before, _, after = line.partition(" - ")
+        fields, kind = before.split(" "), after.partition(" ")[0]
+        if kind not in _LOCAL and len(fields) > 4:  # noqa: PLR2004 - the fifth is the mount point
+            yield _OCTAL.sub(lambda match: chr(int(match[1], 8)), fields[4])
