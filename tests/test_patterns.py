@@ -1,4 +1,4 @@
-"""A law for every regular expression of ours.
+"""Laws for every regular expression of ours.
 
 Python before 3.11.5 matches a possessive quantifier behind a group wrongly where the group can be matched in several ways
 (its issue gh-106052): `(?:a|b)*+`. The same is written `(?>(?:a|b)*)`; behind a single character or class it is right.
@@ -6,6 +6,7 @@ Python before 3.11.5 matches a possessive quantifier behind a group wrongly wher
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import tokenize
@@ -27,3 +28,21 @@ def possessive_groups(path: Path) -> list[str]:
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     found = [token for token in tokens if token.type == tokenize.STRING and POSSESSIVE_GROUP.search(token.string)]
     return [f"{path.relative_to(ROOT)}:{token.start[0]}" for token in found]
+
+
+def test_the_engine_compiles_none_while_its_modules_are_imported() -> None:
+    """A module's pattern is one of `lazy_re`: compiling them all took a third of the time until the engine was ready."""
+    folder = ROOT / "plugin/toolguard_engine"
+    sources = (path for path in sorted(folder.rglob("*.py")) if path.name != "lazy_re.py")
+    assert [place for path in sources for place in compiled_at_import(path)] == []
+
+
+def compiled_at_import(path: Path) -> list[str]:
+    tree = ast.parse(path.read_text("utf-8"))
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)]
+    later = {id(node) for function in functions for node in ast.walk(function)}
+    return [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "re.compile" and id(node) not in later
+    ]

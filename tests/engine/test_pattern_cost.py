@@ -18,6 +18,7 @@ import pattern_cost
 import toolguard_engine
 from effort import examples
 from pattern_cost import steps, too_expensive
+from toolguard_engine import lazy_re
 from toolguard_engine.rules import packs as rulepacks
 from toolguard_engine.rules.rulebook import Rule
 
@@ -84,7 +85,7 @@ def searched() -> Iterator[tuple[str, re.Pattern[str]]]:
         searches = [call for call in calls if isinstance(call, ast.Attribute) and call.attr in SEARCHES]
         for name in sorted({call.value.id for call in searches if isinstance(call.value, ast.Name)}):
             pattern = getattr(module, name, None)
-            if isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, str):
+            if isinstance(pattern, re.Pattern | lazy_re.LazyPattern) and isinstance(pattern.pattern, str):
                 yield f"{info.name}.{name}", pattern
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from toolguard_engine import lazy_re
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.grant_matching import kind_of
 from toolguard_engine.approvals.ledger import HeldCall
@@ -29,7 +30,7 @@ MAX_SHORT = 3
 
 
 FENCE = "```"
-_FENCES = re.compile(f"{FENCE}+")
+_FENCES = lazy_re.compile(f"{FENCE}+")
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ something else the next time. What is not known to be harmless in this sense is 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.approvals import grant_matching, granted_meaning
 from toolguard_engine.approvals.exact_grant import NEW
 from toolguard_engine.approvals.grant_matching import Grant
@@ -72,7 +72,7 @@ _NEVER = {
 _ANY_CONTENT = frozenset({"write", "edit", "message"})
 """Tools whose grants name a target, and cover any content."""
 
-_EXPANDED = re.compile(r"[*?$`\[{]|[<>]\(")
+_EXPANDED = lazy_re.compile(r"[*?$`\[{]|[<>]\(")
 
 
 @dataclass(frozen=True)

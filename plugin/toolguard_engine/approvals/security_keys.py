@@ -14,6 +14,7 @@ import re
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.model.ssh_wire import WireReader
 
 MAGIC = b"SSHSIG"
@@ -22,10 +23,10 @@ PASSKEY_SIGNATURE = b"webauthn-sk-ecdsa-sha2-nistp256@openssh.com"
 PRESENT, VERIFIED = 0x01, 0x04
 """Flags of the authenticator: the key was touched; it has also asked for a PIN, a fingerprint or a face."""
 
-HOST = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+HOST = lazy_re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
 LOCAL = "localhost"
 
-_ARMOR = re.compile(r"-----BEGIN SSH SIGNATURE-----([A-Za-z0-9+/=\s]+)\n-----END SSH SIGNATURE-----", re.ASCII)
+_ARMOR = lazy_re.compile(r"-----BEGIN SSH SIGNATURE-----([A-Za-z0-9+/=\s]+)\n-----END SSH SIGNATURE-----", re.ASCII)
 _SECURITY_KEY = b"sk-"
 _SSH = b"ssh:"
 _FIELDS_BEFORE_APPLICATION = {b"sk-ssh-ed25519": 1, b"sk-ecdsa-sha2-nistp256": 2}

@@ -9,6 +9,8 @@ from urllib.parse import unquote_plus
 import msgspec
 from msgspec import Meta
 
+from toolguard_engine import lazy_re
+
 WhenAway = Literal["block", "local"]
 WhenStale = Literal["keep", "stop"]
 Dsn = Annotated[str, Meta(max_length=2_000)]
@@ -20,8 +22,8 @@ StaleTime = Annotated[int, Meta(ge=10, le=86_400)]
 TrustFolder = Annotated[str, Meta(min_length=1, max_length=4096)]
 
 _PASSWORDS = ("password", "sslpassword")
-_NAMED_PASSWORD = re.compile(rf"(?:^|\s)({'|'.join(_PASSWORDS)})\s*=", re.IGNORECASE)
-_IN_URL = re.compile(r"postgres(?:ql)?://", re.IGNORECASE)
+_NAMED_PASSWORD = lazy_re.compile(rf"(?:^|\s)({'|'.join(_PASSWORDS)})\s*=", re.IGNORECASE)
+_IN_URL = lazy_re.compile(r"postgres(?:ql)?://", re.IGNORECASE)
 
 
 class ShippingConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

@@ -8,15 +8,16 @@ from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.config.settings import NotifyConfig, NotifyEvent, NotifyTarget
 from toolguard_engine.wording import printable
 
 Kind = Literal["url", "webhook", "command", "channel", ""]
 MAX_TARGETS = 20
 MAX_SHOWN = 60
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}\Z")
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]{0,30})://", re.IGNORECASE)
-_VARIABLE = re.compile(r"\$\{[A-Z_][A-Z0-9_]*\}")
+_NAME = lazy_re.compile(r"[a-z0-9][a-z0-9-]{0,39}\Z")
+_SCHEME = lazy_re.compile(r"([a-z][a-z0-9+.-]{0,30})://", re.IGNORECASE)
+_VARIABLE = lazy_re.compile(r"\$\{[A-Z_][A-Z0-9_]*\}")
 _SECRET_SETTINGS = ("url", "webhook", "secret")
 HIDDEN = "***"
 

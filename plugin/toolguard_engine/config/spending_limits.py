@@ -6,7 +6,6 @@ Days and months are those of UTC, like the totals of the metrics. `session` is w
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.config.settings import LimitPeriod, SpendingLimit
 
 Unit = Literal["usd", "tokens"]
@@ -27,7 +27,7 @@ SMALL_USD = 0.1
 """Below it, a hundredth of a cent is shown."""
 
 COMMAND = "toolguard limits"
-_GLOBS = re.compile(r"[\[?]")
+_GLOBS = lazy_re.compile(r"[\[?]")
 
 
 class SpendingCap(msgspec.Struct, frozen=True, dict=True):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from posixpath import basename
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue, tools
 from toolguard_engine.effects.landings import Landing, landings
 from toolguard_engine.effects.made_files import MadeFile, possible_changes
@@ -22,7 +23,7 @@ from toolguard_engine.model.files import MAX_EXPECTED_TEXT
 MAX_ARRIVING = 60
 MAX_TEXT = 65_536
 _PATCHES = program_catalogue.tools("patches")
-_MOVED = re.compile(r"^\*\*\* Update File:([^\n]{1,1000})\n\*\*\* Move to:([^\n]{1,1000})", re.MULTILINE)
+_MOVED = lazy_re.compile(r"^\*\*\* Update File:([^\n]{1,1000})\n\*\*\* Move to:([^\n]{1,1000})", re.MULTILINE)
 
 
 def arriving(reading: CallReading) -> list[MadeFile]:

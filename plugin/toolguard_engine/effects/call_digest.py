@@ -23,6 +23,7 @@ from zlib import crc32
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.host.tool_search import tool_name
 
 LONG = 2_048
@@ -61,10 +62,10 @@ _VOLATILE_BESIDE_COMMAND = VOLATILE | _spelled(_EXPLANATIONS)
 
 _encoder = msgspec.json.Encoder(order="sorted")
 _UUID_TEXT = rb"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}(?![0-9A-Za-z])"
-UUID_HINT = re.compile(rb"-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
-UUID = re.compile(rb"(?<![0-9A-Za-z])" + _UUID_TEXT)
-_DATE_OR_TIME = re.compile(rb"20[0-9]{2}-[01][0-9]-[0-3][0-9]|1[678][0-9]{8}")
-_NUMBER = re.compile(
+UUID_HINT = lazy_re.compile(rb"-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
+UUID = lazy_re.compile(rb"(?<![0-9A-Za-z])" + _UUID_TEXT)
+_DATE_OR_TIME = lazy_re.compile(rb"20[0-9]{2}-[01][0-9]-[0-3][0-9]|1[678][0-9]{8}")
+_NUMBER = lazy_re.compile(
     rb"((?<![0-9A-Za-z])" + _UUID_TEXT + rb"|(?<![0-9])(?:20[0-9]{2}-[01][0-9]-[0-3][0-9](?![0-9])"
     rb"(?:[Tt_ ][0-2][0-9]:?[0-5][0-9](?::?[0-5][0-9])?)?|1[678][0-9]{8}(?:[0-9]{3})?(?![0-9])))|[0-9]{1,1000}"
 )
@@ -75,17 +76,19 @@ ISO_TEXT = (
     rb"(?:Z\b| ?[+-][01][0-9]:?[0-5][0-9](?![0-9]))?)"
 )
 _NEW_NAMES = rb"(?i:request[-_]?id|idempotency[-_]?key|client[-_]?token|cache[-_]?buster|nonce)"
-_NEW_VALUE = re.compile(
+_NEW_VALUE = lazy_re.compile(
     rb"(--" + _NEW_NAMES + rb"[ \t]|\b" + _NEW_NAMES + rb"""\\?["']?[ \t]{0,2}[:=][ \t]{0,2})(?:\\?["'])?[\w-]{1,80}"""
 )
-_TIMESTAMP_VALUE = re.compile(rb"((?:[?&]_|(?<![\w-])ts|--ts)=)(?:1[678][0-9]{8}(?:[0-9]{3})?(?![0-9.])|" + ISO_TEXT + rb")")
+_TIMESTAMP_VALUE = lazy_re.compile(
+    rb"((?:[?&]_|(?<![\w-])ts|--ts)=)(?:1[678][0-9]{8}(?:[0-9]{3})?(?![0-9.])|" + ISO_TEXT + rb")"
+)
 """Only whole seconds or milliseconds of an epoch: one with decimals is a message name in some chats."""
-TEMPORARY = re.compile(
+TEMPORARY = lazy_re.compile(
     rb"(/tmp/|/var/tmp/|/var/folders/\w{1,4}/\w{1,64}/T/|\\Temp\\{1,2})"
     rb"tmp(?=[.A-Za-z_]{0,9}(?:[0-9]{1,9}[A-Za-z_]|[a-z][A-Z]))(?:[a-z0-9_]{8}|\.[A-Za-z0-9]{10})(?![\w-])"
 )
 """A word, or a word followed by a number, is not random."""
-_ATTEMPT = re.compile(
+_ATTEMPT = lazy_re.compile(
     rb"([AaRrTt](?:(?<![\w/.-].)|(?<=\\[nt].))(?:ttempt|etry|ry|TTEMPT|ETRY|RY)"
     rb"(?:[ _-]?(?:no\.?|number|count|NO|NUMBER|COUNT))?[ \t#:=(]{1,4})[0-9]{1,9}",
     re.DOTALL,

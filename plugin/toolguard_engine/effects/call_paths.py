@@ -5,10 +5,10 @@ In doubt a word counts as a path. Paths that code assembles or that a file conta
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import call_texts, program_catalogue, tools
 from toolguard_engine.effects.shell.command import Effect, ProgramRun
 
@@ -38,7 +38,7 @@ _WALKERS = program_catalogue.programs("walker")
 _WALKERS_IF_ASKED = program_catalogue.programs("walker_if_asked")
 """Programs that descend into folders only with an option."""
 
-_RECURSIVE = re.compile(r"-[A-Za-z0-9]*[rR]|--(?:dereference-)?recursive|--directories=recurse|recurse$")
+_RECURSIVE = lazy_re.compile(r"-[A-Za-z0-9]*[rR]|--(?:dereference-)?recursive|--directories=recurse|recurse$")
 _PATH_GIVERS = program_catalogue.programs("path_giver")
 """Programs that make a folder, with everything in it, appear at another path."""
 
@@ -52,11 +52,11 @@ _VALUED: dict[str, tuple[str, ...]] = {
 }
 """Parameters of known tools that hold a path but are not named like one."""
 
-_LISTED = re.compile(r"[,;\n]")
-_ABSOLUTE = re.compile(r"\s{0,9}@?(?:[/~]|file:)")
-_QUOTED = re.compile(r"""['"`][<>+ ]{0,4}(?=[/~])([^'"`\n]{1,4000})['"`]""")
-_PIECES = re.compile(r"""['"`]\s{0,9}\)?\s{0,9}[,+/.]\s{0,9}['"`]""")
-_WALKS = re.compile(r"walk|glob|listdir|scandir|iterdir|readdir|copytree|find|tree|Dir\b|recursive")
+_LISTED = lazy_re.compile(r"[,;\n]")
+_ABSOLUTE = lazy_re.compile(r"\s{0,9}@?(?:[/~]|file:)")
+_QUOTED = lazy_re.compile(r"""['"`][<>+ ]{0,4}(?=[/~])([^'"`\n]{1,4000})['"`]""")
+_PIECES = lazy_re.compile(r"""['"`]\s{0,9}\)?\s{0,9}[,+/.]\s{0,9}['"`]""")
+_WALKS = lazy_re.compile(r"walk|glob|listdir|scandir|iterdir|readdir|copytree|find|tree|Dir\b|recursive")
 
 
 def of_params(tool: str, params: dict[str, Any]) -> tuple[list[str], bool]:

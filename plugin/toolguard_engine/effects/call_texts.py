@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue, tools
 
 EXEC_TOOLS = program_catalogue.tools("command_line")
@@ -15,10 +16,10 @@ _KEYS = {"Enter": "\n", "Return": "\n", "Space": " ", "Tab": " ", "C-m": "\n"}
 _MAX_NESTED = 6
 _MAX_KEYS = 16_384
 _MAX_VALUES = 10_000
-_FUNCTION = re.compile(r"BASH_FUNC_([\w.:+-]{1,100})(?:%%|\(\))", re.ASCII)
+_FUNCTION = lazy_re.compile(r"BASH_FUNC_([\w.:+-]{1,100})(?:%%|\(\))", re.ASCII)
 _SOURCED = ("BASH_ENV", "ENV")
 _EXPANDED = ("PS0", "PS1", "PS2", "PS4")
-_PATCHED_FILE = re.compile(r"^[^\S\n]*+\*\*\* (?:Update File|Add File|Delete File|Move to):(.+)$", re.MULTILINE)
+_PATCHED_FILE = lazy_re.compile(r"^[^\S\n]*+\*\*\* (?:Update File|Add File|Delete File|Move to):(.+)$", re.MULTILINE)
 
 
 def commands(tool: str, params: Any) -> tuple[str, ...]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import islice
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.programs import interpreters
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
@@ -17,7 +17,7 @@ MAX_LITERALS = 1_024
 STEP_CHARACTERS = 64
 """Of code that cost one step."""
 
-_LITERAL = re.compile(r"""(?:"([\w./~@%+,:=-]{1,200})"|'([\w./~@%+,:=-]{1,200})')""")
+_LITERAL = lazy_re.compile(r"""(?:"([\w./~@%+,:=-]{1,200})"|'([\w./~@%+,:=-]{1,200})')""")
 _SHELL_ENDINGS = (".sh", ".bash", ".zsh", ".ksh", ".fish")
 """Shell scripts are read word by word, so what they read is known better."""
 

@@ -14,6 +14,7 @@ from posixpath import basename, dirname
 from shlex import quote
 from typing import NamedTuple
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.arrivals import unknown_changes
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN
@@ -32,7 +33,9 @@ WORK = 30_000
 """Steps for reading one program again."""
 
 _DATA = (".json", ".css", ".html", ".md", ".csv", ".txt", ".svg")
-_MAIN = re.compile(r"^if __name__ ?== ?['\"]__main__['\"] ?:[^\n]*(?:\n(?:[ \t][^\n]*|#[^\n]*)?(?=\n|\Z))*", re.MULTILINE)
+_MAIN = lazy_re.compile(
+    r"^if __name__ ?== ?['\"]__main__['\"] ?:[^\n]*(?:\n(?:[ \t][^\n]*|#[^\n]*)?(?=\n|\Z))*", re.MULTILINE
+)
 """What a module of Python does only if it is started by itself."""
 
 _DETACHING = ("--daemon", "--detach", "--background", "--bg", "--fork")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from posixpath import basename
 from typing import Any, Literal
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.landings import landings
 from toolguard_engine.effects.manuals import manual_catalogue
@@ -23,8 +23,8 @@ from toolguard_engine.wording.redact import HALVES
 
 MAX_CHANGES = 100
 MAX_PATH = 4_096
-_ADDRESS = re.compile(r"\w{2,10}://(?:[^/@\s]{1,200}@)?([^/:\s?#]{1,200})|[\w.-]{1,60}@([\w.-]{1,200}):")
-_PATCH_FILE = re.compile(r"^\*\*\* (?:Update|Add) File:(.+)$")
+_ADDRESS = lazy_re.compile(r"\w{2,10}://(?:[^/@\s]{1,200}@)?([^/:\s?#]{1,200})|[\w.-]{1,60}@([\w.-]{1,200}):")
+_PATCH_FILE = lazy_re.compile(r"^\*\*\* (?:Update|Add) File:(.+)$")
 _WRITES = frozenset({"write", "empty", "disguise", "mcp-write"})
 _FETCH_FOLDERS = manual_catalogue.doing("unpacks") | {"git"}
 _PATCHES = program_catalogue.tools("patches")

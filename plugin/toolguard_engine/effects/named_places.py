@@ -8,10 +8,10 @@ means their content, unless targets are taken from them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import accumulate, chain, takewhile
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import code_literals, program_catalogue
 from toolguard_engine.effects.path_owners import FOLLOWED, GLOBS
 from toolguard_engine.effects.reading import CallReading
@@ -44,7 +44,7 @@ _FOLLOWING = frozenset(["-L", "-H", "-follow"])
 
 _PRINTERS = program_catalogue.programs("safe_reader")
 _SHELLS = program_catalogue.programs("shell", "sourcer")
-_OPTION = re.compile(r"-[A-Za-z]{1,3}|--[a-z-]{0,40}")
+_OPTION = lazy_re.compile(r"-[A-Za-z]{1,3}|--[a-z-]{0,40}")
 _NO_SETTINGS = _PRINTERS | _SHELLS | program_catalogue.programs("shell_state_changer") | {"git"}
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib", "/dev/", "/proc/", "/sys/")
 MAX_GIT_FOLDERS = 16

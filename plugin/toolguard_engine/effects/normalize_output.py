@@ -13,13 +13,14 @@ from typing import Any
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.call_digest import DIGITS, ISO_TEXT, TEMPORARY, UUID, UUID_HINT, without_attempts
 
 MAX_TEXT = 20_000
 """Characters of an outcome that count. The gateway plugin sends fewer."""
 
 _UNIT = rb"(?:ns|\xc2\xb5s|us|ms|s|msecs?|millis(?:econds?)?|secs?|[Ss]econds?|mins?|[Mm]inutes?|h|hrs?|[Hh]ours?|[Dd]ays?)"
-_TIMES = re.compile(
+_TIMES = lazy_re.compile(
     rb"[0-9](?:(?<=2)(?<![0-9].)" + ISO_TEXT.replace(b"(?>20", b"(?>0", 1) + rb"|(?<![\w.-].)(?:"
     rb"(?<!:.)[0-9]?:[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,9})?(?: ?[AaPp][Mm])?(?![\w:])| ?[AaPp]\.?[Mm]\b"
     rb"|(?<=, 20[0-9]{2} - [0-9]{2}:[0-9]{2})(?![\w:]))"
@@ -28,28 +29,28 @@ _TIMES = re.compile(
     re.DOTALL,
 )
 """Times of day and durations. Begins with a consumed character because a pattern that begins with a lookbehind is slow."""
-_REMAINING_BEFORE = re.compile(
+_REMAINING_BEFORE = lazy_re.compile(
     rb"(?:remaining|left|(?<![a-z])eta)(?:[ _](?:time|is|in|about|of)){0,2}[^\w\n]{0,8}\Z|(?<![a-z])time= {0,2}\Z"
 )
-_REMAINING_AFTER = re.compile(rb"[ \t]{0,3}(?:remain|left\b|to go\b|of\b|/ ?~?[0-9])")
+_REMAINING_AFTER = lazy_re.compile(rb"[ \t]{0,3}(?:remain|left\b|to go\b|of\b|/ ?~?[0-9])")
 _CONTEXT = 32
 """Characters before a time that may say what it is."""
-_WRAPPER = re.compile(rb'(EXTERNAL_UNTRUSTED_CONTENT id=\\{0,3}")[0-9a-f]{8,64}')
-_PID = re.compile(
+_WRAPPER = lazy_re.compile(rb'(EXTERNAL_UNTRUSTED_CONTENT id=\\{0,3}")[0-9a-f]{8,64}')
+_PID = lazy_re.compile(
     rb'([Pp](?<![A-Za-z].)(?:[Pp]?[Ii][Dd]|rocess [Ii][Dd])"?[\s#:=]{1,3})[0-9]{1,10}(?![0-9A-Za-z%]|\.[0-9])', re.DOTALL
 )
-_WARNING_PID = re.compile(rb"(\((?:node|python|ruby):)[0-9]{1,10}(?=\))")
-_BACKGROUND = re.compile(rb"(\(session )[\w-]{1,80}(?=, pid )")
-_ADDRESS = re.compile(rb"0x[0-9a-fA-F]{6,16}\b")
-_REQUEST = re.compile(
+_WARNING_PID = lazy_re.compile(rb"(\((?:node|python|ruby):)[0-9]{1,10}(?=\))")
+_BACKGROUND = lazy_re.compile(rb"(\(session )[\w-]{1,80}(?=, pid )")
+_ADDRESS = lazy_re.compile(rb"0x[0-9a-fA-F]{6,16}\b")
+_REQUEST = lazy_re.compile(
     rb"([RrTtCcIi](?:equest|EQUEST|race|RACE|orrelation|nvocation)[-_ ]?[Ii][Dd]"
     rb'(?:\\?"?[ \t]{0,2}[:=][ \t]{0,2}|[ \t])\\?"?)[\w-]{6,80}'
 )
-_APPROVAL = re.compile(rb"(\(id |/approve )[0-9a-f]{8}\b")
+_APPROVAL = lazy_re.compile(rb"(\(id |/approve )[0-9a-f]{8}\b")
 """The short id of an approval that the gateway itself asks for: each attempt has its own."""
 
-_REQUEST_NAME = re.compile(rb"req_[A-Za-z0-9]{8,64}")
-_SENT_IDS = re.compile(
+_REQUEST_NAME = lazy_re.compile(rb"req_[A-Za-z0-9]{8,64}")
+_SENT_IDS = lazy_re.compile(
     rb'("(?i:message_?ids?|platformMessageIds?|file_?id|fileKey|poll_?id|receipt|run_?id|idempotencyKey|ts|timestamp'
     rb"|sentAt"
     rb'|deliveredAt|createdAt|date|id)"\s{0,8}:\s{0,8})'

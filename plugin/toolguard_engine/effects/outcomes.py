@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.call_digest import DIGITS, digest
 from toolguard_engine.effects.normalize_output import MAX_TEXT, own_values, stable
@@ -61,11 +62,11 @@ _TRANSIENT_EXITS = frozenset({124, 130, 137, 143})
 """Exit codes of `timeout` and of programs ended by a signal."""
 _NOT_RUN = frozenset({126, 127})
 """Exit codes of a shell that cannot start a program."""
-_NAME = re.compile(r"(?<![^\s'\"])(?!http/\d)[^\s'\"/]{0,100}/[^\s'\"]*+|[\w-]{1,100}\.[a-z]\w{0,4}\b")
+_NAME = lazy_re.compile(r"(?<![^\s'\"])(?!http/\d)[^\s'\"/]{0,100}/[^\s'\"]*+|[\w-]{1,100}\.[a-z]\w{0,4}\b")
 """Paths, files and hosts: a file named `timeout.py` is not a timeout."""
 
-_QUOTED = re.compile(r"(?<!\w)['\"`\u2018\u201c][^'\"`\u2018\u2019\u201c\u201d\n]{2,100}['\"`\u2019\u201d]")
-_UNINFORMATIVE = re.compile(
+_QUOTED = lazy_re.compile(r"(?<!\w)['\"`\u2018\u201c][^'\"`\u2018\u2019\u201c\u201d\n]{2,100}['\"`\u2019\u201d]")
+_UNINFORMATIVE = lazy_re.compile(
     r"\b(?:no|0) (?:\w{1,20} )?(?:match|matches|results?|hits?|items|records|output|data)\b(?: (?:were |was )?found)?"
     r"|\bnothing (?:was )?found\b|\bnot found\b|\b(?:the|a|an|command|process|tool|call|execution|request|it|has|was)\b"
     r"|\b(?:exit(?:ed)?|with|code|status|non-?zero|error|err|fail(?:ed|ure)?|unsuccessful|returned|unknown|occurred|signal)\b",
@@ -191,7 +192,7 @@ def _waits(params: Any) -> bool:
     return isinstance(command, str) and _WAITING.search(command[:MAX_COMMAND]) is not None
 
 
-_WAITING = re.compile(
+_WAITING = lazy_re.compile(
     r"(?:\A|[;&|({\n`!]|\b(?:do|then|else)\b)\s{0,20}(?:[\w./=-]{1,40}[ \t]{1,4}){0,2}"
     r"(?:/usr/bin/|/bin/)?(?:u?sleep|wait|watch|until|inotifywait)(?![\w./=-])"
     r"|\bsleep\(|\b[Ss]tart-[Ss]leep\b|[ \t]--(?:wait|watch)\b"
@@ -199,13 +200,13 @@ _WAITING = re.compile(
 MAX_COMMAND = 4_000
 """Characters of a command that are searched for waiting programs."""
 
-_POLL_LASTING = re.compile(
+_POLL_LASTING = lazy_re.compile(
     r"\bno session found for \S|\bnot a git repo|\bunknown (?:session|process|id|identifier|action|option|parameter)\b"
     r"|\bpermission denied|\b(?:eacces|unauthorized|unauthenticated|forbidden)\b|\b(?:missing required|bad credentials)\b"
 )
 """Lasting failures of a poll. "Not found" is not among them: the thing may still be to come."""
 
-_ADVICE = re.compile(
+_ADVICE = lazy_re.compile(
     r"\b(?:check|re-?read|read|correct|fix|verify|specify|supply|provide)\b"
     r"(?![^.\n]{0,80}(?:connect|network|server|internet|later|wait))"
     r"[^.\n]{0,80}\b(?:and|then|before) (?:try again|trying again|retry(?:ing)?)\b(?! (?:later|in |after|shortly|soon|with))"
@@ -233,7 +234,7 @@ _TRANSIENT_TEXTS = (
 )  # fmt: skip
 """Failures that may pass. Matched in lower-case text, as are the ones below."""
 
-_TRANSIENT_PATTERN = re.compile(
+_TRANSIENT_PATTERN = lazy_re.compile(
     r"\be(?:conn|net[udr]|host[ud]|ai_|(?:notfound|pipe|again|busy|txtbsy|wouldblock)\b)|(?<![\w-])retry|(?<!-)timeout"
     r"|(?<![\w.])429(?![\w.])|\bdns\b"
     r"|(?:\bhttp(?:/[\d.]{1,3})?|\bstatus(?:[ _]code)?|\berror|\bcode|\breturned)\W{0,3}5\d\d\b|\(5\d\d\)"
@@ -258,7 +259,7 @@ _LASTING_TEXTS = (
 )  # fmt: skip
 """Failures that repeat until something else changes."""
 
-_LASTING_PATTERN = re.compile(
+_LASTING_PATTERN = lazy_re.compile(
     r"\bunknown (?!error|failure|reason|issue|exception)|\bresolve (?:import|module)\b"
     r"|\bresolve ['\"\u201c](?:\.{1,2}/|[/@])|\boutside (?:of )?(?:the )?(?:workspace|sandbox|allowed"
     r"|project|repo|root)|"

@@ -15,6 +15,7 @@ from functools import lru_cache
 from posixpath import dirname, normpath
 from typing import Literal
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.proc_links import link_targets
 from toolguard_engine.effects.shell.command import UNKNOWN
 from toolguard_engine.effects.shell.letter_case import composed
@@ -46,16 +47,16 @@ _FIXED_SUFFIX = "x" * 8
 FILE_NAMES = (*file_names.NAMES, "toolguard", *CONFIG_NAMES, *_STATE_NAMES)
 """Names in the guard's folders by which a search would find them."""
 
-_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)([^}]*)\})")
-_CURRENT_DIR = re.compile(r"\$(?:PWD\b|\{PWD\})")
-_OPTIONS = re.compile(r"(?<=[^/.?*])\?\w+(?:[=&]|\Z)")
+_VARIABLE = lazy_re.compile(r"\$(?:(\w+)|\{(\w+)([^}]*)\})")
+_CURRENT_DIR = lazy_re.compile(r"\$(?:PWD\b|\{PWD\})")
+_OPTIONS = lazy_re.compile(r"(?<=[^/.?*])\?\w+(?:[=&]|\Z)")
 """Start of the options in a URI: `a.db?mode=rw`."""
 
-_FDS = re.compile(r"/(?:proc/[^/]{1,20}(?:/task/[^/]{1,20})?/fd|dev/fd)/[^/]{1,20}(?=/)")
+_FDS = lazy_re.compile(r"/(?:proc/[^/]{1,20}(?:/task/[^/]{1,20})?/fd|dev/fd)/[^/]{1,20}(?=/)")
 _MAX_OPEN = 64
 _MAX_LINKS = 3
-_ADDRESS = re.compile(r"^(?:file:)?//(?:localhost|127\.0\.0\.1)(?=/)|^file://", re.IGNORECASE)
-_TILDE = re.compile(r"^~[\w.-]*(?=/|$)")
+_ADDRESS = lazy_re.compile(r"^(?:file:)?//(?:localhost|127\.0\.0\.1)(?=/)|^file://", re.IGNORECASE)
+_TILDE = lazy_re.compile(r"^~[\w.-]*(?=/|$)")
 
 
 @dataclass(frozen=True, slots=True)

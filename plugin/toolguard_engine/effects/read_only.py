@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue, read_only_git
 from toolguard_engine.effects.shell.command import ProgramRun
 from toolguard_engine.effects.shell.plain import PlainWord, plain
@@ -72,14 +73,14 @@ def _is_read_only_command(command: str, *, elsewhere: bool) -> bool:
     return all(programs) and not ("git" in programs and (elsewhere or "cd" in programs))
 
 
-_FOLDER = re.compile(r"(?:/usr(?:/local)?)?/s?bin/(?=[^/]+\Z)")
+_FOLDER = lazy_re.compile(r"(?:/usr(?:/local)?)?/s?bin/(?=[^/]+\Z)")
 """In any other folder, a program is a different one whatever its name."""
-_DEVICE = re.compile(r"(?:/|\.\.)[./]*+(?:dev(?:/(?!null\Z)|\Z)|proc/.*(?:environ|root|cwd|fd|kmsg|mem\Z))")
+_DEVICE = lazy_re.compile(r"(?:/|\.\.)[./]*+(?:dev(?:/(?!null\Z)|\Z)|proc/.*(?:environ|root|cwd|fd|kmsg|mem\Z))")
 """Files that never end or have side effects when read, and those that reveal secrets or lead to them."""
-_SETTING = re.compile(
+_SETTING = lazy_re.compile(
     r"(?:LC_[A-Z]{1,20}|LANG)=[\w.@-]*|TZ=\w[\w/+-]*|(?:NO_COLOR|COLUMNS|LINES)=\d*|(?:GIT_)?PAGER=cat", re.ASCII
 )
-_DURATION = re.compile(r"\d{1,6}[smh]?")
+_DURATION = lazy_re.compile(r"\d{1,6}[smh]?")
 _TIMERS = ("time", "timeout")
 Words = Sequence[PlainWord]
 
@@ -111,7 +112,7 @@ WordsTest = Callable[[Words], bool]
 
 def _only(options: str, operands: str = r".*") -> WordsTest:
     """Accepts words if each that begins with a dash matches `options`, and each other one matches `operands`."""
-    dashed, others = re.compile(options), re.compile(operands, re.DOTALL)
+    dashed, others = lazy_re.compile(options), lazy_re.compile(operands, re.DOTALL)
 
     def accepts(argv: Words) -> bool:
         return all(
@@ -126,14 +127,14 @@ def _only(options: str, operands: str = r".*") -> WordsTest:
 
 def _exactly(pattern: str) -> WordsTest:
     """Accepts words that, joined by spaces, match the pattern."""
-    whole = re.compile(pattern)
+    whole = lazy_re.compile(pattern)
     return lambda argv: (
         all(word.kind == "sure" for word in argv) and bool(whole.fullmatch(" ".join(word.text for word in argv)))
     )
 
 
 _SED_AT = r"(?:\d{1,9}|\$|/[^/\\\n\[]+/)"
-_SED_SCRIPT = re.compile(
+_SED_SCRIPT = lazy_re.compile(
     rf"(?:{_SED_AT}?(?:,(?:\+\d{{1,9}}|{_SED_AT}))?[pdq=];? ?){{1,9}}"
     r"|s(?:/[^/\\\n]*/[^/\\\n]*/|\|[^|\\\n]*\|[^|\\\n]*\|)[gpI0-9]{0,4}"
 )
@@ -157,7 +158,9 @@ def _uniq(argv: Words) -> bool:
     return len(operands) <= 1 and all(word.kind == "sure" for word in operands) and _uniq_words(argv)
 
 
-_DATE_OPTION = re.compile(r"-u|-R|-I(?:date|hours|minutes|seconds|ns)?|--utc|--iso-8601(?:=\w+)?|--rfc-3339=\w+|--date=.*")
+_DATE_OPTION = lazy_re.compile(
+    r"-u|-R|-I(?:date|hours|minutes|seconds|ns)?|--utc|--iso-8601(?:=\w+)?|--rfc-3339=\w+|--date=.*"
+)
 
 
 def _date(argv: Words) -> bool:
@@ -172,7 +175,7 @@ def _date(argv: Words) -> bool:
     return True
 
 
-_FORMAT = re.compile(r"(?:[^%\-]|%%|%-?\d{0,4}s)(?:[^%]|%%|%-?\d{0,4}s)*")
+_FORMAT = lazy_re.compile(r"(?:[^%\-]|%%|%-?\d{0,4}s)(?:[^%]|%%|%-?\d{0,4}s)*")
 
 
 def _printf(argv: Words) -> bool:
@@ -198,7 +201,7 @@ def _bracket(close: str) -> WordsTest:
     return lambda argv: bool(argv) and argv[-1] == PlainWord(close) and _test(argv[:-1])
 
 
-_XARGS_OPTION = re.compile(r"-[0rt]{1,3}|-[nLP]\d{1,4}|-I(?:\{\}|%)")
+_XARGS_OPTION = lazy_re.compile(r"-[0rt]{1,3}|-[nLP]\d{1,4}|-I(?:\{\}|%)")
 
 
 def _xargs(argv: Words) -> bool:

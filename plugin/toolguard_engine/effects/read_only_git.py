@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell.plain import PlainWord
 
 _FORMAT = r"(?!.*(?:%G|signature)).*"
@@ -60,13 +61,13 @@ _OPTIONS = {
     "config": r"-l|-z|--(?:global|local|system|worktree|get|get-all|get-regexp|list|show-origin|show-scope|name-only)",
     "version": r"--build-options",
 }
-_ALLOWED = {verb: re.compile(rf"--|{options}", re.DOTALL) for verb, options in _OPTIONS.items()}
+_ALLOWED = {verb: lazy_re.compile(rf"--|{options}", re.DOTALL) for verb, options in _OPTIONS.items()}
 
-_LISTS = re.compile(r"--(?:list|contains|no-contains|merged|no-merged|points-at)(?:=.*)?", re.DOTALL)
+_LISTS = lazy_re.compile(r"--(?:list|contains|no-contains|merged|no-merged|points-at)(?:=.*)?", re.DOTALL)
 _REQUIRED_OPTIONS = {
     "branch": _LISTS,
-    "tag": re.compile(rf"-l|{_LISTS.pattern}", re.DOTALL),
-    "config": re.compile(r"--get|--get-all|--get-regexp|--list|-l"),
+    "tag": lazy_re.compile(rf"-l|{_LISTS.pattern}", re.DOTALL),
+    "config": lazy_re.compile(r"--get|--get-all|--get-regexp|--list|-l"),
 }
 """Without one of these options the operands are things to create or set."""
 _REQUIRED_FIRST_WORDS = {

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.program_catalogue import words
 from toolguard_engine.host.tool_names import NameMeaning, named
 
@@ -83,7 +84,7 @@ _SPEAKS = words("speaks_by_phone")
 _COUNTS = words("count_parameter")
 _ALARMS = words("alarm")
 
-_WORD = re.compile(r"[A-Za-z][\w.-]{0,60}")
+_WORD = lazy_re.compile(r"[A-Za-z][\w.-]{0,60}")
 _LANGUAGES = {
     "python": "python3 -c", "python3": "python3 -c", "py": "python3 -c", "ipython": "python3 -c", "javascript": "node -e",
     "js": "node -e", "node": "node -e", "nodejs": "node -e", "typescript": "node -e", "ts": "node -e", "ruby": "ruby -e",
@@ -195,7 +196,7 @@ def _overrides(name: NameMeaning, params: Params) -> bool:
     return loosens or not name.whole.isdisjoint(_ENDING)
 
 
-_PAYMENT_TEXT = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}\b|\b(?:bc1|0x)[a-zA-Z0-9]{30,60}\b")
+_PAYMENT_TEXT = lazy_re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}\b|\b(?:bc1|0x)[a-zA-Z0-9]{30,60}\b")
 """An account number or a wallet."""
 
 

@@ -23,6 +23,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue, tool_parameters
 from toolguard_engine.effects.control_plane import gateway_tools
 from toolguard_engine.effects.control_plane.command_line import Operation
@@ -65,28 +66,28 @@ _FILE_PATHS = (
     "dest",
     "destination",
 )
-_PATCHED = re.compile(r"^[^\S\n]*+\*\*\* (Update File|Add File|Delete File|Move to):(.+)$", re.MULTILINE)
-_URL = re.compile(r"\s*(?!file:)[A-Za-z][A-Za-z0-9+.-]{1,20}:(?://|(?<=data:)|(?<=mailto:))")
-_LOCAL = re.compile(
+_PATCHED = lazy_re.compile(r"^[^\S\n]*+\*\*\* (Update File|Add File|Delete File|Move to):(.+)$", re.MULTILINE)
+_URL = lazy_re.compile(r"\s*(?!file:)[A-Za-z][A-Za-z0-9+.-]{1,20}:(?://|(?<=data:)|(?<=mailto:))")
+_LOCAL = lazy_re.compile(
     r"\s*[a-z]{2,6}://(?:[^/@\s]{1,200}@)?(?:localhost|127(?:\.\d{1,3}){3}|\[::1?\]|0\.0\.0\.0|[\w-]{1,200}\.localhost)\.?(?:[:/?#\s]|\Z)",
     re.IGNORECASE,
 )
-_METADATA = re.compile(
+_METADATA = lazy_re.compile(
     r"\s*(?:[a-z]{2,6}://)?(?:169\.254\.169\.254|169\.254\.170\.2|metadata\.google\.internal|100\.100\.100\.200|\[fd00:ec2::254\])",
     re.IGNORECASE,
 )
 MAX_SCHEME = 20
 _LARGE = 400
 """Characters of a query string, or of one part of an address that is not a word (`_BLOB`), that count as carried data."""
-_BLOB = re.compile(r"[/=][A-Za-z0-9+_%-]{200,}+={0,2}(?:$|[&#/?])")
-_KEY = re.compile(
+_BLOB = lazy_re.compile(r"[/=][A-Za-z0-9+_%-]{200,}+={0,2}(?:$|[&#/?])")
+_KEY = lazy_re.compile(
     r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}"
     r"|\bglpat-[\w-]{16,}|\bxox[abeoprs]-[\w-]{10,}|\bsk-(?:proj-|ant-|or-)?[A-Za-z0-9_-]{20,}|\bAIza[\w-]{30,}"
     r"|\bnpm_[A-Za-z0-9]{30,}|\bhf_[A-Za-z0-9]{20,}|\beyJ[\w-]{10,600}+\.eyJ[\w-]{10,600}"
     r"|\b[A-Z0-9_]{0,30}(?:SECRET|TOKEN|API_?KEY|ACCESS_KEY|PRIVATE_KEY|PASSWORD)(?:_KEY|_ID)?\s{0,2}[=:]\s{0,2}['\"]?"
     r"(?=[A-Za-z0-9+/_-]{0,60}\d)(?!(?i:your|example|xxx|test|change|<))[A-Za-z0-9+/_-]{20,}"  # by the name of its variable
 )
-_EVERYBODY = re.compile(r"(?:^|[\s>])@(?:everyone|here|channel|all)\b|<!(?:everyone|here|channel)>")
+_EVERYBODY = lazy_re.compile(r"(?:^|[\s>])@(?:everyone|here|channel|all)\b|<!(?:everyone|here|channel)>")
 
 
 def effects(tool: str, params: Any, where: Where) -> Acts:
@@ -430,7 +431,7 @@ def _schedule(params: Params, _: Where) -> Acts:
     return (Effect("schedule", _text(params, "jobId", "id", "name")[:MAX_TEXT] or action, "", frozenset(flags)),)
 
 
-_ORDERS = re.compile(
+_ORDERS = lazy_re.compile(
     r"\b(?:do|follow|execute|run|obey|apply|perform|carry out|act on)\b[^.\n]{0,40}?\b"
     r"(?:what(?:ever)?\b[^.\n]{0,20}\b(?:says?|tells?|asks?|returns?|contains?|wants?)"
     r"|it says|instructions?|commands?|orders|steps|script)\b",
@@ -563,7 +564,7 @@ def _is_destructive(text: str) -> bool:
     return any(not sql.flags(statement).isdisjoint(_DESTRUCTIVE) for statement in sql.statements(head))
 
 
-_MUTATION = re.compile(
+_MUTATION = lazy_re.compile(
     r"\s{0,9}mutation\b[^{]{0,200}\{\s{0,9}(?:\w{1,60}:\s{0,9})?(?:delete|remove|destroy|purge|revoke|transfer)\w",
     re.IGNORECASE,
 )

@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-_SCHEME = re.compile(r"file:", re.IGNORECASE)
-_DROPPED = re.compile(r"[\t\n\r]")
+from toolguard_engine import lazy_re
+
+_SCHEME = lazy_re.compile(r"file:", re.IGNORECASE)
+_DROPPED = lazy_re.compile(r"[\t\n\r]")
 _ENDS = "".join(map(chr, range(0x21)))
 """Control characters and blanks, which a URL parser removes from both ends."""
 
-_ONE = re.compile(r"\.|%2e", re.IGNORECASE)
-_TWO = re.compile(r"(?:\.|%2e){2}", re.IGNORECASE)
-_HOST = re.compile(r"//([^/]*)")
+_ONE = lazy_re.compile(r"\.|%2e", re.IGNORECASE)
+_TWO = lazy_re.compile(r"(?:\.|%2e){2}", re.IGNORECASE)
+_HOST = lazy_re.compile(r"//([^/]*)")
 _LOCAL = ("", "localhost")
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from posixpath import normpath
 
-_MISREAD = re.compile(
+from toolguard_engine import lazy_re
+
+_MISREAD = lazy_re.compile(
     r"[\s@%\\]|~(?![/]|\Z)|[A-Za-z][\w+.-]*:|//|.*\$(?:\w|\{)|.*\s\Z",
     re.DOTALL,
 )

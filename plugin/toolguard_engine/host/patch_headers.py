@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
+
+from toolguard_engine import lazy_re
 
 BLANKS = "\t\v\f\r \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
 """What JavaScript's `trim` removes from a line. Python's `strip` removes other characters."""
 
-_HEADER = re.compile(r"\*\*\* (Update File|Add File|Delete File|Move to): ?")
+_HEADER = lazy_re.compile(r"\*\*\* (Update File|Add File|Delete File|Move to): ?")
 
 
 def rewritten(patch: str, forms: Callable[[str], tuple[str, ...]]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.host import file_addresses, literal_paths, patch_headers, repair_catalogue, similar_names
 from toolguard_engine.host.repair_catalogue import Kind, PathRepair, RepairCatalogue
 
@@ -26,7 +27,7 @@ _WINDOW = 256
 _MAX_DEPTH = 4
 _MAX_ITEMS = 200
 _MAX_REPEATS = 4
-_PLAIN = re.compile(r"(?!.*odex\Z)(?:~(?=/|\Z))?[A-Za-z0-9_./+=,-]*", re.IGNORECASE | re.ASCII)
+_PLAIN = lazy_re.compile(r"(?!.*odex\Z)(?:~(?=/|\Z))?[A-Za-z0-9_./+=,-]*", re.IGNORECASE | re.ASCII)
 """Texts that no repair changes and that nothing reads as anything but a path."""
 
 

@@ -13,20 +13,23 @@ from typing import Any
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.host.tool_search import OUTER_TOOL, tool_name, unwrap
 from toolguard_engine.model.call import Failure, ParameterProblem
 
 MAX_TEXT = 20_000
 MAX_PROBLEMS = 20
 
-_VALIDATION = re.compile(r'Validation failed for tool "([^"\n]{1,200})":\n(.*?)(?:\n\nReceived arguments:|\Z)', re.DOTALL)
-_PROBLEM = re.compile(r"^[ \t]{0,20}-[ \t]{0,20}([^:\n]{1,200}):[ \t]{0,20}(\S.{0,500})", re.MULTILINE)
-_UNKNOWN_TOOL = re.compile(r"(?:Tool (\S{1,200}) not found|Unknown tool id: (\S{1,200}?)\.(?:\s|$))")
-_INVALID_ARGUMENTS = re.compile(r'Invalid arguments for tool "([^"\n]{1,200})": (.*)', re.DOTALL)
+_VALIDATION = lazy_re.compile(
+    r'Validation failed for tool "([^"\n]{1,200})":\n(.*?)(?:\n\nReceived arguments:|\Z)', re.DOTALL
+)
+_PROBLEM = lazy_re.compile(r"^[ \t]{0,20}-[ \t]{0,20}([^:\n]{1,200}):[ \t]{0,20}(\S.{0,500})", re.MULTILINE)
+_UNKNOWN_TOOL = lazy_re.compile(r"(?:Tool (\S{1,200}) not found|Unknown tool id: (\S{1,200}?)\.(?:\s|$))")
+_INVALID_ARGUMENTS = lazy_re.compile(r'Invalid arguments for tool "([^"\n]{1,200})": (.*)', re.DOTALL)
 _EXPECTED = "Expected input: "
-_MISSING_PARAMETER = re.compile(r"Missing required parameters?: ([^().\n]{1,200}?)(?:\s*\(|\.|\n|\Z)")
-_REQUIRED = re.compile(r"must have required propert(?:y|ies)\s+(.+)$")
-_ALTERNATIVE = re.compile(r"(?<!\s)\s+(?:or|alias)\s+.*$")
+_MISSING_PARAMETER = lazy_re.compile(r"Missing required parameters?: ([^().\n]{1,200}?)(?:\s*\(|\.|\n|\Z)")
+_REQUIRED = lazy_re.compile(r"must have required propert(?:y|ies)\s+(.+)$")
+_ALTERNATIVE = lazy_re.compile(r"(?<!\s)\s+(?:or|alias)\s+.*$")
 
 
 def classify(tool: str, params: Any, text: str, *, judged: bool) -> Failure | None:

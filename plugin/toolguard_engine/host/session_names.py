@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 
-_RUN_OF_JOB = re.compile(r"((?:agent:[^:]+:)?cron:[^:]+):run:[^:]+", re.DOTALL)
+from toolguard_engine import lazy_re
+
+_RUN_OF_JOB = lazy_re.compile(r"((?:agent:[^:]+:)?cron:[^:]+):run:[^:]+", re.DOTALL)
 
 
 def lasting(session: str) -> str:

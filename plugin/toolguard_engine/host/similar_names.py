@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from unicodedata import normalize
 
-_SPACES = re.compile(r"[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
-_BEFORE_NOON = re.compile(r" (?=(?:AM|PM)(?:\b|\.))", re.IGNORECASE | re.ASCII)
+from toolguard_engine import lazy_re
+
+_SPACES = lazy_re.compile(r"[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
+_BEFORE_NOON = lazy_re.compile(r" (?=(?:AM|PM)(?:\b|\.))", re.IGNORECASE | re.ASCII)
 _NARROW_SPACE = "\u202f"
-_STRAIGHT = re.compile(r"[\u2018\u2019]")
-_CURLY = re.compile(r"['\u2018]")
+_STRAIGHT = lazy_re.compile(r"[\u2018\u2019]")
+_CURLY = lazy_re.compile(r"['\u2018]")
 
 
 def of(path: str) -> list[str]:

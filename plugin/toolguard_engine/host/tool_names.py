@@ -7,10 +7,11 @@ A verb that can also be a noun (`list`, `log`, `view`) gives way to another verb
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
+
+from toolguard_engine import lazy_re
 
 ToolAction = Literal[
     "", "look", "destroy", "take-away", "let-in", "pay", "send", "publish", "query", "run", "write", "change"
@@ -18,8 +19,8 @@ ToolAction = Literal[
 """What a tool does, judging by its name; empty if the name does not say."""
 
 MAX_NAME = 200
-_SPLIT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_SERVER = re.compile(r"__|\.|/|:")
+_SPLIT = lazy_re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_SERVER = lazy_re.compile(r"__|\.|/|:")
 
 
 @dataclass(frozen=True, slots=True)

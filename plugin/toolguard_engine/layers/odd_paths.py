@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from posixpath import normpath
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.host import path_repairs
 from toolguard_engine.layers.layer_input import LayerInput
@@ -33,7 +34,7 @@ _FILE_TOOLS = frozenset({"read", "write", "edit", "ls", "apply_patch"})
 _UNKNOWN = frozenset({"absent", "forbidden", "too-many", "too-slow"})
 """What a file source says if it did not see the file."""
 
-_ADDRESS = re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://|data:", re.IGNORECASE)
+_ADDRESS = lazy_re.compile(r"(?!file:)[a-z][a-z0-9+.-]+://|data:", re.IGNORECASE)
 
 
 def judge(given: LayerInput, found: Judgement) -> Judgement | None:

@@ -9,7 +9,6 @@ before its schema is changed.
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 import stat
 import time
@@ -19,6 +18,7 @@ from functools import cache, partial
 from importlib.resources import files as resources
 from pathlib import Path
 
+from toolguard_engine import lazy_re
 from toolguard_engine.stores import atomic
 from toolguard_engine.stores.locked import StoreError, unusable
 from toolguard_engine.stores.transactions import transaction
@@ -43,7 +43,7 @@ _PRAGMAS = (
 PRIMARY_CODE = 0xFF
 _HELD = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
-_NUMBERED = re.compile(r"(\d{3})-[a-z0-9-]+\.sql\Z")
+_NUMBERED = lazy_re.compile(r"(\d{3})-[a-z0-9-]+\.sql\Z")
 _WORDS = {
     sqlite3.SQLITE_NOTADB: "is not a SQLite database; move it away, or name another file in metrics.dbPath",
     sqlite3.SQLITE_CORRUPT: "is damaged; move it away, or restore a copy of it",

@@ -7,7 +7,6 @@ impossible time, makes the whole row unusable. A missing number is 0, as for the
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from toolguard_engine import lazy_re
 from toolguard_engine.metrics.database import OLD_EVENTS, Missing, open_existing, reported
 from toolguard_engine.metrics.row_writer import DAY_MS, HOUR_MS, CallRecord
 
@@ -31,7 +31,7 @@ MAX_SUM = 10**12
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 EARLIEST_MS = (datetime(2020, 1, 1, tzinfo=UTC) - _EPOCH) // _MILLISECOND
-_AGENT = re.compile(r"agent:([^:]{1,80}):")
+_AGENT = lazy_re.compile(r"agent:([^:]{1,80}):")
 
 UNUSABLE = -1
 _SUM_NUMBERS = ("event_count", "input_tokens", "output_tokens", "total_tokens", "cost_usd")

@@ -13,18 +13,19 @@ from typing import Any
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.config.settings import ModelPrice
 from toolguard_engine.metrics.row_writer import CallRecord
 
 MILLION = 1_000_000
 MAX_KNOWN = 1_000
 ANY_PROVIDER = "*/"
-_TAG = re.compile(r"[:@].*\Z", re.DOTALL)
-_VENDOR = re.compile(r"\A(?:[a-z]+\.)+(?=[a-z])")
-_VERSION = re.compile(r"(?:-(?:20\d{6}|20\d\d-\d\d-\d\d|v\d|latest|preview))+\Z")
+_TAG = lazy_re.compile(r"[:@].*\Z", re.DOTALL)
+_VENDOR = lazy_re.compile(r"\A(?:[a-z]+\.)+(?=[a-z])")
+_VERSION = lazy_re.compile(r"(?:-(?:20\d{6}|20\d\d-\d\d-\d\d|v\d|latest|preview))+\Z")
 """Not `-0613` or `-2411`: those have prices of their own far more often."""
 
-_GLOBS = re.compile(r"[\[?]")
+_GLOBS = lazy_re.compile(r"[\[?]")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,11 @@ from datetime import datetime, tzinfo
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
+from toolguard_engine import lazy_re
+
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY = 24 * 60
-_SPAN = re.compile(r"(\d\d):([0-5]\d) ?[-–] ?(\d\d):([0-5]\d)", re.ASCII)  # noqa: RUF001 - as people write it
+_SPAN = lazy_re.compile(r"(\d\d):([0-5]\d) ?[-–] ?(\d\d):([0-5]\d)", re.ASCII)  # noqa: RUF001 - as people write it
 
 
 @lru_cache(maxsize=200)

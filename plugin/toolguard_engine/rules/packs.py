@@ -7,7 +7,6 @@ other list as its items. The JSON file leaves out the examples. `scripts/build_m
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -16,10 +15,11 @@ from typing import Any
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.control_plane import verb_catalogue
 from toolguard_engine.rules.rulebook import InvalidRuleError, Rule, Rulebook, rule_from
 
-_NAMED = re.compile(r"\$([a-z]++)")
+_NAMED = lazy_re.compile(r"\$([a-z]++)")
 _DATA = files("toolguard_manifests")
 
 

@@ -16,10 +16,10 @@ The rules (those of `text_globs`, which is used to allow calls, are the opposite
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from unicodedata import normalize
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell import places
 from toolguard_engine.effects.shell.command import UNKNOWN
 from toolguard_engine.effects.shell.place_globs import fits, name_test
@@ -28,9 +28,9 @@ from toolguard_engine.effects.shell.places import Where
 MAX_PATH = 4_096
 """No system takes a longer path."""
 
-_WILD = re.compile(r"[*?\[\x00]")
-_WILDCARDS = re.compile(r"[*?]+")
-_OPEN = re.compile(r"[*?\x00]+")
+_WILD = lazy_re.compile(r"[*?\[\x00]")
+_WILDCARDS = lazy_re.compile(r"[*?]+")
+_OPEN = lazy_re.compile(r"[*?\x00]+")
 
 
 class Path:

@@ -9,21 +9,23 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from toolguard_engine import lazy_re
+
 MAX_SIZE = 10_000
 """Instructions of a compiled pattern: `.{0,1000}` has 9,000."""
 
 _MAX_MEMORY = 1 << 20
 """Bytes that one compiled pattern may use, the states that a search remembers included."""
 
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPE = lazy_re.compile(r"\\(.)", re.DOTALL)
 _ADVICE = (
-    (re.compile(r"\(\?<?[=!]"), "look-ahead and look-behind are not supported; write what must be there without them"),
-    (re.compile(r"\(\?P\Z"), "back-references are not supported; write out what may repeat"),
-    (re.compile(r"escape sequence: \\[1-9]"), "back-references are not supported; write out what may repeat"),
-    (re.compile(r"\(\?>"), "atomic groups are not supported; write (?:...) instead of (?>...)"),
-    (re.compile(r"repetition operator: .\+"), "possessive repeats are not supported; leave out the second +"),
-    (re.compile(r"repetition size"), "nothing can repeat more than 1000 times; write * or + instead"),
-    (re.compile(r"too large"), "it is too large; repeat fewer times, or write * or + instead of {...}"),
+    (lazy_re.compile(r"\(\?<?[=!]"), "look-ahead and look-behind are not supported; write what must be there without them"),
+    (lazy_re.compile(r"\(\?P\Z"), "back-references are not supported; write out what may repeat"),
+    (lazy_re.compile(r"escape sequence: \\[1-9]"), "back-references are not supported; write out what may repeat"),
+    (lazy_re.compile(r"\(\?>"), "atomic groups are not supported; write (?:...) instead of (?>...)"),
+    (lazy_re.compile(r"repetition operator: .\+"), "possessive repeats are not supported; leave out the second +"),
+    (lazy_re.compile(r"repetition size"), "nothing can repeat more than 1000 times; write * or + instead"),
+    (lazy_re.compile(r"too large"), "it is too large; repeat fewer times, or write * or + instead of {...}"),
 )
 
 

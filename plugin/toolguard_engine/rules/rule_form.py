@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.model.clock_hours import DAYS, span_of, zone
 from toolguard_engine.rules.patterns import why_refused
 from toolguard_engine.wording.redact import UNPRINTABLE
@@ -45,10 +46,10 @@ _PLACES = ("place", "no_place")
 
 _MOST = 9
 MIN_WAIT, MAX_WAIT = 60, 24 * 3_600
-_WAIT = re.compile(r"(\d{1,5})([smhd])", re.ASCII)
+_WAIT = lazy_re.compile(r"(\d{1,5})([smhd])", re.ASCII)
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
-_SEVERITY_ID = re.compile(rf"{SEVERITY_PACK}\.[a-z0-9](?>[a-z0-9-]{{0,62}})")
-_WILD = re.compile(r"[*?]")
+_SEVERITY_ID = lazy_re.compile(rf"{SEVERITY_PACK}\.[a-z0-9](?>[a-z0-9-]{{0,62}})")
+_WILD = lazy_re.compile(r"[*?]")
 _EXEC = frozenset({"exec", "bash", "shell"})
 _CALL_TEXTS = ("tool", *_WHO, "cwd", "heard", "read", "unread")
 

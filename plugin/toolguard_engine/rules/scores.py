@@ -13,6 +13,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from toolguard_engine import lazy_re
+
 MOST = 10
 _MAX_SCANNED = 100_000
 """Characters of a parameter that are looked at."""
@@ -73,7 +75,7 @@ def parse(data: Mapping[str, Any]) -> Rubric:
     sometimes: dict[str, tuple[Addition, ...]] = {}
     for entry in data["add"]:
         clarity, stakes = entry.get("clarity", 0), entry.get("stakes", 0)
-        asked = tuple((name, re.compile(pattern)) for name, pattern in entry.get("params", {}).items())
+        asked = tuple((name, lazy_re.compile(pattern)) for name, pattern in entry.get("params", {}).items())
         for tool in entry["tools"]:
             if asked:
                 sometimes[tool] = (*sometimes.get(tool, ()), Addition(asked, clarity, stakes))

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import translate
 from functools import lru_cache
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.rules import patterns
 
@@ -24,12 +25,12 @@ Search = Callable[[str], object]
 LONGEST = 4_000
 """No longer text is searched as a whole."""
 
-_WILD = re.compile(r"[*?\[]")
+_WILD = lazy_re.compile(r"[*?\[]")
 _LONGEST_NAME = 200
 _FAR = 4
-_SHORT = re.compile(r"-[A-Za-z0-9?@#]\Z")
-_ONE_DASH = re.compile(r"-[^-].")
-_CLUSTER = re.compile(r"-[A-Za-z0-9]++")
+_SHORT = lazy_re.compile(r"-[A-Za-z0-9?@#]\Z")
+_ONE_DASH = lazy_re.compile(r"-[^-].")
+_CLUSTER = lazy_re.compile(r"-[A-Za-z0-9]++")
 _OFF = frozenset(("false", "none", "no", "0", "off"))
 _VALUED_ANYWHERE = (
     "--description --message --comment --reason --title --body --notes --name --namespace --context --set --var --filter"

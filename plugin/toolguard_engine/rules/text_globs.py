@@ -24,6 +24,7 @@ import re
 from functools import lru_cache
 from typing import Literal
 
+from toolguard_engine import lazy_re
 from toolguard_engine.wording.redact import UNPRINTABLE
 from toolguard_engine.wording.visible_text import is_visible
 
@@ -46,12 +47,12 @@ _ANY_URL = r"https?://[A-Za-z0-9.-]+(?::\d+)?(?:/" + _URL_PARTS + r")?"
 _EVERYTHING: dict[Kind, str] = {"url": _ANY_URL, "address": " ".join([_ADDRESS] * 3), "json": "(?s:.*)"}
 """What a pattern of nothing but `*` stands for, where that is more than one piece."""
 
-_STARS = re.compile(r"(\*+)")
-_URL = re.compile(r"([a-z][a-z0-9+.-]*://[^/?#]+)(/.*)", re.DOTALL)
-_INSIDE_WORD = re.compile(r"[A-Za-z0-9_./:@%+,=-]\Z")
-_UP = re.compile(r"(?<![^\s/=:,@'\"(])\.\.(?![^\s/:,;'\")])")
-_HIDDEN_IN_URL = re.compile(r"%(?:2e|2f|5c)", re.IGNORECASE)
-_NEVER = re.compile(r"(?!)")
+_STARS = lazy_re.compile(r"(\*+)")
+_URL = lazy_re.compile(r"([a-z][a-z0-9+.-]*://[^/?#]+)(/.*)", re.DOTALL)
+_INSIDE_WORD = lazy_re.compile(r"[A-Za-z0-9_./:@%+,=-]\Z")
+_UP = lazy_re.compile(r"(?<![^\s/=:,@'\"(])\.\.(?![^\s/:,;'\")])")
+_HIDDEN_IN_URL = lazy_re.compile(r"%(?:2e|2f|5c)", re.IGNORECASE)
+_NEVER = lazy_re.compile(r"(?!)")
 
 
 def matches(kind: Kind, pattern: str, text: str) -> bool:

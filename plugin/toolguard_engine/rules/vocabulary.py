@@ -6,10 +6,10 @@ name would never match; a test holds the shipped packs to this list.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import get_args
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell.command import Place
 from toolguard_engine.effects.shell.specials import SPECIALS
 from toolguard_engine.effects.shell.walk import INTERPRETER
@@ -47,7 +47,7 @@ PLACES = frozenset(get_args(Place))
 VIA = frozenset((*WRAPPERS, *SPECIALS, "$()", "()"))
 
 _SHOWN = 12
-_NO_WORD = re.compile(r"[()<>;&`\"']|(?:^|\s)\|+|(?<!\|)\|+(?:\s|$)")
+_NO_WORD = lazy_re.compile(r"[()<>;&`\"']|(?:^|\s)\|+|(?<!\|)\|+(?:\s|$)")
 """What the shell reads; a `|` within a word stands between alternatives."""
 
 

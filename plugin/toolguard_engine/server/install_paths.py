@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
 import toolguard_engine
+from toolguard_engine import lazy_re
 from toolguard_engine.config import notify_targets, public_hosts
 from toolguard_engine.config.settings import MetricsConfig, NotifyConfig
 from toolguard_engine.effects import program_catalogue
@@ -23,9 +23,9 @@ MAX_ENTRIES = 2_000
 _KEY = "$include"
 MAX_LIST = 20_000
 """Characters of one list of names."""
-_LIST = re.compile(r"""["']?\s{0,20}:\s{0,20}\[""")
-_VALUE = re.compile(r"""["']?\s{0,20}:\s{0,20}(\[[^\]]{0,20000}\]|"[^"\n]{1,4096}"|'[^'\n]{1,4096}')""")
-_NAME = re.compile(r""""([^"\n]{1,4096})"|'([^'\n]{1,4096})'""")
+_LIST = lazy_re.compile(r"""["']?\s{0,20}:\s{0,20}\[""")
+_VALUE = lazy_re.compile(r"""["']?\s{0,20}:\s{0,20}(\[[^\]]{0,20000}\]|"[^"\n]{1,4096}"|'[^'\n]{1,4096}')""")
+_NAME = lazy_re.compile(r""""([^"\n]{1,4096})"|'([^'\n]{1,4096})'""")
 
 
 def own_places() -> tuple[str, ...]:

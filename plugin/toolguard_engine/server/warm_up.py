@@ -1,12 +1,14 @@
 """Sample calls through the deciding path before the first real one: what is learned and compiled on first use is there then.
+After them, all other regular expressions are compiled.
 
-They are weighed without a run, a session or a store, so nothing of them is counted, recorded or remembered.
+The samples are weighed without a run, a session or a store, so nothing of them is counted, recorded or remembered.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolguard_engine import lazy_re
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call
 from toolguard_engine.rules import risk_levels
@@ -42,3 +44,4 @@ def steps(guard: Guard) -> Iterator[None]:
         reading = guard.read(Call(tool, params, cwd="/"))
         risk_levels.weigh(reading, guard.weigh_reading(reading), config)
         yield
+    yield from lazy_re.unused()

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.config import limits
 from toolguard_engine.stores import atomic
 
@@ -25,12 +26,12 @@ MAX_FILES = limits.CONFIG_FILES
 (`config_tree`), and the gateway part, which has them from `places.json`."""
 MAX_LEVELS = 10
 INCLUDE = "$include"
-_TOKEN = re.compile(
+_TOKEN = lazy_re.compile(
     r"""(?P<text>"(?>(?:[^"\\\n]|\\.)*)"|'(?>(?:[^'\\\n]|\\.)*)')|(?P<gap>\s++|//[^\n]*+|/\*(?>(?:[^*]|\*(?!/))*)\*/)"""
     r"""|(?P<word>[\w$.+-]++)|(?P<sign>[{}\[\],:])""",
     re.DOTALL,
 )
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?")
+_NUMBER = lazy_re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?")
 _CLOSING = "}]"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from toolguard_engine import lazy_re
 from toolguard_engine.wording import redact
 from toolguard_engine.wording.secret_values import KnownSecret, is_random
 
@@ -35,33 +36,33 @@ _KINDS: tuple[tuple[str, str], ...] = (
 )
 """What a secret is called by how its path in the config begins."""
 
-_NAMED = re.compile(
+_NAMED = lazy_re.compile(
     r"pass(?:word|wd|phrase|code)|^pass$|^pwd$|secret|token(?!iz)|api[-_]?key|access[-_]?key|private[-_]?key"
     r"|encrypt(?:ion)?[-_]?key|sign(?:ing)?[-_]?key|client-key-data|credential|cookie|signature|bearer|jwt|^authorization$|auth[-_]?tag$",
     re.IGNORECASE,
 )
-_SOMETIMES = re.compile(r"key|access|refresh|auth", re.IGNORECASE)
+_SOMETIMES = lazy_re.compile(r"key|access|refresh|auth", re.IGNORECASE)
 """Names under which some files have a secret and others something else: only a random value counts."""
 
-_NOT_THE_SECRET = re.compile(
+_NOT_THE_SECRET = lazy_re.compile(
     r"(?:file|path|ref|env|var|variable|url|uri|id|name|mode|type|tokens|count|limit|budget|ttl|ms|seconds|provider|header"
     r"|prefix|source|scopes?|algorithm|format|style|policy|encoding|expires(?:_?at|_?in)?)$",
     re.IGNORECASE,
 )
 """Names of settings about a secret: where it lies, what it is called, how long it lasts."""
 
-_FREELY_NAMED = re.compile(r"\.(?:env|headers|vars)\.[^.]+$|^env\.[^.]+$")
+_FREELY_NAMED = lazy_re.compile(r"\.(?:env|headers|vars)\.[^.]+$|^env\.[^.]+$")
 """Paths in the config whose last name users choose: there, random values are secrets whatever they are called."""
 
-_REFERENCE = re.compile(r"(\$?)\$\{([A-Z_][A-Z0-9_]*)\}")
-_ENV_LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w{0,200})\s*=\s*(.*?)\s*$")
-_QUOTED = re.compile(r"(?P<quote>[\"'`])(?P<value>.*)(?P=quote)\s*(?:#.*)?")
-_ASSIGNED = re.compile(
+_REFERENCE = lazy_re.compile(r"(\$?)\$\{([A-Z_][A-Z0-9_]*)\}")
+_ENV_LINE = lazy_re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w{0,200})\s*=\s*(.*?)\s*$")
+_QUOTED = lazy_re.compile(r"(?P<quote>[\"'`])(?P<value>.*)(?P=quote)\s*(?:#.*)?")
+_ASSIGNED = lazy_re.compile(
     r"[\s\"'-]*(?:([\w:/.@-]{1,200})[\"']?\s*=|([\w/.@-]{1,200})[\"']?\s*:(?=\s))\s*[\"']?([^\s\"',]+)[\"']?[,;]?\s*$"
 )
-_NETRC = re.compile(r"\bpassword\s+(\S+)")
-_PGPASS = re.compile(r"^[^:\s]*:[\d*]{1,5}:[^:\s]*:[^:\s]*:(\S+)$")
-_USERINFO = re.compile(r"://[^\s/:@]{0,200}:([^\s/@]+)@")
+_NETRC = lazy_re.compile(r"\bpassword\s+(\S+)")
+_PGPASS = lazy_re.compile(r"^[^:\s]*:[\d*]{1,5}:[^:\s]*:[^:\s]*:(\S+)$")
+_USERINFO = lazy_re.compile(r"://[^\s/:@]{0,200}:([^\s/@]+)@")
 
 
 def is_named_secret(name: str) -> bool:

@@ -7,7 +7,6 @@ Nothing is written to disk: the signature is passed through a pipe. Each run is 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import stat
 import subprocess
@@ -16,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from toolguard_engine import lazy_re
 from toolguard_engine.approvals import security_keys
 from toolguard_engine.model.signed_body import MAX_PRINCIPAL, MAX_SIGNATURE, SignedBody
 from toolguard_engine.stores.locked import StoreError
@@ -32,7 +32,7 @@ MAX_PRINCIPALS = 5
 
 _ENVIRONMENT = {"LC_ALL": "C", "PATH": os.defpath}
 _GENERAL = ("Could not verify", "No principal matched")
-_VERSION = re.compile(r"OpenSSH_(\d+)\.(\d+)")
+_VERSION = lazy_re.compile(r"OpenSSH_(\d+)\.(\d+)")
 
 
 class VerifierError(StoreError):

@@ -13,23 +13,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from toolguard_engine import lazy_re
 from toolguard_engine.stores import atomic
 from toolguard_engine.stores.locked import StoreError
 
 Stamp = tuple[int, int, int]
 MAX_BYTES = 2 * 1024 * 1024
 
-_PIECE = re.compile(
+_PIECE = lazy_re.compile(
     r'"""(?>(?:[^"\\]|\\.|"{1,2}(?!"))*)"{3,5}|\'\'\'(?>(?:[^\']|\'{1,2}(?!\'))*)\'{3,5}'
     r'|"(?>(?:[^"\\\n]|\\.)*)"|\'[^\'\n]*+\'|#[^\n]*+|[\[\]{}\n]',
     re.DOTALL,
 )
-_BLANK = re.compile(r"[\s]*+")
+_BLANK = lazy_re.compile(r"[\s]*+")
 _NAME = r"(?:[A-Za-z0-9_-]++|\"[^\"\n]*+\"|'[^'\n]*+')"
 _PATH = rf"{_NAME}(?>(?:[ \t]*+\.[ \t]*+{_NAME})*)"
-_HEADER = re.compile(rf"(\[\[?)[ \t]*+({_PATH})[ \t]*+\]")
-_KEY = re.compile(rf"({_PATH})[ \t]*+=[ \t]*+")
-_STEP = re.compile(_NAME)
+_HEADER = lazy_re.compile(rf"(\[\[?)[ \t]*+({_PATH})[ \t]*+\]")
+_KEY = lazy_re.compile(rf"({_PATH})[ \t]*+=[ \t]*+")
+_STEP = lazy_re.compile(_NAME)
 _PLAIN = {
     "Cannot overwrite a value": ("this key occurs twice in its table", "remove one of the two lines"),
     "Unclosed array": ("a list above this line has no closing ]", "close it with ]"),
@@ -45,7 +46,7 @@ _PLAIN = {
     "Invalid statement": ("this is neither a [[table]] nor a key with its value", 'write it like severity = "required"'),
 }
 """What Python says of a text, in words for whoever wrote it, and what to do."""
-_AT = re.compile(r"(?<!\s)\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
+_AT = lazy_re.compile(r"(?<!\s)\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
 
 
 class InvalidTomlError(ValueError):

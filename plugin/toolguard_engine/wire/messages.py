@@ -14,6 +14,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from toolguard_engine import lazy_re
+
 VERSION = 1
 MAX_LINE = 8 * 1024 * 1024
 """Bytes. The gateway part sends no longer line; what comes anyway is refused, not stored."""
@@ -475,10 +477,10 @@ class Working(Wire, frozen=True, tag="working"):
 
 _decoder: msgspec.json.Decoder[Incoming] = msgspec.json.Decoder(Incoming)
 _encoder = msgspec.json.Encoder()
-_ESCAPE = re.compile(
+_ESCAPE = lazy_re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
-_MEMBER = re.compile(rb'\s*[{,]\s*"(\w{1,20})"\s*:\s*(\d{1,16}(?=\s*[,}])|"(?:[^"\\]|\\.){0,512}")')
+_MEMBER = lazy_re.compile(rb'\s*[{,]\s*"(\w{1,20})"\s*:\s*(\d{1,16}(?=\s*[,}])|"(?:[^"\\]|\\.){0,512}")')
 
 
 LEADING = 2048

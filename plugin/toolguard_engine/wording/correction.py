@@ -6,11 +6,11 @@ correction.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from toolguard_engine import lazy_re
 from toolguard_engine.host.tool_search import OUTER_TOOL, tool_name
 from toolguard_engine.model.call import Call, Failure, ParameterProblem
 from toolguard_engine.wording import redact
@@ -126,7 +126,7 @@ def _repaired(call: Call, failure: Failure) -> dict[str, Any]:
     return dict(kept)
 
 
-_TYPE = re.compile(r"must be (?:an? )?(string|number|integer|boolean|array|object)\b")
+_TYPE = lazy_re.compile(r"must be (?:an? )?(string|number|integer|boolean|array|object)\b")
 
 
 def _placeholder(problem: ParameterProblem) -> str:

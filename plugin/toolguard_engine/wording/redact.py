@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from toolguard_engine import lazy_re
 from toolguard_engine.wording.visible_text import counted_spaces, visible
 
 MAX_VALUE = 120
@@ -33,16 +34,16 @@ SHOWN_HEAD, SHOWN_TAIL = 1_600, 800
 HIDDEN = "[redacted]"
 _KEY_BLOCK = "PRIVATE KEY"
 
-_SECRET_NAME = re.compile(
+_SECRET_NAME = lazy_re.compile(
     r"(?:pass(?:word|wd|phrase|code)|^pass$|^pwd$|secret(?!ar)|token(?!i[sz]|_?count|_?limit)|api[-_]?key|access[-_]?key"
     r"|private[-_]?key|auth(?:orization)?$|credential|cookie|signature|bearer|^pin$|^otp$|^jwt$)",
     re.IGNORECASE,
 )
-_COUNTED = re.compile(r"[tT]okens(?:$|[-_ A-Z])|token(?=[-_A-Z])")
+_COUNTED = lazy_re.compile(r"[tT]okens(?:$|[-_ A-Z])|token(?=[-_A-Z])")
 """Names of token counts (`max_tokens`, `token_budget`): a number under them is not a secret."""
 
 # Published formats of keys and tokens, each with its issuer's documented prefix.
-_SECRET_VALUE = re.compile(
+_SECRET_VALUE = lazy_re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)"
     r"|(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)*"  # JSON web token, signed or encrypted
     r"|\b(?:sk|pk|rk)[-_](?=[\w-]{0,60}\d)[\w-]{16,}|\bsk-(?:proj|ant|or)-[\w-]{16,}"  # OpenAI, Anthropic, Stripe
@@ -62,39 +63,41 @@ _NAMED = (
     r"|credentials?)"
 )
 _VALUE = r"(?P<value>\\*\"(?:[^\"\\\n]|\\.)+|\\*'[^'\n]+|(?:[^\s\"'&;,|<>()\[\]{}]|,(?!\s))+)"
-_ASSIGNED = re.compile(rf"(?P<name>{_NAMED}[\w-]{{0,40}}\\{{0,4}}[\"']?\s{{0,20}}[:=]\s{{0,20}}){_VALUE}", re.IGNORECASE)
-_OPTION = re.compile(rf"(?P<name>(?<![\w-])--?[\w-]{{0,40}}{_NAMED}[\w-]{{0,40}}\s{{1,20}}){_VALUE}", re.IGNORECASE)
-_HEADER = re.compile(
+_ASSIGNED = lazy_re.compile(
+    rf"(?P<name>{_NAMED}[\w-]{{0,40}}\\{{0,4}}[\"']?\s{{0,20}}[:=]\s{{0,20}}){_VALUE}", re.IGNORECASE
+)
+_OPTION = lazy_re.compile(rf"(?P<name>(?<![\w-])--?[\w-]{{0,40}}{_NAMED}[\w-]{{0,40}}\s{{1,20}}){_VALUE}", re.IGNORECASE)
+_HEADER = lazy_re.compile(
     r"(?P<name>\b(?:authorization|cookie)\b\\{0,4}[\"']?\s{0,20}[:=]\s{0,20}\\{0,4}[\"']?)(?P<value>[^\n\"'\\]+)",
     re.IGNORECASE,
 )
-_SCHEME = re.compile(  # not every word after "basic": only one with a digit, padding or inner capitals, or a long one
+_SCHEME = lazy_re.compile(  # not every word after "basic": only one with a digit, padding or inner capitals, or a long one
     r"(?P<name>\b(?i:bearer|basic)\s{1,20})(?P<value>(?=[\w.+/~-]{0,100}(?:[\d=]|[a-z][A-Z])|[\w.+/~-]{24})[\w.+/=~-]{8,})"
 )
-_USERINFO = re.compile(r"(?P<name>://[^\s/:@]{0,200}:)(?P<value>[^\s/]+)(?=@)")
-_LONE_USERINFO = re.compile(r"(?P<name>https?://)(?P<value>[^\s/:@]{16,200})(?=@)")
-_SHORT_OPTION = re.compile(  # commands whose -p or -a is a password
+_USERINFO = lazy_re.compile(r"(?P<name>://[^\s/:@]{0,200}:)(?P<value>[^\s/]+)(?=@)")
+_LONE_USERINFO = lazy_re.compile(r"(?P<name>https?://)(?P<value>[^\s/:@]{16,200})(?=@)")
+_SHORT_OPTION = lazy_re.compile(  # commands whose -p or -a is a password
     r"(?P<name>\b(?:(?:mysql|mysqldump|mysqladmin|mariadb)\b[^|;&\n]{0,200}?\s-p(?=\S)|sshpass\s{1,20}-p\s{0,20}"
     r"|redis-cli\b[^|;&\n]{0,200}?\s-a\s{1,20}|-pass\s{1,20}pass:))(?P<value>[^\s\"'|;&]+)"
 )
-_CURL_USER = re.compile(
+_CURL_USER = lazy_re.compile(
     r"(?P<name>(?:^|\s)(?:-u|--user)(?:=|\s{0,20})(?P<quote>[\"'])?[^\s:\"'=]{1,200}:)"
     r"(?P<value>(?!\d+(?:\s|$))(?(quote)(?:(?!(?P=quote))[^\n])+|\S+))"
 )
-_REFERENCE = re.compile(r"[\"']?\$(?:\{?[A-Z_][A-Z0-9_]*\}?|\(.*)?\Z")
+_REFERENCE = lazy_re.compile(r"[\"']?\$(?:\{?[A-Z_][A-Z0-9_]*\}?|\(.*)?\Z")
 """A variable's name or the beginning of `$(command)`: it refers to the secret without showing it."""
-_ACTIVE = re.compile(r"[;|&`\n$]")
-_VARIABLE_NAME = re.compile(r"[A-Za-z_]\w*")
-_BARE_OPTION = re.compile(rf"--?[\w-]{{0,40}}{_NAMED}[\w-]{{0,40}}\Z", re.IGNORECASE)
-_COUNT = re.compile(r"tokens[\w-]*\W*\Z", re.IGNORECASE)
+_ACTIVE = lazy_re.compile(r"[;|&`\n$]")
+_VARIABLE_NAME = lazy_re.compile(r"[A-Za-z_]\w*")
+_BARE_OPTION = lazy_re.compile(rf"--?[\w-]{{0,40}}{_NAMED}[\w-]{{0,40}}\Z", re.IGNORECASE)
+_COUNT = lazy_re.compile(r"tokens[\w-]*\W*\Z", re.IGNORECASE)
 
-UNPRINTABLE = re.compile(
+UNPRINTABLE = lazy_re.compile(
     r"[^\x20-\x7e\u00a1-\u00ac\u00ae-\u05ff\u0606-\u061b\u061d-\u06dc\u06de-\u070e\u0710-\u088f\u0892-\u08e1\u08e3-\u180a"
     r"\u1810-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff\u3001-\ud7ff\uf900-\ufdff\ufe10-\ufefe\uff00-\uffef]"
 )
 """Control and formatting characters (line ends, bidirectional overrides), which can disguise a text."""
 
-HALVES = re.compile("[\ud800-\udfff]")
+HALVES = lazy_re.compile("[\ud800-\udfff]")
 """Halves of surrogate pairs, which code may spell as escapes and no file can hold."""
 
 
@@ -289,7 +292,7 @@ def shown(params: Any) -> str:
     return cut(render(redact(params)), MAX_SHOWN)
 
 
-_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
+_IDENTIFIER = lazy_re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
 
 
 def render(value: Any) -> str:

@@ -14,6 +14,8 @@ from itertools import islice
 from typing import NamedTuple
 from urllib.parse import quote, quote_plus
 
+from toolguard_engine import lazy_re
+
 SHORTEST = 8
 LONGEST = 4_096
 MAX_TEXTS = 2_000
@@ -27,14 +29,16 @@ _FEWEST_DIFFERENT = 5
 _KEY_LINE = 40
 """Characters of a line inside a private key; the last line may be shorter and gives nothing away."""
 
-_PLACEHOLDER = re.compile(r"(.)\1{5}|\$\{|^<[^<>]*>$|(?i:your[-_ ]|changeme|redacted|placeholder|secretref-|example)")
-_WORDS = re.compile(r"[^\W\d_]+(?:[-_. ][^\W\d_]+)*", re.ASCII)
-_NUMBER = re.compile(r"[\d.,:/ +-]+")
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
-_PATH = re.compile(r"(?:~|\.{1,2})?/[\w./ @+-]*")
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*://[^@\s]*|[\w.-]+:\d{1,5}|(?:[\w-]+\.)+[a-z]{2,6}|[\w.+-]+@[\w.-]+", re.IGNORECASE)
-_RANDOM_RUN = re.compile(r"[A-Za-z0-9+]{16,}")
-_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----")
+_PLACEHOLDER = lazy_re.compile(r"(.)\1{5}|\$\{|^<[^<>]*>$|(?i:your[-_ ]|changeme|redacted|placeholder|secretref-|example)")
+_WORDS = lazy_re.compile(r"[^\W\d_]+(?:[-_. ][^\W\d_]+)*", re.ASCII)
+_NUMBER = lazy_re.compile(r"[\d.,:/ +-]+")
+_VARIABLE = lazy_re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_PATH = lazy_re.compile(r"(?:~|\.{1,2})?/[\w./ @+-]*")
+_ADDRESS = lazy_re.compile(
+    r"[a-z][a-z0-9+.-]*://[^@\s]*|[\w.-]+:\d{1,5}|(?:[\w-]+\.)+[a-z]{2,6}|[\w.+-]+@[\w.-]+", re.IGNORECASE
+)
+_RANDOM_RUN = lazy_re.compile(r"[A-Za-z0-9+]{16,}")
+_PRIVATE_KEY = lazy_re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----")
 _FIXED_BEGINNINGS = ("b3BlbnNzaC1rZXktdjE",)
 """How the first line of every private key of OpenSSH begins: it names the format and is no secret."""
 

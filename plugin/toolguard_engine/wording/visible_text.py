@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Callable
 from functools import cache, lru_cache
 
+from toolguard_engine import lazy_re
 from toolguard_engine.model.odd_signs import NEEDED
 
 MAX_MARKS = 8
@@ -27,22 +28,22 @@ MAX_SPACES = 40
 """More spaces in a row are counted, because they push what follows out of sight."""
 
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"})
-_IGNORABLE = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]")
+_IGNORABLE = lazy_re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]")
 """Of `Default_Ignorable_Code_Point` (DerivedCoreProperties.txt of Unicode 16), what its category does not hide already."""
-_BLANK = re.compile("[\u2800\ufffc\U00016fe4\U0001d159\U00013441\U00013442]")
+_BLANK = lazy_re.compile("[\u2800\ufffc\U00016fe4\U0001d159\U00013441\U00013442]")
 """Signs of visible categories that the code charts show without ink: the empty Braille pattern, the place of an object, the
 Khitan filler, the null notehead, the Egyptian blanks."""
-_KEYCAP = re.compile("(?<=[0-9#*]\ufe0f)\u20e3")
+_KEYCAP = lazy_re.compile("(?<=[0-9#*]\ufe0f)\u20e3")
 
-_LOOK = re.compile(
+_LOOK = lazy_re.compile(
     r"[^\x20-\x7e\u00a1-\u00ac\u00ae-\u02c1\u0400-\u0481\u0531-\u0556\u05d0-\u05ea\u0620-\u063f\u0641-\u064a"
     r"\u2010-\u2027\u2030-\u205e\u2190-\u21ff\u2500-\u25ff\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fef\uac00-\ud7a3]+"
 )
 """All that has to be looked at; the rest is letters and symbols with a shape, for speed."""
-_LINE_ENDS = re.compile(r"[\t\n\r]")
-WRITTEN_OUT = re.compile(r"<U\+(10[0-9A-F]{4}|[0-9A-F]{4,5})(?: x([0-9]{1,4}))?>")
+_LINE_ENDS = lazy_re.compile(r"[\t\n\r]")
+WRITTEN_OUT = lazy_re.compile(r"<U\+(10[0-9A-F]{4}|[0-9A-F]{4,5})(?: x([0-9]{1,4}))?>")
 """What `visible` writes for a sign, and how often. A text may also have had it in it."""
-_SPACES = re.compile(f" {{{MAX_SPACES + 1},}}")
+_SPACES = lazy_re.compile(f" {{{MAX_SPACES + 1},}}")
 
 
 def visible(text: str) -> str:

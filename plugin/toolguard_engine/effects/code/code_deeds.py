@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.programs import effect_on, secrets_read, sql, web_programs
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Redirect, StdinSource
@@ -174,12 +175,12 @@ def log_in(url: str, flags: Iterable[str] = ()) -> Deed:
     return Deed(kind="log-in", target=url, flags=frozenset(flags))
 
 
-_UNVERIFIED = re.compile(
+_UNVERIFIED = lazy_re.compile(
     r"\bverify\s?=\s?False|_create_unverified_context|CERT_NONE|verify_ssl\s?=\s?False|\bssl\s?=\s?False"
     r"|rejectUnauthorized['\"]?\s{0,3}:\s{0,3}false|NODE_TLS_REJECT_UNAUTHORIZED['\"]?\]?\s{0,3}=\s{0,3}['\"]?0|VERIFY_NONE"
     r"|SSL_VERIFY(?:PEER|HOST)['\"]?\s{0,3}(?:,|=>)\s{0,3}(?:false|0)|verify_hostname\s{0,3}=>\s{0,3}0|verify_mode\s?=\s?0"
 )
-_COMMENT = re.compile(r"(?:^|(?<=\s))(?://|#)[^\n'\"`]{0,400}+$", re.MULTILINE)
+_COMMENT = lazy_re.compile(r"(?:^|(?<=\s))(?://|#)[^\n'\"`]{0,400}+$", re.MULTILINE)
 """A comment up to the end of its line, without quotes: with them, the sign may be inside a text."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code import python_folding as folding
 from toolguard_engine.effects.code import script_calls as calls
@@ -114,7 +115,7 @@ def _name_of(value: Value) -> str:
 
 # --- Perl -----------------------------------------------------------------------------------------------------------------
 
-_MODE = re.compile(r"\s*(\+?[<>]{1,2}|\|)?\s*(.*?)\s*(\|?)\s*\Z", re.DOTALL)
+_MODE = lazy_re.compile(r"\s*(\+?[<>]{1,2}|\|)?\s*(.*?)\s*(\|?)\s*\Z", re.DOTALL)
 
 
 def _perl_open(run: ScriptRun, args: list[Value], base: Value) -> Value:

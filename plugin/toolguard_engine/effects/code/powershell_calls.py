@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code import python_folding as folding
 from toolguard_engine.effects.code import script_calls as calls
@@ -28,7 +27,7 @@ _PROFILE = "~/.config/powershell/profile.ps1"
 _PLACES = {
     "$home": "~", "$profile": _PROFILE, "$pwd": ".", "$psscriptroot": ".", "$true": True, "$false": False, "$null": None,
 }  # fmt: skip
-_PROGRAM = re.compile(r"[a-z][\w.]*|.*[/\\].*")
+_PROGRAM = lazy_re.compile(r"[a-z][\w.]*|.*[/\\].*")
 
 
 def _member(run: ScriptRun, name: str) -> Value:

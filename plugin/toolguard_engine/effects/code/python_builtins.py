@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code import python_folding as folding
 from toolguard_engine.effects.code.python_reader import Arguments, PythonReader
@@ -41,7 +42,9 @@ def environment(name: str, default: Value = None) -> Value:
 _PLACES = {
     "HOME": "~", "USERPROFILE": "~", "PWD": ".", "TMPDIR": "/tmp", "TMP": "/tmp", "TEMP": "/tmp", "SHELL": "sh",  # noqa: S108 - names
 }  # fmt: skip
-_SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PRIVATE)(?:_|\Z)", re.IGNORECASE)
+_SECRET_NAME = lazy_re.compile(
+    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PRIVATE)(?:_|\Z)", re.IGNORECASE
+)
 
 
 def _variable(_: PythonReader, given: Arguments) -> Value:
@@ -84,7 +87,7 @@ def _expanded(_: PythonReader, given: Arguments) -> Value:
     )
 
 
-_VARIABLE = re.compile(r"\$\{?(\w{1,60})\}?|%(\w{1,60})%")
+_VARIABLE = lazy_re.compile(r"\$\{?(\w{1,60})\}?|%(\w{1,60})%")
 
 
 def _filled(found: re.Match[str]) -> str:

@@ -5,9 +5,9 @@ Each call is the command of the service's own program that does the same, so tha
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code.python_reader import Arguments, PythonReader
 from toolguard_engine.effects.code.python_tables import Act, table
@@ -159,11 +159,11 @@ def _resource(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - 
 
 EMULATED = "local resource"
 AWS = "boto3.client"
-_ENDING = re.compile(
+_ENDING = lazy_re.compile(
     r"(?:delete|stop(?!_query)|disable|deregister|disassociate|detach|schedule_key|deactivate|suspend)_\w+"
     r"|modify_(?:db_)?(?:cluster_)?(?:image|snapshot)_attribute|put_object_acl"
 )
-_CLOSED = re.compile(r"(?:put|update|modify|set)_\w{1,60}")
+_CLOSED = lazy_re.compile(r"(?:put|update|modify|set)_\w{1,60}")
 """Methods that open something, or end a protection, only with some values."""
 
 

@@ -12,6 +12,7 @@ import re
 import warnings
 from functools import lru_cache
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code.code_deeds import CodeReading, Deed
 from toolguard_engine.effects.code.python_folding import FAULTS
@@ -26,18 +27,18 @@ MAX_PATHS = 100
 _CHARACTERS = 8
 """That are parsed in one step of work."""
 
-_BRACKETS = re.compile(r"[()\[\]{}]")
+_BRACKETS = lazy_re.compile(r"[()\[\]{}]")
 _PREFIX = r"\b(?:not|lambda|await)\b"
-_CHAINS = re.compile(
+_CHAINS = lazy_re.compile(
     rf"(?:[-+~][\s(]{{0,9}}){{40}}|(?:{_PREFIX}(?:(?!{_PREFIX})[^\n]){{0,9}}){{40}}|(?:\*\*[^\n*]{{0,9}}){{60}}"
 )
-_TEXTS = re.compile(
+_TEXTS = lazy_re.compile(
     r"\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}|\"(?>(?:[^\"\\\n]|\\.){0,9999})\"|'(?>(?:[^'\\\n]|\\.){0,9999})'|\#[^\n]*"
 )
-_COMMAND = re.compile(r"^([ \t]*)(?:[!]{1,2}|%(?:sx|system)\b|[\w, ]{1,60}=[ \t]*!)[ \t]*(\S[^\n]*)$", re.MULTILINE)
-_CELL = re.compile(r"\s*%%(?:bash|sh|script|system|sx|!)\b[^\n]*\n(.*)", re.DOTALL)
-_MAGIC = re.compile(r"^([ \t]*)%{1,2}[a-z]\w*[^\n]*$", re.MULTILINE)
-_PRINT = re.compile(r"^([ \t]*)print[ \t]+(?!=)([^\n;]*)", re.MULTILINE)
+_COMMAND = lazy_re.compile(r"^([ \t]*)(?:[!]{1,2}|%(?:sx|system)\b|[\w, ]{1,60}=[ \t]*!)[ \t]*(\S[^\n]*)$", re.MULTILINE)
+_CELL = lazy_re.compile(r"\s*%%(?:bash|sh|script|system|sx|!)\b[^\n]*\n(.*)", re.DOTALL)
+_MAGIC = lazy_re.compile(r"^([ \t]*)%{1,2}[a-z]\w*[^\n]*$", re.MULTILINE)
+_PRINT = lazy_re.compile(r"^([ \t]*)print[ \t]+(?!=)([^\n;]*)", re.MULTILINE)
 
 
 @lru_cache(maxsize=16)

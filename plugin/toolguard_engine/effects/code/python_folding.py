@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.code.python_values import (
     DECODED,
     MAX_ITEMS,
@@ -142,8 +143,8 @@ def formatted(left: Value, right: Value) -> Value:
     return sourced(filled[:MAX_TEXT], sources(left, *values))
 
 
-_NAMED = re.compile(r"%\((\w{1,60})\)[sdr]")
-_PLACE = re.compile(r"%(?:%|[-+0# ]{0,3}\d{0,4}(?:\.\d{1,4})?[a-zA-Z])")
+_NAMED = lazy_re.compile(r"%\((\w{1,60})\)[sdr]")
+_PLACE = lazy_re.compile(r"%(?:%|[-+0# ]{0,3}\d{0,4}(?:\.\d{1,4})?[a-zA-Z])")
 
 
 def operation(name: str, left: Value, right: Value) -> Value:
@@ -265,7 +266,7 @@ def _join(value: str | bytes, parts: Value) -> Value:
     return sourced(text(value).join([text(part) for part in parts])[:MAX_TEXT], sources(value, *parts))
 
 
-_FIELD = re.compile(r"\{\{|\}\}|\{(\w{0,40})(?:![rsa])?(?::[^{}]{0,20})?\}")
+_FIELD = lazy_re.compile(r"\{\{|\}\}|\{(\w{0,40})(?:![rsa])?(?::[^{}]{0,20})?\}")
 
 
 def _format(value: str, args: list[Value], named: dict[str, Value]) -> Value:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 import shlex
 from collections.abc import Callable
 from functools import lru_cache
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code import python_builtins, python_clients, python_files, python_programs
 from toolguard_engine.effects.code import python_folding as folding
@@ -350,15 +350,15 @@ def _is_own(node: ast.Attribute) -> bool:
     return isinstance(base, ast.Name) and base.id in ("self", "cls")
 
 
-_OF_LISTS = re.compile(r"remove|cancel|delete|clear|drop|empty|flush|truncate")
+_OF_LISTS = lazy_re.compile(r"remove|cancel|delete|clear|drop|empty|flush|truncate")
 """Names that methods of collections, tasks and connections of a program's own have as well."""
 
-_SQL = re.compile(r"execute\w{0,12}|raw|read_sql\w{0,8}|text|run_sql")
-_SAVES = re.compile(
+_SQL = lazy_re.compile(r"execute\w{0,12}|raw|read_sql\w{0,8}|text|run_sql")
+_SAVES = lazy_re.compile(
     r"to_(?:csv|json|excel|parquet|pickle|html|feather|markdown)|save|savefig|savetxt|imwrite|save_pretrained"
 )
-_READS = re.compile(r"read|load|open|parse|dump")
-_SENDS = re.compile(
+_READS = lazy_re.compile(r"read|load|open|parse|dump")
+_SENDS = lazy_re.compile(
     r"send_(?:document|photo|video|audio|voice|file|media_group)|files_upload(?:_v2)?|upload_(?:from_filename|from_file|blob|document)"
 )
 """Methods of clients of chats and storage that take a file."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code.python_files import written
 from toolguard_engine.effects.code.python_reader import MAX_NESTED, Arguments, PythonReader
@@ -32,7 +32,7 @@ from toolguard_engine.effects.shell.command import UNKNOWN
 
 MAX_LINE = 2_000
 MAX_PIPE = 8
-_PIPES = re.compile(r"\|\|?|&&|;|\n")
+_PIPES = lazy_re.compile(r"\|\|?|&&|;|\n")
 _ENDLESS = "starts programs endlessly"
 
 
@@ -269,7 +269,7 @@ def _registered(code: PythonReader, given: Arguments) -> Value:
     return NOTHING
 
 
-_AT_LOGIN = re.compile(r"(?i)\\CurrentVersion\\(?:Run|Policies\\Explorer\\Run|Winlogon|Image File Execution)")
+_AT_LOGIN = lazy_re.compile(r"(?i)\\CurrentVersion\\(?:Run|Policies\\Explorer\\Run|Winlogon|Image File Execution)")
 
 
 def _split(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature

@@ -11,6 +11,8 @@ from typing import Literal
 
 import msgspec
 
+from toolguard_engine import lazy_re
+
 Kind = Literal["name", "number", "string", "command", "pattern", "words", "sign", "end"]
 """`command`: a text that a shell runs (`qx`, backticks); `pattern`: a regular expression; `words`: `qw(a b)`."""
 
@@ -93,16 +95,16 @@ _SIGN = (
     r"=>|->|\?\.(?!\d)|::|\?\?=?|\|\|=?|&&=?|\.\.\.|\.\.|\*\*=?|<<~?|=~|!~|===|!==|==|!=|<=>|<=|>=|\+\+|--"
     r"|[+\-*/.%|&^]=(?!=)|[^\w\s]"
 )
-_BLANK = re.compile(r"(?:[^\S\n]|\\\n)*")
+_BLANK = lazy_re.compile(r"(?:[^\S\n]|\\\n)*")
 _SPACES = frozenset({"", " ", "\n", "\t", "\r"})
 _OPEN, _CLOSE = {"(": ")", "[": "]", "{": "}"}, {")", "]", "}"}
 _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
-_PATTERN = re.compile(
+_PATTERN = lazy_re.compile(
     rf"/(?![*/])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){{0,{_MAX_PATTERN}}}+\]){{1,{_MAX_PATTERN}}}+/[A-Za-z]{{0,8}}+"
 )
-_HERE = re.compile(r"""<<(<?)[-~]?\s?(?:"(\w{1,40})"|'(\w{1,40})'|([A-Z_]\w{0,40}))""")
-_CALLS = re.compile(r"\b(?:system|exec|qx|unlink|eval|open|rm\w*)\b|`")
-_ANGLES = re.compile(r"<([^\s<>=;()]{0,200}[*?/~.][^\s<>=;()]{0,200})>")
+_HERE = lazy_re.compile(r"""<<(<?)[-~]?\s?(?:"(\w{1,40})"|'(\w{1,40})'|([A-Z_]\w{0,40}))""")
+_CALLS = lazy_re.compile(r"\b(?:system|exec|qx|unlink|eval|open|rm\w*)\b|`")
+_ANGLES = lazy_re.compile(r"<([^\s<>=;()]{0,200}[*?/~.][^\s<>=;()]{0,200})>")
 _VALUE_WORDS = frozenset(
     {
         "return",
@@ -407,7 +409,7 @@ class Tokens:
         return -1
 
 
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u\{?([0-9a-fA-F]{4,6})\}?|([0-7]{1,3})|(.))", re.DOTALL)
+_ESCAPE = lazy_re.compile(r"\\(?:x([0-9a-fA-F]{2})|u\{?([0-9a-fA-F]{4,6})\}?|([0-7]{1,3})|(.))", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "e": "\x1b", "\n": ""}
 _MAX_RUNE = 0x10FFFF
 

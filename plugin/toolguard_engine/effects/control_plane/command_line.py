@@ -12,11 +12,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.control_plane import gateway_settings
 from toolguard_engine.effects.control_plane.verb_catalogue import PASSING, UNKNOWN_VERB, VerbCatalogue, load
 from toolguard_engine.effects.shell.command import UNKNOWN
 
-OWN_PROGRAM = re.compile(
+OWN_PROGRAM = lazy_re.compile(
     r"(?:^|[/:])(?:openclaw|clawdbot)(?:@[\w.^~-]*+)?/?$|openclaw\.mjs$"
     r"|(?:^|[/:])(?:openclaw|clawdbot)/(?:\S*/)?(?:index|entry)\.m?js$",
     re.IGNORECASE,
@@ -27,14 +28,14 @@ DEFAULT_PORT = "18789"
 _ROOT_VALUED = frozenset({"--profile", "--log-level", "--container"})
 _HELP = frozenset({"--help", "-h"})
 _VERSION = frozenset({"--version", "-V", "-v"})
-_LOCAL = re.compile(rf"^$|localhost|127\.\d|\[?::1|0\.0\.0\.0|[$`{UNKNOWN}]", re.IGNORECASE)
+_LOCAL = lazy_re.compile(rf"^$|localhost|127\.\d|\[?::1|0\.0\.0\.0|[$`{UNKNOWN}]", re.IGNORECASE)
 """An address that is, or may be, on this machine."""
 
 _GUARD = "toolguard"
 _UPDATE = "--update"
 _MAX_WORDS = 200
 _MAX_READINGS = 16
-_PLUGIN_VERBS = re.compile(r"plugins (?:disable|uninstall|install|update|enable|reload)")
+_PLUGIN_VERBS = lazy_re.compile(r"plugins (?:disable|uninstall|install|update|enable|reload)")
 _PATCHES_SESSION = "sessions.patch"
 _SESSION_FIELDS = frozenset(
     {
@@ -45,9 +46,9 @@ _SESSION_FIELDS = frozenset(
 """Session settings that can change without giving the agent more rights."""
 
 _MODEL_OPTIONS = ("--model", "--fallbacks")
-_METHOD = re.compile(r"[A-Za-z][\w-]*(?:\.[\w-]+)*")
-_UNKNOWN_PART = re.compile(rf"[$`{UNKNOWN}]|^@")
-_NAMES_GUARD = re.compile(r"config\.(?:set|patch|apply)|approval|toolguard")
+_METHOD = lazy_re.compile(r"[A-Za-z][\w-]*(?:\.[\w-]+)*")
+_UNKNOWN_PART = lazy_re.compile(rf"[$`{UNKNOWN}]|^@")
+_NAMES_GUARD = lazy_re.compile(r"config\.(?:set|patch|apply)|approval|toolguard")
 
 
 class Operation(NamedTuple):

@@ -9,21 +9,22 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.control_plane.verb_catalogue import UNKNOWN_VERB, Setting, load
 from toolguard_engine.effects.shell.command import UNKNOWN
 
-_SEGMENT = re.compile(
+_SEGMENT = lazy_re.compile(
     r"""\[\s*(?:"(?P<double>(?:\\.|[^"\\])*)"|'(?P<single>(?:\\.|[^'\\])*)'|(?P<bare>[^\]\[]*))\s*\]|(?P<plain>(?:\\.|[^.\[\]\\])+)"""
 )
-_ESCAPED = re.compile(r"\\(.)")
+_ESCAPED = lazy_re.compile(r"\\(.)")
 _MAX_PATH = 1_000
 _MAX_NAMES = 30
 _MAX_LEAVES = 500
 _MAX_TEXT = 200_000
 INCLUDE = "$include"
 _ORDER = ("open", "settings", UNKNOWN_VERB, "destroy", "access", "secret", "run", "agent", "guard")
-_GUARD_WORDS = re.compile(r"toolguard|(?<![\w-])plugins(?![\w-])", re.IGNORECASE)
-_ESCAPES = re.compile(r"\\(?:u\{?([0-9a-fA-F]{1,6})\}?|x([0-9a-fA-F]{2}))")
+_GUARD_WORDS = lazy_re.compile(r"toolguard|(?<![\w-])plugins(?![\w-])", re.IGNORECASE)
+_ESCAPES = lazy_re.compile(r"\\(?:u\{?([0-9a-fA-F]{1,6})\}?|x([0-9a-fA-F]{2}))")
 
 Path = tuple[str, ...]
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.control_plane import gateway_settings
 from toolguard_engine.effects.control_plane.command_line import Operation
 from toolguard_engine.effects.control_plane.verb_catalogue import PASSING, UNKNOWN_VERB, load
@@ -16,13 +17,13 @@ _BLANK_IN_SCRIPT = "\ufeff"
 """White space in the gateway's language but not in Python."""
 
 _GUARD = "toolguard"
-_SET = re.compile(
+_SET = lazy_re.compile(
     r"(?:config\s+set|set\s+config|config\s+set-ref|set\s+secretref|set\s+secret\s+ref)\s+(.+)", re.IGNORECASE | re.DOTALL
 )
-_STOP = re.compile(r"(?:gateway\s+stop|stop\s+(?:the\s+)?gateway)", re.IGNORECASE)
-_UNINSTALL = re.compile(r"(?:plugins?\s+(?:uninstall|remove)|(?:uninstall|remove)\s+plugins?)\s+(\S+)", re.IGNORECASE)
+_STOP = lazy_re.compile(r"(?:gateway\s+stop|stop\s+(?:the\s+)?gateway)", re.IGNORECASE)
+_UNINSTALL = lazy_re.compile(r"(?:plugins?\s+(?:uninstall|remove)|(?:uninstall|remove)\s+plugins?)\s+(\S+)", re.IGNORECASE)
 _MODEL_KEYS = ("model", "fallbacks")
-_RIGHTS = re.compile(r"permission|elevated|exec|sandbox|policy|runtime|tools", re.IGNORECASE)
+_RIGHTS = lazy_re.compile(r"permission|elevated|exec|sandbox|policy|runtime|tools", re.IGNORECASE)
 """In the name of a session field: changing it may give the agent more rights."""
 
 _ABOUT_PLUGINS = ("pluginId", "packageName", "spec", "path")

@@ -7,12 +7,12 @@ gets them, relative to the folder that it runs in; nothing is looked up.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
 
 from msgspec import structs
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.landings import checked_out_files, copied_files, unpacked_files
 from toolguard_engine.effects.landings.landing import Landing as Landing
 from toolguard_engine.effects.landings.landing import Lands
@@ -100,7 +100,7 @@ _BRINGS = frozenset({
 })  # fmt: skip
 """Sub-commands by which programs of which nothing else is known bring files into a folder that they are given."""
 
-_AT_THE_TOP = re.compile(r"/[^/]{0,80}[*?\[]")
+_AT_THE_TOP = lazy_re.compile(r"/[^/]{0,80}[*?\[]")
 """A wildcard in the first part of a path."""
 
 

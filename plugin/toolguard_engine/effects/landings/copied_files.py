@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.landings.landing import Landing, Lands, When, last_part, split_host
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
@@ -168,8 +168,8 @@ def from_afar(_: ProgramRun, words: CommandWords) -> Iterator[Landing]:
 
 
 _COPIES = frozenset({"copies", "moves"})
-_NAMED_PART = re.compile(r"#\d+")
-_EXPRESSION = re.compile(r"\s*(?:s|tr|y)([^\w\s])")
+_NAMED_PART = lazy_re.compile(r"#\d+")
+_EXPRESSION = lazy_re.compile(r"\s*(?:s|tr|y)([^\w\s])")
 
 
 def by_pattern(run: ProgramRun) -> Iterator[Landing]:

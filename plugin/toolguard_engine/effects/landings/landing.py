@@ -8,14 +8,15 @@ from typing import Literal, Protocol
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 
 When = Literal["", "folder", "no-folder", "absolute-names"]
 """On what a landing depends: whether the target is an existing folder, or whether an archive has absolute names in it."""
 
-_REMOTE = re.compile(r"([\w.@-]{1,200}|(?:[\w.-]{1,64}@)?\[[\da-fA-F:]{2,40}\]):(?!//)(.*)", re.DOTALL)
-_ADDRESS = re.compile(r"(?:rsync|scp|sftp|ssh)://([^/]{1,200})(/.*)?", re.DOTALL)
+_REMOTE = lazy_re.compile(r"([\w.@-]{1,200}|(?:[\w.-]{1,64}@)?\[[\da-fA-F:]{2,40}\]):(?!//)(.*)", re.DOTALL)
+_ADDRESS = lazy_re.compile(r"(?:rsync|scp|sftp|ssh)://([^/]{1,200})(/.*)?", re.DOTALL)
 
 
 class Landing(msgspec.Struct, frozen=True):

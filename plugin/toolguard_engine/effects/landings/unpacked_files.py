@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.landings.landing import Landing, Lands, ListedLands, inside, last_part
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 
 TARS = program_catalogue.programs("tar")
-_TAR_ENDS = re.compile(r"\.(?:tar(?:\.\w{1,5})?|t[abglx]z\w?|tzst)\Z")
+_TAR_ENDS = lazy_re.compile(r"\.(?:tar(?:\.\w{1,5})?|t[abglx]z\w?|tzst)\Z")
 _OWN_FOLDERS = {"unsquashfs": "squashfs-root"}
 """Programs that make a folder of this name if none is named."""
 
@@ -131,7 +132,7 @@ def by_python_module(run: ProgramRun) -> Iterator[Landing]:
     yield Landing(UNKNOWN, named[1] if len(named) > 1 else ".")
 
 
-_PREFIX = re.compile(r"(?:--?[\w-]{1,40}=|dir:|file:)")
+_PREFIX = lazy_re.compile(r"(?:--?[\w-]{1,40}=|dir:|file:)")
 _MAX_WORDS = 60
 
 

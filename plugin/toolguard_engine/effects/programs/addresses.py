@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
+from toolguard_engine import lazy_re
 
-_NUMBERS = re.compile(r"(?:0[xX][0-9a-fA-F]{1,8}|[0-9]{1,12})(?:\.(?:0[xX][0-9a-fA-F]{1,8}|[0-9]{1,12})){0,3}\.?\Z")
-_QUAD = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.(?:0|[1-9][0-9]{0,2})){3}\Z")
-_MAPPED = re.compile(r"(?:0{0,4}:){2,6}[fF]{4}:(?:([0-9.]{7,15})|([0-9a-fA-F]{1,4}):([0-9a-fA-F]{1,4}))\Z")
+_NUMBERS = lazy_re.compile(r"(?:0[xX][0-9a-fA-F]{1,8}|[0-9]{1,12})(?:\.(?:0[xX][0-9a-fA-F]{1,8}|[0-9]{1,12})){0,3}\.?\Z")
+_QUAD = lazy_re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.(?:0|[1-9][0-9]{0,2})){3}\Z")
+_MAPPED = lazy_re.compile(r"(?:0{0,4}:){2,6}[fF]{4}:(?:([0-9.]{7,15})|([0-9a-fA-F]{1,4}):([0-9a-fA-F]{1,4}))\Z")
 _BYTES, _HIGHEST = 4, 0xFF
 
 

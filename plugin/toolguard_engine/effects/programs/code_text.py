@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.programs import effect_on, posted_messages, secrets_read, sql, web_programs, write_effects
 from toolguard_engine.effects.shell.command import Effect, ProgramRun
 from toolguard_engine.effects.shell.places import Where
@@ -117,7 +118,7 @@ _SECRETIVE = (
     "pem",
 )
 
-_RECURSIVE = re.compile(r"recursive['\"]?\s{0,4}+(?::|=>?)\s{0,4}+[tT1]")
+_RECURSIVE = lazy_re.compile(r"recursive['\"]?\s{0,4}+(?::|=>?)\s{0,4}+[tT1]")
 
 
 def text_of(match: re.Match[str]) -> str:
@@ -166,7 +167,7 @@ _SEARCHES = (
     "find(",
     "<*",
 )
-_REMOVES = re.compile(
+_REMOVES = lazy_re.compile(
     r"(?:os\.(?:remove|unlink|rmdir)|unlinkSync|rmSync|rmtree|rm_rf|rm_f|File\.(?:delete|unlink)|\bunlink)\b\s?\(?\s?(?=[\w$<@&*\[{])"
     r"|\.unlink\(\s?\)|['\"]unlink['\"]|File\.method\(:(?:delete|unlink)"
 )
@@ -210,7 +211,7 @@ def _writes(code: str, run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 # --- methods of clients ---------------------------------------------------------------------------------------------------
 
-_METHOD = re.compile(
+_METHOD = lazy_re.compile(
     r"((?>(?:[\w)\]}]{1,40}(?:\?\.|\.|->|::)){1,6}))(\w{1,60}+)((?:!(?!=))?)\??(?=(\s{0,3}+\(\s{0,3}+.{0,2})?)"
 )
 _VERBS = (
@@ -238,7 +239,7 @@ _OBJECTS = (
     "route", "trail", "detector", "public_access", "publicaccess", "flow_log", "flowlog", "log_group", "loggroup",
     "web_acl", "webacl", "alarm", "v2",
 )  # fmt: skip
-_HARMLESS = re.compile(
+_HARMLESS = lazy_re.compile(
     r"listener|prefix|suffix|child|attribute|timeout|interval|immediate|rect|screen|mocks?$|animation|duplicates|dropna|level|property"
     r"|class|element|handler|headers|cache|whitespace|(?<!name)space|punct|stopword|accents|console|selection|filter|line|color|row_?factory"
     r"|columns?$|key_?press|(?:drop|remove)?_?while|marker|observer|nan|null|outliers|tags?_?from_?html|html|delete_(?:rows|cols)"
@@ -340,7 +341,7 @@ def _on_service(receiver: str, verb: str, first: str, called: bool) -> bool:  # 
 
 
 _TURNING_WORDS = ("logging", "recorder", "security", "mfa", "guardduty", "macie", "key_deletion", "keydeletion")
-_TURNS_OFF = re.compile(
+_TURNS_OFF = lazy_re.compile(
     r"(?<=\.)(?:stop_?[lL]ogging|stop_?[cC]onfiguration_?[rR]ecorder|disable_?[sS]ecurity_?[hH]ub|disable_?[gG]uard_?[dD]uty"
     r"|deactivate_?(?:[mM]fa|MFA)_?[dD]evice|disable_?[mM]acie|schedule_?[kK]ey_?[dD]eletion)\b(?=\()"
 )
@@ -348,7 +349,7 @@ _TURNS_OFF = re.compile(
 _CLOUDS = ("trail", "configservice", "config-service", "guardduty", "securityhub", "macie", "iam", "kms", "aws", "boto")
 """Code that has none of these names has another recorder or log."""
 
-_ACCESS = re.compile(
+_ACCESS = lazy_re.compile(
     r"\biam\w{0,20}\.(?:create_user|createUser|create_access_key|createAccessKey|create_login_profile|createLoginProfile)\b"
     r"|\.(?:attach_(?:user|role|group)_policy|put_(?:user|role|group|bucket)_policy|put_bucket_acl"
     r"|add_user_to_group|authorize_(?:security_group_)?(?:ingress|egress)|set_iam_policy|update_assume_role_policy)\b"
@@ -358,16 +359,16 @@ _ACCESS = re.compile(
     r"|\badd_?(?:to_)?[cC]ollaborators?\b|\bset_?[cC]ustom_?[uU]ser_?[cC]laims\b"
 )
 """Calls of cloud clients that change who may do what: of boto3, Google's clients, and the JavaScript SDK of AWS."""
-_SHARES = re.compile(r"\b(permissions(?:\(\))?\.(?:create|insert))(?=\(([^()]{0,200}))")
+_SHARES = lazy_re.compile(r"\b(permissions(?:\(\))?\.(?:create|insert))(?=\(([^()]{0,200}))")
 _MAILBOXES = ("imap", "gmail", "mailbox")
-_MAIL_GONE = re.compile(
+_MAIL_GONE = lazy_re.compile(
     r"\b(?:expunge|messageDelete|mailboxDelete|delete_messages|deleteMessages|delete_folder)(?=\b(?!\s{0,4}[=:]))"
     r"|\badd_?[fF]lags\((?=[^()\n]{0,80}Deleted)"
 )
 _CHAINS = ("ethers", "web3", "viem", "solana")
-_PAID = re.compile(r"\bsend_?(?:[rR]aw_?|[sS]igned_?)?[tT]ransaction(?=\()")
-_ASKED_TO_DELETE = re.compile(r"\.request\(\s{0,9}['\"`]DELETE /[^'\"`\n]{1,200}")
-_OF_DRIVE = re.compile(r"\b(?:fileId|requestBody|body)\b")
+_PAID = lazy_re.compile(r"\bsend_?(?:[rR]aw_?|[sS]igned_?)?[tT]ransaction(?=\()")
+_ASKED_TO_DELETE = lazy_re.compile(r"\.request\(\s{0,9}['\"`]DELETE /[^'\"`\n]{1,200}")
+_OF_DRIVE = lazy_re.compile(r"\b(?:fileId|requestBody|body)\b")
 _DRIVES = ("drive.", "drive(", "'drive'", '"drive"', "google")
 """What shares a file of Google Drive; anything else may have permissions of its own."""
 _ACCESS_WORDS = (
@@ -420,7 +421,7 @@ def statement_texts(code: str) -> Iterator[str]:
         yield from map(text_of, found_in(_STATEMENT, code))
 
 
-_STATEMENT_WORDS = re.compile(
+_STATEMENT_WORDS = lazy_re.compile(
     r"(?:drop|DROP|Drop|truncate|TRUNCATE|delete|DELETE|Delete|update|UPDATE|Update|alter|ALTER|grant|GRANT)\s{1,9}+\S"
 )
 _STATEMENT = (
@@ -476,11 +477,11 @@ _EVALUATING = (
     "iex",
     "IEX",
 )
-_EVALUATES = re.compile(
+_EVALUATES = lazy_re.compile(
     r"\b(?:exec|eval|assert|instance_eval|class_eval|execfile|runInNewContext|runInThisContext|loadstring|load|create_function|Function"
     r"|Invoke-Expression|(?i:iex)|include|require_once)(?:\s{0,4}+[({]|\s)|\beval\)|\(eval-buffer|\.exec\(|\|\s{0,4}+(?i:iex)\b|\bsystem\("
 )
-_ENVIRONMENT = re.compile(
+_ENVIRONMENT = lazy_re.compile(
     r"(?:dict|str|repr|dumps|stringify|urlencode|data\s{0,3}+=|json\s{0,3}+=|body\s{0,3}+:)\s{0,4}+[({]?\s{0,4}+"
     r"(?:dict\()?(?:os\.environ|process\.env|ENV|%ENV|getenv\(\))\b(?!\s{0,3}+[.\[(])"
 )
@@ -488,7 +489,7 @@ _SENDING_WORDS = (
     "post", "put", "patch", "delete", "Post", "Put", "Patch", "Delete", "POST", "PUT", "PATCH", "DELETE", "data",
     "send", "Upload",
 )  # fmt: skip
-_SENDING = re.compile(
+_SENDING = lazy_re.compile(
     r"(?:requests|httpx|session|client|axios|http|got|superagent|ky|aiohttp)\.(?P<verb>post|put|patch|delete|Delete|Post|Put|Patch)\s{0,4}+\("
     r"|method['\"]?\s{0,4}+(?::|=>?)\s{0,4}+['\"](?P<method>POST|PUT|PATCH|DELETE|post|put|patch|delete)['\"]"
     r"|Net::HTTP(?:\.|::)(?P<ruby>[Pp]ost|Put|Patch|Delete)"
@@ -497,7 +498,7 @@ _SENDING = re.compile(
     r"|(?i:Invoke-(?:RestMethod|WebRequest))[^\n]{0,400}?(?i:-Method)\s{1,4}+['\"]?(?P<power>(?i:post|put|patch|delete))"
     r"|Upload(?:String|File|Data)\((?P<upload>)"
 )
-_ADDRESS = re.compile(r"""(?:https?|wss?|ftp)://[^\s'"`<>)\\]{1,400}""")
+_ADDRESS = lazy_re.compile(r"""(?:https?|wss?|ftp)://[^\s'"`<>)\\]{1,400}""")
 
 
 def network_effects(code: str, run: ProgramRun) -> Iterator[Effect]:

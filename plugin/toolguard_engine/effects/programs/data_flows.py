@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from posixpath import normpath
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import key_owners, program_catalogue
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import accepted_keys, environment_dumps, instruction_files, loaded_files
@@ -39,7 +40,7 @@ _TALKERS = _CONNECTORS | {"ztcp"}
 _CLONERS = program_catalogue.programs("cloner")
 _SOCKET = ("/dev/tcp/", "/dev/udp/")
 _COLLECTORS = program_catalogue.programs("found_file_collector")
-_KEYS = re.compile(
+_KEYS = lazy_re.compile(
     r"(?i)id_(?:rsa|dsa|ecdsa|ed25519)|\.pem$|\.ppk$|\.p12$|\.pfx$|\.kdbx?|\.keychain|\.ovpn$|\.aws|\.netrc|\.pgpass|\.kube|shadow"
     r"|wallet|login data|logins\.json|cookies|credential|\.npmrc|\.git-credentials|password|\.gnupg|secret"
 )
@@ -202,7 +203,7 @@ def _given_secret(run: ProgramRun, reading: Reading) -> bool:
     )
 
 
-_LOGS_IN = re.compile(
+_LOGS_IN = lazy_re.compile(
     r"(?i)(?:authorization|x-api-key|private-token|x-auth-token|x-vault-token):|(?:x-access-token|oauth2?|bearer)?:?\0\Z"
 )
 
@@ -225,7 +226,7 @@ def _goes_elsewhere(run: ProgramRun) -> bool:
     return any(_ROUTES.match(word) for word in run.argv[1:])
 
 
-_ROUTES = re.compile(
+_ROUTES = lazy_re.compile(
     r"--(?:connect-to|resolve|proxy|preproxy|socks\w*|proxy\d[\w.]*|config|doh-url|unix-socket|abstract-unix-socket|interface)\b"
     r"|-[a-zA-Z]{0,8}[xK]|-e\Z|--execute"
 )
@@ -237,7 +238,7 @@ def _host(address: str) -> str:
     return target(rest if method.isupper() and rest else address).host
 
 
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^\s\"'<>]{1,500}", re.IGNORECASE)
+_ADDRESS = lazy_re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^\s\"'<>]{1,500}", re.IGNORECASE)
 
 
 def _foreign_keys(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
@@ -410,7 +411,7 @@ _BUILD_TOOLS = program_catalogue.programs("build_tool")
 _PROJECT_BUILDERS = program_catalogue.programs("build_tool", "build_runner", "container", "project_installer")
 
 
-_INSTALLER = re.compile(r"(?:[^/]{1,200}/){0,9}(?:install|setup|bootstrap)[\w-]{0,20}(?:\.(?:sh|bash|py|pl|rb|run))?")
+_INSTALLER = lazy_re.compile(r"(?:[^/]{1,200}/){0,9}(?:install|setup|bootstrap)[\w-]{0,20}(?:\.(?:sh|bash|py|pl|rb|run))?")
 
 
 def _unpacked_installer(run: ProgramRun) -> str:
@@ -430,7 +431,7 @@ def _entered_after(reading: Reading, at: int, unpacked: ProgramRun) -> Iterator[
             yield run.argv[0].partition("/")[0]
 
 
-_INSTALLS = re.compile(r"install|setup|bootstrap|\.(?:sh|bash|py|pl|rb)\Z")
+_INSTALLS = lazy_re.compile(r"install|setup|bootstrap|\.(?:sh|bash|py|pl|rb)\Z")
 """Scripts that do more than build: `./gradlew build` and `./configure` of a clone are ordinary."""
 
 
@@ -606,8 +607,8 @@ def _mail_passed_on(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Eff
 
 MAX_CODE = 20_000
 _FORWARDERS = frozenset({"socat", "stunnel", "stunnel4", "rinetd", "redir", "simpleproxy"})
-_FORWARD = re.compile(r"-[A-Za-z0-9]{0,12}L|(?:-o)?[lL]ocal[fF]orward")
-_DEFAULT_SERVER = re.compile(r"(?:\|\||\?\?)\s{0,3}[\"'`]?(?:localhost\b|127\.\d|\d{4,5}\b)")
+_FORWARD = lazy_re.compile(r"-[A-Za-z0-9]{0,12}L|(?:-o)?[lL]ocal[fF]orward")
+_DEFAULT_SERVER = lazy_re.compile(r"(?:\|\||\?\?)\s{0,3}[\"'`]?(?:localhost\b|127\.\d|\d{4,5}\b)")
 """The server or the port is another one if a variable says so."""
 
 
@@ -698,8 +699,8 @@ def _shows_content(run: ProgramRun) -> bool:
 MAX_SPELLED = 2_000
 MAX_VERB = 8
 _GIT_VALUED = frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix"})
-_FIELD = re.compile(r"%\([^()]{1,60}\)")
-_REFERENCE = re.compile(r"[:+]|\\0{0,2}(?:72|53)|\\x(?:3[aA]|2[bB])")
+_FIELD = lazy_re.compile(r"%\([^()]{1,60}\)")
+_REFERENCE = lazy_re.compile(r"[:+]|\\0{0,2}(?:72|53)|\\x(?:3[aA]|2[bB])")
 _REWRITING = frozenset({"sed", "awk", "tr", "echo", "printf"})
 _NAMING = _REWRITING | {"git", "grep", "egrep", "head", "tail", "sort", "uniq", "cut", "tac", "rev"}
 _NAMING_VERBS = frozenset(
@@ -748,7 +749,7 @@ def _of_port(reading: Reading) -> bool:
     return all(any(_PORT.match(word) for word in run.argv[1:]) for run in reading.runs if run.name == "lsof")
 
 
-_PORT = re.compile(r"(?:-[tiTnPQ]{0,4})?i?(?:tcp|udp|TCP|UDP)?:[0-9]{1,5}\Z")
+_PORT = lazy_re.compile(r"(?:-[tiTnPQ]{0,4})?i?(?:tcp|udp|TCP|UDP)?:[0-9]{1,5}\Z")
 
 
 # --- keys collected ---------------------------------------------------------------------------------------------------

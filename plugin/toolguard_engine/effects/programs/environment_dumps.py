@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.programs.interpreters import language
 from toolguard_engine.effects.shell.command import ProgramRun
@@ -14,8 +15,8 @@ _LISTERS = program_catalogue.programs("variable_lister") | {"typeset", "readonly
 _LISTING = frozenset(["-x", "-p", "-px", "-xp", "-e", "-v"])
 _MAX_WORDS: Final = 16
 _MAX_CODE: Final = 4_096
-_OF_JSON = re.compile(r"(?<![\w.$\"'@{])(?:\$ENV|env)\b(?!\s{0,4}[.\[\w\"':])")
-_OF_CODE = re.compile(
+_OF_JSON = lazy_re.compile(r"(?<![\w.$\"'@{])(?:\$ENV|env)\b(?!\s{0,4}[.\[\w\"':])")
+_OF_CODE = lazy_re.compile(
     r"\bos\.environb?\b(?!\s{0,4}[.\[](?!(?:items|values|copy)\b))(?!\])|\bprocess\.env\b(?!\s{0,4}\??[.\[])|\bDeno\.env\.toObject\b"
     r"|(?<![\w$%:@])ENV\b(?=\.(?:to_h|to_a|each|map|inspect|sort|values|select)\b|\s{0,4}(?:\Z|[;)'\"]))|%ENV\b|\bgetenv\(\s{0,4}\)"
     r"|\$_ENV\b(?!\s{0,4}\[)|\bin\s{1,4}ENVIRON\b|(?i:\benv:)[\\/*]{0,3}(?=\s|\Z|[|;)])"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import partial
 from posixpath import basename
 
 from msgspec.structs import replace
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.landings.copied_files import is_folder_by_option, is_never_folder, sources_and_target
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
@@ -259,7 +259,7 @@ def _editor(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 
 _MAX_COMMANDS = 4_000
-_EMPTIES = re.compile(r"(?m)(?:^|[|:+])(?:(?:%|1?,\$?)d(?:elete)?|(?:normal!? )?ggdG)(?:$|[|\s])")
+_EMPTIES = lazy_re.compile(r"(?m)(?:^|[|:+])(?:(?:%|1?,\$?)d(?:elete)?|(?:normal!? )?ggdG)(?:$|[|\s])")
 """All lines are deleted."""
 
 

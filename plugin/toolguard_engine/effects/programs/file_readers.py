@@ -10,6 +10,7 @@ from posixpath import basename
 
 from msgspec.structs import replace
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.programs import Act, effect_on, has_option, operands, secrets_read, write_effects
 from toolguard_engine.effects.programs.getopt import OptionTable, options
@@ -20,12 +21,12 @@ from toolguard_engine.effects.shell.places import Where, marks, place
 
 _SEARCH = names("-e --regexp -f --file -A -B -C -m --include --exclude --exclude-dir -g --glob -t --type -D -d")
 _SCRIPTS = frozenset(["-e", "--expression", "-f", "--file", "-v", "-F", "--assign"])
-_HUNTED = re.compile(
+_HUNTED = lazy_re.compile(
     r"(?i)pass(?:w|phrase)|secret|api.?key|private.key|akia|credential|auth.?token|BEGIN.{1,20}KEY"
     r"|BEGIN (?:OPENSSH|RSA|DSA|EC|PGP)",
 )
 _ENVIRONMENT = program_catalogue.programs("variable_lister")
-_NAMED_SO = re.compile(r"(?i)token|secret|passw|credential|(?:api|access|private|auth).?key|\bkey\b")
+_NAMED_SO = lazy_re.compile(r"(?i)token|secret|passw|credential|(?:api|access|private|auth).?key|\bkey\b")
 _WIDE = frozenset(["root", "home", "system", "credentials"])
 
 
@@ -90,7 +91,7 @@ def _scripted(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 _LEAVES_NOTHING = dict.fromkeys(
     program_catalogue.programs("sed"),
-    re.compile(
+    lazy_re.compile(
         r"\s*(?:(?:0?1\s*,\s*\$\s*|/\.?\*?/\s*)?\{?\s*d\s*;?\s*\}?|(?:1\s*,\s*\$\s*)?s(?P<mark>[/|#,])\^?\.[*+]\$?(?P=mark)(?P=mark)g?)\s*;?\s*"
     ),
 )
@@ -110,8 +111,8 @@ def _prints_none(run: ProgramRun) -> bool:
 
 _LINE_LANGUAGES = program_catalogue.programs("line_language")
 _MAX_LINE_CODE = 400
-_WRITES_BACK = re.compile(r"\b(?:print|say|printf|puts|write|syswrite)\b")
-_BLANKS = re.compile(
+_WRITES_BACK = lazy_re.compile(r"\b(?:print|say|printf|puts|write|syswrite)\b")
+_BLANKS = lazy_re.compile(
     r"""\s*(?:\$_\s*=\s*(?:""|\'\'|undef)|s(?P<mark>[/|#])\^?\.[*+]\$?(?P=mark)(?P=mark)[gsm]*|undef \$_)\s*;?(?:\s|\Z)"""
 )
 
@@ -122,7 +123,7 @@ def _in_place(run: ProgramRun) -> bool:
     return any(word[:1] == "-" and _EDITS.match(word) for word in run.argv[1:])
 
 
-_EDITS = re.compile(r"--in-pl|-[nErszplae0-9u]{0,5}i")
+_EDITS = lazy_re.compile(r"--in-pl|-[nErszplae0-9u]{0,5}i")
 
 
 def _input(run: ProgramRun, where: Where, names: tuple[str, ...]) -> Iterator[Effect]:
@@ -215,7 +216,7 @@ def _hunts(test: str, pattern: str, where: Where) -> bool:
 
 
 _BROWSERS = frozenset(["places.sqlite", "Bookmarks", "Bookmarks.plist", "Login Data", "Cookies", "Cookies.binarycookies"])
-_KEY_ENDS = re.compile(r"\b(?:pem|ppk|p12|pfx|pgp|kdbx|id_rsa)\b")
+_KEY_ENDS = lazy_re.compile(r"\b(?:pem|ppk|p12|pfx|pgp|kdbx|id_rsa)\b")
 
 
 def search_flags(run: ProgramRun, where: Where) -> set[str]:
@@ -250,17 +251,17 @@ def _names_of_fd(run: ProgramRun) -> list[str]:
     return [plain] if plain and re.fullmatch(r"[\w.-]+", plain) else []
 
 
-_OF_ONE_KIND = re.compile(r"\.[A-Za-z0-9]{2,8}\Z")
+_OF_ONE_KIND = lazy_re.compile(r"\.[A-Za-z0-9]{2,8}\Z")
 _JOINING = frozenset({"-o", "-or", "!", "-not", "-prune", ",", "-maxdepth=0", "0"})
-_INTO_FOLDER = re.compile(r"/ (?:[;+]|\\;)(?: |\Z)")
+_INTO_FOLDER = lazy_re.compile(r"/ (?:[;+]|\\;)(?: |\Z)")
 
 
-_LEFT = re.compile(
+_LEFT = lazy_re.compile(
     r"\*?\.(?:part|crdownload|bak|tmp|temp|old|orig|rej|swp|swo|log|pid|pyc|pyo|cache|DS_Store)|\*~|\.#\*|Thumbs\.db"
 )
 
 
-_PARTIAL = re.compile(r"\*\.(?:part|crdownload|aria2)")
+_PARTIAL = lazy_re.compile(r"\*\.(?:part|crdownload|aria2)")
 """Downloads that were broken off: nobody's work, wherever they lie."""
 
 
@@ -291,7 +292,7 @@ def _spelled(pattern: str) -> list[str]:
 
 
 MAX_PATTERN = 256
-_LETTERS = re.compile(r"\[([a-z0-9]{1,6})\]")
+_LETTERS = lazy_re.compile(r"\[([a-z0-9]{1,6})\]")
 
 
 def found_in(run: ProgramRun) -> tuple[list[str], list[str]]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from posixpath import join, normpath
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.control_plane.command_line import OWN_PROGRAM, operations
 from toolguard_engine.effects.control_plane.verb_catalogue import UNKNOWN_VERB
@@ -34,18 +35,18 @@ _PACKAGE_VERBS = frozenset(
 )  # fmt: skip
 """Verbs that run no program. A word after an unlisted option may be the value of that option."""
 
-_ENTRY = re.compile(
+_ENTRY = lazy_re.compile(
     r"(?:^|/)(?:openclaw|clawdbot)(?:/(?:dist/?|(?:dist/)?(?:index|entry|openclaw)(?:\.[cm]?js)?))?$", re.IGNORECASE
 )
 """A complete path that an interpreter treats as the gateway's command line: the package, its folder or its script."""
 
-_LOADED = re.compile(r"openclaw\.mjs\b|(?:openclaw|clawdbot)/dist/(?:index|entry)(?:\.[cm]?js)?\b", re.IGNORECASE)
+_LOADED = lazy_re.compile(r"openclaw\.mjs\b|(?:openclaw|clawdbot)/dist/(?:index|entry)(?:\.[cm]?js)?\b", re.IGNORECASE)
 """Code that loads the command line, which then reads the words after the code."""
 
-_CODE = re.compile(r"[\s()'\"`;]")
+_CODE = lazy_re.compile(r"[\s()'\"`;]")
 """Characters by which a word is code and not a path."""
 
-_ARGUMENTS = re.compile(r"argv|[$`\\]")
+_ARGUMENTS = lazy_re.compile(r"argv|[$`\\]")
 """Signs that such code may pass other words to the command line than those after it."""
 
 _FIRST = 12

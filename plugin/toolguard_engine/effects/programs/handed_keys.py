@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.programs import secrets_read
 from toolguard_engine.effects.shell.command import Effect, ProgramRun
@@ -22,9 +23,9 @@ _HINTS = (
 )  # fmt: skip
 """What the paths of most such files contain."""
 
-_HINT = re.compile("|".join(map(re.escape, _HINTS)), re.IGNORECASE)
+_HINT = lazy_re.compile("|".join(map(re.escape, _HINTS)), re.IGNORECASE)
 
-_ASKS = re.compile(
+_ASKS = lazy_re.compile(
     r"-i|-{1,2}[\w-]{0,30}(?:key|ident|cert|cred|conf|auth|pem|ssh|secret|token|env|pass)[\w-]{0,30}", re.IGNORECASE
 )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell.command import ProgramRun
 
@@ -47,7 +48,7 @@ _OPERANDS = {"ansible-playbook": None, "crontab": None, "tmux": "source source-f
 _STDIN_READERS = program_catalogue.programs("instruction_reader")
 
 _STATEMENT_READERS = program_catalogue.programs("typed_sql_client") | program_catalogue.programs("mongo_client")
-_STATEMENT = re.compile(r"-[A-Za-z]*[ce]\b|-c|--(?:command|execute|eval|query)\b|\.import|.*(?i:copy|load data)\s")
+_STATEMENT = lazy_re.compile(r"-[A-Za-z]*[ce]\b|-c|--(?:command|execute|eval|query)\b|\.import|.*(?i:copy|load data)\s")
 """A word that gives the statement: the input is data then."""
 
 _WITHOUT_OPERANDS = frozenset({"parallel"})

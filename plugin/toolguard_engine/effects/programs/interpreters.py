@@ -17,6 +17,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.code import code_deeds, python_code, script_code
 from toolguard_engine.effects.code.code_deeds import CodeReading
@@ -106,8 +107,8 @@ WITH_VALUE = frozenset(
 )
 """Options whose value may be the next word. Any other word that is not an option is the script and ends the options."""
 
-_POWERSHELL = re.compile(r"[-/](?:c|co|com|comm|comma|comman|command)\Z", re.IGNORECASE)
-_ENCODED = re.compile(r"[-/](?:e|ec|en|enc[a-z]{0,15})\Z", re.IGNORECASE)
+_POWERSHELL = lazy_re.compile(r"[-/](?:c|co|com|comm|comma|comman|command)\Z", re.IGNORECASE)
+_ENCODED = lazy_re.compile(r"[-/](?:e|ec|en|enc[a-z]{0,15})\Z", re.IGNORECASE)
 
 
 def plain_name(name: str) -> str:
@@ -315,7 +316,7 @@ def _from_substitution(run: ProgramRun) -> Iterator[Effect]:
                 yield from hidden_text(run, feed, piped=False)
 
 
-_HANDED_OUT = re.compile(r"-[ilp]{1,3}\Z")
+_HANDED_OUT = lazy_re.compile(r"-[ilp]{1,3}\Z")
 _SITS_THERE = program_catalogue.programs("session_opener")
 _STARTERS = program_catalogue.programs("shell_starter")
 
@@ -423,14 +424,14 @@ _CALLING: dict[str, tuple[str, ...]] = {
         "term",
     ),
 }
-_LIST = re.compile(rf"\s{{0,9}}+,?\s{{0,9}}+{STRING}")
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([0-7]{1,3})|(.))", re.DOTALL)
+_LIST = lazy_re.compile(rf"\s{{0,9}}+,?\s{{0,9}}+{STRING}")
+_ESCAPE = lazy_re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([0-7]{1,3})|(.))", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
 
 _SHELLISH = program_catalogue.programs("command_like_word")
 
 
-_ADDED = re.compile(r"\)\s{0,40}+\.args?\(\s{0,4}+&?\[?")
+_ADDED = lazy_re.compile(r"\)\s{0,40}+\.args?\(\s{0,4}+&?\[?")
 """Rust gives the words of a command one by one: `Command::new("sh").arg("-c").arg("ls")`."""
 
 
@@ -550,10 +551,10 @@ def _interpreter(run: ProgramRun, where: Where) -> Iterator[Effect]:
 _SEARCHED = frozenset({"method", "delete-found", "sql", "send", "http"})
 """Kinds that a search finds in much code that does no such thing; in a file they count if an agent made it."""
 
-_TELLING = re.compile(
+_TELLING = lazy_re.compile(
     r"(?<![\w.])(?:exec|eval|system|Function|popen|iex)\s{0,4}\(|socket|TCPClient|\.(?:post|put|patch|send)\w{0,8}\("
 )
-_OWN_METHOD = re.compile(r"(?:self|this|cls)\.[\w.]{0,80}\.(?:remove|delete|drop|clear|cancel|del|empty|flush)\Z")
+_OWN_METHOD = lazy_re.compile(r"(?:self|this|cls)\.[\w.]{0,80}\.(?:remove|delete|drop|clear|cancel|del|empty|flush)\Z")
 _BEFORE, _BEHIND, _MAX_PARTS = 300, 500, 12
 
 

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.programs import interpreters
 from toolguard_engine.effects.shell.command import ProgramRun
 
@@ -23,13 +24,13 @@ _LOADS = {
     "r": r"(?<![\w.])source\s{0,4}\(",
 }
 """By language: words that load code from a file. Python's are its imports."""
-_EVALUATES = re.compile(
+_EVALUATES = lazy_re.compile(
     r"(?<![\w.])(?:exec|eval|execfile|loadstring|new\s{1,4}Function)\b|(?<!\w)(?:instance_eval|class_eval|run_path|load_source"
     r"|runIn\w{0,12}Context|spec_from_file_location|SourceFileLoader|cdll|CDLL|dlopen)\b"
 )
 """Calls that run what a file has, whatever its name."""
-_LITERAL = re.compile(r"\"([^\"\\\n]{1,200})\"|'([^'\\\n]{1,200})'|`([^`\\\n]{1,200})`")
-_IMPORTED = re.compile(
+_LITERAL = lazy_re.compile(r"\"([^\"\\\n]{1,200})\"|'([^'\\\n]{1,200})'|`([^`\\\n]{1,200})`")
+_IMPORTED = lazy_re.compile(
     r"\b(?:import|from)\s{1,4}([\w, \t]{1,200})|\b(?:__import__|import_module|run_module)\(\s{0,4}[\"']([\w.]{1,60})"
 )
 _ENDS = (

@@ -13,10 +13,10 @@ to and from a host), `transfer`, `connect`, `listen`, `tunnel`, `scan`, `remote-
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
@@ -314,7 +314,9 @@ _MAIL_VALUED = frozenset({
 _MAIL_SERVERS = {"swaks": ("--server", "-s"), "msmtp": ("--host",), "sendemail": ("-s",)}
 _MAIL_PORTS = {"swaks": ("--port", "-p"), "msmtp": ("--port",)}
 _MAILX = frozenset({"mail", "mailx", "s-nail"})
-_MAIL_SETTING = re.compile(r"(?:(?:smtp|mta)=(.{1,120})|(?:from|replyto|sender|hostname|(?:smtp|ssl)-[\w-]{1,30})(?:=.*)?)")
+_MAIL_SETTING = lazy_re.compile(
+    r"(?:(?:smtp|mta)=(.{1,120})|(?:from|replyto|sender|hostname|(?:smtp|ssl)-[\w-]{1,30})(?:=.*)?)"
+)
 _OTHER_WAYS = ("pipe", "socket", "config", "copy-routing", "proxy-host", "account", "file")
 """Options by which mail takes another way than to the server that is named, or that are read from a file."""
 _SHORTEST_WAY = 2
@@ -417,7 +419,7 @@ def _whois(run: ProgramRun, _: Where) -> Iterator[Effect]:
         yield Effect("connect", host, "remote", host_flags(host) | {"odd"}, run)
 
 
-_OWN_NETWORK = re.compile(r"10\.|127\.|192\.168\.|169\.254\.|172\.(?:1[6-9]|2\d|3[01])\.")
+_OWN_NETWORK = lazy_re.compile(r"10\.|127\.|192\.168\.|169\.254\.|172\.(?:1[6-9]|2\d|3[01])\.")
 """Private addresses (RFC 1918): which machines answer at home is an ordinary question."""
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from toolguard_engine import lazy_re
 from toolguard_engine.model.kept_patterns import compiled
 
 _MEMBER = r"(?:\.|->|::)"
@@ -46,12 +47,12 @@ _SERVICES: tuple[tuple[tuple[str, ...], str], ...] = (
 )  # fmt: skip
 _BY_WORD = [(word, names) for words, names in _SERVICES for word in words]
 MAX_FOUND = 8
-_COMMENT = re.compile(r"(?m)(?:^|(?<=[\s;]))(?:#|//) [^\n\"'`]*$")
-_KEPT_CHANNEL = re.compile(
+_COMMENT = lazy_re.compile(r"(?m)(?:^|(?<=[\s;]))(?:#|//) [^\n\"'`]*$")
+_KEPT_CHANNEL = lazy_re.compile(
     r"\b([A-Za-z_]\w{0,40})\s?=\s?(?:await\s)?(?:new\s)?[\w.]{0,60}\b"
     r"(?:get_channel|fetch_channel|channels\.fetch|channels\.cache\.get|WebhookClient|SyncWebhook\.from_url|Webhook\.from_url)\("
 )
-_EACH_CHANNEL = re.compile(r"\b(?:ch|chan|channel|c|t|text[cC]hannel)\.send\(")
+_EACH_CHANNEL = lazy_re.compile(r"\b(?:ch|chan|channel|c|t|text[cC]hannel)\.send\(")
 
 
 def messages(code: str) -> Iterator[str]:

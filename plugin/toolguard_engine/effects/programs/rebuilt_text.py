@@ -6,16 +6,16 @@ name; never to one that holds what people write.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.shell.place_names import words
 
-_OUTPUT = re.compile(
+_OUTPUT = lazy_re.compile(
     r"lib|libs|es|es\d+|es20\d\d|esm|cjs|mjs|umd|amd|iife|system|commonjs|modules?|types|typings|dts|browser|bundles?|compiled"
     r"|releases?|pkg|_?site|website|bin|artifacts?"
     r"|\.?(?:[^\W_]{1,30}[-_.]){0,4}(?:dist|build|builds|built|out|output|outputs|gen|generated)(?:[-_.]?[^\W_]{1,30}){0,2}"
@@ -26,10 +26,10 @@ _WRITTEN = words(
 )
 _BUILDERS = program_catalogue.programs("build_tool")
 _RUNNERS = program_catalogue.programs("build_runner")
-_BUILDS = re.compile(
+_BUILDS = lazy_re.compile(
     r"build|compile|bundle|dist|pack|generate|codegen|babel|rollup|webpack|tsc|make|transpile|docs?\b|types|prepare"
 )
-_OUT = re.compile(r"-(?:o|d|O)|--(?:out|output|dest|dist|target|declaration)[-\w]*|-out[-\w]*")
+_OUT = lazy_re.compile(r"-(?:o|d|O)|--(?:out|output|dest|dist|target|declaration)[-\w]*|-out[-\w]*")
 _MAKERS = program_catalogue.programs("folder_maker")
 _COPIERS = program_catalogue.programs("artefact_copier")
 MAX_LATER = 20

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.programs import Act, sql_meta_commands
 from toolguard_engine.effects.programs.getopt import options
@@ -24,18 +25,18 @@ MAX_TEXT = 40_000
 MAX_STATEMENTS = 200
 MAX_MARKS = 20
 
-_NOISE = re.compile(
+_NOISE = lazy_re.compile(
     r"'(?>(?:[^'\\]|\\.|''){0,40000})'|\$(\w{0,20}+)\$.{0,400}?\$\1\$|--[^\n]{0,4000}+|/\*.{0,400}?\*/", re.DOTALL
 )
-_DELIMITER = re.compile(
+_DELIMITER = lazy_re.compile(
     r"^[ \t]{0,20}(?:delimiter[ \t]{1,20}(\S{1,20})|\\d[ \t]{1,20}([^\w\s]{1,20}))[^\n]{0,400}", re.IGNORECASE | re.MULTILINE
 )
-_SPACE = re.compile(r"\s{1,1000}+")
-_CHANGES = re.compile(
+_SPACE = lazy_re.compile(r"\s{1,1000}+")
+_CHANGES = lazy_re.compile(
     r"\b(?:drop|truncate|delete|update|alter|grant|revoke|pg_terminate_backend|create|set|flush|purge|reset|shutdown|kill|detach|copy|into|xp_cmdshell|sys_exec|lo_export|load_extension"
     r"|load|replace|vacuum|optimize|system|exec|execute|pragma|attach|deactivate|remove|undrop|rename|dbcc|restore)\b"
 )
-_ALWAYS = re.compile(
+_ALWAYS = lazy_re.compile(
     r"\bwhere\s(?:\(\s?)?(?:1\s?=\s?1|true|''\s?=\s?''|1|0\s?=\s?0|not\sfalse|1\s?<>\s?0|2\s?>\s?1)\s?\)?(?:$|\s(?:limit|returning|order|or)\b)"
 )
 _TABLES = r"(?:only\s)?[\w.\"`\[\]$*@#-]{1,200}"
@@ -45,63 +46,63 @@ _FLAGS: tuple[tuple[str, re.Pattern[str]], ...] = (
     # a statement that matches gets these flags; patterns see lower-case text without strings and comments
     (
         "drop database",
-        re.compile(r"^drop\s(?:database|schema|catalog|keyspace|tablespace|cluster|owned|dataset)\b|^dropdatabase\b"),
+        lazy_re.compile(r"^drop\s(?:database|schema|catalog|keyspace|tablespace|cluster|owned|dataset)\b|^dropdatabase\b"),
     ),
-    ("drop user", re.compile(r"^drop\s(?:user|role|login|group)\b")),
+    ("drop user", lazy_re.compile(r"^drop\s(?:user|role|login|group)\b")),
     (
         "drop",
-        re.compile(
+        lazy_re.compile(
             r"^drop\s(?!(?:temporary|temp)\s)(?:if\sexists\s)?(?:foreign\s|external\s|materialized\s|unique\s|columnfamily\b|or\sreplace\s)?\w"
         ),
     ),
-    ("truncate", re.compile(r"^truncate\s")),
-    ("alter drop", re.compile(r"^alter\s.{1,400}?\sdrop\s(?!default\b|not\snull\b|identity\b|expression\b)")),
+    ("truncate", lazy_re.compile(r"^truncate\s")),
+    ("alter drop", lazy_re.compile(r"^alter\s.{1,400}?\sdrop\s(?!default\b|not\snull\b|identity\b|expression\b)")),
     (
         "alter",
-        re.compile(
+        lazy_re.compile(
             r"^alter\s(?:database|schema|system|keyspace|cluster|role|user|login|account)\s|^alter\stable\s.{1,200}?\s(?:rename|set\sschema|detach\spartition|disable\srow|delete|clear|freeze|remove)\b"
             r"|^rename\s(?:database|schema)\s|^rename\stable\s.{1,400}?\sto\s[\"`]?" + _TEST_NAME + r"[\"`]?\."
         ),
     ),
-    ("grant", re.compile(r"^(?:grant|revoke|reassign|deny)\s")),
-    ("user", re.compile(r"^(?:create|alter)\s(?:or\sreplace\s)?(?:user|role|login)\s|^set\spassword\b")),
+    ("grant", lazy_re.compile(r"^(?:grant|revoke|reassign|deny)\s")),
+    ("user", lazy_re.compile(r"^(?:create|alter)\s(?:or\sreplace\s)?(?:user|role|login)\s|^set\spassword\b")),
     (
         "program",
-        re.compile(
+        lazy_re.compile(
             r"\s(?:to|from)\sprogram\b|\binto\s(?:out|dump)file\b|\bxp_cmdshell\b|\bsys_exec\b|\blo_export\(|\bload_extension\("
             r"|^create\s(?:or\sreplace\s)?(?:function|procedure)\s.{1,400}?\blanguage\s'?(?:c|plpythonu|plpython3u|plperlu|plsh)\b"
         ),
     ),
-    ("shutdown", re.compile(r"^(?:shutdown|kill)\b|\bpg_terminate_backend\(")),
+    ("shutdown", lazy_re.compile(r"^(?:shutdown|kill)\b|\bpg_terminate_backend\(")),
     (
         "logs",
-        re.compile(
+        lazy_re.compile(
             r"^(?:reset\s(?:master|slave|replica)|purge\s(?:binary|master|recyclebin|dba_recyclebin))\b|^flush\slogs"
         ),
     ),
     (
         "settings",
-        re.compile(
+        lazy_re.compile(
             r"^set\s(?:global|persist)\s|^system\s(?:stop|drop|shutdown|kill)\b|^pragma\swritable_schema\s?=\s?(?:1|on)"
         ),
     ),
 )
-_REWRITES = re.compile(
+_REWRITES = lazy_re.compile(
     r"\b(?P<delete>delete\s(?:low_priority\s|quick\s|ignore\s)*?from\s|delete\s(?=\w{1,60}+\s(?:where|from)\b|\w{1,60}+$))|\b(?P<update>update)\s"
     + _TABLES
     + r"(?:\s(?:as\s)?\w{1,60})?\sset\s"
 )
 
 
-_SCRATCH = re.compile(r"drop\s(?:temporary\s)?table\s(?:if\sexists\s)?(?:\w{1,60}\.)?[\"`]?(?:tmp|temp)_\w{1,60}[\"`]?")
+_SCRATCH = lazy_re.compile(r"drop\s(?:temporary\s)?table\s(?:if\sexists\s)?(?:\w{1,60}\.)?[\"`]?(?:tmp|temp)_\w{1,60}[\"`]?")
 """One table whose name says that it is temporary."""
 
-_TEST_DATABASE = re.compile(
+_TEST_DATABASE = lazy_re.compile(
     rf"drop\s(?:database|schema)\s(?:if\sexists\s)?[\"`]?{_TEST_NAME}[\"`]?(?:\scascade|\swith\s\(\s?force\s?\))?"
 )
 """One database whose name says that it is for tests, as with `dropdb`."""
 
-_ANALYSED = re.compile(
+_ANALYSED = lazy_re.compile(
     r"explain\s(?:\([^()]{0,80}\banaly[sz]e\b(?!\s(?:off|false))[^()]{0,80}\)|analy[sz]e)\s(?:verbose\s)?"
 )
 """`analyze` executes the statement that it explains."""
@@ -243,12 +244,12 @@ def _cloud(*wanted: str) -> Callable[[ProgramRun, Where], Iterator[Effect]]:
 _MONGO = frozenset(
     {"-u", "-p", "-h", "--eval", "--host", "--port", "--username", "--password", "--authenticationDatabase", "--file", "-f"}
 )
-_MONGO_CHANGES = re.compile(
+_MONGO_CHANGES = lazy_re.compile(
     r"\b(?:dropDatabase|dropUser|dropRole|dropAllUsersFromDatabase|dropIndexes|dropIndex|shutdownServer|fsyncLock|renameCollection|drop"
     r"|deleteMany|deleteOne|remove|findOneAndDelete|updateMany|bulkWrite|convertToCapped|removeShard|rs\.remove|grantRolesToUser)(?:\s{0,3}\(|\Z)|\$out\b"
     r"|[{\s'\"](?:dropDatabase|shutdown|drop)['\"]?\s{0,3}:"
 )
-_EMPTY_FILTER = re.compile(r"(?:deleteMany|remove|updateMany)\s{0,3}\(\s{0,3}(?:\{\s{0,3}\}|\))")
+_EMPTY_FILTER = lazy_re.compile(r"(?:deleteMany|remove|updateMany)\s{0,3}\(\s{0,3}(?:\{\s{0,3}\}|\))")
 
 
 def _mongo(run: ProgramRun, _: Where) -> Iterator[Effect]:

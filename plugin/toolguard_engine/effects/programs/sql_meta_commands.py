@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 
-_STARTED = re.compile(
+_STARTED = lazy_re.compile(
     r"""
     ^[ \t]{0,20}(?:
         \.[ \t]{0,9}['"]?(?:she?l{0,2}|sys?t?e?m?)\b['"]?
@@ -29,15 +30,15 @@ _STARTED = re.compile(
     """,
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
-_LOADS = re.compile(
+_LOADS = lazy_re.compile(
     r"^[ \t]{0,20}\.[ \t]{0,9}['\"]?lo?a?d?\b['\"]?[ \t]{1,20}(?!off\b|stdout\b|stderr\b)\S|\bedit[ \t]{0,20}\(",
     re.IGNORECASE | re.MULTILINE,
 )
 """sqlite3 loads code from a file, or runs an editor that the statement names."""
 
 _PAGERS = program_catalogue.programs("pager")
-_EXECUTED = re.compile(r"\\gexec\b|\bexecute\b", re.IGNORECASE)
-_LITERAL = re.compile(r"'((?:[^'\n]|''){1,4000})'|\$(\w{0,20})\$([^\n$]{1,4000})\$\2\$")
+_EXECUTED = lazy_re.compile(r"\\gexec\b|\bexecute\b", re.IGNORECASE)
+_LITERAL = lazy_re.compile(r"'((?:[^'\n]|''){1,4000})'|\$(\w{0,20})\$([^\n$]{1,4000})\$\2\$")
 """Statements assembled from literals are executed: each literal may be one, or part of one."""
 
 _PIPES = frozenset({"pipe", "middle"})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.programs import (
     Act,
@@ -23,10 +23,10 @@ from toolguard_engine.effects.shell.places import Where, place
 
 _NONE: frozenset[str] = frozenset()
 _REFERENCE = frozenset(["--reference", "--from"])
-_OCTAL = re.compile(r"[0-7]{1,5}\Z")
-_OPENS_TO_ALL = re.compile(r"(?:^|,)[ug]{0,2}[oa][ugoa]{0,3}[+=][rxXst]{0,5}w")
-_SETS_ID = re.compile(r"[+=][rwxXt]{0,5}s")
-_RECURSIVE = re.compile(r"--rec|-[a-zA-Z]{0,5}R")
+_OCTAL = lazy_re.compile(r"[0-7]{1,5}\Z")
+_OPENS_TO_ALL = lazy_re.compile(r"(?:^|,)[ug]{0,2}[oa][ugoa]{0,3}[+=][rxXst]{0,5}w")
+_SETS_ID = lazy_re.compile(r"[+=][rwxXt]{0,5}s")
+_RECURSIVE = lazy_re.compile(r"--rec|-[a-zA-Z]{0,5}R")
 _WRITE_BIT, _ID_BITS = 0o2, 0o6000
 
 

@@ -10,28 +10,29 @@ from collections.abc import Iterable, Iterator
 from itertools import islice, pairwise
 from posixpath import basename
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.landings import landings
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import Act, write_effects
 from toolguard_engine.effects.shell.command import Effect, ProgramRun
 from toolguard_engine.effects.shell.places import Where, marks
 
-_FOLDER = re.compile(
+_FOLDER = lazy_re.compile(
     r"-[a-zA-Z]*[CdDoPy]|-out|--(?:directory(?:-prefix)?|prefix|dir|cwd|output-directory|destination|extract-to|work-tree)"
 )
-_ATTACHED = re.compile(r"(?:-[CdDoPy]|--[a-z-]{2,20}=)(.+)", re.DOTALL)
+_ATTACHED = lazy_re.compile(r"(?:-[CdDoPy]|--[a-z-]{2,20}=)(.+)", re.DOTALL)
 _MAX_WORDS = 60
 
 _EXTRACTS = {
-    "git": re.compile(r"clone|worktree|submodule|apply|am|checkout|restore|pull|init"),
-    "hg": re.compile(r"clone"),
-    "svn": re.compile(r"checkout|co|export"),
-    "gh": re.compile(r"clone|download"),
-    "npm": re.compile(r"i|in|install|add|ci|init|create|link|ln"),
-    "python": re.compile(r"-e|--extract"),
-    "docker": re.compile(r"cp"),
-    "yq": re.compile(r"-[a-zA-Z]*i[a-zA-Z]*|--inplace"),
-    "gzip": re.compile(r"-[a-z]*d[a-z]*|--(?:de|un)compress"),
+    "git": lazy_re.compile(r"clone|worktree|submodule|apply|am|checkout|restore|pull|init"),
+    "hg": lazy_re.compile(r"clone"),
+    "svn": lazy_re.compile(r"checkout|co|export"),
+    "gh": lazy_re.compile(r"clone|download"),
+    "npm": lazy_re.compile(r"i|in|install|add|ci|init|create|link|ln"),
+    "python": lazy_re.compile(r"-e|--extract"),
+    "docker": lazy_re.compile(r"cp"),
+    "yq": lazy_re.compile(r"-[a-zA-Z]*i[a-zA-Z]*|--inplace"),
+    "gzip": lazy_re.compile(r"-[a-z]*d[a-z]*|--(?:de|un)compress"),
 }
 """The word that makes a program put files into a folder. Programs that are not listed do nothing else."""
 
@@ -90,8 +91,8 @@ _NAMES = (
     "gunzip unxz unzstd bunzip2 uncompress"
 )
 
-_QUOTED = re.compile(r"['\"]\s{0,3}(>{0,2})\s{0,3}([~./][^'\"\n]{1,300})['\"]")
-_CODE_WRITES = re.compile(
+_QUOTED = lazy_re.compile(r"['\"]\s{0,3}(>{0,2})\s{0,3}([~./][^'\"\n]{1,300})['\"]")
+_CODE_WRITES = lazy_re.compile(
     r"cop(?:y|ytree|yfile|ySync)\b|copy2|\bcp_?r?\(|extract|unpack|\bmove|rename|symlink|>\s{0,3}\(?['\"$]|write"
     r"|['\"][wax]b?\+?['\"]|truncate|dump"
 )
@@ -126,7 +127,7 @@ PROGRAMS |= dict.fromkeys(manual_catalogue.doing("unpacks") | _FROM_AFAR, _by_ma
 
 _ENDS = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".br", ".Z", ".lzma", ".gpg", ".asc", ".enc", ".uu")
 _INFLATERS = frozenset({"gunzip", "unxz", "unzstd", "bunzip2", "uncompress", "unlzma"})
-_INFLATES = re.compile(r"-[a-zA-Z]*d[a-zA-Z]*|--(?:de|un)compress")
+_INFLATES = lazy_re.compile(r"-[a-zA-Z]*d[a-zA-Z]*|--(?:de|un)compress")
 
 
 def unpacks(run: ProgramRun) -> bool:

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 
 from msgspec.structs import replace
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import key_owners, program_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords, ParsedWord
 from toolguard_engine.effects.programs import Act, by_manual, lookalikes, web_services, write_effects
@@ -23,7 +23,7 @@ from toolguard_engine.effects.shell.places import Where, marks, place
 _QUESTIONS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "REPORT", "SEARCH", "QUERY"})
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "ip6-localhost", "host.docker.internal"})  # noqa: S104 - a name, nothing is bound
 _PRIVATE_ENDS = (".local", ".internal", ".lan", ".home", ".intranet", ".corp", ".svc", ".test", ".localhost", ".home.arpa")
-_LAN = re.compile(r"(?:10\.|192\.168\.|169\.254\.|172\.(?:1[6-9]|2\d|3[01])\.)[\d.]{3,9}\Z|f[de][0-9a-f]{2}:")
+_LAN = lazy_re.compile(r"(?:10\.|192\.168\.|169\.254\.|172\.(?:1[6-9]|2\d|3[01])\.)[\d.]{3,9}\Z|f[de][0-9a-f]{2}:")
 _PAYLOADS = (".json", ".graphql", ".gql", ".xml", ".ndjson", ".jsonl", ".yaml", ".yml", ".form")
 _DUMPS = program_catalogue.programs("environment_printer") | program_catalogue.programs("variable_lister")
 _FILTERS = program_catalogue.programs("data_filter")
@@ -32,7 +32,7 @@ _PERSONAL = program_catalogue.programs("personal_recorder")
 
 
 MAX_PATH = 600
-_STEPS = re.compile(r"[/?&=#:.;]")
+_STEPS = lazy_re.compile(r"[/?&=#:.;]")
 _SERVICES = frozenset(
     # data stores, gateways, secret stores, brokers and orchestrators with an HTTP API
     [
@@ -180,7 +180,7 @@ def host_flags(host: str) -> frozenset[str]:
 _RELAYING = frozenset({25, 465, 587})
 """Ports on which a mail server of this machine may pass mail on; on any other port it is one for tests."""
 _MAX_PORT = 65_535
-_MAIL_ADDRESS = re.compile(r"(?:smtps?://)?(?:[^@/?#\\\s]{0,80}@)?([A-Za-z0-9.-]{1,80})(?::([^:/@?#]{1,12}))?/?")
+_MAIL_ADDRESS = lazy_re.compile(r"(?:smtps?://)?(?:[^@/?#\\\s]{0,80}@)?([A-Za-z0-9.-]{1,80})(?::([^:/@?#]{1,12}))?/?")
 
 
 def mail_flags(server: str, port: str = "") -> frozenset[str]:

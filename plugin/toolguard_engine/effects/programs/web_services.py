@@ -9,6 +9,8 @@ import re
 from posixpath import normpath
 from urllib.parse import unquote
 
+from toolguard_engine import lazy_re
+
 _MESSAGES = {
     "twilio.com": r"/(?:messages|calls)(?:\.json)?\Z",
     "slack.com": r"\Aapi/chat\.(?:post|schedule|me)\w{0,20}",
@@ -46,7 +48,7 @@ _EVERY_HOST = (
 _BY_ADDRESS = {name: _MESSAGES[name] for name in ("telegram.org", "slack.com")}
 """Services whose method is in the address, so that a request that only asks sends as well."""
 _NONE = r"(?!)"
-_ACCESS = re.compile(
+_ACCESS = lazy_re.compile(
     r"(?:\A|/)(?:"
     r"(?:repos/[^/]{1,100}/[^/]{1,100}|repositories/\d{1,12})/(?:collaborators|hooks|keys|rulesets|transfer"
     r"|branches/.{1,100}/protection|actions/(?:secrets|permissions|runners)|environments/[^/]{1,100}/secrets)"
@@ -54,12 +56,12 @@ _ACCESS = re.compile(
     r"|user/(?:keys|gpg_keys))(?:/|\Z)"
 )
 """GitHub and Gitea: who may see or change a repository, and what runs there."""
-_GITLAB = re.compile(
+_GITLAB = lazy_re.compile(
     r"(?:\A|/)(?:(?:projects|groups)/[^/]{1,200}/"
     r"(?:members|invitations|hooks|deploy_keys|protected_branches|access_tokens|share|variables)"
     r"|users?(?:/\d{1,12})?/keys)(?:/|\Z)"
 )
-_DNS = re.compile(
+_DNS = lazy_re.compile(
     r"(?:\A|/)(?:dns_?records|dns/(?:records|create|edit|delete)|rrsets?"
     r"|(?:domains|dnszones|zones?)/[^/]{1,100}/(?:records?|a|aaaa|cname|mx|ns|txt)|managedzones/.{1,100}/changes)(?:/|\Z)"
 )

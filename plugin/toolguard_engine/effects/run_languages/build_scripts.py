@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from html import unescape
 from shlex import quote, split
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.run_languages.project_files import Lines
 
 _MAX_ARGUMENTS = 65_536
 _MAX_PROPERTY = 2_000
 """A property may contain itself twice, again and again."""
-_CMAKE_CALL = re.compile(
+_CMAKE_CALL = lazy_re.compile(
     r"\b(set|execute_process|add_custom_command|add_custom_target|file|include|add_subdirectory|exec_program|add_test)\s{0,9}\(",
     re.IGNORECASE,
 )
-_CMAKE_WORD = re.compile(r"\"((?>(?:[^\"\\]|\\.){0,60000}))\"|\[\[(.{0,1000}?)\]\]|([^\s()\"#]{1,400}+)")
+_CMAKE_WORD = lazy_re.compile(r"\"((?>(?:[^\"\\]|\\.){0,60000}))\"|\[\[(.{0,1000}?)\]\]|([^\s()\"#]{1,400}+)")
 _CMAKE_ENDS = frozenset(
     """
     COMMAND WORKING_DIRECTORY TIMEOUT RESULT_VARIABLE RESULTS_VARIABLE OUTPUT_VARIABLE ERROR_VARIABLE INPUT_FILE OUTPUT_FILE
@@ -25,8 +26,8 @@ _CMAKE_ENDS = frozenset(
     SOURCES ARGS
     """.split()  # noqa: SIM905 - a table of names
 )
-_HOME = re.compile(r"\$ENV\{HOME\}|\$\{user\.home\}|\$\{env\.HOME\}|\$\(HOME\)|%HOME%|%USERPROFILE%")
-_CMAKE_OWN = re.compile(
+_HOME = lazy_re.compile(r"\$ENV\{HOME\}|\$\{user\.home\}|\$\{env\.HOME\}|\$\(HOME\)|%HOME%|%USERPROFILE%")
+_CMAKE_OWN = lazy_re.compile(
     r"\$\{(?:CMAKE_)?(?:CURRENT_)?(?:SOURCE_DIR|LIST_DIR|BINARY_DIR|PROJECT_SOURCE_DIR)\}|\$\{CMAKE_\w{1,20}_DIR\}"
 )
 
@@ -56,7 +57,7 @@ def cmake(text: str) -> Lines:
     return found
 
 
-_PROPERTY = re.compile(r"\$[{(]([\w.:-]{1,80})[)}]")
+_PROPERTY = lazy_re.compile(r"\$[{(]([\w.:-]{1,80})[)}]")
 _MAX_ROUNDS = 4
 _PROJECT_FOLDER = "build/"
 """What a property stands for that a project does not define itself: one of its own folders."""
@@ -122,8 +123,8 @@ def _cmake_command(words: list[str]) -> str:
 
 
 _GIVEN = r"[\w:.-]{1,40}\s{0,4}=\s{0,4}(?:\"[^\"<]{0,60000}+\"|'[^'<]{0,60000}+')"
-_TAG = re.compile(rf"<(/?)([\w:.-]{{1,60}})((?:\s{{1,9}}{_GIVEN}){{0,40}})\s{{0,9}}/?>")
-_ATTRIBUTE = re.compile(r"([\w:.-]{1,40})\s{0,4}=\s{0,4}(?:\"([^\"<]{0,60000}+)\"|'([^'<]{0,60000}+)')")
+_TAG = lazy_re.compile(rf"<(/?)([\w:.-]{{1,60}})((?:\s{{1,9}}{_GIVEN}){{0,40}})\s{{0,9}}/?>")
+_ATTRIBUTE = lazy_re.compile(r"([\w:.-]{1,40})\s{0,4}=\s{0,4}(?:\"([^\"<]{0,60000}+)\"|'([^'<]{0,60000}+)')")
 _STARTING = frozenset({"exec", "apply", "executable", "commandline", "execjava"})
 _ADDING = frozenset({"arg", "argument", "commandlineargs", "args"})
 _DELETING = frozenset({"delete", "removedir", "deletedir"})
@@ -187,11 +188,11 @@ def _split(line: str) -> list[str]:
         return line.split()
 
 
-_NINJA = re.compile(r"^[ \t]{1,20}command[ \t]{0,9}=[ \t]{0,9}((?>(?:[^$\n]|\$[^\n]|\$\n){1,60000}))", re.MULTILINE)
+_NINJA = lazy_re.compile(r"^[ \t]{1,20}command[ \t]{0,9}=[ \t]{0,9}((?>(?:[^$\n]|\$[^\n]|\$\n){1,60000}))", re.MULTILINE)
 
 
-_NINJA_SETS = re.compile(r"^[ \t]{0,20}(\w{1,60})[ \t]{0,9}=[ \t]{0,9}([^\n]{0,60000})$", re.MULTILINE)
-_NINJA_NAME = re.compile(r"\$\{?(\w{1,60})\}?")
+_NINJA_SETS = lazy_re.compile(r"^[ \t]{0,20}(\w{1,60})[ \t]{0,9}=[ \t]{0,9}([^\n]{0,60000})$", re.MULTILINE)
+_NINJA_NAME = lazy_re.compile(r"\$\{?(\w{1,60})\}?")
 
 
 def ninja(text: str) -> Lines:

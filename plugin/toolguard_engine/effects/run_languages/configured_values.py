@@ -12,6 +12,8 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from toolguard_engine import lazy_re
+
 _MAX_DEPTH = 200
 _MAX_DOTS = 100
 """In one line of TOML: `a.a.a.a = 1` takes time by the square of their number."""
@@ -79,11 +81,11 @@ def _placed(text: str, found: Iterator[tuple[tuple[str, ...], str]]) -> list[Val
     return placed
 
 
-_PAIR = re.compile(
+_PAIR = lazy_re.compile(
     r"(?:^|[{,\[\n])\s{0,80}+[\"']?(?P<key>[\w$@.*:/-]{1,80}+)[\"']?\s{0,9}+[:=]\s{0,9}+"
     r"(?P<value>\[|\"(?>(?:[^\"\\]|\\.){0,60000})\"|'[^'\n]{0,60000}+')"
 )
-_TEXT = re.compile(r"\"(?P<a>(?>(?:[^\"\\]|\\.){0,60000}))\"|'(?P<b>[^'\n]{0,60000}+)'")
+_TEXT = lazy_re.compile(r"\"(?P<a>(?>(?:[^\"\\]|\\.){0,60000}))\"|'(?P<b>[^'\n]{0,60000}+)'")
 
 
 def _by_pairs(text: str) -> Iterator[Value]:
@@ -99,7 +101,7 @@ def _by_pairs(text: str) -> Iterator[Value]:
             yield Value(found.start("value") + 1, (found["key"],), _joined(texts))
 
 
-_HERE = re.compile(
+_HERE = lazy_re.compile(
     r"([\w-]{1,60}+)\s{0,9}+=\s{0,9}+<<[-~]?\s{0,4}+\"?(\w{1,30}+)\"?\n((?:(?![ \t]{0,60}\2\b)[^\n]{0,60000}\n){0,60})"
 )
 
@@ -116,12 +118,12 @@ def _plain(found: re.Match[str]) -> str:
     return text.replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\")
 
 
-_YAML = re.compile(
+_YAML = lazy_re.compile(
     r"(?P<indent>[ ]{0,120}+)(?P<dashes>(?:-[ ]{1,20}+){0,4})"
     r"(?:(?P<key>\"[^\"\n]{1,200}\"|'[^'\n]{1,200}'|[^\s:#{}\[\],\"'][^:#\n]{0,200}?)"
     r"[ ]{0,9}:(?:[ ]{1,40}(?P<value>.*))?|(?P<item>.*))"
 )
-_BLOCK = re.compile(r"[|>][+-]?\d?[+-]?\s{0,9}(?:#.*)?")
+_BLOCK = lazy_re.compile(r"[|>][+-]?\d?[+-]?\s{0,9}(?:#.*)?")
 
 
 def of_yaml(text: str) -> list[Value]:
@@ -164,7 +166,7 @@ def _of_lines(text: str) -> Iterator[Value]:
             yield from _scalar(value, keys, start + found.start("value") + 1)
 
 
-_FLOW = re.compile(
+_FLOW = lazy_re.compile(
     r"[\"']?(?P<key>[\w$.-]{1,80}+)[\"']?\s{0,9}:\s{0,9}(?:\"(?P<a>(?>(?:[^\"\\]|\\.){0,60000}))\"|'(?P<b>[^'\n]{0,60000}+)'"
     r"|(?P<plain>[^,{}\[\]\"'\s][^,{}\[\]]{0,500}+))"
 )
@@ -189,8 +191,8 @@ def _scalar(value: str, keys: tuple[str, ...], at: int) -> Iterator[Value]:
     yield Value(at, keys, re.sub(r"\s#.*", "", value))
 
 
-_INI = re.compile(r"[ \t]{0,40}(?P<key>[\w.@/-]{1,80}+)[ \t]{0,9}[=:][ \t]{0,9}(?P<value>.*)")
-_SECTION = re.compile(r"[ \t]{0,9}\[([^\]\n]{1,200})\](?P<more>.*)")
+_INI = lazy_re.compile(r"[ \t]{0,40}(?P<key>[\w.@/-]{1,80}+)[ \t]{0,9}[=:][ \t]{0,9}(?P<value>.*)")
+_SECTION = lazy_re.compile(r"[ \t]{0,9}\[([^\]\n]{1,200})\](?P<more>.*)")
 
 
 def of_ini(text: str) -> list[Value]:

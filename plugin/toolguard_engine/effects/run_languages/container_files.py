@@ -6,23 +6,24 @@ from __future__ import annotations
 import re
 from shlex import quote
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.run_languages.project_files import Lines
 
 MAX_OPTIONS = 8
-_ROOTED = re.compile(
+_ROOTED = lazy_re.compile(
     r"(?:^\s{0,40}-\s{1,9}|[\[,]\s{0,9})['\"]?((?:/|~|\$\{?HOME\}?)[^:'\"\s]{0,200}:/[^'\"\s]{1,200})", re.MULTILINE
 )
-_HOST_PATH = re.compile(r"hostPath:\s{0,9}\{?\s{1,40}path:\s{0,9}['\"]?([^'\"\s},]{1,200})")
-_HOSTED = re.compile(
+_HOST_PATH = lazy_re.compile(r"hostPath:\s{0,9}\{?\s{1,40}path:\s{0,9}['\"]?([^'\"\s},]{1,200})")
+_HOSTED = lazy_re.compile(
     r"^[\s{,]{0,40}(?:-\s)?(privileged|hostPID|pid|hostNetwork)\s{0,9}:\s{0,9}['\"]?(?:true|host)\b", re.MULTILINE
 )
-_ADDED_RIGHTS = re.compile(r"\b(?:SYS_ADMIN|SYS_PTRACE|SYS_MODULE|ALL|DAC_READ_SEARCH)\b")
-_BINDING = re.compile(r"\bkind['\"]?:\s{0,9}['\"]?(?:Cluster)?RoleBinding\b")
-_BOUND = re.compile(
+_ADDED_RIGHTS = lazy_re.compile(r"\b(?:SYS_ADMIN|SYS_PTRACE|SYS_MODULE|ALL|DAC_READ_SEARCH)\b")
+_BINDING = lazy_re.compile(r"\bkind['\"]?:\s{0,9}['\"]?(?:Cluster)?RoleBinding\b")
+_BOUND = lazy_re.compile(
     r"\b(?:roleRef|subjects)\b[^\0]{0,200}?\bname['\"]?:\s{0,9}['\"]?"
     r"(?:cluster-admin|system:(?:anonymous|unauthenticated|authenticated|masters))(?![\w-])"
 )
-_ADDRESS = re.compile(
+_ADDRESS = lazy_re.compile(
     r"^[ \t]{0,40}+(?:-e[ \t]{1,9}+)?((?:[\w.\[\]-]{1,80}+[ \t]{0,9}+@[ \t]{0,9}+)?(?:git\+|https?://)[^\s;#]{1,400})",
     re.MULTILINE,
 )

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from operator import itemgetter
 from shlex import quote
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.run_languages import (
     build_scripts,
     configured_values,
@@ -70,14 +71,14 @@ def _is_picked(key: str, picked: Collection[str]) -> bool:
     return key in picked or any(key in (f"pre{each}", f"post{each}") or key == each.rpartition(":")[2] for each in picked)
 
 
-_GENERATES = re.compile(r"^//go:generate[ \t]{1,9}(.+)$", re.MULTILINE)
-_M4 = re.compile(r"(?:esyscmd|syscmd)\(\s{0,9}(?:`([^']{1,60000}+)'|\[{1,2}([^\]]{1,60000}+)\])")
-_TEX = re.compile(
+_GENERATES = lazy_re.compile(r"^//go:generate[ \t]{1,9}(.+)$", re.MULTILINE)
+_M4 = lazy_re.compile(r"(?:esyscmd|syscmd)\(\s{0,9}(?:`([^']{1,60000}+)'|\[{1,2}([^\]]{1,60000}+)\])")
+_TEX = lazy_re.compile(
     r"\\(?:write18|ShellEscape|directlua)\s{0,4}\{([^{}]{1,60000}+)\}"
     r"|\\(?:input|openin\d{0,2}\s{0,3}=?)\s{0,4}\{?\"?\|\s{0,4}([^}\"\n]{1,60000})"
 )
-_ROTATES = re.compile(r"^[ \t]{0,40}(?:prerotate|postrotate|firstaction|lastaction|preremove)\b", re.MULTILINE)
-_TASK_LINE = re.compile(
+_ROTATES = lazy_re.compile(r"^[ \t]{0,40}(?:prerotate|postrotate|firstaction|lastaction|preremove)\b", re.MULTILINE)
+_TASK_LINE = lazy_re.compile(
     r"^[^\S\n]{0,40}-?\s{0,9}(?:ansible\.builtin\.)?(?:shell|command|raw|cmd|entry)\s{0,9}:\s{0,9}[>|]?-?\s{0,9}(.+)$",
     re.MULTILINE,
 )
@@ -98,7 +99,7 @@ def playbook_commands(text: str) -> Lines:
     return [*_found(_TASK_LINE)(text), *((each.at, each.text) for each in blocks if _SHELL_KEYS.fullmatch(each.keys[-1]))]
 
 
-_SHELL_KEYS = re.compile(r"(?:ansible\.(?:builtin|legacy)\.)?(?:shell|command|raw|cmd)")
+_SHELL_KEYS = lazy_re.compile(r"(?:ansible\.(?:builtin|legacy)\.)?(?:shell|command|raw|cmd)")
 
 
 def playbook_tasks(text: str) -> Lines:
@@ -200,7 +201,7 @@ def _yarnrc(text: str) -> Lines:
     return [(each.start(1) + 1, f"node {quote(each[1])}") for each in found]
 
 
-_YARN = re.compile(
+_YARN = lazy_re.compile(
     r"^[ \t]{0,20}(?:yarnPath:|yarn-path|-[ \t]{1,9}(?:path:[ \t]{1,9})?)[ \t]{0,9}[\"']?"
     r"(\.{0,2}/?[\w./-]{1,200}\.[cm]?js)",
     re.MULTILINE,
@@ -214,16 +215,18 @@ def _python_files(text: str) -> Lines:
 
 
 MAX_SETTINGS = 20_000
-_PLUGIN = re.compile(r"(?:plugins?|hooks?|init-hook)[ \t]{0,9}[:=]\s{0,40}(?:-\s{1,9})?[\[\"' ]{0,4}([\w./-]{1,200}\.py)")
-_GHCI = re.compile(r"^[ \t]{0,9}:[ \t]{0,4}!(.+)$", re.MULTILINE)
-_MUTT = re.compile(
+_PLUGIN = lazy_re.compile(
+    r"(?:plugins?|hooks?|init-hook)[ \t]{0,9}[:=]\s{0,40}(?:-\s{1,9})?[\[\"' ]{0,4}([\w./-]{1,200}\.py)"
+)
+_GHCI = lazy_re.compile(r"^[ \t]{0,9}:[ \t]{0,4}!(.+)$", re.MULTILINE)
+_MUTT = lazy_re.compile(
     r"^[ \t]{0,9}set[ \t]{1,9}(?:sendmail|editor|print_command|query_command|sendmail_wait|imap_pass|tunnel|display_filter)"
     r"[ \t]{0,9}=[ \t]{0,9}(.+)$|`([^`\n]{1,500})`|^[ \t]{0,9}source[ \t].{0,9}\|?(.{0,200})\|[ \t]{0,9}[\"']?$",
     re.MULTILINE,
 )
 
 
-_CLIENT = re.compile(r"^[ \t]{0,9}(?:\\!|\.(?:shell|system)|system)[ \t]{0,9}(.+)$", re.MULTILINE)
+_CLIENT = lazy_re.compile(r"^[ \t]{0,9}(?:\\!|\.(?:shell|system)|system)[ \t]{0,9}(.+)$", re.MULTILINE)
 LINES: dict[str, Callable[[str], Lines]] = {
     "build-backend": _build_backend,
     "build-xml": build_scripts.build_xml,

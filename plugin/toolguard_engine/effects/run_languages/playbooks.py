@@ -10,27 +10,29 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from shlex import quote
 
+from toolguard_engine import lazy_re
+
 Arguments = dict[str, str]
 
 _NAME = r"[\"']?(?P<module>(?:[a-z_]{1,40}+\.){0,2}[a-z_]{2,40}+)[\"']?"
-_TASK = re.compile(
+_TASK = lazy_re.compile(
     rf"^(?P<indent>[ ]{{0,40}}+)(?P<dash>-[ ]{{1,9}}+)?{_NAME}[ ]{{0,9}}+:(?P<rest>[ ].{{0,2000}}+)?$", re.MULTILINE
 )
-_BRACED = re.compile(
+_BRACED = lazy_re.compile(
     rf"(?:^|[\s{{,\"']){_NAME}\s{{0,9}}+:\s{{0,9}}+\{{(?P<rest>[^{{}}]{{0,2000}}+(?:\{{\{{[^{{}}]{{0,80}}+\}}\}}[^{{}}]{{0,2000}}+){{0,9}})\}}",
     re.MULTILINE,
 )
-_LINE = re.compile(r"^(?P<indent>[ ]{0,80}+)[\"']?(?P<key>[a-z_]{1,40}+)[\"']?[ ]{0,9}+:(?P<value>[ ].{0,2000}+)?$")
+_LINE = lazy_re.compile(r"^(?P<indent>[ ]{0,80}+)[\"']?(?P<key>[a-z_]{1,40}+)[\"']?[ ]{0,9}+:(?P<value>[ ].{0,2000}+)?$")
 _VALUE = r"(\"[^\"]{0,500}+\"|'[^']{0,500}+'|\[[^\]]{0,500}+\]|(?:\{\{[^{}]{0,80}+\}\}|[^,{}]){0,500})"
-_IN_BRACES = re.compile(rf"(?:^|,)\s{{0,9}}+[\"']?([a-z_]{{1,40}}+)[\"']?\s{{0,9}}+:\s{{0,9}}+{_VALUE}")
-_ASSIGNED = re.compile(r"([a-z_]{1,40}+)=(\"[^\"]{0,500}+\"|'[^']{0,500}+'|\S{1,500}+)")
-_LOOP = re.compile(
+_IN_BRACES = lazy_re.compile(rf"(?:^|,)\s{{0,9}}+[\"']?([a-z_]{{1,40}}+)[\"']?\s{{0,9}}+:\s{{0,9}}+{_VALUE}")
+_ASSIGNED = lazy_re.compile(r"([a-z_]{1,40}+)=(\"[^\"]{0,500}+\"|'[^']{0,500}+'|\S{1,500}+)")
+_LOOP = lazy_re.compile(
     r"^[ ]{0,40}+(?:loop|with_items)[ ]{0,9}+:[ ]{0,9}+(\[[^\]]{0,500}+\]|$(?:\n[ ]{1,60}+-[ ][^\n]{1,200}+){1,40})",
     re.MULTILINE,
 )
-_ITEM = re.compile(r"\{\{\s{0,9}+item\s{0,9}+\}\}")
-_COMMENT = re.compile(r"(?:^|\s)#.{0,2000}+$")
-_BLOCK = re.compile(r"[|>][+-]?\d?")
+_ITEM = lazy_re.compile(r"\{\{\s{0,9}+item\s{0,9}+\}\}")
+_COMMENT = lazy_re.compile(r"(?:^|\s)#.{0,2000}+$")
+_BLOCK = lazy_re.compile(r"[|>][+-]?\d?")
 _FALSE = frozenset({"false", "no", "off", "0"})
 _MAX_LINES = 60
 _MAX_TASKS = 200

@@ -10,6 +10,7 @@ from shlex import quote
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.run_languages import configured_values
 
 Lines = list[tuple[int, str]]
@@ -21,11 +22,11 @@ MAX_LINES = 400
 MAX_TARGETS = 40
 _MAX_LINE = 65_536
 
-_MAKE_SETS = re.compile(r"(?:export\s{1,9}|override\s{1,9})?([\w.-]{1,80})\s{0,9}(?:[:?+!]{0,3})=\s{0,9}(.*)")
-_MAKE_NAMES = re.compile(r"\$(?:\((\w{1,80})\)|\{(\w{1,80})\})")
-_MAKE_RULE = re.compile(r"([^\s:=#][^:=#]{0,300}?)\s{0,9}::?(?!=)\s{0,9}([^;#]{0,1000})(?:;(.*))?")
-_MAKE_TAKES = re.compile(r"-?s?include\s{1,9}(\S{1,200})")
-_JUST_RULE = re.compile(r"@?([\w-]{1,80})(?:\s[^:=]{0,200})?:(?!=)\s{0,9}([\w\s-]{0,300})")
+_MAKE_SETS = lazy_re.compile(r"(?:export\s{1,9}|override\s{1,9})?([\w.-]{1,80})\s{0,9}(?:[:?+!]{0,3})=\s{0,9}(.*)")
+_MAKE_NAMES = lazy_re.compile(r"\$(?:\((\w{1,80})\)|\{(\w{1,80})\})")
+_MAKE_RULE = lazy_re.compile(r"([^\s:=#][^:=#]{0,300}?)\s{0,9}::?(?!=)\s{0,9}([^;#]{0,1000})(?:;(.*))?")
+_MAKE_TAKES = lazy_re.compile(r"-?s?include\s{1,9}(\S{1,200})")
+_JUST_RULE = lazy_re.compile(r"@?([\w-]{1,80})(?:\s[^:=]{0,200})?:(?!=)\s{0,9}([\w\s-]{0,300})")
 
 
 class Rules:
@@ -74,7 +75,7 @@ def _lines(text: str, joined: bool = True) -> Iterator[tuple[int, str]]:  # noqa
         yield start, whole[:_MAX_LINE]
 
 
-_MAKE_DEFINES = re.compile(r"^(?:override[ \t]{1,9})?define[ \t]{1,9}([\w.-]{1,80})[^\n]{0,20}\n", re.MULTILINE)
+_MAKE_DEFINES = lazy_re.compile(r"^(?:override[ \t]{1,9})?define[ \t]{1,9}([\w.-]{1,80})[^\n]{0,20}\n", re.MULTILINE)
 
 
 @lru_cache(maxsize=4)
@@ -127,8 +128,8 @@ def _shell_text(text: str) -> str:
     return text.replace("$(shell ", "$(").replace("$$", "$").replace("$@", "target").replace("$<", "source").strip()
 
 
-_JUST_ALIAS = re.compile(r"alias\s{1,9}([\w-]{1,80})\s{0,9}:=\s{0,9}([\w-]{1,80})")
-_JUST_TAKES = re.compile(r"(?:import|mod)\??\s{1,9}[\w-]{0,40}\s{0,9}['\"]([^'\"]{1,200})['\"]")
+_JUST_ALIAS = lazy_re.compile(r"alias\s{1,9}([\w-]{1,80})\s{0,9}:=\s{0,9}([\w-]{1,80})")
+_JUST_TAKES = lazy_re.compile(r"(?:import|mod)\??\s{1,9}[\w-]{0,40}\s{0,9}['\"]([^'\"]{1,200})['\"]")
 
 
 @lru_cache(maxsize=4)
@@ -186,7 +187,7 @@ def taskfile(text: str) -> Rules:
     return rules
 
 
-_SCRIPT = re.compile(r'"((?:pre|post)?[\w:.-]{1,80})"\s{0,9}:\s{0,9}"((?>(?:[^"\\]|\\.)*))"')
+_SCRIPT = lazy_re.compile(r'"((?:pre|post)?[\w:.-]{1,80})"\s{0,9}:\s{0,9}"((?>(?:[^"\\]|\\.)*))"')
 
 
 def package_scripts(text: str, names: list[str]) -> Lines:
@@ -222,7 +223,7 @@ def settings(text: str, keys: str) -> Lines:
     return found
 
 
-_CRON = re.compile(r"\s*(?:@\w{4,8}|(?:[\d*,/LW#?a-zA-Z-]{1,60}\s{1,9}){5})\s*(\S.*)")
+_CRON = lazy_re.compile(r"\s*(?:@\w{4,8}|(?:[\d*,/LW#?a-zA-Z-]{1,60}\s{1,9}){5})\s*(\S.*)")
 
 
 def crontab(text: str) -> Lines:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from shlex import quote
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.run_languages.project_files import Lines
 
@@ -14,32 +15,32 @@ _MAX_CODE = 65_536
 _MAX_WORDS = 24
 _MAX_BETWEEN = 60
 _SHORTEST = 5
-_QUOTED = re.compile(
+_QUOTED = lazy_re.compile(
     r"\"(?P<a>(?>(?:[^\"\\\n]|\\.){0,60000}))\"|'(?P<b>(?>(?:[^'\\\n]|\\.){0,60000}))'|`(?P<c>[^`'\n]{0,60000}+)[`']"
 )
 _STARTS = program_catalogue.programs("command_like_word", "shell", "elevator")
-_COMMAND = re.compile(r"(?:\A|[;&|(\n]|\b(?:sudo|env|exec|nohup|then|do)\s)\s{0,9}([\w./~-]{1,60})(?=\s)")
-_LINE = re.compile(r"^[ \t]{0,80}([\w./~-]{1,60})[ \t]{1,9}(?=[-/~.$]|[\w.]{1,60}[ \t]{1,9}[-/~.$])(.+)$", re.MULTILINE)
-_SAME_LIST = re.compile(r"[\s,\[\]()]{0,50}(?:\w{1,20}\s{0,4}[:=(]{0,2}\s{0,4}[\[(]?)?\s{0,9}")
+_COMMAND = lazy_re.compile(r"(?:\A|[;&|(\n]|\b(?:sudo|env|exec|nohup|then|do)\s)\s{0,9}([\w./~-]{1,60})(?=\s)")
+_LINE = lazy_re.compile(r"^[ \t]{0,80}([\w./~-]{1,60})[ \t]{1,9}(?=[-/~.$]|[\w.]{1,60}[ \t]{1,9}[-/~.$])(.+)$", re.MULTILINE)
+_SAME_LIST = lazy_re.compile(r"[\s,\[\]()]{0,50}(?:\w{1,20}\s{0,4}[:=(]{0,2}\s{0,4}[\[(]?)?\s{0,9}")
 
 
-_DELETES = re.compile(
+_DELETES = lazy_re.compile(
     r"\bdelete\s{0,4}\(?\s{0,4}(?:dir:\s{0,4})?(?:project\.)?(?:files?|fileTree)?\s{0,4}\(?\s{0,4}[\"']([^\"'\n]{1,2000})[\"']"
 )
 """Of Gradle."""
-_HOME = re.compile(
+_HOME = lazy_re.compile(
     r"\$\{(?:System\.getProperty\(['\"]user\.home['\"]\)|System\.getenv\(['\"]HOME['\"]\)|user\.home|HOME)\}|\$HOME\b"
 )
-_HOME_AND = re.compile(
+_HOME_AND = lazy_re.compile(
     r"(?:System\.(?:getProperty\(['\"]user\.home['\"]\)|getenv\(['\"]HOME['\"]\))|os\.environ\[['\"]HOME['\"]\])"
     r"\s{0,9}\+\s{0,9}(['\"])"
 )
-_JOINED = re.compile(r"\"\s{0,9}\+\s{0,9}\"|'\s{0,9}\+\s{0,9}'")
-_DELETES_ANY = re.compile(
+_JOINED = lazy_re.compile(r"\"\s{0,9}\+\s{0,9}\"|'\s{0,9}\+\s{0,9}'")
+_DELETES_ANY = lazy_re.compile(
     r"\b(?:project\.)?delete\s{0,4}\(?\s{0,4}[A-Za-z_]\w{0,60}\b|\.(?:deleteDir|deleteRecursively)\(\)|\(delete-(?:directory|file)\b"
 )
 """A deletion of what a variable holds: of every path in the home folder that the code names."""
-_GIVEN = re.compile(r"-[a-z]{0,3}c\s{1,9}(?=[\"'])")
+_GIVEN = lazy_re.compile(r"-[a-z]{0,3}c\s{1,9}(?=[\"'])")
 
 
 def commands(text: str) -> Lines:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from shlex import quote
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.run_languages import configured_values
 from toolguard_engine.effects.run_languages.project_files import Lines
 
@@ -23,26 +24,26 @@ def _by_line(text: str, of_line: OfLine) -> Lines:
     return found
 
 
-_VIM_CODE = re.compile(r":?\s{0,4}(lua|py(?:thon|x)?3?|ruby|perl|tcl)\s{1,4}(.*)", re.DOTALL)
-_VIM_DELETES = re.compile(
+_VIM_CODE = lazy_re.compile(r":?\s{0,4}(lua|py(?:thon|x)?3?|ruby|perl|tcl)\s{1,4}(.*)", re.DOTALL)
+_VIM_DELETES = lazy_re.compile(
     r"(?:\bcall\s{1,4}|\becho\s{1,4}|=)?\s{0,4}\bdelete\(\s{0,4}(?:expand\(\s{0,4})?['\"]([^'\"\n]{1,400})['\"](.{0,20})"
 )
-_VIM_RUNS = re.compile(
+_VIM_RUNS = lazy_re.compile(
     r"\b(?:system|systemlist|job_start|jobstart|termopen)\(\s{0,4}\[?['\"]([^'\"\n]{1,400})['\"]|\bterm(?:inal)?!?\s{1,4}([^|\n]{1,400})"
 )
-_VIM_WRITES = re.compile(
+_VIM_WRITES = lazy_re.compile(
     r":?\s{0,4}(?:e|edit|w|write|wq|sav|saveas|sp|split|tabe|tabedit)!?\s{1,4}(?!!)([~/.\w][^\s|'\"]{0,400})\s{0,9}$"
     r"|(?:call\s{1,4})?writefile\(.{0,400}?['\"]([~/][^'\"]{1,400})['\"]"
 )
-_VIM_SHELL = re.compile(r":?\s{0,4}set\s{1,4}shell=([^|\n]{1,200})")
-_VIM_SCRIPT = re.compile(r":?\s{0,4}(?:so(?:urce)?|runtime)!?\s{1,4}(\S{1,400})")
-_VIM_FILE = re.compile(r":?\s{0,4}(lua|py(?:thon|x)?3?|ruby|perl)file?\s{1,4}(\S{1,400})")
+_VIM_SHELL = lazy_re.compile(r":?\s{0,4}set\s{1,4}shell=([^|\n]{1,200})")
+_VIM_SCRIPT = lazy_re.compile(r":?\s{0,4}(?:so(?:urce)?|runtime)!?\s{1,4}(\S{1,400})")
+_VIM_FILE = lazy_re.compile(r":?\s{0,4}(lua|py(?:thon|x)?3?|ruby|perl)file?\s{1,4}(\S{1,400})")
 _VIM_LANGUAGES = {"lu": "lua -e", "py": "python3 -c", "ru": "ruby -e", "pe": "perl -e", "tc": "tclsh -c"}
-_VIM_MODIFIER = re.compile(
+_VIM_MODIFIER = lazy_re.compile(
     r"(?:silent|sil|noautocmd|noau|keepalt|verbose)!?\s{1,4}|:\s{0,4}|exe(?:cute)?\s{1,4}(?=[\"']\s{0,4}:?!)"
 )
-_VIM_EVENT = re.compile(r"(?:autocmd|au)!?\s{1,4}\S{1,100}\s{1,4}\S{1,100}\s{1,4}(?:\+\+\w{1,10}\s{1,4}){0,3}")
-_VIM_FILTER = re.compile(r"(?:r(?:ead)?|w(?:rite)?|[\d.,$%'<>a-z]{1,12})\s{0,4}!(?=\s{0,4}\S)")
+_VIM_EVENT = lazy_re.compile(r"(?:autocmd|au)!?\s{1,4}\S{1,100}\s{1,4}\S{1,100}\s{1,4}(?:\+\+\w{1,10}\s{1,4}){0,3}")
+_VIM_FILTER = lazy_re.compile(r"(?:r(?:ead)?|w(?:rite)?|[\d.,$%'<>a-z]{1,12})\s{0,4}!(?=\s{0,4}\S)")
 _MAX_MODIFIERS = 6
 
 
@@ -89,7 +90,7 @@ def vim(text: str) -> Lines:
     return _by_line(text, of_line) + blocks
 
 
-_GDB_SHELL = re.compile(r"(?:!|shell\s|platform shell\s|(?:pipe\s|\|).{0,80}?\|)\s{0,4}(?:-h\s{1,4}--\s{1,4})?(.+)")
+_GDB_SHELL = lazy_re.compile(r"(?:!|shell\s|platform shell\s|(?:pipe\s|\|).{0,80}?\|)\s{0,4}(?:-h\s{1,4}--\s{1,4})?(.+)")
 
 
 def gdb(text: str) -> Lines:
@@ -119,7 +120,7 @@ def _blocks(text: str, begin: str, end: str, program: str) -> Lines:
     return found
 
 
-_ED = re.compile(r"(?:\S{0,40}[rweE]\s{1,4})?!(.+)")
+_ED = lazy_re.compile(r"(?:\S{0,40}[rweE]\s{1,4})?!(.+)")
 
 
 def _with(pattern: re.Pattern[str]) -> OfLine:
@@ -137,11 +138,11 @@ def ed(text: str) -> Lines:
 
 
 _SED_PLACE = r"(?:\d{1,9}|\$|/(?>(?:[^/\\\n]|\\.){1,200})/)"
-_SED_RUNS = re.compile(
+_SED_RUNS = lazy_re.compile(
     rf"(?:^|[;{{}}])[ \t]{{0,9}}(?:{_SED_PLACE}[IM]{{0,2}}(?:,[~+]?{_SED_PLACE}?)?)?"
     r"[ \t]{0,4}!?[ \t]{0,4}\{?[ \t]{0,4}e[ \t]{1,4}([^\n]{1,60000})", re.MULTILINE
 )  # fmt: skip
-_SED_REPLACES = re.compile(
+_SED_REPLACES = lazy_re.compile(
     r"s([/|,#@!%+])(?>(?:(?!\1)[^\\\n]|\\.){0,400})\1((?>(?:(?!\1)[^\\\n]|\\.){0,60000}))\1[gpIiMm\d]{0,6}e"
 )
 """The result is run as a command: the new text stands in it."""
@@ -153,7 +154,7 @@ def sed(text: str) -> Lines:
     return found + [(each.start(2) + 1, each[2].replace(f"\\{each[1]}", each[1]).replace("\\n", "\n")) for each in replaced]
 
 
-_TMUX_DEFAULT = re.compile(r"set(?:-option)?\s{1,4}(?:-\w{1,3}\s{1,4}){0,4}default-(?:command|shell)\s{1,4}(.+)")
+_TMUX_DEFAULT = lazy_re.compile(r"set(?:-option)?\s{1,4}(?:-\w{1,3}\s{1,4}){0,4}default-(?:command|shell)\s{1,4}(.+)")
 
 
 def tmux(text: str) -> Lines:
@@ -170,8 +171,10 @@ def tmux(text: str) -> Lines:
     return _by_line(text, of_line)
 
 
-_SCREEN = re.compile(r"(?:screen|exec|backtick\s\d{1,4}\s\d{1,4}\s\d{1,4})\s{1,4}(?:-\w{1,3}\s(?:\w{1,20}\s)?){0,4}(.+)")
-_PROCESS = re.compile(r"[\w-]{1,60}:\s{0,9}(\S.*)")
+_SCREEN = lazy_re.compile(
+    r"(?:screen|exec|backtick\s\d{1,4}\s\d{1,4}\s\d{1,4})\s{1,4}(?:-\w{1,3}\s(?:\w{1,20}\s)?){0,4}(.+)"
+)
+_PROCESS = lazy_re.compile(r"[\w-]{1,60}:\s{0,9}(\S.*)")
 
 
 def screen(text: str) -> Lines:
@@ -182,7 +185,7 @@ def procfile(text: str) -> Lines:
     return _by_line(text, _with(_PROCESS))
 
 
-_SSH = re.compile(
+_SSH = lazy_re.compile(
     r"(?i)(proxycommand|localcommand|knownhostscommand|remotecommand|proxyusefdpass|include|pkcs11provider|securitykeyprovider)[\s=]{1,9}(.+)"
 )
 
@@ -225,7 +228,7 @@ def _settings(text: str) -> Iterator[tuple[int, tuple[str, str], str]]:
         yield value.at, (value.keys[0], value.keys[-1].lower()), value.text
 
 
-_GIT_RUNS = re.compile(
+_GIT_RUNS = lazy_re.compile(
     r"core\.(?:pager|editor|sshcommand|fsmonitor|askpass|gitproxy)|diff\.external|sequence\.editor|pager\.[\w-]{1,40}"
     r"|gpg\.(?:.{0,20}\.)?program|uploadpack\.packobjectshook|remote\..{1,80}\.(?:uploadpack|receivepack|vcs)|web\.browser"
     r"|(?:filter|diff|merge|difftool|mergetool|browser|man|trailer)\..{1,80}\.(?:clean|smudge|process|command|textconv|driver|cmd|path)"

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice, pairwise
 from posixpath import join, normpath
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.programs import interpreters
 from toolguard_engine.effects.shell.command import ProgramRun
 
@@ -27,7 +28,7 @@ _CODE = frozenset({"-e", "--eval", "-p", "--print", "-pe", "-c"})
 _RUNNING = frozenset({"run", "test", "serve", "watch"})
 """Sub-commands of `deno`, `bun` and `tsx` before the script."""
 
-_PYTHON = re.compile(
+_PYTHON = lazy_re.compile(
     r"^[ \t]{0,40}(?:import[ \t]{1,9}(?P<names>[\w.][\w., \t]{0,200})|from[ \t]{1,9}(?P<dots>\.{0,4})(?P<module>[\w.]{0,99})"
     r"[ \t]{1,9}import[ \t]{1,9}\(?(?P<parts>[\w, \t]{0,200}))"
     r"|(?:import_module|__import__)\(\s{0,9}['\"](?P<called>[\w.]{1,100})"
@@ -35,11 +36,11 @@ _PYTHON = re.compile(
     r"|exec\(\s{0,9}(?:compile\(\s{0,9})?(?:open|Path|pathlib\.Path)\(\s{0,9}['\"](?P<run>[^'\"\n]{1,200})['\"]",
     re.MULTILINE,
 )
-_SCRIPT = re.compile(
+_SCRIPT = lazy_re.compile(
     r"(?:\brequire|\bimport|\bfrom|\brequire_relative|\bload|\bdo|\binclude|\bsource)(?:_once)?\b\s{0,4}\(?\s{0,4}"
     r"(?:__DIR__\s{0,2}\.\s{0,2})?['\"](?P<path>[^'\"\n]{1,200})['\"]"
 )
-_PERL = re.compile(r"^[ \t]{0,40}use[ \t]{1,9}([A-Z]\w{0,60}(?:::\w{1,60}){0,6})", re.MULTILINE)
+_PERL = lazy_re.compile(r"^[ \t]{0,40}use[ \t]{1,9}([A-Z]\w{0,60}(?:::\w{1,60}){0,6})", re.MULTILINE)
 _SEARCHED = {
     "python": ("PYTHONPATH",), "javascript": ("NODE_PATH",), "perl": ("PERL5LIB", "PERLLIB"), "ruby": ("RUBYLIB",),
     "lua": ("LUA_PATH",), "php": (),

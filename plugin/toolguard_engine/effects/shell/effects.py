@@ -29,11 +29,11 @@ The modules `network_programs`, `interpreters`, `sql` and `data_flows` of `effec
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.programs import (
     MAX_PATHS,
@@ -86,7 +86,7 @@ _ENDLESS: dict[str, Callable[[ProgramRun], bool]] = {
     "yes": lambda _: True,
     "cat": lambda run: any(word in run.argv for word in ("/dev/zero", "/dev/urandom", "/dev/random")),
 }
-_HUGE = re.compile(r"(?:-c|--bytes=)?(?:\d{12,30}|\d{2,9}G(?:i?B)?|\d{1,9}[TPE](?:i?B)?)")
+_HUGE = lazy_re.compile(r"(?:-c|--bytes=)?(?:\d{12,30}|\d{2,9}G(?:i?B)?|\d{1,9}[TPE](?:i?B)?)")
 _BOUNDLESS = _ENDLESS | {
     "head": lambda run: _ENDLESS["cat"](run) and any(map(_HUGE.fullmatch, run.argv[1:])),
     "tail": _ENDLESS["cat"],

@@ -13,6 +13,7 @@ from itertools import islice
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell.command import UNKNOWN, StdinSource
 from toolguard_engine.effects.shell.syntax_tree import Literal, Part, Script, Substitution, Variable, Word
 from toolguard_engine.model.work_limit import WorkLimit
@@ -39,7 +40,7 @@ KNOWN = {
 
 HOME = "${HOME}"
 HERE = "${PWD}"
-_BRACED = re.compile(r"\$\{(HOME|PWD)\}(?!\w)")
+_BRACED = lazy_re.compile(r"\$\{(HOME|PWD)\}(?!\w)")
 _SEPARATORS = frozenset("=:,;|&()<>[{@'\"` \t\n")
 """Characters after which a new path may begin."""
 
@@ -247,7 +248,9 @@ def _value(part: Part, state: ShellState, capture: Captured) -> tuple[str, Stdin
     return UNKNOWN if feed.text is None else feed.text.rstrip("\n"), feed
 
 
-_SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PRIVATE)(?:_|\Z)", re.IGNORECASE)
+_SECRET_NAME = lazy_re.compile(
+    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PRIVATE)(?:_|\Z)", re.IGNORECASE
+)
 
 
 def _secret(name: str) -> StdinSource:
@@ -385,7 +388,7 @@ def _bare(value: str) -> str:
     return f"${{HOME#/}}{value[1:]}" if value[0] == "~" else UNKNOWN
 
 
-_SLICE = re.compile(r"\s*(\d{1,6})(?:\s*:\s*(-?\d{1,6}))?")
+_SLICE = lazy_re.compile(r"\s*(\d{1,6})(?:\s*:\s*(-?\d{1,6}))?")
 
 _CHANGES: dict[str, Callable[[str, str], str]] = {
     ":": _slice,
@@ -403,10 +406,10 @@ _CHANGES: dict[str, Callable[[str, str], str]] = {
 }
 
 _PRIVATE = 0xE000
-_SIGNS = re.compile("[\ue000-\uffff]")
+_SIGNS = lazy_re.compile("[\ue000-\uffff]")
 _OPEN, _CLOSE = "\uf8fe", "\uf8ff"
-_INNERMOST = re.compile(r"\{([^{}]*+)\}")
-_RANGE = re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])(?:\.\.-?\d{1,4})?")
+_INNERMOST = lazy_re.compile(r"\{([^{}]*+)\}")
+_RANGE = lazy_re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])(?:\.\.-?\d{1,4})?")
 
 
 def _braces(parts: tuple[Part, ...]) -> Iterable[Iterable[Part]]:

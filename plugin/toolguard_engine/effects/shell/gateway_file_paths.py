@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell import place_globs, started_places
 
 _FOLDERS = ("extensions", "cron", "hooks", "service-env", "credentials", "devices", "identity")
 _DATA = ("workspace", "sandbox", "media", "canvas", "logs", "memory", "skills", "browser", "tmp", "agents")
 """Prefixes of folder names whose files are data or work, not settings."""
 
-_STATE = re.compile(r"\.(?:openclaw|clawdbot)(?:-[\w.-]{1,60})?")
+_STATE = lazy_re.compile(r"\.(?:openclaw|clawdbot)(?:-[\w.-]{1,60})?")
 _STATE_NAMES = (".openclaw", ".clawdbot")
-_FILE = re.compile(r"[^/]{0,60}\.json5?|\.env\b.*|exec-approvals.*", re.DOTALL)
+_FILE = lazy_re.compile(r"[^/]{0,60}\.json5?|\.env\b.*|exec-approvals.*", re.DOTALL)
 _SETTINGS = (".json", ".json5")
 _AGENT_DEPTH = 3
 _MAX_PART = 256

@@ -6,6 +6,7 @@ import re
 from fnmatch import translate
 from functools import lru_cache
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.programs import (
     file_programs,
@@ -21,7 +22,7 @@ from toolguard_engine.effects.shell.wrappers import SHELLS, WRAPPERS
 
 MAX_GUESSES = 40
 LONGEST = 60
-_WILD = re.compile(r"[*?\[\0]")
+_WILD = lazy_re.compile(r"[*?\[\0]")
 _OTHERS = program_catalogue.programs("risky_spelling")
 _KNOWN = sorted(
     {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import interpreters
@@ -41,7 +41,7 @@ def _known() -> frozenset[str]:
     return checkers.union(*roles, manual_catalogue.programs(), WRAPPERS, interpreters.PROGRAMS)
 
 
-_RUNS = re.compile(
+_RUNS = lazy_re.compile(
     r"--?[a-z-]{0,40}(?:program|command|exec|script|hook|renderer|askpass|loader|plugin|require|startup|preload|pinentry|wrapper"
     r"|runner|interpreter)[a-z-]{0,20}"
 )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 
 MAX_TEXT = 131_072
@@ -20,10 +21,10 @@ MAX_READ = 4_000_000
 """Characters times commands."""
 
 _SED = frozenset({"sed", "gsed"})
-_FLAGS = re.compile(r"[gI]{0,3}\d{0,3}[gI]{0,3}")
-_PERL_FLAGS = re.compile(r"[gimsx]{0,4}")
-_ADDRESS = re.compile(r"\d{1,9}|\$|/((?:[^/\\\n]|\\.){0,300})/")
-_SPACES = re.compile(r"[\s;]*+")
+_FLAGS = lazy_re.compile(r"[gI]{0,3}\d{0,3}[gI]{0,3}")
+_PERL_FLAGS = lazy_re.compile(r"[gimsx]{0,4}")
+_ADDRESS = lazy_re.compile(r"\d{1,9}|\$|/((?:[^/\\\n]|\\.){0,300})/")
+_SPACES = lazy_re.compile(r"[\s;]*+")
 _PAIRED = {"{": "}", "(": ")", "[": "]", "<": ">"}
 
 

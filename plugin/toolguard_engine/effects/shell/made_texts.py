@@ -6,22 +6,22 @@ The rest of their output is not known, but a command that stands in the program 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from itertools import islice
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell.command import ProgramRun
 
 QUERIED = frozenset({"psql", "mysql", "mariadb", "sqlite3"})
 MAX_PROGRAM = 4_000
 MAX_TEXTS = 40
 _STRING = r'"(?>(?:[^"\\]|\\.){0,2000})"'
-_STRINGS = re.compile(_STRING)
-_ASSIGNED = re.compile(rf'[.\[]"?([\w:-]{{1,60}}+)"?\]?\s{{0,9}}+[|+]?=\s{{0,9}}+({_STRING})')
-_KEY = re.compile(r"(?<![\w-])([\w-]{1,60}+)(?=\s{0,9}+:\s{0,9}+\")")
+_STRINGS = lazy_re.compile(_STRING)
+_ASSIGNED = lazy_re.compile(rf'[.\[]"?([\w:-]{{1,60}}+)"?\]?\s{{0,9}}+[|+]?=\s{{0,9}}+({_STRING})')
+_KEY = lazy_re.compile(r"(?<![\w-])([\w-]{1,60}+)(?=\s{0,9}+:\s{0,9}+\")")
 _PART = r"(?>(?:(?!\1)[^\\\n]|\\.){0,600})"
-_REPLACES = re.compile(rf"(?:^|[;{{\n\d/])\s{{0,9}}+s([/|#,@!])({_PART})\1({_PART})\1")
-_ESCAPED = re.compile(r"\\(.)")
+_REPLACES = lazy_re.compile(rf"(?:^|[;{{\n\d/])\s{{0,9}}+s([/|#,@!])({_PART})\1({_PART})\1")
+_ESCAPED = lazy_re.compile(r"\\(.)")
 
 
 def literals(run: ProgramRun) -> str:
@@ -74,7 +74,7 @@ def _of_query(run: ProgramRun, program: str) -> Iterator[str]:  # noqa: ARG001 -
             yield " x ".join(found)
 
 
-_QUOTED = re.compile(r"'((?>(?:[^']|''){0,2000}))'")
+_QUOTED = lazy_re.compile(r"'((?>(?:[^']|''){0,2000}))'")
 _MAKERS = {
     **dict.fromkeys(("jq", "gojq"), _of_jq), **dict.fromkeys(("sed", "gsed"), _of_sed),
     **dict.fromkeys(("awk", "gawk", "mawk"), _of_awk), **dict.fromkeys(QUERIED, _of_query),

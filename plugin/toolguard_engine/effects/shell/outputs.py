@@ -9,6 +9,7 @@ from binascii import unhexlify
 from collections.abc import Callable
 from urllib.parse import unquote
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState, here
@@ -34,14 +35,14 @@ _GLOBAL_FOLDERS = {
     ("bin",): _BIN, ("pm", "bin"): _BIN,
 }  # fmt: skip
 _PREFIX_ASKED = frozenset({("config", "get", "prefix"), ("get", "prefix"), ("c", "get", "prefix")})
-_GLOBALLY = re.compile(r"-g|--global(?:=true)?|global|--location=global")
+_GLOBALLY = lazy_re.compile(r"-g|--global(?:=true)?|global|--location=global")
 
 _FOLDERS = frozenset({"~", "$HOME", "$PWD", "."})
 """Signs for folders whose names are unknown here; `$PWD` arrives as `.`."""
 
-_BASE64 = re.compile(r"[A-Za-z0-9+/_=\s-]*+")
-_FORMAT = re.compile(r"%(?:%|-?\d{0,3}(?:\.\d{1,3})?([sdbqcxi]))")
-_HEX = re.compile(r"(?>(?:[0-9A-Fa-f]{2})*)")
+_BASE64 = lazy_re.compile(r"[A-Za-z0-9+/_=\s-]*+")
+_FORMAT = lazy_re.compile(r"%(?:%|-?\d{0,3}(?:\.\d{1,3})?([sdbqcxi]))")
+_HEX = lazy_re.compile(r"(?>(?:[0-9A-Fa-f]{2})*)")
 
 
 def known(feed: StdinSource | None) -> str | None:
@@ -171,7 +172,7 @@ def _xxd(run: ProgramRun, fed: StdinSource) -> str | None:
     return unhexlify(digits).decode("latin-1").replace("\0", "") if _HEX.fullmatch(digits) else None
 
 
-_SUBSTITUTES = re.compile(r"s([/|#,@:])([^\\.*\[\]^$&]*)\1([^\\&]*)\1([g1]?)")
+_SUBSTITUTES = lazy_re.compile(r"s([/|#,@:])([^\\.*\[\]^$&]*)\1([^\\&]*)\1([g1]?)")
 
 
 def _sed(run: ProgramRun, fed: StdinSource) -> str | None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell.command import FilePlace, Flaw
 from toolguard_engine.effects.shell.syntax_tree import (
     Command,
@@ -50,7 +51,7 @@ CHARACTERS = 32
 """That are read in one step of work."""
 
 _DELIMITED = r"(?=[\s;|&()<>]|\Z)(?<![@?*+!](?=\())"
-_TOKEN = re.compile(
+_TOKEN = lazy_re.compile(
     rf"""[ \t\r\f\v]*+(?:
     (?P<redirect>(?P<fd>\d{{0,9}})(?P<op><<<|<<-?|<>|<&|>>|>\||>&|<(?!\()|>(?!\())|&>>?)
     |(?P<word>(?!\#)[^\s;|&()<>\\'"`$]++){_DELIMITED}
@@ -64,17 +65,17 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_WORDS = re.compile(rf"""(?>(?:[ \t]*+(?!\#|\d{{0,9}}[<>])[^\s;|&()<>\\'"`${{]++{_DELIMITED})+)""")
+_WORDS = lazy_re.compile(rf"""(?>(?:[ \t]*+(?!\#|\d{{0,9}}[<>])[^\s;|&()<>\\'"`${{]++{_DELIMITED})+)""")
 """As many plain words as follow: most words of most commands."""
-_ASSIGN = re.compile(r"([A-Za-z_]\w*+)(?:\[([^\]]*+)\])?(\+?)=")
+_ASSIGN = lazy_re.compile(r"([A-Za-z_]\w*+)(?:\[([^\]]*+)\])?(\+?)=")
 _OPENERS = frozenset({"if", "for", "while", "until", "case", "select", "function", "{", "[["})
 _SKIPPED = frozenset({"!", "time", "coproc"})
-_TIME_OPTIONS = re.compile(rf"(?:[ \t]++(?:-p|--){_DELIMITED})*")
+_TIME_OPTIONS = lazy_re.compile(rf"(?:[ \t]++(?:-p|--){_DELIMITED})*")
 """Options of bash's `time` keyword."""
-_OPTION = re.compile(r"""[ \t]++['"\\]*+-""")
+_OPTION = lazy_re.compile(r"""[ \t]++['"\\]*+-""")
 _CLOSERS = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
 _RESERVED = _OPENERS | _SKIPPED | _CLOSERS
-_BEGIN = re.compile(rf"(?![ \t]*+(?:{'|'.join(map(re.escape, sorted(_RESERVED)))}){_DELIMITED}){_WORDS.pattern}")
+_BEGIN = lazy_re.compile(rf"(?![ \t]*+(?:{'|'.join(map(re.escape, sorted(_RESERVED)))}){_DELIMITED}){_WORDS.pattern}")
 """The same at the beginning of a command: no reserved words."""
 
 
@@ -506,16 +507,16 @@ class _Reader(WordReader):
                 return
 
 
-_FUNCTION = re.compile(r"[ \t]*+\)(?=\s*+[^\s;|&)<>])")
+_FUNCTION = lazy_re.compile(r"[ \t]*+\)(?=\s*+[^\s;|&)<>])")
 """What makes a word the name of a function: `()` followed by a body."""
-_PARENS = re.compile(r"[ \t]*+\([ \t]*+\)")
-_DELIMITER = re.compile(r"""[ \t]*+((?>(?:[^\s;|&()<>'"\\]|'[^'\n]*+'|"[^"\n]*+"|\\.|\\\n)+))""")
-_DOLLAR_QUOTE = re.compile(r"\$(?=['\"])")
+_PARENS = lazy_re.compile(r"[ \t]*+\([ \t]*+\)")
+_DELIMITER = lazy_re.compile(r"""[ \t]*+((?>(?:[^\s;|&()<>'"\\]|'[^'\n]*+'|"[^"\n]*+"|\\.|\\\n)+))""")
+_DOLLAR_QUOTE = lazy_re.compile(r"\$(?=['\"])")
 _QUOTES = str.maketrans("", "", "\\'\"")
-_LEADING_TABS = re.compile(r"^\t++", re.MULTILINE)
-_ARITHMETIC_FOR = re.compile(r"[ \t]*+\(\(")
-_IN = re.compile(r"(?>(?:[\s;]|\\\n)*)in(?=[\s;]|\Z)")
-_CASE_PATTERN = re.compile(
+_LEADING_TABS = lazy_re.compile(r"^\t++", re.MULTILINE)
+_ARITHMETIC_FOR = lazy_re.compile(r"[ \t]*+\(\(")
+_IN = lazy_re.compile(r"(?>(?:[\s;]|\\\n)*)in(?=[\s;]|\Z)")
+_CASE_PATTERN = lazy_re.compile(
     r"""(?>(?:\s|;|\#[^\n]*+\n)*)(?:(?P<end>esac)(?=[\s;)&|]|\Z)|\(?(?>(?:[^()'"\\]|'[^']{0,200}+'|"[^"]{0,200}+"|\\.){1,500})\))""",
     re.DOTALL,
 )

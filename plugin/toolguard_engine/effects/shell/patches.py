@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell.command import ProgramRun
 
 MAX_FILES = 40
@@ -14,7 +14,7 @@ _APPLYING = frozenset({"apply", "am"})
 _ONLY_SHOWS = frozenset({"--check", "--stat", "--numstat", "--summary", "--dry-run"})
 _NAMES_DIFF = frozenset({"-i", "--input"})
 _VALUED = frozenset({"-p", "-d", "-C", "--directory", "-o", "--output", "-r", "-B", "-z", "--strip"})
-_TARGET = re.compile(r"\+\+\+ ([^\t\n]{1,400})")
+_TARGET = lazy_re.compile(r"\+\+\+ ([^\t\n]{1,400})")
 
 
 def applies(run: ProgramRun) -> bool:

@@ -12,14 +12,15 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell.command import UNKNOWN
 
-GLOB = re.compile(r"[*?\[]")
+GLOB = lazy_re.compile(r"[*?\[]")
 _MAX_GLOB = 256
-_STARS = re.compile(r"\*+")
+_STARS = lazy_re.compile(r"\*+")
 
-_CONTENT = re.compile(r"[*?.!^\[\]{},]+")
-_CLASS = re.compile(r"\[[^\]/]{1,20}\]")
+_CONTENT = lazy_re.compile(r"[*?.!^\[\]{},]+")
+_CLASS = lazy_re.compile(r"\[[^\]/]{1,20}\]")
 
 
 def content(full: str) -> tuple[str, bool]:

@@ -5,9 +5,9 @@ Names of folders end in a slash if only their content counts. `HOME_...` is rela
 
 from __future__ import annotations
 
-import re
 from typing import Final, NamedTuple
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell.command import Place
 from toolguard_engine.effects.shell.letter_case import folded
@@ -73,7 +73,7 @@ ARTEFACT_ENDS: Final = (
     ".a", ".la", ".lo", ".gch", ".gcda", ".gcno", ".gcov", ".elc", ".beam", ".hi", ".dSYM", ".swp", ".orig", ".rej", ".aux",
     ".synctex.gz", ".fdb_latexmk", "~", ".js.map", ".css.map", ".d.ts.map",
 )  # fmt: skip
-BUILT: Final = re.compile(
+BUILT: Final = lazy_re.compile(
     r"(?:[^\W_]{1,20}[-_])?(?:build|dist)(?:[-_](?:\*|ssr|electron|web|node|debug|release|linux|mac|macos|darwin|win|windows|android"
     r"|ios|arm\w{0,5}|x86\w{0,5}|amd64|wasm|tests?|prod|dev|asan|tsan|ubsan|msan|coverage|cov|esm|cjs|umd|types|lib|client|server|docs|site|static|output|\d{1,6}))?"
 )
@@ -252,12 +252,12 @@ SYSTEM_SECRETS: Final = (
     "/etc/cloudflared",
     "/Library/Application Support/com.apple.TCC", "/etc/sssd/", "/etc/docker/key.json", "/etc/msmtprc", "/etc/exim4/passwd",
 )  # fmt: skip
-SECRET_PATTERN: Final = re.compile(
+SECRET_PATTERN: Final = lazy_re.compile(
     r"/etc/ssh/ssh_host_\w+_key\Z|/proc/(?!self/|thread-self/)[^/]{1,20}/(?:environ|mem|maps)\Z"
     r"|/(?:[^/\n]{1,255}/){0,20}\.?(?:openclaw|clawdbot)/(?:credentials|identity|secrets\.json|agents/[^/\n]{1,255}/agent/auth)"
 )
 NO_SECRETS: Final = frozenset(["README", "README.md"])
-PUBLIC_CERTIFICATES: Final = re.compile(
+PUBLIC_CERTIFICATES: Final = lazy_re.compile(
     r"/etc/letsencrypt/(?:live|archive)/[^/]{1,255}/(?:cert|chain|fullchain)\d{0,4}\.pem\Z"
 )
 """Elsewhere such a file may have the key in it."""
@@ -274,7 +274,7 @@ _SECRET_ENDS: Final = (
 )  # fmt: skip
 _SECRET_GLOBS: Final = ("*.pem", "*.key", "*.kdbx", "*.env", "*.ppk")
 _PUBLIC_PARTS: Final = ("cert", "chain", "ca.", "ca-", "pub", "example", "sample", "template", "bundle")
-_ENV_FILES: Final = re.compile(r"\.env\.(?!example|sample|template|dist|tmpl|schema|defaults?\Z|test\Z)[\w.-]{1,40}\Z")
+_ENV_FILES: Final = lazy_re.compile(r"\.env\.(?!example|sample|template|dist|tmpl|schema|defaults?\Z|test\Z)[\w.-]{1,40}\Z")
 
 
 class SecretNames(NamedTuple):

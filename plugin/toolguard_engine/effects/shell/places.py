@@ -25,6 +25,7 @@ from posixpath import normpath
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell import gateway_file_paths, place_globs, started_places
 from toolguard_engine.effects.shell import place_names as names
 from toolguard_engine.effects.shell.command import UNKNOWN, Place
@@ -38,17 +39,19 @@ MAX_PARTS = 100
 _NO_HOME = "/~"
 _PLAIN: frozenset[str] = frozenset()
 _RAW_DEVICE = ("\\\\.\\", "//./")
-_VARIABLE = re.compile(r"\$(?:\{(\w{1,40})\}|(\w{1,40}))(?=/|\Z)|%(\w{1,40})%(?=[\\/]|\Z)")
-_DRIVE = re.compile(r"[A-Za-z]:(?=[\\/]|\Z)")
-_REMOTE = re.compile(r"[a-z][a-z0-9+.-]{1,20}://|(?:[\w.-]{1,64}@[\w.-]{1,255}|[\w.-]{2,255}|\[[0-9a-fA-F:]{2,40}\]):(?!\\)")
-_SIMPLE = re.compile(r"(?>(?:[\w-][\w.-]*+/)*)[\w-][\w.-]*+")
+_VARIABLE = lazy_re.compile(r"\$(?:\{(\w{1,40})\}|(\w{1,40}))(?=/|\Z)|%(\w{1,40})%(?=[\\/]|\Z)")
+_DRIVE = lazy_re.compile(r"[A-Za-z]:(?=[\\/]|\Z)")
+_REMOTE = lazy_re.compile(
+    r"[a-z][a-z0-9+.-]{1,20}://|(?:[\w.-]{1,64}@[\w.-]{1,255}|[\w.-]{2,255}|\[[0-9a-fA-F:]{2,40}\]):(?!\\)"
+)
+_SIMPLE = lazy_re.compile(r"(?>(?:[\w-][\w.-]*+/)*)[\w-][\w.-]*+")
 """A relative path without any sign that stands for something else."""
 
-_INSIDE = re.compile(r"\$(?:(HOME|PWD)\b|\{(HOME|PWD)(#/)?\})")
-_PROC = re.compile(r"/proc/[^/]{1,20}(?:/task/[^/]{1,20})?/(?:root|cwd)")
+_INSIDE = lazy_re.compile(r"\$(?:(HOME|PWD)\b|\{(HOME|PWD)(#/)?\})")
+_PROC = lazy_re.compile(r"/proc/[^/]{1,20}(?:/task/[^/]{1,20})?/(?:root|cwd)")
 _LINK_DEPTHS = (3, 5)
 _MAX_LINKS = 8
-_HOMES = re.compile(
+_HOMES = lazy_re.compile(
     r"/(?:(?:home|Users|var/home|export/home|c:/users)/[^/]+|root|var/root|~)(?:/(.*))?\Z", re.DOTALL | re.IGNORECASE
 )
 

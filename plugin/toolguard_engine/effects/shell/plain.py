@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import Literal, NamedTuple
 
+from toolguard_engine import lazy_re
+
 Kind = Literal["sure", "below", "one", "open"]
 
 
@@ -26,7 +28,7 @@ class PlainWord(NamedTuple):
 _NAME = r"\$(?:[A-Za-z_][A-Za-z0-9_]*+|\{[A-Za-z_][A-Za-z0-9_]*+\}|\?)(?![\[(:])"
 _PLAIN = r"[A-Za-z0-9_./:=,@%+~^-]"
 _ENDS = r"(?=[ \t\n;|&]|\Z)"
-_PIECE = re.compile(
+_PIECE = lazy_re.compile(
     rf"""(?P<space>[ \t]++)
     |(?P<redirect>[12]?>>?[ \t]*+/dev/null{_ENDS}|&>>?[ \t]*+/dev/null{_ENDS}|[12]?>&[12]{_ENDS}
         |<[ \t]*+(?P<source>{_PLAIN}++){_ENDS})
@@ -39,10 +41,10 @@ _PIECE = re.compile(
     |(?P<variable>{_NAME})""",
     re.VERBOSE,
 )
-_IN_DOUBLE = re.compile(r'\\([$"\\])')
-_VARIABLE = re.compile(rf"(?>(?:[^\\$]|\\.|\$(?=\Z))*){_NAME}", re.DOTALL)
+_IN_DOUBLE = lazy_re.compile(r'\\([$"\\])')
+_VARIABLE = lazy_re.compile(rf"(?>(?:[^\\$]|\\.|\$(?=\Z))*){_NAME}", re.DOTALL)
 _BRACKETS = frozenset({"[", "[[", "]", "]]"})
-_FIRST = re.compile(r"[A-Za-z0-9_./~]")
+_FIRST = lazy_re.compile(r"[A-Za-z0-9_./~]")
 
 
 def plain(command: str) -> tuple[list[list[PlainWord]], list[str]] | None:

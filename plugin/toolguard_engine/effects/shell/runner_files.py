@@ -8,6 +8,7 @@ from functools import cache
 from itertools import islice
 from posixpath import join
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.programs import interpreters
 from toolguard_engine.effects.shell.command import FilePlace, ProgramRun
 from toolguard_engine.effects.shell.runner_table import Runner
@@ -127,8 +128,8 @@ def name_pattern(names: tuple[str, ...], below: bool) -> re.Pattern[str]:  # noq
     return re.compile(f"{between}(?:{one_of})\\Z")
 
 
-_NAME = re.compile(r"[\w.~/@-]{1,200}+")
-_TAKES = re.compile(
+_NAME = lazy_re.compile(r"[\w.~/@-]{1,200}+")
+_TAKES = lazy_re.compile(
     r"\b(?:include\w{0,12}|import\w{0,12}|extends|apply from|source\w{0,4}|from|load|files?)\b[ \t:='\"(\[]{1,20}"
     r"([\w.~/@*-]{1,200}+)"
 )

@@ -3,27 +3,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import islice
 from posixpath import join
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell.command import ProgramRun
 from toolguard_engine.effects.shell.wrappers import value_of
 
 MAX_OPENED = 8
 MAX_CODE = 65_536
-_RUNS = re.compile(
+_RUNS = lazy_re.compile(
     r"\b(?:system|popen|exec\w{0,10}|eval|spawn\w{0,6}|subprocess|Popen|run_command|shell_exec|qx|check_output)\b"
 )
-_LISTS = re.compile(
+_LISTS = lazy_re.compile(
     r"\b(?:listdir|scandir|i?glob|rglob|readdir(?:Sync)?|Dir(?:\.(?:glob|each_child|children|entries))?|opendir)"
     r"\s{0,4}[(\[]?\s{0,4}['\"]([^'\"\n]{1,200})['\"]"
 )
-_LEAVES = re.compile(
+_LEAVES = lazy_re.compile(
     r"\b(?:Popen|fork|spawn(?:l|v|lp|vp)?|execFile|daemon|setsid|start_new_session|detached|popen|proc_open)\b"
 )
-_OPENS = re.compile(
+_OPENS = lazy_re.compile(
     r"\b(?:open|Path|readFile(?:Sync)?|createReadStream|File\.(?:read|open|foreach|readlines)|file_get_contents|fopen|"
     r"io\.(?:open|lines))\s{0,4}\(?\s{0,4}['\"]([^'\"\n]{1,200})['\"]"
 )

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 from posixpath import join
 from shlex import quote, split
 
 from msgspec.structs import replace
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell import runner_table
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.shell.expand import ShellState
 from toolguard_engine.effects.shell.runner_files import MAX_FILES, concerns, name_pattern
 from toolguard_engine.effects.shell.walk import Walk
 
-_HARMLESS = re.compile(r"-j\d{0,3}|-[skBwn]{1,4}|--?[a-z][a-z-]{2,60}(?:[=:][\w,]{1,40})?|-[XW]\w{1,30}|\d{1,9}")
+_HARMLESS = lazy_re.compile(r"-j\d{0,3}|-[skBwn]{1,4}|--?[a-z][a-z-]{2,60}(?:[=:][\w,]{1,40})?|-[XW]\w{1,30}|\d{1,9}")
 
 
 def run_variable(walk: Walk, name: str, value: str, run: ProgramRun, state: ShellState) -> None:

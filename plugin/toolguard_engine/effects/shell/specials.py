@@ -8,6 +8,7 @@ from itertools import dropwhile, pairwise
 
 from msgspec.structs import replace
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import getopt
@@ -145,7 +146,7 @@ def _open(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
 
 
 _COMMAND_FILES = (".command", ".tool")
-_TERMINAL = re.compile(r"(?i)terminal|iterm|ghostty|alacritty|wezterm|kitty|warp")
+_TERMINAL = lazy_re.compile(r"(?i)terminal|iterm|ghostty|alacritty|wezterm|kitty|warp")
 
 
 def _scheduled(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
@@ -523,7 +524,7 @@ def _quoted(word: str) -> str:
 
 _XARGS = Wrapper("nPIdLsaE", flags=frozenset({"--max-lines"}))
 _PARALLEL = Wrapper("jNSnLaI", folder=("--wd", "--workdir"))
-_WHOLE_LINES = re.compile(r"-[rtpox]*(?:0|d.*)|--null|--delimiter.*")
+_WHOLE_LINES = lazy_re.compile(r"-[rtpox]*(?:0|d.*)|--null|--delimiter.*")
 _EXECUTING = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _COMMAND_OPTIONS = {
     "man": ("-P=", "--pager="), "less": ("+!",), "split": ("--filter=",), "sort": ("--compress-program=",),

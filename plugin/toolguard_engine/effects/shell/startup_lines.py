@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from posixpath import basename
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.shell.outputs import printed
@@ -58,7 +59,7 @@ def _quoted(pattern: str) -> str:
 
 
 _FRONT, _BACK = rf"{_PROGRAMS}:\$PATH", rf"\$PATH:(?:{_HOME}|/usr|/opt)(?:{_PART}){{1,8}}"
-_LINE = re.compile(
+_LINE = lazy_re.compile(
     rf"""(?:
         \s*
         | \s*\#[^\n]*
@@ -72,7 +73,7 @@ _LINE = re.compile(
     )\s*""",
     re.VERBOSE,
 )
-_ALIAS = re.compile(r"alias ([A-Za-z][\w.-]{0,20})=[\"'](\w+)")
+_ALIAS = lazy_re.compile(r"alias ([A-Za-z][\w.-]{0,20})=[\"'](\w+)")
 _ALIKE = {
     "vi": ("vim", "nvim"),
     "vim": ("nvim",),
@@ -126,7 +127,7 @@ def adds_plain_lines(path: str, run: ProgramRun) -> bool:
     return len(lines) <= MAX_LINES and all(_LINE.fullmatch(each) and not _shadows(each) for each in lines)
 
 
-_IMPORT = re.compile(r"^import\b", re.MULTILINE)
+_IMPORT = lazy_re.compile(r"^import\b", re.MULTILINE)
 
 
 def starts_python(path: str, run: ProgramRun) -> bool:

@@ -9,13 +9,14 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell.command import ProgramRun
 
 MAX_FILES, MAX_NAMES = 8, 64
 _MAX_WORDS = 400
 _NAMES = "file|queries-file|init|input-file|script|sql-file"
-_OPTION = re.compile(rf"--?(?:{_NAMES})(?:=(?P<value>.{{1,400}}))?|-(?!-)[A-Za-z0-9]{{0,8}}?[fi](?P<joined>.{{0,400}})")
-_TAKEN_IN = re.compile(
+_OPTION = lazy_re.compile(rf"--?(?:{_NAMES})(?:=(?P<value>.{{1,400}}))?|-(?!-)[A-Za-z0-9]{{0,8}}?[fi](?P<joined>.{{0,400}})")
+_TAKEN_IN = lazy_re.compile(
     r"(?:^|[;'\"\s])(?:\\(?:ir?|include|include_relative|\.)|source|\.\s?read|@{1,2}|start)[ \t]{0,9}"
     r"['\"]?([^\s;'\"]{1,400})",
     re.MULTILINE,

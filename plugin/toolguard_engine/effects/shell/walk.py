@@ -12,6 +12,7 @@ from typing import cast
 
 from msgspec.structs import replace
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.code.code_deeds import INPUT, CodeReading
 from toolguard_engine.effects.manuals import manual_catalogue
@@ -77,9 +78,11 @@ EVERY = "*"
 FORK_BOMB = "fork-bomb"
 """Name of a function that starts itself twice, or in the background."""
 
-INTERPRETER = re.compile(rf"(?:{'|'.join(sorted(program_catalogue.programs('script_interpreter'), reverse=True))})[\d.]*+")
+INTERPRETER = lazy_re.compile(
+    rf"(?:{'|'.join(sorted(program_catalogue.programs('script_interpreter'), reverse=True))})[\d.]*+"
+)
 _WRITING = {">": "write", ">|": "write", "&>": "write", ">>": "append", "&>>": "append", ">&": "write", "<>": "write"}
-ASSIGNMENT = re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
+ASSIGNMENT = lazy_re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
 _RUN_PACKAGES = program_catalogue.programs("package_program_runner")
 _COPIERS = program_catalogue.programs("copier")
 _CODED = frozenset((*interpreters.PROGRAMS, *sql.CLIENTS))
@@ -117,8 +120,8 @@ _LOGINS = program_catalogue.programs("login")
 STDIN = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 """Names of the standard input."""
 
-_FOLDERS = re.compile(r"(?<![^\s;|&()<>=:])~([+-])(?=[/\s;|&()<>:]|\Z)")
-_DESCRIPTOR = re.compile(r"\d+-?|-")
+_FOLDERS = lazy_re.compile(r"(?<![^\s;|&()<>=:])~([+-])(?=[/\s;|&()<>:]|\Z)")
+_DESCRIPTOR = lazy_re.compile(r"\d+-?|-")
 
 
 _LOOPS = frozenset({"for", "select", "while", "until"})

@@ -7,10 +7,10 @@ words. A word that is no program does nothing.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from posixpath import join
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState
@@ -28,8 +28,8 @@ BY_ENDING = {
 }  # fmt: skip
 """The program that usually runs a script, by the end of its name."""
 
-_ENDING = re.compile(r"\.\w{1,4}\Z")
-_MODULE = re.compile(r"([A-Za-z_][\w.]{0,100})(?::[\w.()]{0,60})?")
+_ENDING = lazy_re.compile(r"\.\w{1,4}\Z")
+_MODULE = lazy_re.compile(r"([A-Za-z_][\w.]{0,100})(?::[\w.()]{0,60})?")
 _RELOADS = frozenset({"--reload", "--debug", "dev", "watch", "--autoreload", "--dev", "runserver"})
 _ON_DEMAND = "**.py"
 """What a server that loads changed code may load."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell.command import UNKNOWN, Flaw
 from toolguard_engine.effects.shell.syntax_tree import Literal, Part, Script, Substitution, Variable, Word
 from toolguard_engine.model.work_limit import WorkLimit
@@ -12,27 +13,27 @@ MAX_DEPTH = 40
 MAX_COMMANDS = 2_000
 MAX_ARITHMETIC = 1_000
 
-_PLAIN = re.compile(r"""[^\s;|&()<>\\'"`$]++""")
-_IN_DOUBLE = re.compile(r'[^"\\$`]++')
-_IN_TEXT = re.compile(r"[^\\$`]++")
-_IN_BRACES = re.compile(r"""[^}'"\\$`]++""")
-_IN_QUOTED_BRACES = re.compile(r"""[^}"\\$`]++""")
-_NAME = re.compile(r"[A-Za-z_]\w*+|[0-9@*#?$!_-]")
-_PARAMETER = re.compile(r"([!#]?)([A-Za-z_]\w*+|\d++|[@*#?$!-])(\[[^\]}]*+\])?(:?[-=+?]|##?|%%?|//?|\^\^?|,,?|:|@)?")
-_ANSI = re.compile(r"'((?>(?:[^'\\]|\\.)*))'?", re.DOTALL)
-_TO_BACKTICK = re.compile(r"((?>(?:[^`\\]|\\.)*))(`?)", re.DOTALL)
-_ESCAPE = re.compile(
+_PLAIN = lazy_re.compile(r"""[^\s;|&()<>\\'"`$]++""")
+_IN_DOUBLE = lazy_re.compile(r'[^"\\$`]++')
+_IN_TEXT = lazy_re.compile(r"[^\\$`]++")
+_IN_BRACES = lazy_re.compile(r"""[^}'"\\$`]++""")
+_IN_QUOTED_BRACES = lazy_re.compile(r"""[^}"\\$`]++""")
+_NAME = lazy_re.compile(r"[A-Za-z_]\w*+|[0-9@*#?$!_-]")
+_PARAMETER = lazy_re.compile(r"([!#]?)([A-Za-z_]\w*+|\d++|[@*#?$!-])(\[[^\]}]*+\])?(:?[-=+?]|##?|%%?|//?|\^\^?|,,?|:|@)?")
+_ANSI = lazy_re.compile(r"'((?>(?:[^'\\]|\\.)*))'?", re.DOTALL)
+_TO_BACKTICK = lazy_re.compile(r"((?>(?:[^`\\]|\\.)*))(`?)", re.DOTALL)
+_ESCAPE = lazy_re.compile(
     r"\\(?:x([0-9A-Fa-f]{1,2})|[uU]\{?((?<=u)[0-9A-Fa-f]{1,4}|(?<=[U{])[0-9A-Fa-f]{1,8})\}?|0?([0-7]{1,3})|c(.)|(.))",
     re.DOTALL,
 )
 _LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _LAST_CODE_POINT = 0x10FFFF
-_PARENTHESES = re.compile(r"[()]")
-_BACKTICK_ESCAPES = re.compile(r"\\([\\`$])")
+_PARENTHESES = lazy_re.compile(r"[()]")
+_BACKTICK_ESCAPES = lazy_re.compile(r"\\([\\`$])")
 _EXTENDED = frozenset("@?*+!")
 NO_STOPS = frozenset[str]()
 SUBSHELL = frozenset({")"})
-DYNAMIC = re.compile(r"[$`]|\\[\n$`\\]")
+DYNAMIC = lazy_re.compile(r"[$`]|\\[\n$`\\]")
 
 
 class Enough(Exception):  # noqa: N818 - not an error: the text exceeds a limit

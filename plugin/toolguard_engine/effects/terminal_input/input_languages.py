@@ -20,6 +20,7 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.programs import interpreters, sql
 from toolguard_engine.effects.programs.sql_meta_commands import started
@@ -61,14 +62,14 @@ _CLOSERS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Ends of an incomplete text, and the words one of which it must then contain."""
 
-_HEREDOC = re.compile(r"(?<!<)<<-?[ \t]{0,9}(?:'([^'\n]{1,80})'|\"([^\"\n]{1,80})\"|\\?([\w.-]{1,80}))")
-_GOES_ON = re.compile(r"(?:(?<!\\)(?:\\\\){0,20}\\|&&|\|\||\|&?)[ \t]{0,20}\Z")
-_JOINED = re.compile(r"(?<!\\)(?:\\\\){0,20}\\\n?\Z")
-_ENDS_SQL = re.compile(
+_HEREDOC = lazy_re.compile(r"(?<!<)<<-?[ \t]{0,9}(?:'([^'\n]{1,80})'|\"([^\"\n]{1,80})\"|\\?([\w.-]{1,80}))")
+_GOES_ON = lazy_re.compile(r"(?:(?<!\\)(?:\\\\){0,20}\\|&&|\|\||\|&?)[ \t]{0,20}\Z")
+_JOINED = lazy_re.compile(r"(?<!\\)(?:\\\\){0,20}\\\n?\Z")
+_ENDS_SQL = lazy_re.compile(
     r";|\\|^\s{0,20}[.!/]|^\s{0,20}(?:go|ego|system|source|delimiter|pager)\b|\bdelimiter\b|-S\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_DELIMITS = re.compile(r"^\s{0,20}(?:delimiter\b|\\d\s{1,20}[^\w\s])", re.IGNORECASE | re.MULTILINE)
+_DELIMITS = lazy_re.compile(r"^\s{0,20}(?:delimiter\b|\\d\s{1,20}[^\w\s])", re.IGNORECASE | re.MULTILINE)
 _TAKERS = program_catalogue.programs("typed_reader")
 _FILTERS = program_catalogue.programs("typed_filter")
 _FILTERS_BY = program_catalogue.programs("typed_pattern_filter")

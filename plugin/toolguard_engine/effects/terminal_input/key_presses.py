@@ -19,6 +19,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from toolguard_engine import lazy_re
+
 TYPING = frozenset({"write", "send-keys", "paste", "submit"})
 CUT = "\0"
 """Stands for text that was too long to keep."""
@@ -47,18 +49,18 @@ _NAMED = {
     "kp7": f"{ESC}Ow", "kp8": f"{ESC}Ox", "kp9": f"{ESC}Oy", "kp4": f"{ESC}Ot", "kp5": f"{ESC}Ou", "kp6": f"{ESC}Ov",
     "kp1": f"{ESC}Oq", "kp2": f"{ESC}Or", "kp3": f"{ESC}Os", "kp0": f"{ESC}Op", "kp.": f"{ESC}On", "kpenter": f"{ESC}OM",
 }  # fmt: skip
-_HEX = re.compile(r"(?:0x)?([0-9a-f]{1,2})")
-_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]{0,16}[ -/]{0,4}[@-~]|O[A-Za-z]|[^\[O\x00-\x1f\x7f])?")
-_PLAIN = re.compile(r"[^\x00-\x1f\x7f\ufdd0]+")
+_HEX = lazy_re.compile(r"(?:0x)?([0-9a-f]{1,2})")
+_ESCAPE = lazy_re.compile(r"\x1b(?:\[[0-9;?]{0,16}[ -/]{0,4}[@-~]|O[A-Za-z]|[^\[O\x00-\x1f\x7f])?")
+_PLAIN = lazy_re.compile(r"[^\x00-\x1f\x7f\ufdd0]+")
 _EDITS = frozenset("\x01\x02\x05\x06\x08\x0b\x0c\x0e\x10\x12\x14\x17\x19\t\x7f" + CUT + STAYED)
-_MOVES = re.compile(r"\x1b(?:\[[0-9;]{0,16}[A-DFHZ~]|O[A-DFHP-S])")
+_MOVES = lazy_re.compile(r"\x1b(?:\[[0-9;]{0,16}[A-DFHZ~]|O[A-DFHP-S])")
 """Keys that edit, move, complete or bring back a line in bash and zsh, but do not run it."""
 
-_LAST_WORD = re.compile(r"(?:(?<=[ ])|\A)\w+[ ]*\Z", re.ASCII)
+_LAST_WORD = lazy_re.compile(r"(?:(?<=[ ])|\A)\w+[ ]*\Z", re.ASCII)
 """What Ctrl-W deletes in bash, zsh and the terminal alike."""
 
 
-_HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+_HALVES = lazy_re.compile("[\ud800-\udc7f\udd00-\udfff]")
 Ended = Literal["enter", "end", "interrupt"]
 
 

@@ -30,6 +30,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.terminal_input import key_presses
 from toolguard_engine.effects.terminal_input.input_languages import Reader, Shell, at_start
 from toolguard_engine.host.tool_search import tool_name
@@ -53,11 +54,11 @@ ENTERS = "what it enters"
 """The parameter that shows, and binds an approval to, everything a write depends on."""
 
 MAX_ID = 200
-_RECALL = re.compile(r"(?<![$\\{\[])!(?![\s=(\"']|\Z)|\A\^")
+_RECALL = lazy_re.compile(r"(?<![$\\{\[])!(?![\s=(\"']|\Z)|\A\^")
 _BEGINS = r"(?:\A|[;&|({\n])[ \t]{0,20}(?:(?:builtin|command)[ \t]{1,20})?"
-_RERUNS = re.compile(_BEGINS + r"fc\b(?![ \t]+-\w{0,4}l)", re.ASCII)
-_QUOTED = re.compile(r"'[^'\"]*'")
-_KEY_SETTERS = re.compile(
+_RERUNS = lazy_re.compile(_BEGINS + r"fc\b(?![ \t]+-\w{0,4}l)", re.ASCII)
+_QUOTED = lazy_re.compile(r"'[^'\"]*'")
+_KEY_SETTERS = lazy_re.compile(
     _BEGINS + r"(?:bind|bindkey|stty)[ \t]{1,20}(?!sane\b|size\b|-?echo\b|-a\b|rows\b|cols\b|columns\b)[^\s]"
 )
 

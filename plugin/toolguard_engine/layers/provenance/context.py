@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue, tools
 from toolguard_engine.layers.provenance.known_secrets import KnownSecrets
 
@@ -31,21 +32,21 @@ _MIN_LINE = 16
 
 Source = Literal["", "outside", "inside"]
 
-_ESCAPES = re.compile(r"\\(?:[nrt]|u200[b-f])|&(?:amp|lt|gt|quot|#39|#x27);|%20")
+_ESCAPES = lazy_re.compile(r"\\(?:[nrt]|u200[b-f])|&(?:amp|lt|gt|quot|#39|#x27);|%20")
 _MEANT = {"&amp;": "&", "&lt;": "<", "&gt;": ">"}
 _UNSEEN = {ord(char): None for char in "'\"`\\*\u200b\u200c\u200d\u2060\ufeff\u00ad\u201c\u201d\u2018\u2019"}
-_EDGE = re.compile(rb"[a-z0-9_@-]")
+_EDGE = lazy_re.compile(rb"[a-z0-9_@-]")
 
 _OUTSIDE = program_catalogue.tools("outside")
 _COMMANDS = program_catalogue.tools("command")
 """What the gateway part tells of these is what commands brought that name the network."""
 
-_THIS_MACHINE = re.compile(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?![\w.-])", re.IGNORECASE)
+_THIS_MACHINE = lazy_re.compile(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?![\w.-])", re.IGNORECASE)
 _INSIDE = program_catalogue.tools("inside")
 _DIRECTORIES = ("contact", "people", "directory", "members")
 """Tools of which the addresses in the answer are what was asked for."""
 
-_INBOXES = re.compile(
+_INBOXES = lazy_re.compile(
     r"(?:^|/)(?:downloads?|inbound|inbox|attachments|node_modules|site-packages|vendor)/|^/(?:private/)?tmp/", re.IGNORECASE
 )
 """Folders in which the text of others is put."""
@@ -234,7 +235,7 @@ class RunContexts:
             self.size -= oldest.size
 
 
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{1,20}://(?:[^/\s@]{1,200}@)?([\w.-]{1,100})", re.IGNORECASE)
+_ADDRESS = lazy_re.compile(r"[a-z][a-z0-9+.-]{1,20}://(?:[^/\s@]{1,200}@)?([\w.-]{1,100})", re.IGNORECASE)
 
 
 def _named_origin(tool: str, params: Any) -> str:

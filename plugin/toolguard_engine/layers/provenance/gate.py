@@ -21,6 +21,7 @@ from urllib.parse import unquote_plus
 
 from msgspec.structs import replace
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import call_texts
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect
 from toolguard_engine.host.tool_names import words
@@ -71,15 +72,15 @@ _COMMON = words(
 )
 """Hosts that stand in every other page: for these the whole address counts."""
 
-_METHOD = re.compile(r"[A-Z]{3,10} (?=\S)")
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]{1,20}://")
-_ADDRESS = re.compile(
+_METHOD = lazy_re.compile(r"[A-Z]{3,10} (?=\S)")
+_SCHEME = lazy_re.compile(r"[a-z][a-z0-9+.-]{1,20}://")
+_ADDRESS = lazy_re.compile(
     r"\s*(?:[^\s@]{1,80}@[^\s@]{1,80}\.|[a-z]{2,8}://|\+?[\d ()-]{8,}|\w{20,}|(?:[\w-]{1,60}\.){1,4}[a-z]{2,10}(?:/|$))",
     re.IGNORECASE,
 )
 """An address that is good anywhere. Names and numbers that only mean something to one server are looked up there."""
 
-_OPAQUE = re.compile(r"[A-Za-z0-9+/_=-]{40,}")
+_OPAQUE = lazy_re.compile(r"[A-Za-z0-9+/_=-]{40,}")
 
 
 def judge(call: Call, effects: tuple[Effect, ...], context: RunContext | None) -> tuple[Effect, ...]:
@@ -281,8 +282,8 @@ def _is_telling(value: str) -> bool:
     return value.count(" ") > 2 or (_KEYLIKE.fullmatch(value[:200]) is not None and not _HASH.fullmatch(value))  # noqa: PLR2004
 
 
-_KEYLIKE = re.compile(r"(?=[^\d]{0,200}\d)(?=[^A-Za-z]{0,200}[A-Za-z])[\w+/=.-]{24,}")
-_HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f-]{36}")
+_KEYLIKE = lazy_re.compile(r"(?=[^\d]{0,200}\d)(?=[^A-Za-z]{0,200}[A-Za-z])[\w+/=.-]{24,}")
+_HASH = lazy_re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f-]{36}")
 
 
 def _typed(params: dict[str, Any], context: RunContext) -> Iterator[tuple[str, str]]:

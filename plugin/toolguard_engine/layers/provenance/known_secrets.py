@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import key_owners
 from toolguard_engine.effects.shell.place_names import is_secret_name
 from toolguard_engine.wording import redact
@@ -26,16 +27,16 @@ _PIECE, _STEP = 12, 4
 _MAX_PIECES = 24
 _SHORT, _LONG = 8, 16
 
-_PLACEHOLDER = re.compile(r"(.)\1{5}|\$\{|<[a-z_ ]+>|(?i:your|changeme|redacted|placeholder)")
-_TOKEN = re.compile(r"[A-Za-z0-9+/_=.~-]{8,}")
-SEPARATORS = re.compile(r"[\s.,|;:_-]{1,3}")
+_PLACEHOLDER = lazy_re.compile(r"(.)\1{5}|\$\{|<[a-z_ ]+>|(?i:your|changeme|redacted|placeholder)")
+_TOKEN = lazy_re.compile(r"[A-Za-z0-9+/_=.~-]{8,}")
+SEPARATORS = lazy_re.compile(r"[\s.,|;:_-]{1,3}")
 """What may stand between the parts of a secret that is split."""
-_WHOLE = re.compile(r"[^\s\"'&=<>,;:/?@]{8,16}")
-_CREDENTIAL_TEXT = re.compile(r"[A-Za-z0-9+/_=-]{16,}")
-_NAMES_SECRET = re.compile(
+_WHOLE = lazy_re.compile(r"[^\s\"'&=<>,;:/?@]{8,16}")
+_CREDENTIAL_TEXT = lazy_re.compile(r"[A-Za-z0-9+/_=-]{16,}")
+_NAMES_SECRET = lazy_re.compile(
     r"\.ssh/|\.aws/|\.gnupg|\.netrc|\.pgpass|\.kube/config|\.docker/config|hosts\.yml|/etc/shadow|credentials"
 )
-_MIXED = re.compile(r"(?=[^\d]{0,200}\d)(?=[^A-Za-z]{0,200}[A-Za-z]).")
+_MIXED = lazy_re.compile(r"(?=[^\d]{0,200}\d)(?=[^A-Za-z]{0,200}[A-Za-z]).")
 
 
 class KnownSecrets:
@@ -99,7 +100,7 @@ def is_key(text: str) -> bool:
     return (known or _RANDOM.search(text) is not None) and not _PLACEHOLDER.search(text) and not text.startswith("pk_")
 
 
-_RANDOM = re.compile(r"(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{16,}|^\d{8,10}:|^/?\d{5,}/|^[\w+/]{40,}=")
+_RANDOM = lazy_re.compile(r"(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{16,}|^\d{8,10}:|^/?\d{5,}/|^[\w+/]{40,}=")
 
 
 def key_name(key: str) -> str:

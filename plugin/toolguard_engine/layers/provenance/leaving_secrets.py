@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import key_owners, tools
 from toolguard_engine.effects.program_catalogue import words
 from toolguard_engine.effects.shell.command import Effect
@@ -38,16 +39,16 @@ _LEAVES = frozenset({"send", "http", "fetch", "copy-out", "connect", "message", 
 _KEEPERS = words("keeps_secrets")
 _WORDED = words("worded_parameter")
 _MIN_BLOB = 16
-_HEX = re.compile(r"[0-9a-fA-F]{16,}")
-_BLOB = re.compile(r"[A-Za-z0-9+/_-]{16,4096}={0,2}")
-_PAGE_SECRETS = re.compile(
+_HEX = lazy_re.compile(r"[0-9a-fA-F]{16,}")
+_BLOB = lazy_re.compile(r"[A-Za-z0-9+/_-]{16,4096}={0,2}")
+_PAGE_SECRETS = lazy_re.compile(
     r"(?:fetch\(|sendBeacon|XMLHttpRequest|new Image|\.src\s?=|location(?:\.href)?\s?=|axios|https?://)[^\n]{0,400}"
     r"(?:document\.cookie|(?:local|session)Storage)"
 )
-_AUTHORIZED = re.compile(
+_AUTHORIZED = lazy_re.compile(
     r"(?i)(?:authorization|bearer|token|api[-_]?key|x-[\w-]{1,30}key)\W{1,8}(?:bearer |token |basic )?\Z"
 )
-_HOST = re.compile(
+_HOST = lazy_re.compile(
     r"(?:[a-z][a-z0-9+.-]{1,20}://)?(?:[^/\s@]{1,200}@)?([\w.-]{3,255}\.[a-z]{2,20})(?=[:/?#\s]|\Z)", re.IGNORECASE
 )
 
@@ -171,10 +172,10 @@ def _keys(texts: list[str], destination: str, tool: frozenset[str]) -> str:
     return ""
 
 
-_STRONG_NAME = re.compile(
+_STRONG_NAME = lazy_re.compile(
     r"(?i)(?:secret_access_key|secret_?key|private_?key|api_?key|access_?token|auth_?token|client_?secret)\b"
 )
-_PLACE = re.compile(
+_PLACE = lazy_re.compile(
     r"\s*(?:[a-z][a-z0-9+.-]{1,20}://)?(?:[^/\s@]{1,200}@)?(?:localhost|127\.0\.0\.1)(?=[:/?#\s]|\Z)", re.IGNORECASE
 )
 """This machine as the host of an address, not in its path or in a longer name."""

@@ -19,6 +19,7 @@ from typing import Any
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import tools
 from toolguard_engine.effects.program_catalogue import words
 from toolguard_engine.effects.tool_parameters import meaning
@@ -52,12 +53,12 @@ Kinds = list[frozenset[bytes]]
 Acting = tuple[frozenset[bytes], Kinds]
 _KINDS = tuple(map(_spelled, _ROLES))
 _DELEGATING = _spelled("delegating")
-_WORD = re.compile(rb"[a-z]+")
-_CONTACT = re.compile(
+_WORD = lazy_re.compile(rb"[a-z]+")
+_CONTACT = lazy_re.compile(
     r"[\w.+-]{1,80}@[\w-]{1,80}(?:\.[\w-]{1,40}){1,4}|(?:https?://|www\.)[^\s\"'<>()]{3,300}|\b[A-Z]{2}\d{2}[A-Z0-9]{10,30}\b"
     r"|\+\d[\d ()-]{7,18}\d|\b0x[0-9a-fA-F]{40}\b|\b(?:bc1|[13])[a-zA-HJ-NP-Z0-9]{25,60}\b"
 )
-_ADDRESSED = re.compile(
+_ADDRESSED = lazy_re.compile(
     rb"\b(?:ignore|disregard|forget|override) (?:all|any|the|your|my|every|previous|prior|above|earlier)"
     rb"|\bbefore you (?:can )?(?:solve|complete|do|continue|proceed|answer|finish)\b"
     rb"|\bto you,? (?:the )?(?:\w{1,20} )?(?:assistant|ai|agent|model|llm|chatbot)\b"
@@ -80,7 +81,7 @@ def _instruction() -> re.Pattern[bytes]:
         r"|can you|could you|would you|want you to|need you to|make sure to|be sure to|you need to|you have to|remember to"
         r"|asks? you to|and)\s)"
     )
-    return re.compile(rf"{lead}(?:{verbs})\b".encode())
+    return lazy_re.compile(rf"{lead}(?:{verbs})\b".encode())
 
 
 _INSTRUCTION = _instruction()

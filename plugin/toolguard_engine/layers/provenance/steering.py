@@ -17,6 +17,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect
@@ -53,7 +54,7 @@ def judge(reading: CallReading, effects: Sequence[Effect], context: RunContext |
     return None
 
 
-_COVERT = re.compile(
+_COVERT = lazy_re.compile(
     r"\b(?:curl|wget)\b[^\n|]{1,300}\|\s{0,4}(?:sudo\s{1,4})?(?:\S{0,40}/)?(?:(?:ba|z|da|k)?sh|python3?|node|perl)\b"
     r"|\b(?:do not|don't|never)\s{1,4}(?:tell|mention|inform|reveal|disclose|show)\b[^.\n]{0,40}"
     r"\b(?:(?:this|these)\s{1,4}(?:step|steps|instruction|instructions|rule|rules|line|section)|the\s{1,4}(?:user|owner|human))\b"
@@ -157,5 +158,5 @@ def _lines(body: str) -> Iterator[bytes]:
             yield texts.normal(_MARKS.sub("", line, count=1))
 
 
-_MARKS = re.compile(r"^[+\s>#*-]{0,8}(?:\d{1,3}[.)] )?")
+_MARKS = lazy_re.compile(r"^[+\s>#*-]{0,8}(?:\d{1,3}[.)] )?")
 """What begins a line of a patch, a list or a heading."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from toolguard_engine import lazy_re
 from toolguard_engine.config.settings import LoopDetection
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.call_digest import call_digest
@@ -44,15 +45,15 @@ _WRITE_PARAMS = frozenset({"path", "file_path", "filePath", "content"})
 _DEVICES = ("/dev/", "/proc/", "/sys/")
 """What is written there once more happens once more."""
 
-_BACKGROUND = re.compile(r"(?<![&>|])&(?=\s|\)|\Z)|\b(?:nohup|setsid)\b")
-_PADDING = re.compile(
+_BACKGROUND = lazy_re.compile(r"(?<![&>|])&(?=\s|\)|\Z)|\b(?:nohup|setsid)\b")
+_PADDING = lazy_re.compile(
     r"\A\s*(?:(?:true|:)\s*(?:;|&&)\s*)+|(?:;|&&|\|\|)\s{0,20}(?:true|:)\s{0,20}(?=;|&&|\|\||\Z)"
     r"|(?:\A|^|(?<=[^\\]\s))#[^\n'\"]{0,200}$",
     re.MULTILINE,
 )
 """Comments and commands that do nothing."""
 
-_SPELLING = re.compile(r"['\"\\]|(?<![^\s/'\"=])(?:\./)+")
+_SPELLING = lazy_re.compile(r"['\"\\]|(?<![^\s/'\"=])(?:\./)+")
 """Quotes, and folders that are the same folder."""
 
 MAX_COMMAND = 4_000

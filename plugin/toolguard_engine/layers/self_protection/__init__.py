@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from msgspec import structs
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue, protected_paths, tools
 from toolguard_engine.effects.call_place import named_folder
 from toolguard_engine.effects.control_plane import gateway_tools as controlplane
@@ -39,9 +40,9 @@ _MOVES = frozenset({"move", "rename", "mv"})
 _MAX_NESTED = 12
 _MAX_PATH = 4096
 _MAX_SHOWN = 200
-_REMOTE = re.compile(r"\s*(?!file:)[a-z][a-z0-9+.-]{1,20}://", re.IGNORECASE)
-_HERE = re.compile(r"^//(?:localhost|127\.0\.0\.1)(?=/)", re.IGNORECASE)
-_KEY_LIKE = re.compile(r"key|token|[*?\[%]", re.IGNORECASE)
+_REMOTE = lazy_re.compile(r"\s*(?!file:)[a-z][a-z0-9+.-]{1,20}://", re.IGNORECASE)
+_HERE = lazy_re.compile(r"^//(?:localhost|127\.0\.0\.1)(?=/)", re.IGNORECASE)
+_KEY_LIKE = lazy_re.compile(r"key|token|[*?\[%]", re.IGNORECASE)
 """What every spelling of a secret's path contains."""
 
 _MESSENGERS = program_catalogue.tools("instructs")

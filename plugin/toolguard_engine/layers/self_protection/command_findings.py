@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell.command import ProgramRun, Reading
 from toolguard_engine.effects.shell.outputs import known, printed
 from toolguard_engine.effects.shell.unwrap import read
@@ -52,16 +53,16 @@ LONG = "This command names the guard and is too long to analyze."
 
 _MAX_INNER = 3
 _MAX_TEXTS = 50
-_NAMED = re.compile(r"toolguard(?!probe|_unknown)|openclaw|clawdbot", re.IGNORECASE)
-_MAY_HARM = re.compile(r"toolguard|openclaw|clawdbot|\bp?kill", re.IGNORECASE)
+_NAMED = lazy_re.compile(r"toolguard(?!probe|_unknown)|openclaw|clawdbot", re.IGNORECASE)
+_MAY_HARM = lazy_re.compile(r"toolguard|openclaw|clawdbot|\bp?kill", re.IGNORECASE)
 _RUNNING = ("COMMAND", "EDITOR", "PAGER", "VISUAL", "ENV", "_RSH", "_SSH", "LESSOPEN", "BROWSER")
 """Name endings of variables whose values other programs run."""
 
 _MAX_SENTENCE = 2_000
-_SENTENCE = re.compile(r"[\w\s.,:!?-]*")
-_OTHERS = re.compile(r"openclaw|clawdbot|\bp?kill|/|toolguard[^\s]|\btoolguard\s+-", re.IGNORECASE)
-_BEHIND = re.compile(r"\btoolguard\s+(\S*)", re.IGNORECASE)
-_VALUE = re.compile(r"[\w-]{1,40}[=:]")
+_SENTENCE = lazy_re.compile(r"[\w\s.,:!?-]*")
+_OTHERS = lazy_re.compile(r"openclaw|clawdbot|\bp?kill|/|toolguard[^\s]|\btoolguard\s+-", re.IGNORECASE)
+_BEHIND = lazy_re.compile(r"\btoolguard\s+(\S*)", re.IGNORECASE)
+_VALUE = lazy_re.compile(r"[\w-]{1,40}[=:]")
 _EXPORTS = frozenset({"export", "declare", "env", "typeset"})
 _SESSIONS = frozenset({"tmux", "screen", "byobu", "kitty", "zellij", "wezterm"})
 _SENDS = frozenset({"send-keys", "send"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell import places
 from toolguard_engine.effects.shell.command import Reading
 from toolguard_engine.effects.shell.effects import effects
@@ -15,7 +16,7 @@ REASON = (
     "This command would change a gateway's files in a container or on another machine; "
     "they may be this gateway's own files, mounted there."
 )
-_STATE = re.compile(r"/\.(?:openclaw|clawdbot)(?:-[\w.-]{1,60})?(?:/|\Z)", re.IGNORECASE)
+_STATE = lazy_re.compile(r"/\.(?:openclaw|clawdbot)(?:-[\w.-]{1,60})?(?:/|\Z)", re.IGNORECASE)
 
 
 def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:

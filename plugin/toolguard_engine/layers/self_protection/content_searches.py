@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.layers.self_protection.exclusions import SEARCHERS
@@ -28,11 +28,11 @@ _MAX_PATTERN = 1_000
 _ENOUGH = 3
 """No random secret contains this many given characters in a row."""
 
-_GLUE = re.compile(r"\\[A-Za-z<>]|\[[^\]]{0,200}\]?|\\?.[?*]|.\\?\{[^}]{0,20}\}?|(?<!\\)[.^$()+]")
+_GLUE = lazy_re.compile(r"\\[A-Za-z<>]|\[[^\]]{0,200}\]?|\\?.[?*]|.\\?\{[^}]{0,20}\}?|(?<!\\)[.^$()+]")
 """Parts of a regular expression that match no fixed text."""
 
-_MAYBE_GROUP = re.compile(r"\)(?:[?*]|\\?\{)")
-_ALTERNATIVES = re.compile(r"\\?\||\n")
+_MAYBE_GROUP = lazy_re.compile(r"\)(?:[?*]|\\?\{)")
+_ALTERNATIVES = lazy_re.compile(r"\\?\||\n")
 
 
 @dataclass(frozen=True, slots=True)

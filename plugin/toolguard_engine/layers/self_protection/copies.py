@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import reduce
 from itertools import pairwise
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.shell.command import ProgramRun
@@ -15,7 +16,7 @@ from toolguard_engine.layers.self_protection.exclusions import patterns
 Source = tuple[int, str, str]
 """The position of a word, the word, and the folder that it is relative to (empty: the program's)."""
 
-_VALUED = re.compile(
+_VALUED = lazy_re.compile(
     r"--(?:exclude|filter|include|rsh|exclude-from|include-from|exclude-file|password-file|tag|host|compression|config"
     r"|cache-dir|profile|bwlimit|timeout|log-file|temp-dir|exclude-if-present|comment|archive-dir|name)"
 )
@@ -32,7 +33,7 @@ _WHOLE = program_catalogue.programs("whole_copier")
 
 _CONTAINERS = program_catalogue.programs("container")
 _STARTS = frozenset({"run", "create"})
-_VOLUME = re.compile(r"(?:-v|--volume=|--mount=)(.*)|--volume|--mount", re.DOTALL)
+_VOLUME = lazy_re.compile(r"(?:-v|--volume=|--mount=)(.*)|--volume|--mount", re.DOTALL)
 _SERVERS = program_catalogue.programs("file_server")
 """Programs that serve a folder to others: the named one, or else the one they run in."""
 

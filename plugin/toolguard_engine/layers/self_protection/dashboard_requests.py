@@ -12,6 +12,7 @@ from posixpath import normpath
 from socket import inet_aton
 from urllib.parse import unquote
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell.command import ProgramRun
 from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, is_textual, texts
@@ -19,11 +20,11 @@ from toolguard_engine.model.call import Host
 
 REASON = "This command would approve, deny or change something on the guard's dashboard in place of the user."
 CALL = "This call would approve, deny or change something on the guard's dashboard in place of the user."
-_ADDRESS = re.compile(
+_ADDRESS = lazy_re.compile(
     r"(?<![\w.\]-])(?:(\[[0-9a-f:.%]{2,60}\]|[\w.-]{1,255}+)(?::(\d{1,10}))?|:(\d{1,10}))(?=[/\\])", re.IGNORECASE
 )
-_PATH = re.compile(r"[^\s'\"`?#<>|;]{0,500}")
-_ANSWER = re.compile(r"/(?:api/(?:allow|approve|deny|revive|state|link)|answer)\b")
+_PATH = lazy_re.compile(r"[^\s'\"`?#<>|;]{0,500}")
+_ANSWER = lazy_re.compile(r"/(?:api/(?:allow|approve|deny|revive|state|link)|answer)\b")
 _WEB = "80"
 """The port of an address that names none."""
 

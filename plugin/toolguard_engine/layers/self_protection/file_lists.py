@@ -5,10 +5,10 @@ A list with unknown content is judged by the program alone.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import islice
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.shell.outputs import known, printed
 from toolguard_engine.layers.self_protection.scene import (
@@ -23,12 +23,12 @@ from toolguard_engine.layers.self_protection.scene import (
 )
 
 _ALWAYS = frozenset({"xargs", "parallel", "cpio", "pax", "afio", "mapfile", "readarray", "read"})
-_BY_NAME = {"ffmpeg": re.compile(r"concat")}
-_ANY = re.compile(
+_BY_NAME = {"ffmpeg": lazy_re.compile(r"concat")}
+_ANY = lazy_re.compile(
     r"--?(?:include-from|files0?-from|paths-from|pathspec-from-file|patterns-from|from-file)\b.*|(?:-[ixr])?@.+"
 )
 _PRINTERS = frozenset({"echo", "printf"})
-_SPLIT = re.compile(r"[\s'\"=]+")
+_SPLIT = lazy_re.compile(r"[\s'\"=]+")
 _MAX_WORDS = 200
 _MAX_FOLDERS = 12
 

@@ -6,10 +6,10 @@ secrets may run (`exclusions`).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from urllib.parse import unquote
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.landings.checked_out_files import working_tree
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
@@ -126,7 +126,7 @@ def _downloads(run: ProgramRun, words: CommandWords, scene: CommandScene) -> Pro
     return ProtectionFinding(FILES, certain=False) if unsure else None
 
 
-_NUMBERED = re.compile(r"#\d")
+_NUMBERED = lazy_re.compile(r"#\d")
 """What stands in the name of a file for a part of the address, with curl."""
 
 

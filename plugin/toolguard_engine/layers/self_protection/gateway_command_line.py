@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.control_plane.command_line import OWN_PROGRAM, Operation, operations
 from toolguard_engine.effects.programs.gateway_programs import LAUNCHERS, own_words
@@ -33,8 +34,8 @@ _REASONS = {
 }
 """By the beginning of a target; the first match wins."""
 
-_PACKAGE = re.compile(r"(?:^|[/+@])openclaw[-_.]+toolguard", re.IGNORECASE)
-_PACKAGERS = re.compile(r"(?:pip[\d.]*|pipx|uv|poetry|pdm|conda|mamba|npm|pnpm|yarn|bun)")
+_PACKAGE = lazy_re.compile(r"(?:^|[/+@])openclaw[-_.]+toolguard", re.IGNORECASE)
+_PACKAGERS = lazy_re.compile(r"(?:pip[\d.]*|pipx|uv|poetry|pdm|conda|mamba|npm|pnpm|yarn|bun)")
 _PACKAGE_VERBS = frozenset(
     {
         "install", "uninstall", "remove", "rm", "r", "un", "unlink", "add", "upgrade", "update", "reinstall", "inject",
@@ -43,15 +44,15 @@ _PACKAGE_VERBS = frozenset(
 )  # fmt: skip
 _UNINSTALLS = frozenset({"uninstall", "remove", "rm", "r", "un", "unlink"})
 _GLOBALLY = frozenset({"-g", "--global", "global", "--location=global"})
-_GATEWAY_PACKAGE = re.compile(r"(?:openclaw|clawdbot)(?:@[\w.^~-]*+)?")
-_BUILT = re.compile(r"(?:^|/)dist/(?:index|entry)\.m?js$")
+_GATEWAY_PACKAGE = lazy_re.compile(r"(?:openclaw|clawdbot)(?:@[\w.^~-]*+)?")
+_BUILT = lazy_re.compile(r"(?:^|/)dist/(?:index|entry)\.m?js$")
 _ELSEWHERE = program_catalogue.programs("session_elsewhere")
-_LOCAL = re.compile(rf"(?:^|@)(?:localhost|127\.[\d.]+|\[?::1\]?|0\.0\.0\.0)$|[$`{UNKNOWN}]", re.IGNORECASE)
+_LOCAL = lazy_re.compile(rf"(?:^|@)(?:localhost|127\.[\d.]+|\[?::1\]?|0\.0\.0\.0)$|[$`{UNKNOWN}]", re.IGNORECASE)
 _CHANGING = program_catalogue.programs("file_changer")
-_INNER_CODE = re.compile(r"(?:openclaw|clawdbot)/dist/(?!plugin-sdk|(?:index|entry)\.m?js)", re.IGNORECASE)
+_INNER_CODE = lazy_re.compile(r"(?:openclaw|clawdbot)/dist/(?!plugin-sdk|(?:index|entry)\.m?js)", re.IGNORECASE)
 _LINKING = program_catalogue.programs("file_linker")
-_EXECUTABLE = re.compile(r"^(?:openclaw|clawdbot)$|/bin/(?:openclaw|clawdbot)$|openclaw\.mjs$")
-CHAT_COMMAND = re.compile(r"\s*/toolguard(?:@[\w.-]{1,64})?[\s:]+(?!(?:pending|status|help)\b)\S", re.IGNORECASE)
+_EXECUTABLE = lazy_re.compile(r"^(?:openclaw|clawdbot)$|/bin/(?:openclaw|clawdbot)$|openclaw\.mjs$")
+CHAT_COMMAND = lazy_re.compile(r"\s*/toolguard(?:@[\w.-]{1,64})?[\s:]+(?!(?:pending|status|help)\b)\S", re.IGNORECASE)
 """A text that the gateway treats as a command to the guard, except those that only show something."""
 _MAX_WORDS = 200
 

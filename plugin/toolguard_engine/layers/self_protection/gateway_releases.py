@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell import places
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
@@ -34,22 +35,24 @@ _INSTALLS = frozenset(
         "reinstall", "pin", "extract", "switch", "-S", "-U", "-i", "-iA", "--install",
     }
 )  # fmt: skip
-_GLOBALLY = re.compile(
+_GLOBALLY = lazy_re.compile(
     r"-\w*g\w*|--glob?(?:al?)?(?:=(?!false|0).*)?|global|--loca(?:t(?:i(?:on?)?)?)?=global|--location-global"
 )
-_FOR_ACCOUNT = re.compile(r"-\w*g\w*|--global|global|-u|--home|--pin(?:=global|=user)?|--path(?:=.*)?|-p")
-_NPM_GLOBAL = re.compile(r"(?i)npm_config_(?:global\s*=\s*['\"]?(?!false|0|['\"]*(?:\s|\Z))|location\s*=\s*['\"]?global)")
-_SET_GLOBAL = re.compile(r"(?im)^[^\S\n]*(?:global\s*=\s*true|location\s*=\s*[\"']?global)\b")
+_FOR_ACCOUNT = lazy_re.compile(r"-\w*g\w*|--global|global|-u|--home|--pin(?:=global|=user)?|--path(?:=.*)?|-p")
+_NPM_GLOBAL = lazy_re.compile(
+    r"(?i)npm_config_(?:global\s*=\s*['\"]?(?!false|0|['\"]*(?:\s|\Z))|location\s*=\s*['\"]?global)"
+)
+_SET_GLOBAL = lazy_re.compile(r"(?im)^[^\S\n]*(?:global\s*=\s*true|location\s*=\s*[\"']?global)\b")
 _NPM_VARIABLES = {"npm_config_global": ("", "false", "0"), "npm_config_location": ("", "user", "project")}
 """Variables that make npm install for the whole machine, and their values with which it does not."""
 
 _FOLDER_OPTIONS = frozenset({"--prefix", "-C", "--dir", "--cwd", "--modules-folder", "--global-dir"})
 _MACHINE_PLACES = frozenset({"root", "system", "startup", "unknown"})
-_SPEC = re.compile(
+_SPEC = lazy_re.compile(
     r"(?:npm:|[\w.-]+@npm:|homebrew/core/|ubi:\S{0,60}/)?(?:openclaw|clawdbot)(?:-cli)?(?:[@=](.*))?", re.DOTALL
 )
-_RELEASE = re.compile(r"v?(\d{1,5})(?:\.(\d{1,4}))?(?:\.(\d{1,4}))?(?:[-+][\w.+-]{0,60})?")
-_FROM_ELSEWHERE = re.compile(
+_RELEASE = lazy_re.compile(r"v?(\d{1,5})(?:\.(\d{1,4}))?(?:\.(\d{1,4}))?(?:[-+][\w.+-]{0,60})?")
+_FROM_ELSEWHERE = lazy_re.compile(
     r"(?:openclaw|clawdbot)[^\s]{0,200}(?:\.tgz|\.tar\.gz|\.git|\.rb)|[:/#](?:openclaw|clawdbot)(?:#\S{0,200})?/?\Z"
 )
 _HERE = frozenset({".", "./", "..", "../"})

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import protected_paths
 from toolguard_engine.effects.landings import is_open, leaves_its_folder
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
@@ -29,8 +30,8 @@ from toolguard_engine.layers.self_protection.scene import (
 )
 from toolguard_engine.model.call import Host
 
-_SPLIT = re.compile(r"[\s'\"=,:;|&()<>`]+")
-_JOINS = re.compile(r"['\"]\s*+[+.]?\s*+['\"]")
+_SPLIT = lazy_re.compile(r"[\s'\"=,:;|&()<>`]+")
+_JOINS = lazy_re.compile(r"['\"]\s*+[+.]?\s*+['\"]")
 _GLOBS = frozenset("*?[")
 _BLANKS = (UNKNOWN, "$", "*", "?", "[")
 _JOINERS = ("(", "+", "'.'", '"."')

@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import pairwise
 from posixpath import dirname
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell import places
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun, Reading
 from toolguard_engine.effects.shell.effects import effects
@@ -31,21 +32,21 @@ from toolguard_engine.model.call import Host
 
 CODE = "This would change the code of the gateway that the guard runs in."
 MODULE = "This would change a module beside the gateway's package, which the gateway may load."
-_PACKAGE = re.compile(r"/node_modules/(?:openclaw|clawdbot)(?:/|\Z)")
-_GLOBAL = re.compile(
+_PACKAGE = lazy_re.compile(r"/node_modules/(?:openclaw|clawdbot)(?:/|\Z)")
+_GLOBAL = lazy_re.compile(
     r"(?:/lib|/npm|/\.npm-global|/global(?:/\d{1,3})?|/\.bun/install/global|/\.volta/\S{1,100})/node_modules/(?:openclaw|clawdbot)"
 )
-_PROGRAM = re.compile(r"/\.?(?:bin|shims)/(?:openclaw|clawdbot)\Z")
-_IN_PROJECT = re.compile(r"/node_modules/\.bin/|/\.openclaw/workspace/")
-_IN_UNKNOWN = re.compile(
+_PROGRAM = lazy_re.compile(r"/\.?(?:bin|shims)/(?:openclaw|clawdbot)\Z")
+_IN_PROJECT = lazy_re.compile(r"/node_modules/\.bin/|/\.openclaw/workspace/")
+_IN_UNKNOWN = lazy_re.compile(
     rf"/{UNKNOWN}[^/]*/(?:[^/]*/){{0,20}}(?:openclaw|clawdbot)/(?:dist|openclaw\.mjs|package\.json|node_modules)(?:/|\Z)"
 )
 """The gateway's code in an unknown folder."""
 
-_UNIT = re.compile(
+_UNIT = lazy_re.compile(
     r"/(?:systemd/(?:user|system)|launchagents|launchdaemons|autostart|init\.d|runit|sv)/(?:[^/]{1,100}/)?[^/]{0,100}(?:openclaw|clawdbot)"
 )
-_ENVIRONMENT = re.compile(
+_ENVIRONMENT = lazy_re.compile(
     r"/environment\.d/|/etc/environment\Z|/\.pam_environment\Z|/systemd/(?:user|system)/|/launchagents/"
 )
 _CHANGES_UNIT = frozenset({"edit", "set-property", "revert", "link", "bind", "mount-image", "preset"})
@@ -57,12 +58,12 @@ _CHANGERS = frozenset(
     }
 )  # fmt: skip
 _FINDERS = frozenset({"find", "fd", "fdfind", "locate", "plocate"})
-_RESOLVED = re.compile(r"\bresolve\(\s{0,5}['\"](?:openclaw|clawdbot)|\bwhich\(\s{0,5}['\"](?:openclaw|clawdbot)")
-_CODE_WRITES = re.compile(r"write|append|unlink|rename|\brm\w{0,4}\(|cop(?:y|ied)|['\"][rbt]{0,2}[wax]\+?['\"]")
-_SOUGHT = re.compile(
+_RESOLVED = lazy_re.compile(r"\bresolve\(\s{0,5}['\"](?:openclaw|clawdbot)|\bwhich\(\s{0,5}['\"](?:openclaw|clawdbot)")
+_CODE_WRITES = lazy_re.compile(r"write|append|unlink|rename|\brm\w{0,4}\(|cop(?:y|ied)|['\"][rbt]{0,2}[wax]\+?['\"]")
+_SOUGHT = lazy_re.compile(
     r"(?:openclaw|clawdbot)\S{0,100}(?:dist|js\b|node_modules)|node_modules/(?:openclaw|clawdbot)|\*(?:openclaw|clawdbot)\*"
 )
-_NAMED = re.compile(r"openclaw|clawdbot", re.IGNORECASE)
+_NAMED = lazy_re.compile(r"openclaw|clawdbot", re.IGNORECASE)
 
 
 def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:

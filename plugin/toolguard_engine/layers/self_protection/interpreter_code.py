@@ -13,6 +13,7 @@ from binascii import Error as Base64Error
 from collections.abc import Iterator
 from itertools import islice
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.programs import interpreters
 from toolguard_engine.effects.protected_paths import Place
 from toolguard_engine.host import file_names, metrics_path
@@ -32,72 +33,72 @@ from toolguard_engine.layers.self_protection.scene import (
     sed_prints,
 )
 
-_JOINED = re.compile(r"['\"]\s*+(?:\+\s*+|\.\s*+(?=['\"]))?['\"]")
-_STATE = re.compile(
+_JOINED = lazy_re.compile(r"['\"]\s*+(?:\+\s*+|\.\s*+(?=['\"]))?['\"]")
+_STATE = lazy_re.compile(
     r"\.(?:openclaw|clawdbot)\b(?!['\"]?\s*[/,]\s*['\"]?workspace)|OPENCLAW_(?:STATE_DIR|HOME|CONFIG_PATH)|\.(?:open|claw)\w*[*?\[]"
 )
-_OURS = re.compile(
+_OURS = lazy_re.compile(
     r"toolguard|policy|nonces|standings|openclaw\.json|clawdbot\.json|glob|\*|['\"/]key\b|"
     + "|".join(re.escape(name) for name in file_names.NAMES if name != "key")
 )
-_TELLING = re.compile("|".join(re.escape(name) for name in file_names.DISTINCTIVE))
-_FROM_HOME = re.compile(r"\bHOME\b|expanduser|\bhome\(|homedir|['\"](?:~|/|/home|/Users|/root)/?['\"]")
-_WALKS = re.compile(r"\bwalk|glob|\bfind\b|readdir|scandir|listdir|iterdir")
-_SECRET = re.compile(r"['\"/]key['\"]")
-_TOKEN_NAME = re.compile(r"[.*]token(?:\.html|\*)?['\"$]")
-_TOKEN_PART = re.compile(r"(?<!\[)(?<!get\()['\"]\w{0,20}token(?:\.html)?['\"]")
-_FROM_ALL_HOME = re.compile(
+_TELLING = lazy_re.compile("|".join(re.escape(name) for name in file_names.DISTINCTIVE))
+_FROM_HOME = lazy_re.compile(r"\bHOME\b|expanduser|\bhome\(|homedir|['\"](?:~|/|/home|/Users|/root)/?['\"]")
+_WALKS = lazy_re.compile(r"\bwalk|glob|\bfind\b|readdir|scandir|listdir|iterdir")
+_SECRET = lazy_re.compile(r"['\"/]key['\"]")
+_TOKEN_NAME = lazy_re.compile(r"[.*]token(?:\.html|\*)?['\"$]")
+_TOKEN_PART = lazy_re.compile(r"(?<!\[)(?<!get\()['\"]\w{0,20}token(?:\.html)?['\"]")
+_FROM_ALL_HOME = lazy_re.compile(
     r"(?:\bhome\(\)|homedir\(\)|expanduser\(\s*['\"]~/?['\"]\s*\)|HOME['\"][\])])(?!\s*[/+,])|['\"](?:/|/home|/Users|/root)/?['\"]"
 )
 _HOME_FOLDER = (
     r"(?:\bhome\(\)|\bhomedir\(\)|expanduser\(\s*['\"]~/?['\"]\s*\)|HOME['\"][\])]|\bENV\{['\"]?HOME['\"]?\}|process\.env\.HOME\b"
     r"|\bDir\.home\b)"
 )
-_ALL_HOME = re.compile(
+_ALL_HOME = lazy_re.compile(
     rf"{_HOME_FOLDER}(?!\s*[/+.]\s*['\"]|\.joinpath\(\s*['\"]|\s*,\s*['\"](?![/~]))|['\"](?:/|~|~/|/home|/Users|/root)['\"]"
 )
-_JOINED_TO_HOME = re.compile(
+_JOINED_TO_HOME = lazy_re.compile(
     rf"{_HOME_FOLDER}\s*(?:[/+.]\s*['\"]/*|\.joinpath\(\s*['\"]/*|,\s*['\"](?!/))([^'\"\n]{{1,200}})['\"]"
 )
-_WALKS_ALL = re.compile(
+_WALKS_ALL = lazy_re.compile(
     r"\bwalk\w*\(|glob\(|readdir\w*\(|scandir\(|listdir\(|iterdir\(|\bfind\s*\(|File::Find|\bDir\b|RecursiveDirectory|\bls\s+-\w*R"
 )
-_READS = re.compile(r"\bopen(?!claw)|read(?!dir)|slurp|get_contents|copy|\bcat\b|load|send|upload|write")
-_COPIES = re.compile(
+_READS = lazy_re.compile(r"\bopen(?!claw)|read(?!dir)|slurp|get_contents|copy|\bcat\b|load|send|upload|write")
+_COPIES = lazy_re.compile(
     r"copy_?tree\s*\(|\b(?:dircopy|rcopy|dirmove|rmove|ncp|copy_dir)\b|make_archive\s*\(|\bcp(?:Sync)?\s*\(|cp_r\b"
     r"|copySync\s*\(|\.add\s*\("
 )
-_HIDDEN_TOO = re.compile(r"DOTMATCH|include_hidden\s*=\s*True|\bdot\s*:\s*true")
-_CHOOSES = re.compile(
+_HIDDEN_TOO = lazy_re.compile(r"DOTMATCH|include_hidden\s*=\s*True|\bdot\s*:\s*true")
+_CHOOSES = lazy_re.compile(
     r"['\"/]\*?\.\w{1,5}['\"$]|\\\.\w{1,5}\$|\*\.\w{1,5}\b|\.suffix|extname|splitext|\.(?:ends|starts)with|\.ends?_with\?"
 )
 """Code that selects files of one kind, or skips hidden folders."""
 
-_FOLDER = re.compile(
+_FOLDER = lazy_re.compile(
     r"(?<!path\.insert\(0,)(?<!path\.insert\(0, )(?<!path\.append\()['\"]((?:[~.]|/)[^'\"\n*?\[]{0,200})['\"]"
 )
 _MAX_FOLDERS = 50
 """Folders named in code that are checked."""
 
-_LINK = re.compile(r"/proc/[^'\"\s]{1,100}/cwd\b")
-_SECRET_FOLDER = re.compile(r"toolguard|\bglob\b|\*")
-_WRITES = re.compile(
+_LINK = lazy_re.compile(r"/proc/[^'\"\s]{1,100}/cwd\b")
+_SECRET_FOLDER = lazy_re.compile(r"toolguard|\bglob\b|\*")
+_WRITES = lazy_re.compile(
     r"open\w*\s*\([^)\n]{0,200},\s*(?:mode\s*=\s*)?['\"][rbt]*[wax>+]|open\b[^;\n]{0,80}['\"]\+?>|(?<!stdout\.)(?<!stderr\.)write"
     r"|unlink|remove|rename|rmtree|\brm(?:Sync|dir)?\b|\bmv\b|\bmove\b|copy|\bcp(?:Sync)?\b|chmod|chown|dump\(|symlink|truncate"
     r"|os\.replace|\.replace\([^,()\n]{0,200}\)|append(?:File|_text)|\bsed\b|\btee\b|put_contents|\btouch\b|delete|O_[WRC][A-Z]"
     r"|\bexec\b|\beval\b|system|spawn|popen|subprocess|>\s*['\"(]"
     r"|(?i:\bdelete\s+from\b|\b(?:insert|replace)\b[\s\w]{0,20}\binto\b|\bupdate\s+\S{1,100}\s+set\b|\b(?:drop|alter)\s+table\b|\bvacuum\b)"
 )
-_WHOLE = re.compile(r"rmtree|\brm(?:Sync)?\b|rename|\bmove\b|copytree|make_archive|os\.replace|symlink|\bmv\b|cpSync")
-_IMPORT = re.compile(
+_WHOLE = lazy_re.compile(r"rmtree|\brm(?:Sync)?\b|rename|\bmove\b|copytree|make_archive|os\.replace|symlink|\bmv\b|cpSync")
+_IMPORT = lazy_re.compile(
     r"['\"]toolguard_(?:cli|engine)\b|(?:\bimport|\bfrom|import_module|run_module|run_path|__import__|\brequire)\W++(?:[\w./]{0,200}\W)?toolguard_(?:cli|engine)\b"
 )
-_CALLED = re.compile(r"\btoolguard(?:_cli)?[\s,+()\[\]'\"]{1,12}(?:" + "|".join(sorted(CHANGES)) + r")\b")
-_SPLIT = re.compile(r"[\s'\"`=,;|&()<>\[\]{}]+")
-_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{12,}+={0,2}")
-_HEX = re.compile(r"(?>(?:[0-9A-Fa-f]{2})+)")
-_QUOTED = re.compile(r"\"[^\"\n]{4,2000}\"|'[^'\n]{4,2000}'")
-_BACKWARDS = re.compile(r"\[::-1\]|\brevers")
+_CALLED = lazy_re.compile(r"\btoolguard(?:_cli)?[\s,+()\[\]'\"]{1,12}(?:" + "|".join(sorted(CHANGES)) + r")\b")
+_SPLIT = lazy_re.compile(r"[\s'\"`=,;|&()<>\[\]{}]+")
+_ENCODED = lazy_re.compile(r"[A-Za-z0-9+/_-]{12,}+={0,2}")
+_HEX = lazy_re.compile(r"(?>(?:[0-9A-Fa-f]{2})+)")
+_QUOTED = lazy_re.compile(r"\"[^\"\n]{4,2000}\"|'[^'\n]{4,2000}'")
+_BACKWARDS = lazy_re.compile(r"\[::-1\]|\brevers")
 _MAX_ENCODED = 200
 _EDITORS = SEDS | AWKS
 """Programs whose code writes with symbols, not words."""

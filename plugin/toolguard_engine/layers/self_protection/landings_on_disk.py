@@ -5,10 +5,10 @@ It may be a link to the home folder (`cp -r d/. link/`), or belong to a working 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from posixpath import normpath
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.landings import Landing, landings
 from toolguard_engine.effects.landings.checked_out_files import working_tree
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun, Reading
@@ -93,8 +93,8 @@ def _set_tree(place: str, files: FileSource) -> str:
     return named if named.startswith("/") else normpath(f"{folder}/{named}")
 
 
-_LINK = re.compile(r"gitdir:\s{0,9}(\S.{0,400})")
-_WORK_TREE = re.compile(r"(?mi)^\s{0,9}worktree\s{0,9}=\s{0,9}(\S.{0,400}?)\s{0,9}$")
+_LINK = lazy_re.compile(r"gitdir:\s{0,9}(\S.{0,400})")
+_WORK_TREE = lazy_re.compile(r"(?mi)^\s{0,9}worktree\s{0,9}=\s{0,9}(\S.{0,400}?)\s{0,9}$")
 _MAX_SETTINGS = 100_000
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base, is_interpreter, is_textual
@@ -65,9 +65,9 @@ _CLI_MODULES = frozenset({"toolguard", "toolguard_cli", "toolguard_cli.__main__"
 _PAGE = ("toolguard_cli", "dashboard")
 """The module that serves the dashboard; it needs no sub-command."""
 
-_MODULE = re.compile(r"-[A-Za-z]*m(\S*)")
-_GLOB = re.compile(r"[*?\[]")
-_LITERAL = re.compile(r"[A-Za-z]")
+_MODULE = lazy_re.compile(r"-[A-Za-z]*m(\S*)")
+_GLOB = lazy_re.compile(r"[*?\[]")
+_LITERAL = lazy_re.compile(r"[A-Za-z]")
 _MAX_GLOB = 256
 
 

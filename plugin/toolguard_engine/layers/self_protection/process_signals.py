@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import pairwise
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base, sources
@@ -33,10 +34,10 @@ _LINES = ("python3 -p -m toolguard_engine", "python -m toolguard_engine",
           "python3 -p -e -m toolguard_cli.notify --state-dir /home/u/.openclaw",
           "node openclaw.mjs gateway run",
           "openclaw-gateway", "/usr/bin/node /usr/lib/node_modules/openclaw/dist/index.js gateway --port 18789")  # fmt: skip
-_MENTION = re.compile(r"toolguard|(?<![./\w])(?:openclaw|clawdbot)|\bengine\b|18789|PPID", re.IGNORECASE)
-_PARENT = re.compile(r"PPID|getppid|process\.ppid|\bppid=")
-_CODE = re.compile(r"\bkill(?:pg|Sync)?['\"]?\s*(?:\(|\s['\"]?\w+['\"]?\s*,)([^)\n]*)")
-_NUMBER = re.compile(r"(?<![\w.])-?\d+")
+_MENTION = lazy_re.compile(r"toolguard|(?<![./\w])(?:openclaw|clawdbot)|\bengine\b|18789|PPID", re.IGNORECASE)
+_PARENT = lazy_re.compile(r"PPID|getppid|process\.ppid|\bppid=")
+_CODE = lazy_re.compile(r"\bkill(?:pg|Sync)?['\"]?\s*(?:\(|\s['\"]?\w+['\"]?\s*,)([^)\n]*)")
+_NUMBER = lazy_re.compile(r"(?<![\w.])-?\d+")
 _MAX_DIGITS = 12
 _DEFAULT_PORT = 18789
 _OUR_PORTS = range(18700, 20000)
@@ -44,11 +45,11 @@ _OWN = ("toolguard", "openclaw", "clawdbot")
 """Names that no other program has."""
 _OWN_LETTERS = 6
 """A pattern must have this many letters of such a name to mean it."""
-_PORT = re.compile(r"(?<![\w.-])(\d{1,5})(?:-(\d{1,5}))?(?![\w.])")
+_PORT = lazy_re.compile(r"(?<![\w.-])(\d{1,5})(?:-(\d{1,5}))?(?![\w.])")
 _LISTERS = program_catalogue.programs("process_lister")
 _SEARCHERS = program_catalogue.programs("text_searcher")
 _EDITORS = program_catalogue.programs("line_editor")
-_SEARCHED = re.compile(r"/([^/]{1,64})/|~\s*\"([^\"]{1,64})\"")
+_SEARCHED = lazy_re.compile(r"/([^/]{1,64})/|~\s*\"([^\"]{1,64})\"")
 _NAME_LISTERS = program_catalogue.programs("process_name_lister")
 _NAME_KILLERS = program_catalogue.programs("process_name_killer")
 _WHOLE_NAMES = program_catalogue.programs("whole_name_matcher")
@@ -59,41 +60,41 @@ _INSIDE = frozenset({"exec", "run", "create"})
 _SESSION_ENDING = frozenset({"exit", "isolate", "emergency", "rescue", "halt", "poweroff", "reboot", "kexec"})
 _STOPPING_A_WHILE = frozenset({"restart", "try-restart", "reload-or-restart", "try-reload-or-restart"})
 _BUS_CALLERS = program_catalogue.programs("bus_caller")
-_BUS_CALL = re.compile(r"(?:Stop|Restart|Kill|TryRestart|Freeze)Unit|(?:Disable|Mask)UnitFiles")
+_BUS_CALL = lazy_re.compile(r"(?:Stop|Restart|Kill|TryRestart|Freeze)Unit|(?:Disable|Mask)UnitFiles")
 _DEBUGGERS = program_catalogue.programs("debugger")
 _LIMITERS = frozenset({"prlimit"})
 """Programs that set limits of a process; who exceeds one is ended."""
 
 _ATTACHES = frozenset({"-p", "--pid", "--attach-pid", "attach"})
-_CLUSTERED = re.compile(r"-[a-zA-Z]{1,8}p")
-_ATTACHED = re.compile(r"(?:-p|--pid=|--attach-pid=)?(\d{1,12})")
+_CLUSTERED = lazy_re.compile(r"-[a-zA-Z]{1,8}p")
+_ATTACHED = lazy_re.compile(r"(?:-p|--pid=|--attach-pid=)?(\d{1,12})")
 _ENDING = frozenset(
     {"stop", "disable", "mask", "kill", "rm", "remove", "delete", "unload", "bootout", "down", "pause", "freeze"}
 )
 _UNITS = ("openclaw-gateway.service", "openclaw-gateway", "openclaw.service", "openclaw")
-_MANY = re.compile(r"\.(?:slice|target|scope)\Z|\A(?:user|session)[@-]|\Adefault\Z")
+_MANY = lazy_re.compile(r"\.(?:slice|target|scope)\Z|\A(?:user|session)[@-]|\Adefault\Z")
 """Units of systemd that have others in them, or that belong to a whole login."""
 
-_DOMAIN = re.compile(r"(?:user|gui|login|system|pid)(?:/\d+)?/?")
+_DOMAIN = lazy_re.compile(r"(?:user|gui|login|system|pid)(?:/\d+)?/?")
 """What launchctl calls all services of a login."""
 
 _SESSIONS = frozenset({"loginctl"})
 _SESSION_VERBS = frozenset({"terminate-user", "terminate-session", "terminate-seat", "kill-user", "kill-session"})
-_CGROUP = re.compile(r"cgroup\.(?:freeze|kill)\Z|freezer\.state\Z")
-_OWN_PARENT = re.compile(r"/proc/(?:\$\$|self|thread-self|\$\{?(?:BASHPID|PPID))/(?:stat|status)\b")
+_CGROUP = lazy_re.compile(r"cgroup\.(?:freeze|kill)\Z|freezer\.state\Z")
+_OWN_PARENT = lazy_re.compile(r"/proc/(?:\$\$|self|thread-self|\$\{?(?:BASHPID|PPID))/(?:stat|status)\b")
 """Where a shell reads the id of its own parent, which is the gateway or what the gateway started."""
 
-_OF_ANY = re.compile(r"/proc/(?:\*|\[|\$|\?|\d+/(?:stat|status|task|children)|\w*\x00)")
+_OF_ANY = lazy_re.compile(r"/proc/(?:\*|\[|\$|\?|\d+/(?:stat|status|task|children)|\w*\x00)")
 """Where it reads the ids of other processes, whichever they are."""
 
-_PRINTS_PARENTS = re.compile(r"(?:-o|o|--format=)?ppid=?")
+_PRINTS_PARENTS = lazy_re.compile(r"(?:-o|o|--format=)?ppid=?")
 """The format of `ps` with which it prints ids of parents only."""
 
-_GLOB = re.compile(r"[*?\[]")
-_SERVICE_NAMES = re.compile(r"openclaw|toolguard|clawdbot", re.IGNORECASE)
-_OWN_PATTERN = re.compile(r"toolguard|(?<![./\w])(?:openclaw|clawdbot)")
+_GLOB = lazy_re.compile(r"[*?\[]")
+_SERVICE_NAMES = lazy_re.compile(r"openclaw|toolguard|clawdbot", re.IGNORECASE)
+_OWN_PATTERN = lazy_re.compile(r"toolguard|(?<![./\w])(?:openclaw|clawdbot)")
 _OF_USER = frozenset({"-u", "-U", "--user", "--euid", "--uid"})
-_CHOOSER = re.compile(r"-[uUgGsPt]\w*|--(?:user|uid|euid|group|parent|session).*")
+_CHOOSER = lazy_re.compile(r"-[uUgGsPt]\w*|--(?:user|uid|euid|group|parent|session).*")
 _MAX_PATTERN = 64
 _MAX_PATTERNS = 50
 """A `killall` with more names counts as one that includes ours."""

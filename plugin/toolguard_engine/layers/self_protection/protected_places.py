@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue, protected_paths
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.protected_paths import Place
@@ -50,24 +51,24 @@ _COPY_TO = program_catalogue.programs("copies_to_operand")
 
 _ONE_FILE = 2
 _CHECKED = program_catalogue.programs("reader_with_options")
-_WRITING_OPTION = re.compile(r"--(?:output|pre|log-file|LOG-FILE)\b|-\w*o|-[A-Za-z]*O")
-_FIND_WRITES = re.compile(r"-(?:delete|fprint\w*|fls)")
+_WRITING_OPTION = lazy_re.compile(r"--(?:output|pre|log-file|LOG-FILE)\b|-\w*o|-[A-Za-z]*O")
+_FIND_WRITES = lazy_re.compile(r"-(?:delete|fprint\w*|fls)")
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _FIND_TESTS = frozenset({"-path", "-ipath", "-wholename", "-iwholename", "-name", "-iname", "-regex", "-iregex"})
 """Tests of `find` with a pattern; `searches` checks which files match."""
 
-_IN_PLACE = re.compile(r"-[A-Za-z]*[is]|--(?:inplace|split-exp|from-file).*")
+_IN_PLACE = lazy_re.compile(r"-[A-Za-z]*[is]|--(?:inplace|split-exp|from-file).*")
 """Options with which `yq` writes, or runs an expression from a file."""
 
-_RECURSIVE = re.compile(r"-[A-Za-z]*[rR]|--(?:dereference-)?recursive|--directories=recurse")
-_BRIEF = re.compile(r"-[A-Za-z]*q|--brief")
+_RECURSIVE = lazy_re.compile(r"-[A-Za-z]*[rR]|--(?:dereference-)?recursive|--directories=recurse")
+_BRIEF = lazy_re.compile(r"-[A-Za-z]*q|--brief")
 _ARCHIVERS = program_catalogue.programs("archiver")
 """Programs that copy whole folders."""
 _CONTAINERS = program_catalogue.programs("container")
 _COPY_OVER = program_catalogue.programs("remote_copier")
-_REMOTE = re.compile(r"(?!-)[\w.@-]{1,200}:[^\0]*")
-_LOOPBACK = re.compile(r"(?:[\w.-]{1,64}@)?(?:localhost|127\.[\d.]{1,11}|0\.0\.0\.0|\[?::1\]?)\.?:", re.IGNORECASE)
-_PLAIN_COPY = re.compile(r"-[apvnfuiTLPqzC]+|--(?:archive|verbose|preserve(?:=[\w,]{0,60})?)")
+_REMOTE = lazy_re.compile(r"(?!-)[\w.@-]{1,200}:[^\0]*")
+_LOOPBACK = lazy_re.compile(r"(?:[\w.-]{1,64}@)?(?:localhost|127\.[\d.]{1,11}|0\.0\.0\.0|\[?::1\]?)\.?:", re.IGNORECASE)
+_PLAIN_COPY = lazy_re.compile(r"-[apvnfuiTLPqzC]+|--(?:archive|verbose|preserve(?:=[\w,]{0,60})?)")
 _FINDS = program_catalogue.programs("word_adder")
 """Programs that add words to another program's."""
 
@@ -75,14 +76,14 @@ _STARTS = frozenset({"run", "create"})
 """Sub-commands that mount folders into a container."""
 
 _ROOT_CHANGERS = program_catalogue.programs("root_changer")
-_ROOT_CODE = re.compile(r"rmtree|rmdir|rename|unlink|remove|rmSync|\bmove\b|copytree|make_archive|chmod|symlink")
+_ROOT_CODE = lazy_re.compile(r"rmtree|rmdir|rename|unlink|remove|rmSync|\bmove\b|copytree|make_archive|chmod|symlink")
 _SEARCHES = program_catalogue.programs("text_searcher")
 _DEEP_SEARCHERS = _SEARCHES & program_catalogue.programs("deep_searcher")
-_PATTERN_OPTION = re.compile(r"-[A-Za-z]*[ef]|--(?:regexp|file|files)\b")
-_SPLIT = re.compile(r"[\s'\"=,:;|&()<>`]+")
-_SAFE_TARGET = re.compile(r"/dev/(?:null|stdout|stderr|tty)|&?\d|-")
-_DESCRIPTOR = re.compile(r"/(?:proc/[^/]{1,20}(?:/task/[^/]{1,20})?/fd|dev/fd)/(\d{1,9})(?=/|\Z)")
-_ATTACHED = re.compile(r"-[A-Za-z]([/~.].*)")
+_PATTERN_OPTION = lazy_re.compile(r"-[A-Za-z]*[ef]|--(?:regexp|file|files)\b")
+_SPLIT = lazy_re.compile(r"[\s'\"=,:;|&()<>`]+")
+_SAFE_TARGET = lazy_re.compile(r"/dev/(?:null|stdout|stderr|tty)|&?\d|-")
+_DESCRIPTOR = lazy_re.compile(r"/(?:proc/[^/]{1,20}(?:/task/[^/]{1,20})?/fd|dev/fd)/(\d{1,9})(?=/|\Z)")
+_ATTACHED = lazy_re.compile(r"-[A-Za-z]([/~.].*)")
 
 
 def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from itertools import pairwise
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue, protected_paths
 from toolguard_engine.effects.programs.addresses import canonical
 from toolguard_engine.effects.protected_paths import Place, Protected
@@ -17,7 +18,7 @@ from toolguard_engine.effects.shell.walk import INTERPRETER
 from toolguard_engine.effects.shell.wrappers import WRAPPERS
 from toolguard_engine.model.call import Host
 
-_CHANGES_FOLDER = re.compile(r"\b(?:f?chdir|cd|Set-Location)\s{0,4}\(?\s{0,4}[\"'`]([^\"'`\n]{1,200})[\"'`]")
+_CHANGES_FOLDER = lazy_re.compile(r"\b(?:f?chdir|cd|Set-Location)\s{0,4}\(?\s{0,4}[\"'`]([^\"'`\n]{1,200})[\"'`]")
 _CHANGES = ("chdir", "Dir.cd", "Set-Location")
 MAX_CHANGES = 8
 
@@ -86,18 +87,18 @@ _NOWHERE = frozenset({"null", "stdout", "stderr", "tty", "1", "2", ""})
 _GIT_TEXTUAL = frozenset({"commit", "log", "grep", "tag", "notes", "show", "stash", "merge", "branch", "diff", "shortlog"})
 SEDS = program_catalogue.programs("sed")
 AWKS = program_catalogue.programs("awk")
-_AWK_WRITES = re.compile(
+_AWK_WRITES = lazy_re.compile(
     r"\||system|>(?!=?\s*\d)|@(?:load|include)|^-(?!F|v|-(?:field|assign|version|posix|csv))", re.MULTILINE
 )
 _TEXTUAL = program_catalogue.programs("words_are_text")
 _ELSEWHERE = frozenset(name for name, wrapper in WRAPPERS.items() if wrapper.away)
-_LOOPBACK = re.compile(
+_LOOPBACK = lazy_re.compile(
     r"(?:\w{2,10}://)?(?:[^@/\s]{1,64}@)?(?:(?:ip6-)?(?:localhost|loopback)(?:[46]|\.local(?:domain)?|[46]?\.localdomain[46]?)?|127\.[\d.]{1,11}"
     r"|\[?(?:::1|::ffff:127\.[\d.]{1,11}|::)\]?|0\.0\.0\.0|\$\{?HOSTNAME\}?)\.?(?::\d{1,5})?/?",
     re.IGNORECASE,
 )
-_HOST_OPTION = re.compile(r"(?:-o\s*|(?<!\s)\s*)host(?:name|keyalias)\s*[= ]\s*", re.IGNORECASE)
-_NUMBER = re.compile(
+_HOST_OPTION = lazy_re.compile(r"(?:-o\s*|(?<!\s)\s*)host(?:name|keyalias)\s*[= ]\s*", re.IGNORECASE)
+_NUMBER = lazy_re.compile(
     r"(?:[^@/\s]{1,64}@)?((?:0x[0-9a-f]{1,8}|\d{1,12})(?:\.(?:0x[0-9a-f]{1,8}|\d{1,12})){0,3})", re.IGNORECASE
 )
 _BY_ADDRESS = frozenset({"ssh", "mosh", "dbclient", "autossh", "rsh"})
@@ -105,11 +106,11 @@ _OWN_NAMES = frozenset({"hostname", "uname", "hostnamectl"})
 """Programs that print this machine's name."""
 
 _OWN_NAME_FILES = frozenset({"/etc/hostname", "/proc/sys/kernel/hostname"})
-_MOUNT = re.compile(r"-v$|-\w*v[~/.$]|--(?:volume|mount|device|privileged|pid|volumes-from)\b")
+_MOUNT = lazy_re.compile(r"-v$|-\w*v[~/.$]|--(?:volume|mount|device|privileged|pid|volumes-from)\b")
 _SEEN_THROUGH = program_catalogue.programs("command_runner", "shell") | WRAPPERS.keys()
 
 _LITERAL = r"(?:'[^'\\\n]{0,2000}'|\"[^\"\\\n#$@{}]{0,2000}\")"
-_PRINTED = re.compile(rf"\s*(?:print|console\.log|puts|echo|say)\s*\(?\s*{_LITERAL}\s*\)?\s*;?\s*")
+_PRINTED = lazy_re.compile(rf"\s*(?:print|console\.log|puts|echo|say)\s*\(?\s*{_LITERAL}\s*\)?\s*;?\s*")
 """Code that prints one literal text, in any known interpreter's language."""
 
 _CODE_ARGUMENTS = 3
@@ -117,7 +118,7 @@ _PRINTING = frozenset(
     {"-n", "-e", "-E", "-r", "-u", "-s", "-ne", "-nE", "-En", "-nr", "--quiet", "--silent", "--regexp-extended"}
 )
 _ADDRESS = r"(?:\d{1,9}|\$|/[^/\n\\]{0,200}/)"
-_SHOWN_LINES = re.compile(
+_SHOWN_LINES = lazy_re.compile(
     rf"\s*{_ADDRESS}?(?:,{_ADDRESS})?\s*[pdq=](?>(?:\s*;\s*{_ADDRESS}?(?:,{_ADDRESS})?\s*[pdq=])*)\s*;?\s*"
 )
 """A `sed` script that writes nothing."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue, protected_paths
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.layers.self_protection import content_searches
@@ -32,14 +33,18 @@ _FD_RUNS = frozenset({"-x", "-X", "--exec", "--exec-batch"})
 _FD_VALUED = frozenset(
     {"-e", "--extension", "-t", "--type", "-d", "--max-depth", "-E", "--exclude", "-S", "--size", "-j", "--threads", "-c"}
 )
-_HIDDEN = re.compile(r"-[A-Za-z]*[Hu]|--hidden|--unrestricted|-\.")
+_HIDDEN = lazy_re.compile(r"-[A-Za-z]*[Hu]|--hidden|--unrestricted|-\.")
 _LOCATES = program_catalogue.programs("locate")
-_LISTS = {"ls": re.compile(r"-\w*R|--recursive"), "tree": re.compile(r"-\w*f"), "du": re.compile(r"-\w*a|--all")}
+_LISTS = {
+    "ls": lazy_re.compile(r"-\w*R|--recursive"),
+    "tree": lazy_re.compile(r"-\w*f"),
+    "du": lazy_re.compile(r"-\w*a|--all"),
+}
 """Programs that print every path below a folder, and the option for it."""
 
-_RECURSIVE = re.compile(r"-[A-Za-z]*r|--recursive")
-_BRIEF = re.compile(r"-[A-Za-z]*q|--brief")
-_PLAIN = re.compile(r"[\w.-]{0,200}")
+_RECURSIVE = lazy_re.compile(r"-[A-Za-z]*r|--recursive")
+_BRIEF = lazy_re.compile(r"-[A-Za-z]*q|--brief")
+_PLAIN = lazy_re.compile(r"[\w.-]{0,200}")
 _PATTERNS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"})
 _NOT = frozenset({"!", "-not"})
 _RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-delete"})
@@ -49,15 +54,15 @@ _NO_CONTENT = program_catalogue.programs("search_result_keeper")
 """Programs that show no file contents."""
 
 _FED = program_catalogue.programs("input_archiver")
-_FED_BY = re.compile(r"-@|-T-?|--files-from(?:=-)?|--files0-from=-|-i@")
+_FED_BY = lazy_re.compile(r"-@|-T-?|--files-from(?:=-)?|--files0-from=-|-i@")
 """Options with which archivers read file names from their input."""
 
-_LARGE = re.compile(r"\+\d{1,18}[kMG]")
+_LARGE = lazy_re.compile(r"\+\d{1,18}[kMG]")
 _NO_FILES = frozenset({"d", "l", "b", "c", "p", "s"})
 _MAX_GLOB = 256
 _CATCH_ALL = frozenset({"", "*", "*.*", "?*", "*?"})
 _CHANGERS = program_catalogue.programs("search_result_changer")
-_CLAW = re.compile(r"toolguard|claw", re.IGNORECASE)
+_CLAW = lazy_re.compile(r"toolguard|claw", re.IGNORECASE)
 
 
 def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:

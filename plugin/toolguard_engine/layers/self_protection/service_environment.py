@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, is_textual
 
 SERVICE = "This would change the service that starts the gateway, or that service's environment."
-OWN_VARIABLE = re.compile(r"(?:OPENCLAW|CLAWDBOT|TOOLGUARD)_[A-Z_]*")
-_OWN_SET = re.compile(rf"\b{OWN_VARIABLE.pattern}\s*=|\bexport\b[^\n]*\b{OWN_VARIABLE.pattern}")
+OWN_VARIABLE = lazy_re.compile(r"(?:OPENCLAW|CLAWDBOT|TOOLGUARD)_[A-Z_]*")
+_OWN_SET = lazy_re.compile(rf"\b{OWN_VARIABLE.pattern}\s*=|\bexport\b[^\n]*\b{OWN_VARIABLE.pattern}")
 _LOADING = frozenset(
     {
         "NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PATH", "LD_PRELOAD", "LD_LIBRARY_PATH",
@@ -26,12 +26,12 @@ _SETS = {
 }
 _DBUS = "dbus-update-activation-environment"
 _BUS = frozenset({"busctl", "dbus-send", "gdbus"})
-_BUS_SETS = re.compile(r"(?:Set|Unset|UnsetAndSet|UpdateActivation)Environment")
-_CODE_SETS = re.compile(
+_BUS_SETS = lazy_re.compile(r"(?:Set|Unset|UnsetAndSet|UpdateActivation)Environment")
+_CODE_SETS = lazy_re.compile(
     rf"(?:import|set|unset)-environment|{_BUS_SETS.pattern}|update-activation-environment|launchctl\b.{{0,20}}setenv"
 )
-_NAMES = re.compile(r"[A-Za-z_]\w*")
-_SPLIT = re.compile(r"[\s'\"{}\[\],:;()]+")
+_NAMES = lazy_re.compile(r"[A-Za-z_]\w*")
+_SPLIT = lazy_re.compile(r"[\s'\"{}\[\],:;()]+")
 _SOURCES = frozenset({"source", "."})
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 
 NAMES = program_catalogue.programs("sqlite")
@@ -19,15 +20,15 @@ _PLAIN = frozenset(
     }
 )  # fmt: skip
 _VALUED = frozenset({"-separator", "-newline", "-nullvalue"})
-_QUERY = re.compile(r"\s*(?:select\b[^;]*;?|\.(?:tables|schema|indexes|databases)(?:\s+[\w%]+)?)\s*", re.IGNORECASE)
+_QUERY = lazy_re.compile(r"\s*(?:select\b[^;]*;?|\.(?:tables|schema|indexes|databases)(?:\s+[\w%]+)?)\s*", re.IGNORECASE)
 SHELLS = program_catalogue.programs("database_shell")
 """Programs whose queries can open files."""
 
-_FILES = re.compile(r"\b(?:readfile|fsdir|zipfile|writefile|edit|load_extension|fts3_tokenizer)\b", re.IGNORECASE)
-_OPENS = re.compile(rf"(?im){_FILES.pattern}|\b(?:attach|vacuum|copy|read_\w{{2,20}})\b|^[^\S\n]*\.\w")
-_JOINS = re.compile(r"(['\"])\s*+\|\|\s*+\1")
-_NAMED = re.compile(r"'([^'\n]{1,2000})'|\"([^\"\n]{1,2000})\"|(?<!\S)([^\s'\"]{0,2000}/[^\s'\"]{1,2000})")
-_FOLDER = re.compile(r"\bfsdir\s*\(\s*['\"]([^'\"\n]{1,2000})", re.IGNORECASE)
+_FILES = lazy_re.compile(r"\b(?:readfile|fsdir|zipfile|writefile|edit|load_extension|fts3_tokenizer)\b", re.IGNORECASE)
+_OPENS = lazy_re.compile(rf"(?im){_FILES.pattern}|\b(?:attach|vacuum|copy|read_\w{{2,20}})\b|^[^\S\n]*\.\w")
+_JOINS = lazy_re.compile(r"(['\"])\s*+\|\|\s*+\1")
+_NAMED = lazy_re.compile(r"'([^'\n]{1,2000})'|\"([^\"\n]{1,2000})\"|(?<!\S)([^\s'\"]{0,2000}/[^\s'\"]{1,2000})")
+_FOLDER = lazy_re.compile(r"\bfsdir\s*\(\s*['\"]([^'\"\n]{1,2000})", re.IGNORECASE)
 _MAX_NAMED = 200
 
 

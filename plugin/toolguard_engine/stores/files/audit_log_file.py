@@ -26,6 +26,7 @@ from typing import Any
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.stores import atomic as files
 from toolguard_engine.stores import signing_key, system_calls
 from toolguard_engine.stores.audit_log import LOST, REMOVED, TORN, UNSIGNED, AuditEvent, Verification, when
@@ -44,11 +45,11 @@ ATTEMPTS = 3
 """How often `verify` reads a log that grows meanwhile."""
 
 NOT_LINKED = "it does not follow the previous line: lines were removed, added or moved"
-_HASH = re.compile(rb',"hash":"([0-9a-f]{64})"\}\Z')
-_ID = re.compile(rb'"id":"([^"\\]{1,100})"')
-_TIME = re.compile(rb'"time":"([^"\\]{1,40})"')
-_REMOVED = re.compile(r"up to line (\d+), ([0-9a-f]{64})\Z")
-_ROTATED = re.compile(r"audit\.(\d+)\.jsonl\Z")
+_HASH = lazy_re.compile(rb',"hash":"([0-9a-f]{64})"\}\Z')
+_ID = lazy_re.compile(rb'"id":"([^"\\]{1,100})"')
+_TIME = lazy_re.compile(rb'"time":"([^"\\]{1,40})"')
+_REMOVED = lazy_re.compile(r"up to line (\d+), ([0-9a-f]{64})\Z")
+_ROTATED = lazy_re.compile(r"audit\.(\d+)\.jsonl\Z")
 
 
 class _Head(msgspec.Struct, frozen=True):

@@ -6,17 +6,17 @@ listed, so the file is no longer than that. A lost or damaged file makes no gran
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from toolguard_engine import lazy_re
 from toolguard_engine.stores import atomic
 from toolguard_engine.stores.locked import StoreError, clear_leftovers, lock
 from toolguard_engine.stores.state_files import EXPIRED_GRANTS as NAME
 from toolguard_engine.stores.toml_file import Stamp, stamp_of
 
 MAX_BYTES = 2 * 1024 * 1024
-_LINE = re.compile(r"[0-9a-f]{64}")
+_LINE = lazy_re.compile(r"[0-9a-f]{64}")
 
 
 class ExpiredGrants:

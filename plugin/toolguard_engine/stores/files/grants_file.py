@@ -24,6 +24,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.approvals.grant_matching import IN_POLICY, Grant, is_expired
 from toolguard_engine.stores import atomic, signing_key, toml_file
 from toolguard_engine.stores.files import signing_key_file
@@ -48,10 +49,10 @@ NEW_FILE = """\
 """
 
 _TIMES = ("expires", "created")
-_HEADER = re.compile(r"[ \t]*\[\[[ \t]*(?:grant|\"grant\"|'grant')[ \t]*\]\]")
-_PART = re.compile(r"[ \t]*\[[ \t]*(?:grant|\"grant\"|'grant')[ \t]*\.")
-_ANY_HEADER = re.compile(r"[ \t]*\[")
-_MAC = re.compile(r"((?<![ \t])[ \t]*(?:mac|\"mac\"|'mac')[ \t]*=[ \t]*)(?:\"[^\"]*\"|'[^']*')(?![\"'])")
+_HEADER = lazy_re.compile(r"[ \t]*\[\[[ \t]*(?:grant|\"grant\"|'grant')[ \t]*\]\]")
+_PART = lazy_re.compile(r"[ \t]*\[[ \t]*(?:grant|\"grant\"|'grant')[ \t]*\.")
+_ANY_HEADER = lazy_re.compile(r"[ \t]*\[")
+_MAC = lazy_re.compile(r"((?<![ \t])[ \t]*(?:mac|\"mac\"|'mac')[ \t]*=[ \t]*)(?:\"[^\"]*\"|'[^']*')(?![\"'])")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from toolguard_engine import lazy_re
 from toolguard_engine.stores import atomic, system_calls
 from toolguard_engine.stores.locked import StoreError, lock, unusable
 from toolguard_engine.stores.state_files import FLEET_USED as NAME
@@ -21,7 +22,7 @@ MAX_MARKS = 50_000
 """The oldest of more are dropped when the file is opened."""
 
 MAX_BYTES = 64 * 1024 * 1024
-_LINE = re.compile(r"^(-?)([0-9a-f]{8,64}) ([0-9a-f]{32})$", re.MULTILINE)
+_LINE = lazy_re.compile(r"^(-?)([0-9a-f]{8,64}) ([0-9a-f]{32})$", re.MULTILINE)
 
 
 class UsedBeforeError(StoreError):

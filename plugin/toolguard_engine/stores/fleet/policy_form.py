@@ -14,6 +14,7 @@ from typing import Any
 
 from msgspec import structs
 
+from toolguard_engine import lazy_re
 from toolguard_engine.approvals.needed_approvals import MAX_NEED, ApproverPolicy, ApproverRule
 from toolguard_engine.rules import vocabulary
 from toolguard_engine.rules.rule_form import SEVERITY_PACK, Rule
@@ -35,8 +36,8 @@ MAX_PRINCIPAL = 200
 APPROVERS, TEAMS = "approvers", "teams"
 _TOP = ("version", "team", TEAMS, APPROVERS, RULE_TABLE)
 _KEYS = ("effect", "stakes", "need", "teams")
-_TEAM = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
-_SIGNS = re.compile(r"[^\s\"'\\,\x00-\x1f\x7f]+")
+_TEAM = lazy_re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_SIGNS = lazy_re.compile(r"[^\s\"'\\,\x00-\x1f\x7f]+")
 _ADD = "write it like need = 2, with effect = [...], stakes = 8 or teams = [...] beside it"
 
 

@@ -8,14 +8,15 @@ import os
 import re
 from pathlib import Path
 
+from toolguard_engine import lazy_re
 from toolguard_engine.stores import ssh_keygen, system_calls
 from toolguard_engine.stores.fleet.policy_form import NAMESPACE
 from toolguard_engine.stores.fleet.trust_root import ALLOWED, REVOKED
 from toolguard_engine.stores.ssh_keygen import InvalidSignatureError, SignerFiles, VerifierError
 
 SECONDS = 2.0
-_LINE = re.compile(r'\s*(?:"[^"]*"|[^\s"#][^\s"]*)\s+(?P<options>(?:[^\s"]|"[^"]*")+)\s')
-_NAMESPACES = re.compile(r'(?:^|,)namespaces="([^"]*)"', re.IGNORECASE)
+_LINE = lazy_re.compile(r'\s*(?:"[^"]*"|[^\s"#][^\s"]*)\s+(?P<options>(?:[^\s"]|"[^"]*")+)\s')
+_NAMESPACES = lazy_re.compile(r'(?:^|,)namespaces="([^"]*)"', re.IGNORECASE)
 NOBODY = 'nobody may sign policies: add namespaces="toolguard-policy" to the line of an admin in {0}'
 
 
