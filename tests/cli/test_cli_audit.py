@@ -17,6 +17,7 @@ from held_stage import hold
 
 import toolguard_cli
 import toolguard_engine
+from toolguard_cli.approvals import held_calls
 from toolguard_cli.commands import approve, audit, deny
 from toolguard_cli.commands.audit import Filter
 from toolguard_cli.system.errors import UserError
@@ -35,9 +36,14 @@ def write(places: Places, *events: dict[str, Any]) -> AuditLog:
 
 
 def test_nothing(places: Places) -> None:
-    assert texts(audit.show(places, ALL, 50)) == ["no line of the audit log matches"]
+    assert texts(audit.show(places, ALL, 50)) == [held_calls.nowhere(places)]
     assert texts(audit.verify(places)) == ["the audit log is intact: 0 lines"]
     assert list(places.state_dir.iterdir()) == []
+
+
+def test_nothing_matches(places: Places) -> None:
+    places.own.mkdir()
+    assert texts(audit.show(places, ALL, 50)) == ["no line of the audit log matches"]
 
 
 def test_lines_that_repeat_are_shown_once(places: Places) -> None:

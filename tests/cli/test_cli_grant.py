@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from cli_stage import envelope, texts, toolguard
 
+from toolguard_cli.approvals import held_calls
 from toolguard_cli.commands import grant, grants, revoke
 from toolguard_cli.commands.grant import GrantRequest
 from toolguard_cli.system.errors import UserError
@@ -175,6 +176,8 @@ def test_what_cannot_be_logged_is_revoked_all_the_same(places: Places, monkeypat
 
 
 def test_grants(places: Places) -> None:
+    assert texts(grants.run(places, everything=False)) == [held_calls.nowhere(places)]
+    places.own.mkdir()
     assert texts(grants.run(places, everything=False)) == ["there are no grants"]
     policies = PolicyFiles(places.state_dir)
     policies.add(Grant("g-0001", "exec", "make", expires=5.0))

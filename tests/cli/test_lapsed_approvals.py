@@ -64,6 +64,7 @@ def test_among_what_was_missed(places: Places) -> None:
     held = lapsed(places)
     result = pending.run(places, missed=True)
     assert [(each["nonce"], each["lapsed"]) for each in result.data["missed"]] == [(held.nonce, True)]
+    assert pending.APPROVED_LAPSED in "\n".join(texts(pending.run(places, everything=True)))
     head, row, then = texts(result)
     assert head.split() == ["NONCE", "WHAT", "EXPIRED", "WAITED", "TOOL", "AGENT", "CALL"]
     assert "approved, lapsed" in row

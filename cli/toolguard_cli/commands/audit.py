@@ -16,6 +16,7 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
+from toolguard_cli.approvals import held_calls
 from toolguard_cli.commands.command_options import command, command_app, examples
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.system import time_spans
@@ -103,7 +104,9 @@ def show(places: Places, chosen: Filter, last: int) -> Result:
         events = list(deque(chosen.chosen(places), maxlen=last))
     if not events:
         _refuse_unknown(chosen.event)
-        return Result("audit show", {"events": []}, (Line("info", "no line of the audit log matches"),))
+        nowhere = Line("warn", held_calls.nowhere(places)) if held_calls.never_been(places) else None
+        nothing = nowhere or Line("info", "no line of the audit log matches")
+        return Result("audit show", {"events": []}, (nothing,))
     return Result("audit show", {"events": events}, tuple(tables.table(HEAD, _folded(map(_row, events)))))
 
 

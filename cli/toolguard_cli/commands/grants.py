@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from toolguard_cli.approvals import held_calls
 from toolguard_cli.approvals.grant_view import left, public
 from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores, signed_grants
@@ -38,7 +39,7 @@ def run(
     ends = {grant.id: inf if grant in signed and grant not in active else now for grant in known}
     found = [grant for grant in known if everything or not is_expired(grant, ends[grant.id])]
     rows = (_row(grant, left(grant, ends[grant.id]) if grant in signed else NOT_SIGNED) for grant in found)
-    lines = tables.table(HEAD, rows) if found else [_nothing(len(known))]
+    lines = tables.table(HEAD, rows) if found else [_nothing(places, len(known))]
     lines += _words_only(found)
     lines += _to_accept([grant.id for grant in found if grant not in signed])
     lines += _rules(places)
@@ -76,7 +77,9 @@ def _to_accept(ids: list[str]) -> list[Line]:
     return [Line("next", f"{unsigned}: {how}")]
 
 
-def _nothing(expired: int) -> Line:
+def _nothing(places: Places, expired: int) -> Line:
+    if not expired and held_calls.never_been(places):
+        return Line("warn", held_calls.nowhere(places))
     return Line("info", f"no grant is active; {expired} expired (see --all)" if expired else "there are no grants")
 
 

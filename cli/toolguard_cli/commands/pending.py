@@ -27,6 +27,8 @@ MAX_DETAILED = 20
 MAX_LINES_EACH = 5
 """Effects and rules each of a call that is listed beside others."""
 
+APPROVED_LAPSED = "approved, lapsed"
+
 app = command_app()
 
 
@@ -78,7 +80,7 @@ def _missed(found: list[HeldCall], now: float) -> list[Line]:
 def _missed_row(entry: HeldCall, now: float) -> tuple[str, ...]:
     waited = printable.duration(entry.expires - entry.created)
     ago = f"{printable.duration(now - entry.expires)} ago"
-    what = "approved, lapsed" if is_lapsed(entry) else "unanswered"
+    what = APPROVED_LAPSED if is_lapsed(entry) else "unanswered"
     return entry.nonce, what, ago, waited, entry.tool, entry.agent, entry.shown
 
 
@@ -126,6 +128,6 @@ def _first(lines: list[str], most: int | None) -> list[str]:
 
 
 def _row(entry: HeldCall, now: float) -> tuple[str, ...]:
-    state = replies.state(entry, now)
+    state = APPROVED_LAPSED if is_lapsed(entry) else replies.state(entry, now)
     age = printable.duration(now - entry.created)
     return entry.nonce, state, age, entry.tool, entry.agent, entry.shown
