@@ -1,8 +1,10 @@
-"""Searches for calls that take much time or memory to judge, by hill climbing: `scripts/test --fuzz cost`.
+"""Searches for calls that take much processor time or memory, by hill climbing: `scripts/test --fuzz cost`.
 
-It begins with the commands of a corpus, pieces of hostile texts and code, changes them, and keeps for each kind of call and
-each length what takes most. All times are processor time, in times of an `exec` of 200 characters in the same run, so that
-they mean the same on every machine. Ends with 1 if a call takes more than it may.
+A case is a sequence of one to five steps (calls, results, messages, files on disk) that a real engine is asked in the folder
+of a project, with no or 10,000 files remembered. The search begins with the commands of a corpus and with pieces of hostile
+texts and code, changes them, and keeps for each kind of step, length and memory what takes most. Times are processor time,
+in times of judging an everyday command in the same run, so that they mean the same on every machine. What is bad is printed
+with the lines that reproduce it. Ends with 1 if a step takes more than it may.
 """
 
 from __future__ import annotations
@@ -13,53 +15,60 @@ import gc
 import json
 import random
 import resource
-import signal
-import statistics
 import sys
+import tempfile
 import time
-import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-import everyday
-from hostile_calls import EXEC, HOST, KINDS, OWN_RULES, Play
-
-from toolguard_engine.config.settings import Config
-from toolguard_engine.guard import Guard
-from toolguard_engine.rules import packs
-from toolguard_engine.rules.rule_form import rule_from
-from toolguard_engine.server.frame_room import with_room
-
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "engine"))
-import hostile_texts  # noqa: E402 - those that the tests look at as well
+import everyday  # noqa: E402
+from hostile_calls import DISK, EXEC, KINDS, RUN, WRITE  # noqa: E402
+from judged_sequences import Engine, unit  # noqa: E402
 
-MOST_RATIO = 300
+import hostile_texts  # noqa: E402 - those that the tests look at as well
+from toolguard_engine.server.frame_room import with_room  # noqa: E402
+
+MOST_RATIO = 150
+"""About 50 ms where an everyday command of 200 characters takes a third of a millisecond."""
+
 MOST_MB = 100
 LENGTHS = (200, 1_000, 10_000, 65_536)
-KEPT = 10
-"""Cases that are kept for each kind of call and length."""
+RECORDS = (0, 10_000)
+MOST_STEPS = 5
+KEPT = 8
+"""Cases that are kept for each kind of step, length and memory."""
 
 SAVED = 300
-GIVE_UP = 15
-"""Seconds of processor time after which a call is not waited for."""
-
+SHOWN = 200
 SHELL, CODE = (*hostile_texts.PIECES, *hostile_texts.SHELL), hostile_texts.CODE
 SIGNS = "*?[]{}$'\"`\\/~.=-|;&<>() \n#!a0,:@%"
 NESTED = (("$(", ")"), ("'", "'"), ("f() { ", "; }; f; "), ("{a,", ",b}"), ("(", ")"), ("[", "]"))
+LIKELY = (EXEC, EXEC, EXEC, WRITE, RUN, DISK, "node -e", "python -c", "result", "from outside", "message")
+
+
+@dataclass(frozen=True)
+class Step:
+    kind: str
+    text: str
 
 
 @dataclass(frozen=True)
 class Case:
-    kind: str
+    """`worst`: the number of the step that takes most."""
+
+    steps: tuple[Step, ...]
     origin: int
     """The number of the text that it began with."""
-    text: str
+    records: int = 0
     ratio: float = 0.0
     ms: float = 0.0
     mb: float = 0.0
+    worst: int = 0
+    decisions: str = ""
 
     @property
     def bad(self) -> bool:
@@ -69,111 +78,127 @@ class Case:
     def rank(self) -> float:
         return max(self.ratio / MOST_RATIO, self.mb / MOST_MB)
 
+    @property
+    def length(self) -> int:
+        size = sum(len(step.text) for step in self.steps)
+        return next((each for each in LENGTHS if size <= each), LENGTHS[-1])
 
-class _TooSlowError(Exception):
-    pass
+    def messages(self) -> list[list[dict[str, object]]]:
+        return [KINDS[step.kind](step.text) for step in self.steps]
 
 
 class Scale:
     """Measures cases."""
 
-    def __init__(self) -> None:
-        named = ({"id": f"constraint.r{number}", "reason": "own", **rule} for number, rule in enumerate(OWN_RULES))
-        rules = [rule_from(each, "constraint") for each in named]
-        self._book = packs.load()
-        self._own = self._book.plus(rules)
-        self._everyday = [KINDS[EXEC](text) for text in everyday.commands(200, 60)]
-        signal.signal(signal.SIGPROF, self._stop)
-        self.unit = self._unit()
+    def __init__(self, folder: Path) -> None:
+        self._engine = Engine(folder)
+        self.unit = unit()
+
+    def measured(self, case: Case, worst: float) -> Case:
+        """The time of its worst step, and its memory if it may be one of the `worst`. What takes long is measured again."""
+        found = self._timed(case)
+        if found.rank > worst:
+            found = min(found, self._timed(case), key=lambda each: each.ms)
+        if found.ratio > MOST_RATIO:
+            self._fresh()
+            self.unit = max(self.unit, unit())
+            found = min((self._timed(case) for _ in range(3)), key=lambda each: each.ratio)
+        if found.rank > worst or random.random() < 1 / 32:  # noqa: S311
+            found = replace(found, mb=self._engine.memory(case.messages(), case.records))
+        return found
+
+    def _timed(self, case: Case) -> Case:
+        costs = self._engine.played(case.messages(), case.records)
+        at = max(range(len(costs)), key=lambda each: costs[each].ms)
+        decisions = " ".join(dict.fromkeys(code for cost in costs for code in cost.decisions))
+        return replace(case, ms=costs[at].ms, ratio=costs[at].ms / self.unit, worst=at, decisions=decisions)
 
     @staticmethod
-    def _stop(*_: object) -> None:
-        raise _TooSlowError
-
-    def _guard(self, *, own: bool = True) -> Guard:
-        return Guard(Config(), {}, HOST, self._own if own else self._book)
-
-    def _ms(self, play: Play, guard: Guard) -> float:
-        signal.setitimer(signal.ITIMER_PROF, GIVE_UP)
-        begun = time.thread_time()
-        try:
-            play(guard)
-        except _TooSlowError:
-            pass
-        finally:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-        return (time.thread_time() - begun) * 1_000
-
-    def _unit(self) -> float:
-        """Milliseconds of an `exec` of 200 characters, just now, without rules of a person."""
-        guard = self._guard(own=False)
-        return statistics.median([self._ms(play, guard) for play in self._everyday])
-
-    def _fresh(self) -> None:
-        """Nothing is remembered of the texts before."""
+    def _fresh() -> None:
+        """Nothing is remembered of the texts before, and nothing of them is collected while something is measured."""
         for each in gc.get_objects():
             if isinstance(each, functools._lru_cache_wrapper) and each.__module__.startswith("toolguard_engine"):  # noqa: SLF001
                 each.cache_clear()
-        self._everyday[0](self._guard())
-        KINDS[EXEC]("ls ~/a ../b /c; cat ~/.openclaw/x")(self._guard())
+        gc.collect()
 
-    def measured(self, case: Case, worst: float) -> Case:
-        """Its time, and its memory if it may be one of the `worst`. What takes long is measured again."""
-        play = KINDS[case.kind](case.text)
-        ms = self._ms(play, self._guard())
-        if ms / self.unit / MOST_RATIO > worst:
-            ms = min(ms, self._ms(play, self._guard()))
-        found = replace(case, ms=ms, ratio=ms / self.unit)
-        if found.ratio > MOST_RATIO:
-            self._fresh()
-            units, times = zip(*[(self._unit(), self._ms(play, self._guard())) for _ in range(4)], strict=True)
-            self.unit = statistics.median(units)
-            found = replace(found, ms=min(times), ratio=min(each / unit for each, unit in zip(times, units, strict=True)))
-        return replace(found, mb=self._mb(play)) if found.rank > worst or random.random() < 1 / 32 else found  # noqa: S311
-
-    def _mb(self, play: Play) -> float:
-        guard = self._guard()
-        tracemalloc.start()
-        try:
-            self._ms(play, guard)
-            return tracemalloc.get_traced_memory()[1] / 1e6
-        finally:
-            tracemalloc.stop()
+    def close(self) -> None:
+        self._engine.close()
 
 
 class Search:
     def __init__(self, chance: random.Random, starts: list[Case], scale: Scale) -> None:
         self.chance, self.starts, self.scale = chance, starts, scale
-        self.best: dict[tuple[str, int], list[Case]] = {}
+        self.best: dict[tuple[str, int, int], list[Case]] = {}
         self.tried: Counter[str] = Counter()
+        self.told: set[int] = set()
 
     def climb(self, until: Callable[[], bool]) -> None:
         while not until():
             if self.tried.total() % 500 == 0:
-                self.scale.unit = self.scale._unit()  # noqa: SLF001 - this machine may be slower than before
-            length = self.chance.choice(LENGTHS)
-            kind = EXEC if self.chance.random() < 0.4 else self.chance.choice(sorted(KINDS))  # noqa: PLR2004
-            kept = self.best.setdefault((kind, length), [])
-            parent = self.chance.choice(kept) if kept and self.chance.random() < 0.8 else self._new(kind)  # noqa: PLR2004
-            text = parent.text
+                self.scale.unit = unit()  # this machine may be slower than before
+            kept = self.best[self.chance.choice(list(self.best))] if self.best else []
+            parent = self.chance.choice(kept) if kept and self.chance.random() < 0.8 else self._new()  # noqa: PLR2004
+            case = parent
             for _ in range(self.chance.choice((1, 1, 2, 4))):
-                text = self._changed(text)[:length]
-            self.keep(replace(parent, text=text or "x"), length)
+                case = self._changed(case)
+            self.keep(self._cut(case, self.chance.choice(LENGTHS)))
 
-    def keep(self, case: Case, length: int) -> None:
+    def keep(self, case: Case) -> None:
         """One case of each origin, the most expensive ones of all."""
-        kept = self.best.setdefault((case.kind, length), [])
-        worst = kept[-1].rank if len(kept) == KEPT else 0.0
-        case = self.scale.measured(case, worst)
-        self.tried[case.kind] += 1
+        kind = case.steps[case.worst].kind if case.worst < len(case.steps) else ""
+        kept = self.best.get((kind, case.length, case.records), [])
+        case = self.scale.measured(case, kept[-1].rank if len(kept) == KEPT else 0.0)
+        kind = case.steps[case.worst].kind
+        self.tried[kind] += 1
+        kept = self.best.setdefault((kind, case.length, case.records), [])
         kept[:] = sorted((case, *kept), key=lambda each: each.rank, reverse=True)
         seen: set[int] = set()
         kept[:] = [each for each in kept if each.origin not in seen and not seen.add(each.origin)][:KEPT]
+        if case.bad and case.origin not in self.told:
+            self.told.add(case.origin)
+            print("found", described(case), flush=True)
 
-    def _new(self, kind: str) -> Case:
-        return replace(self.chance.choice(self.starts), kind=kind)
+    def _new(self) -> Case:
+        start = self.chance.choice(self.starts)
+        if len(start.steps) > 1:
+            return start
+        kind = self.chance.choice(LIKELY) if self.chance.random() < 0.6 else self.chance.choice(sorted(KINDS))  # noqa: PLR2004
+        return replace(start, steps=(Step(kind, start.steps[0].text),), records=self.chance.choice(RECORDS))
 
-    def _changed(self, text: str) -> str:
+    def _cut(self, case: Case, length: int) -> Case:
+        steps, room = [], length
+        for step in case.steps[:MOST_STEPS]:
+            steps.append(replace(step, text=step.text[: max(1, room)] or "x"))
+            room -= len(step.text)
+            if room <= 0:
+                break
+        return replace(case, steps=tuple(steps), worst=0)
+
+    def _changed(self, case: Case) -> Case:
+        """A step added, repeated, left out, of another kind or with another text; or another memory."""
+        chance, steps = self.chance, list(case.steps)
+        at = chance.randrange(len(steps))
+        match chance.randrange(12):
+            case 0:
+                steps.insert(at, self._new().steps[0])
+            case 1:
+                steps.insert(at + 1, steps[at])
+            case 2 if len(steps) > 1:
+                del steps[at]
+            case 3:
+                steps[at] = replace(steps[at], kind=chance.choice(LIKELY))
+            case 4 if len(steps) > 1:
+                chance.shuffle(steps)
+            case 5:
+                return replace(case, records=chance.choice(RECORDS))
+            case 6:
+                kept = self.best.get(chance.choice(list(self.best)), []) if self.best else []
+                steps += chance.choice(kept).steps if kept else ()
+            case _:
+                steps[at] = replace(steps[at], text=self._text(steps[at].text))
+        return replace(case, steps=tuple(steps[-MOST_STEPS:]))
+
+    def _text(self, text: str) -> str:
         """Part of it repeated, numbered, nested, grown, joined with another one, renamed or left out."""
         chance = self.chance
         at, end = sorted((chance.randrange(len(text) + 1), chance.randrange(len(text) + 1)))
@@ -195,7 +220,7 @@ class Search:
             case 4 | 5:
                 return text[:at] + chance.choice(SHELL if chance.random() < 0.5 else CODE) + text[at:]  # noqa: PLR2004
             case 6:
-                other = chance.choice(self.starts).text
+                other = chance.choice(self.starts).steps[0].text
                 return text[:at] + other + text[end:]
             case 7:
                 words = text.split()
@@ -209,11 +234,17 @@ class Search:
 def starts(corpus: Path, saved: Path | None) -> list[Case]:
     texts = [json.loads(line)["command"] for line in corpus.read_text("utf-8").splitlines()] if corpus.exists() else []
     texts += [*everyday.commands(200, 40), *SHELL, *CODE, "".join(CODE), *hostile_texts.BEGINNINGS[1:], *hostile_texts.MANY]
-    texts += [piece * 40 for piece in SHELL] + [piece * 40 for piece in CODE]
+    texts += [piece * 40 for piece in SHELL] + [piece * 40 for piece in CODE] + [*hostile_texts.FOUND]
     texts += ["".join(piece.format(n) for n in range(200)) for piece in hostile_texts.MANY]
-    found = [Case(EXEC, at, text) for at, text in enumerate(texts)]
+    found = [Case((Step(EXEC, text),), at) for at, text in enumerate(texts) if text]
+    found += [
+        Case(tuple(Step(kind, text) for kind, text in steps), len(texts) + at)
+        for at, steps in enumerate(hostile_texts.SEQUENCES)
+    ]
     rows = map(json.loads, saved.read_text("utf-8").splitlines()) if saved and saved.exists() else ()
-    return found + [Case(row["kind"], len(found) + at, row["text"]) for at, row in enumerate(rows)]
+    return found + [
+        Case(tuple(Step(**step) for step in row["steps"]), 1_000_000 + at, row["records"]) for at, row in enumerate(rows)
+    ]
 
 
 @with_room
@@ -225,27 +256,44 @@ def main() -> int:
     parser.add_argument("--corpus", type=Path, default=everyday.CORPUS, help="labelled commands to begin with")
     chosen = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_DATA, (3 << 30, resource.getrlimit(resource.RLIMIT_DATA)[1]))
-    search = Search(random.Random(chosen.seed), starts(chosen.corpus, chosen.save), Scale())  # noqa: S311 - not a secret
-    for case in search.starts[:]:
-        if case.text and case.kind in KINDS and len(case.text) > LENGTHS[0]:
-            search.keep(case, next((each for each in LENGTHS if len(case.text) <= each), LENGTHS[-1]))
-    end = time.monotonic() + chosen.minutes * 60
-    search.climb(lambda: time.monotonic() > end)
+    with tempfile.TemporaryDirectory(prefix="toolguard-bench-") as folder:
+        scale = Scale(Path(folder))
+        try:
+            search = Search(random.Random(chosen.seed), starts(chosen.corpus, chosen.save), scale)  # noqa: S311 - not a secret
+            end = time.monotonic() + chosen.minutes * 60
+            for case in search.starts:
+                if (len(case.steps) > 1 or len(case.steps[0].text) > LENGTHS[0]) and time.monotonic() < end:
+                    search.keep(case)
+            search.climb(lambda: time.monotonic() > end)
+        finally:
+            scale.close()
     return report(search, chosen.save)
 
 
+def _shown(text: str) -> str:
+    return text if len(text) <= 2 * SHOWN else f"{text[:SHOWN]} ... {text[-SHOWN // 4 :]}"
+
+
+def described(case: Case) -> str:
+    """Its cost, and what reproduces it."""
+    shown = [[step.kind, _shown(step.text)] for step in case.steps]
+    size = sum(len(step.text) for step in case.steps)
+    cost = f"{case.ms:7.1f} ms {case.ratio:6.0f} x {case.mb:6.1f} MB by step {case.worst + 1}"
+    return f"{cost}, {size} characters, {case.records} remembered, {case.decisions[:80]}: {json.dumps(shown)}"
+
+
 def report(search: Search, save: Path | None) -> int:
-    cases = [(length, case) for (_, length), kept in search.best.items() for case in kept]
-    print(f"{search.tried.total()} calls; an exec of 200 characters: {search.scale.unit * 1000:.0f} us")
+    cases = [case for kept in search.best.values() for case in kept]
+    print(f"{search.tried.total()} sequences; judging an everyday command: {search.scale.unit * 1000:.0f} us")
     for length in LENGTHS:
-        ranked = sorted((case for each, case in cases if each == length), key=lambda case: case.rank, reverse=True)
-        for case in ranked[:6]:
-            what = f"{case.ms:7.1f} ms {case.ratio:6.0f} x {case.mb:6.1f} MB"
-            print(f"{'BAD' if case.bad else '   '} {length:6} {what}  {case.kind}: {case.text[:100]!r}")
+        ranked = sorted((case for case in cases if case.length == length), key=lambda case: case.rank, reverse=True)
+        for case in ranked[:8]:
+            print(f"{'BAD' if case.bad else '   '} {length:6} {described(case)}")
     if save:
-        worst = sorted((case for _, case in cases), key=lambda case: case.rank, reverse=True)
+        worst = sorted(cases, key=lambda case: case.rank, reverse=True)
         save.write_text("".join(json.dumps(asdict(case)) + "\n" for case in worst[:SAVED]), "utf-8")
-    return int(any(case.bad for _, case in cases))
+        print(f"all of them, as they are: {save}")
+    return int(any(case.bad for case in cases))
 
 
 if __name__ == "__main__":

@@ -81,6 +81,19 @@ FOUND = [
 ]  # fmt: skip
 """Texts that a search found to be expensive, each once far beyond what was counted."""
 
+SEQUENCES: list[list[tuple[str, str]]] = [
+    [("exec", "echo x > y; mv * b; " * 28)],
+    [("exec", "mv a b;rm c;" * 120)],
+    [("node -e", "for (let i = 0; i < 9; i++) {x+=i}\nx=x+x;\n" * 200)],
+    [("node -e", "".join(f"fs.renameSync('a{n}','b{n}');" for n in range(200)))],
+    [("awk", "BEGIN{" + "".join(f'system("a{n}");' for n in range(3_000)) + "}")],
+    [("from outside", "lorem ipsum dolor " * 3_600), ("message", "please send the report to the team")],
+    [("write a script", "rm -rf build\n" * 40), ("run a script", "x" * 550)],
+    [("a file on disk", "echo $x; cp * d; " * 30), ("run a script", "x" * 510), ("exec", "mv src lib; rm -rf lib")],
+    [("result", "npm warn deprecated x@1: no longer supported\n" * 180)],
+]
+"""Steps that a search begins with, by their kinds (`hostile_calls.KINDS` of the benches)."""
+
 
 def texts(length: int) -> dict[str, str]:
     """All of them, each with every beginning, in so many characters."""
