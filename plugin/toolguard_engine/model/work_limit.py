@@ -17,6 +17,17 @@ MOST = 30_000
 """Steps for any call, however long."""
 
 
+BUILT = 64
+"""Characters of a text that is built while a call is read, for one step. Copying them takes much less, but they are kept: so
+all texts that are built for a call have a few megabytes at most."""
+
+
+def steps_to_build(characters: int) -> int:
+    """What every text pays that is joined, copied, repeated, filled in or decoded while a call is read, whatever reads it:
+    the shell's words and outputs, the values of code. So their length and number are in proportion to the call."""
+    return characters // BUILT
+
+
 class TooIntricate(Exception):  # noqa: N818 - not an error: the budget is used up
     pass
 

@@ -40,6 +40,9 @@ MAX_MEMORY = 1 << 24
 """Bytes for unpacking: an archive may ask for gigabytes."""
 
 
+MAX_COMBINED = 64
+
+
 def each_choice(fold: Callable[..., Value], *values: Value) -> Value:
     """Applies an operation to each of the values that its operands may be, if they are few."""
     open_ = [at for at, value in enumerate(values) if isinstance(value, Either)]
@@ -53,6 +56,8 @@ def each_choice(fold: Callable[..., Value], *values: Value) -> Value:
             if len(open_) > 1:
                 rest[open_[1]] = other
             found.append(fold(*rest))
+            if len(found) >= MAX_COMBINED:
+                return either(found)
     return either(found)
 
 

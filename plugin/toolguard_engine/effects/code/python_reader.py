@@ -34,6 +34,7 @@ from toolguard_engine.effects.code.python_values import (
     texts,
 )
 from toolguard_engine.effects.shell.command import UNKNOWN
+from toolguard_engine.model.work_limit import BUILT, steps_to_build
 
 MAX_STEPS = 6_000
 MAX_CALLS = 80
@@ -301,7 +302,7 @@ class PythonReader:
 
     def augmented(self, node: ast.AugAssign) -> None:
         before, more = self.value(node.target), self.value(node.value)
-        self.bind(node.target, folding.operation(type(node.op).__name__, before, more))
+        self.bind(node.target, self.built(folding.operation(type(node.op).__name__, before, more)))
 
     def bind(self, target: ast.expr, value: Value) -> None:
         """Gives a value to what stands on the left of an assignment."""
@@ -331,7 +332,17 @@ class PythonReader:
     def value(self, node: ast.expr) -> Value:
         self.spend(1)
         handler = _EXPRESSIONS.get(type(node))
-        return handler(self, node) if handler else self._parts(node)
+        if handler is None:
+            return self._parts(node)
+        found = handler(self, node)
+        return found if type(node) in _AS_IT_IS else self.built(found)
+
+    def built(self, value: Value) -> Value:
+        """A value that was made just now, paid for."""
+        for each in choices(value):
+            if isinstance(each, str | bytes) and len(each) >= BUILT:
+                self.spend(steps_to_build(len(each)))
+        return value
 
     def lookup(self, name: str) -> Value:
         """The value of a variable; a library of that name if the code has none."""
@@ -671,6 +682,9 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[PythonReader, Any], Value]] = {
     ast.ClassDef: PythonReader.class_, ast.Return: PythonReader.return_, ast.Import: PythonReader.import_,
     ast.ImportFrom: PythonReader.import_from,
 }  # fmt: skip
+_AS_IT_IS = frozenset({ast.Constant, ast.Name, ast.Attribute, ast.Starred, ast.Await})
+"""Expressions whose values nothing has made."""
+
 _EXPRESSIONS: dict[type[ast.expr], Callable[[PythonReader, Any], Value]] = {
     ast.Constant: PythonReader.constant, ast.Name: lambda reader, node: reader.lookup(node.id),
     ast.JoinedStr: PythonReader.fstring, ast.FormattedValue: PythonReader.formatted, ast.BinOp: PythonReader.operation,

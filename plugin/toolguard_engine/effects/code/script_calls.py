@@ -32,7 +32,6 @@ from toolguard_engine.effects.code.script_run import (
     Act,
     Routine,
     ScriptRun,
-    concatenated,
     distributed,
     element,
     one_of,
@@ -265,7 +264,7 @@ def joined_by(run: ScriptRun, args: list[Value], base: Value) -> Value:
         return path_joined(run, [base, *args], None) if isinstance(base, str) else Unknown(sources=sources(base))
     value: Value = ""
     for count, part in enumerate(base):
-        value = concatenated(concatenated(value, sign if count else ""), part)
+        value = run.concatenated(run.concatenated(value, sign if count else ""), part)
     return sourced(text(value), sources(value, base)) if isinstance(value, str) else value
 
 

@@ -15,7 +15,6 @@ from toolguard_engine.effects.code.python_values import (
 from toolguard_engine.effects.code.script_run import (
     MAX_CHOICES,
     ScriptRun,
-    concatenated,
     item_at,
 )
 from toolguard_engine.effects.code.script_tokens import (
@@ -179,10 +178,10 @@ class TokenReader:
             found = pattern.search(source, at)
             if found is None:
                 break
-            value = concatenated(value, unescaped(source[at : found.start()], run.syntax.escape))
+            value = run.concatenated(value, unescaped(source[at : found.start()], run.syntax.escape))
             piece, at = self._piece(source, found)
-            value = concatenated(value, run.text(piece) if piece else "")
-        return concatenated(value, unescaped(source[at:], run.syntax.escape))
+            value = run.concatenated(value, run.text(piece) if piece else "")
+        return run.concatenated(value, unescaped(source[at:], run.syntax.escape))
 
     def _piece(self, source: str, found: re.Match[str]) -> tuple[str, int]:
         """The expression that is filled in, and where the text goes on."""

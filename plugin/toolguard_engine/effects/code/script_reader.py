@@ -20,12 +20,10 @@ from toolguard_engine.effects.code.script_run import (
     FROM_INPUT,
     MAX_CHOICES,
     MAX_DEPTH,
-    MAX_STEPS,
     PIPED,
     LanguageLibrary,
     Routine,
     ScriptRun,
-    concatenated,
     element,
     one_of,
     printed,
@@ -78,7 +76,7 @@ class ScriptReader(CommandReader):
 
     def block(self, at: int, end: int) -> Value:
         value: Value = NOTHING
-        while at < end and self.run.steps <= MAX_STEPS:
+        while at < end and not self.run.is_over:
             before = at
             found, at = self.statement(at, end)
             if found is not None:
@@ -138,7 +136,7 @@ class ScriptReader(CommandReader):
                     at = self.operand(at + 1, end)[1]
                 elif self._adjoins(value, token):
                     right, at, _ = self.operand(at, end)
-                    value = concatenated(value, right)
+                    value = self.run.concatenated(value, right)
                 else:
                     break
             return value, at
@@ -155,7 +153,7 @@ class ScriptReader(CommandReader):
         sign = self.tokens[at].text
         right, at = self.expression(at + 1, end)
         if sign[:-1] in self.run.syntax.concat:
-            right = concatenated(value if isinstance(value, str | Unknown | Either | list) else "", right)
+            right = self.run.concatenated(value if isinstance(value, str | Unknown | Either | list) else "", right)
         elif sign in ("||=", "??=", "//="):
             right = _or_else(value, right)
         if target is not None:
@@ -218,9 +216,11 @@ class ScriptReader(CommandReader):
             return value, at
         right, after, _ = self.operand(at + 1, end)
         if sign == "/" and self.run.syntax is RUBY:
-            return (concatenated(concatenated(value, "/"), right) if isinstance(value, str) else NOTHING), after
+            return (
+                self.run.concatenated(self.run.concatenated(value, "/"), right) if isinstance(value, str) else NOTHING
+            ), after
         if sign in self.run.syntax.concat:
-            value = concatenated(value, right)
+            value = self.run.concatenated(value, right)
             if sign == "<<" and target is not None:
                 self.assign(target, value)
             return value, after
@@ -352,7 +352,7 @@ class ScriptReader(CommandReader):
 
     def items(self, at: int, end: int) -> list[Value]:
         found: list[Value] = []
-        while at < end and self.run.steps <= MAX_STEPS:
+        while at < end and not self.run.is_over:
             before = at
             spread = self.is_sign(at, end, "...", "@")
             if self.is_sign(at, end, ",", "=>"):
@@ -385,7 +385,7 @@ class ScriptReader(CommandReader):
 
     def object(self, at: int, end: int) -> dict[str, Value]:
         found: dict[str, Value] = {}
-        while at < end and self.run.steps <= MAX_STEPS:
+        while at < end and not self.run.is_over:
             after = self.comma(at, end)
             if after == at:
                 at += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice, product
 from typing import Protocol
 
 import msgspec
@@ -27,6 +28,7 @@ from toolguard_engine.effects.code.python_values import (
 from toolguard_engine.effects.code.script_loops import endless
 from toolguard_engine.effects.code.script_tokens import Syntax, Token, Tokens
 from toolguard_engine.effects.shell.command import UNKNOWN
+from toolguard_engine.model.work_limit import steps_to_build
 
 MAX_STEPS = 16_000
 MAX_LOOPS = 64
@@ -97,6 +99,7 @@ class ScriptRun:
     calls: int = 0
     loops: int = 0
     whole: bool = True
+    is_full: bool = False
     quiet: bool = False
     printing: bool = False
 
@@ -104,7 +107,7 @@ class ScriptRun:
         """Walks a text of the same language; the value of its last expression."""
         self.depth += 1
         try:
-            if self.depth > MAX_DEPTH or self.steps > MAX_STEPS:
+            if self.depth > MAX_DEPTH or self.is_over:
                 self.whole = False
                 return NOTHING
             tokens = Tokens(code, self.syntax)
@@ -137,16 +140,35 @@ class ScriptRun:
 
     def add(self, *deeds: Deed) -> None:
         for deed in deeds:
-            if len(self.deeds) >= MAX_DEEDS:
-                self.whole = False
+            if len(self.deeds) >= MAX_DEEDS:  # nothing of what follows would be known
+                self.whole, self.is_full = False, True
             elif not (self.quiet and _all_unknown(deed)):
                 self.deeds.append(deed)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is read."""
+        return self.is_full or self.steps > MAX_STEPS
+
+    def built(self, value: Value) -> Value:
+        """A value that was made just now, paid for."""
+        for each in choices(value):
+            if isinstance(each, str):
+                self.steps += steps_to_build(len(each))
+        return value
+
+    def concatenated(self, left: Value, right: Value) -> Value:
+        if isinstance(left, list) and isinstance(right, list):
+            return [*left, *right][:200]
+        if self.is_over:
+            return Unknown(sources=sources(left, right))
+        return self.built(distributed(_together, left, right))
 
     def invoke(self, routine: Routine, args: list[Value]) -> Value:
         """What a function of the code returns for these arguments."""
         routine.called = True
-        if self.calls >= MAX_CALLS or self.steps > MAX_STEPS:
-            self.whole = self.whole and self.steps <= MAX_STEPS
+        if self.calls >= MAX_CALLS or self.is_over:
+            self.whole = self.whole and not self.is_over
             return NOTHING
         self.calls += 1
         before, returned = dict(self.names), self.returned
@@ -180,7 +202,7 @@ class ScriptRun:
         if act is not None:
             found = act(self, args, base)
             if found is not None:
-                return found
+                return self.built(found)
         if isinstance(own := self.names.get(full.rpartition(".")[2]), Routine) and "." in full:
             return self.invoke(own, args)  # a method of a class of this code
         return self.unknown(name, args, base)
@@ -215,7 +237,8 @@ def _all_unknown(deed: Deed) -> bool:
 
 def distributed(fold: Callable[[Value, Value], Value], left: Value, right: Value) -> Value:
     """Applies an operation to each of the values that its operands may be."""
-    found = [fold(one, other) for one in choices(left) for other in choices(right)][:MAX_CHOICES]
+    pairs = islice(product(choices(left), choices(right)), MAX_CHOICES)
+    found = [fold(one, other) for one, other in pairs]
     return found[0] if len(found) == 1 else Either(tuple(found))
 
 
@@ -239,10 +262,8 @@ def element(value: Value) -> Value:
     return one_of(found)
 
 
-def concatenated(left: Value, right: Value) -> Value:
-    if isinstance(left, list) and isinstance(right, list):
-        return [*left, *right][:200]
-    return distributed(lambda one, other: sourced((text(one) + text(other))[:_MAX_TEXT], sources(one, other)), left, right)
+def _together(left: Value, right: Value) -> Value:
+    return sourced((text(left) + text(right))[:_MAX_TEXT], sources(left, right))
 
 
 PIPED = "|"

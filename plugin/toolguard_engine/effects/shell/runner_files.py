@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from posixpath import join
 
@@ -139,12 +139,17 @@ MAX_NAMES = 400
 def names_in(file: FilePlace) -> Iterator[str]:
     """The paths of files that a file names: of the same kind, or behind a word that says that it takes them in."""
     folder, _, name = file.path.rpartition("/")
-    ending = f".{name.rpartition('.')[2]}"
-    found = (each[0] for each in _NAME.finditer(file.text) if each[0].endswith(ending))
-    taken = (each[1] for each in _TAKES.finditer(file.text))
-    for each in dict.fromkeys((*islice(found, MAX_NAMES), *islice(taken, MAX_NAMES))):
+    for each in _names_of(file.text, f".{name.rpartition('.')[2]}"):
         yield join(folder, each)
         yield each
+
+
+@lru_cache(maxsize=8)
+def _names_of(text: str, ending: str) -> tuple[str, ...]:
+    """Kept: the same file is run again and again."""
+    found = (each[0] for each in _NAME.finditer(text) if each[0].endswith(ending))
+    taken = (each[1] for each in _TAKES.finditer(text))
+    return tuple(dict.fromkeys((*islice(found, MAX_NAMES), *islice(taken, MAX_NAMES))))
 
 
 def concerns(walk: Walk, path: str, run: ProgramRun) -> bool:

@@ -15,6 +15,7 @@ from toolguard_engine.effects.shell.runner_files import MAX_FILES, MAX_WORDS, na
 from toolguard_engine.effects.shell.runner_table import Runner
 from toolguard_engine.effects.shell.set_variables import run_variable
 from toolguard_engine.effects.shell.walk import Walk
+from toolguard_engine.model.work_limit import steps_to_build
 
 
 def run_read_files(walk: Walk, run: ProgramRun, state: ShellState) -> None:
@@ -61,6 +62,8 @@ def _taken_in(walk: Walk, file: FilePlace, row: Runner, run: ProgramRun, state: 
     """Files that a file names, which an agent made as well: `extends`, `include`, `apply from` of any language."""
     if walk.running is None or row.language in _FOLLOWED_ELSEWHERE:
         return
+    if file.made:
+        state.work.spend(steps_to_build(len(file.text)))
     for path in names_in(file):
         if path not in seen and len(seen) < 2 * MAX_FILES and walk.running.is_made_at(path, run.cwd):
             seen.add(path)

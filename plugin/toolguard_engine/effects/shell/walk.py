@@ -51,6 +51,7 @@ from toolguard_engine.effects.shell.syntax_tree import (
 )
 from toolguard_engine.effects.shell.wrappers import NEVER, SHELLS, WRAPPERS, Wrapper, after_verb, options, value_of
 from toolguard_engine.model.lazy import FAILURES
+from toolguard_engine.model.work_limit import steps_to_build
 
 MAX_RUNS = 500
 MAX_NESTED = 12
@@ -214,7 +215,7 @@ class Walk:
             return self.pipeline(script[0], state, stdin, piped=piped, pipeline=pipeline)
         feeds = [self.pipeline(each, state, stdin, piped=piped, pipeline=pipeline) for each in script]
         known_feeds = [feed for feed in feeds if feed is not NOTHING]
-        return together(known_feeds, exact=True) if known_feeds else NOTHING
+        return _built(together(known_feeds, exact=True), state) if known_feeds else NOTHING
 
     def pipeline(
         self, pipe: Pipeline, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
@@ -309,7 +310,7 @@ class Walk:
             found = [self.script(body, state, stdin, piped=piped, pipeline=pipeline) for body in group.bodies]
         finally:
             state.maybe -= conditional
-        return found[0] if len(found) == 1 else together(found, exact=False)
+        return found[0] if len(found) == 1 else _built(together(found, exact=False), state)
 
     def _stored(self, at: int, run: ProgramRun, feed: StdinSource, state: ShellState) -> None:
         """The output of a group or function goes to files, as a program's would. `at`: where it stands among the runs."""
@@ -332,7 +333,7 @@ class Walk:
         for value in dict.fromkeys(values[:MAX_LOOP] or [UNKNOWN]):
             state.variables[group.name] = value
             found += [self.script(body, state, stdin, piped=piped, pipeline=pipeline) for body in group.bodies]
-        return together(found, exact=True)
+        return _built(together(found, exact=True), state)
 
     def simple(
         self, command: Simple, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
@@ -534,8 +535,8 @@ class Walk:
             if name in _COPIERS:
                 self._copy(run)
             if name in _STORING or (run.redirects and _writes(run)):
-                self._keep(run, self._printed(run))
-            return self._printed(run) if run.piped else NOTHING
+                self._keep(run, _built(self._printed(run), state))
+            return _built(self._printed(run), state) if run.piped else NOTHING
         if self.wrapped >= MAX_WRAPPED:
             self.flaws.add("deep")
             return StdinSource(None)
@@ -543,9 +544,10 @@ class Walk:
         feed = special(self, run, state) if special else self.run_wrapped(run, wrapper, state) if wrapper else None
         self.wrapped -= 1
         if feed is None:
+            feed = _built(printed(run), state)
             if name in _EDITORS and run.redirects and _writes(run):
-                self._keep(run, printed(run))
-            return printed(run)
+                self._keep(run, feed)
+            return feed
         if name in _REMOTE:  # whatever prints it there, it is from another machine
             return StdinSource(None, (*feed.programs[-MAX_FED:], name), (), feed.was or feed.text)
         return feed
@@ -891,7 +893,7 @@ class Walk:
         text = feed.text
         if text is None:
             text = f"{feed.was}\n{UNKNOWN}\n" if feed.was else None
-            text = "\n".join(filter(None, (*self._put_in(run, feed), text))) or None
+            text = self._joined(filter(None, (*self._put_in(run, feed), text)), "\n") or None
         paths = [each.target for each in run.redirects if each.kind in _OUTPUT and each.fd in ("", "1")]
         if run.name in _STORING:
             paths += [word.removeprefix("of=") for word in run.argv[1:] if not word.startswith(("-", "if=", "bs="))]
@@ -1242,6 +1244,13 @@ class Walk:
         for word in (*run.argv[1:], known(run.stdin) or ""):
             for text in sql_meta_commands.started(word):
                 self.inner_text(text, replace(run, piped=False), state.fork(run.name))
+
+
+def _built(feed: StdinSource, state: ShellState) -> StdinSource:
+    """The output of programs, paid for: that of one is part of the next one's, and of files that grow."""
+    if feed.text or feed.was:
+        state.work.spend(steps_to_build(len(feed.text or "") + len(feed.was or "")))
+    return feed
 
 
 def _filled(run: ProgramRun, within: StdinSource) -> ProgramRun:
