@@ -21,6 +21,7 @@ FORMS = [
     "cp -r d/. $UNSET$HOME", "cp -rT d ~/$UNSET", "cp -r d/. ~ $UNSET", "cd $UNSET && tar xf work/d.tar",
     "cd ~/$UNSET && unzip -qo work/d.zip", "rsync -a d/ $UNSET$HOME/$UNSET", "cpio -iu < abs.cpio 2> /dev/null",
     "pax -r < abs.cpio 2> /dev/null", "bsdtar xf d.tar -C ~", "7z x -y d.zip -o$HOME", "tar xf d.tar -C ~ ./.openclaw",
+    "tar xf d.tar -C ~ ./.openclaw -C work",
     "cp -rT d ~", "cp -aT d ~", "cp -aT d/ ~/", "cp -r d/.[!.]* ~", "cp -r d/.??* ~", "cp -r d/. ~", "cp -r d/. ~/",
     "cp -r d/.openclaw ~", "cp -rt ~ d/.openclaw", "cp -t ~ -a d/.openclaw", "cp -r --target-directory=$HOME d/.openclaw",
     "cp -r --target-directory $HOME d/.openclaw", "cp -a d/.o* ~", "cd d && cp -r --parents .openclaw ~",

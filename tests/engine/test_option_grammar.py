@@ -95,7 +95,8 @@ _OVERRIDES = {
     "stow": frozenset({"-t", "--target", "-d", "--dir"}),
     "cpio": frozenset({"-D", "--directory"}),
 }  # fmt: skip
-"""Options that name another folder in place of what the command names: it truly does something else."""
+"""Options that name another folder in place of what the command names: it truly does something else. So does an option with
+a pattern of the only files that are wanted, see `test_left_out.py`."""
 
 
 def _valued(program: str, verb: str) -> list[tuple[tuple[str, ...], bool]]:
@@ -107,7 +108,7 @@ def _valued(program: str, verb: str) -> list[tuple[tuple[str, ...], bool]]:
         return [((f"{name}7",), False) for entry in entries for name in entry.names]
     elsewhere = _OVERRIDES.get(program, frozenset())
     taking = [(each, name) for each in entries if each.takes in ("value", "many") for name in each.names]
-    taking = [(entry, name) for entry, name in taking if name not in elsewhere]
+    taking = [(entry, name) for entry, name in taking if name not in elsewhere and entry.role != "include"]
     apart = [((name, "7"), entry.takes == "many") for entry, name in taking]
     return apart + [((f"{name}=7",), False) for entry, name in taking if name[:2] == "--"]
 

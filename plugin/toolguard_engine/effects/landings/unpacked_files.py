@@ -25,17 +25,20 @@ def unpacked(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     named land there for certain, but others may as well, through links in the archive."""
     if not _creates(words):
         return
-    folders, at = list[str](), ""
+    folders, at = list[tuple[int, str]](), ""
     for word in words.named("folder", "target"):
         at = inside(at, word.text)
-        folders.append(at)
+        folders.append((word.at, at))
     if words.has("--one-top-level") and not words.last("--one-top-level"):
-        folders = [inside(folder, _top_level(words.one("archive"))) for folder in folders or ["."]]
-    folders = folders or [_OWN_FOLDERS.get(run.name, ".")]
-    yield from (Landing(UNKNOWN, folder) for folder in folders)
-    yield from (
-        Landing(UNKNOWN, folders[-1], name) for word in words.named("member")[:_MAX_NAMES] if (name := word.text.lstrip("/"))
-    )
+        top = _top_level(words.one("archive"))
+        folders = [(place, inside(folder, top)) for place, folder in folders or [(0, ".")]]
+    own = _OWN_FOLDERS.get(run.name, ".")
+    yield from (Landing(UNKNOWN, folder) for _, folder in folders or [(0, own)])
+    in_order = run.name in TARS
+    for word in words.named("member")[:_MAX_NAMES]:
+        if name := word.text.lstrip("/"):
+            before = [folder for place, folder in folders if place < word.at or not in_order]
+            yield Landing(UNKNOWN, before[-1] if before else own, name)
     if words.trait("absolute"):
         yield Landing(UNKNOWN, "/", when="absolute-names")
 

@@ -43,12 +43,14 @@ Takes = Literal["nothing", "value", "attached", "many"]
 Form = Literal["getopt", "long", "switches"]
 
 ROLES = frozenset({
-    "archive", "command", "config", "exec", "exclude", "exclude-from", "filter", "folder", "include", "input", "member",
-    "names", "output", "password", "pattern", "remote-command", "source", "target", "url", "host", "script", "proxy",
-    "owner",
+    "archive", "command", "config", "exec", "exclude", "exclude-from", "exclude-regex", "filter", "filter-from", "folder",
+    "host", "include", "include-from", "input", "member", "names", "output", "owner", "password", "pattern", "proxy",
+    "remote-command", "script", "source", "target", "url",
 })  # fmt: skip
 """What a word or a value is. `names`: a file that lists names; `folder`: where the program works from there on; `command`:
-it is run on this machine, as is what follows `exec=` in an `exec`; `source`, `target`: what is copied, and to where."""
+it is run on this machine, as is what follows `exec=` in an `exec`; `source`, `target`: what is copied, and to where;
+`include`: a pattern of the only files that are taken; `exclude-from`, `include-from`: a file with patterns; `filter-from`:
+one whose lines may begin with a sign. An option that leaves something out by what lies on the disk has none."""
 
 TRAITS = frozenset({
     "packs", "unpacks", "lists", "recursive", "rehearses", "performs", "deletes", "moves", "encrypts", "selects", "prints",
@@ -56,9 +58,9 @@ TRAITS = frozenset({
 })  # fmt: skip
 """`packs`, `unpacks`, `lists`: what an archiver does; `prints`: unpacks to its output; `rehearses`: changes nothing;
 `performs`: revokes that; `deletes`: deletes at the target what the source does not have; `moves`: deletes the sources;
-`selects`: what is left out cannot be told from the words; `server-names`: another machine chooses the names of the files;
-`names-stdin`: the names of the files are read from the input; `absolute`, `relative`: absolute names in an archive are
-used as they are, or as relative ones."""
+`selects`: what the patterns leave out cannot be told from them alone; `server-names`: another machine chooses the names of
+the files; `names-stdin`: the names of the files are read from the input; `absolute`, `relative`: absolute names in an
+archive are used as they are, or as relative ones."""
 
 DEEDS = frozenset({
     "copies", "moves", "deletes", "packs", "unpacks", "lists", "downloads", "requests", "edits", "links", "recurses",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -31,6 +32,7 @@ from toolguard_engine.layers.self_protection import (
 from toolguard_engine.layers.self_protection.gateway_command_line import CHAT_COMMAND
 from toolguard_engine.layers.self_protection.scene import ProtectionFinding, base, possible_place, strongest
 from toolguard_engine.model.call import Call, Host, Verdict
+from toolguard_engine.model.files import FileText
 
 CODE = "rule.self-protection"
 POSSIBLE = "rule.self-protection.possible"
@@ -117,7 +119,7 @@ def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[P
     folder = _folder(params, cwd) if reading.executes else ""
     if reading.commands:
         for text, command in zip(reading.commands, commands, strict=True):
-            yield from command_findings.findings(text, command, host, folder, reading.work)
+            yield from command_findings.findings(text, command, host, folder, reading.work, partial(_list, reading))
         yield from landings_on_disk.findings(commands, host, folder, reading.files)
     if reading.executes:
         return
@@ -129,6 +131,14 @@ def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[P
     elif reason := _open_paths(reading):
         yield ProtectionFinding(reason, certain=False)
     yield from _installed(reading)
+
+
+def _list(reading: CallReading, path: str) -> str | None:
+    """The text of a file with patterns as it is when the call runs; None if it is not known."""
+    if any(reading.made.expected(each) is not None for each in (path, reading.files.resolve(path))):
+        return None
+    found = reading.files.read(path)
+    return found.text if isinstance(found, FileText) else None
 
 
 def _folder(params: dict[str, Any], cwd: str) -> str:

@@ -29,9 +29,11 @@ from toolguard_engine.layers.self_protection import (
     protected_places,
     searches,
 )
+from toolguard_engine.layers.self_protection.exclusions import without_patterns
 from toolguard_engine.layers.self_protection.glance import is_near
 from toolguard_engine.layers.self_protection.scene import (
     CommandScene,
+    Lists,
     ProtectionFinding,
     is_elsewhere,
     is_interpreter,
@@ -77,10 +79,10 @@ _CHECKS: tuple[Callable[[CommandScene], Iterator[ProtectionFinding]], ...] = (
 
 
 def findings(
-    command: str, reading: Reading, host: Host, folder: str, work: WorkLimit, depth: int = 0
+    command: str, reading: Reading, host: Host, folder: str, work: WorkLimit, lists: Lists, depth: int = 0
 ) -> Iterator[ProtectionFinding]:
     """Why `command`, started in `folder` (empty: the agent's own), must be blocked or held. `reading`: of that command;
-    `work`: what finding that out may cost."""
+    `work`: what finding that out may cost; `lists`: see `CommandScene`."""
     if is_near(reading.runs, host, folder):
         try:
             work.spend(_steps(reading.runs))
@@ -91,9 +93,9 @@ def findings(
             return
         away = _elsewhere(reading.runs)
         local = tuple(run for run in reading.runs if run not in away) if away else reading.runs
-        yield from _of_scene(CommandScene(local, host, folder, away), local, work, depth)
+        yield from _of_scene(CommandScene(local, host, folder, away, lists), local, work, depth)
         if away:
-            scene = CommandScene(reading.runs, host, folder)
+            scene = CommandScene(reading.runs, host, folder, lists=lists)
             yield from (replace(finding, certain=False) for finding in _of_scene(scene, away, work, depth))
     if reading.flaws and not _UNREAD.isdisjoint(reading.flaws) and _NAMED.search(command):
         yield ProtectionFinding(LONG)
@@ -126,7 +128,7 @@ def _inner(scene: CommandScene, runs: tuple[ProgramRun, ...], work: WorkLimit, d
     given = (text for run in runs for text in _given(run, scene))
     found = dict.fromkeys(text for text in given if _MAY_HARM.search(text) and not _is_prose(text))
     for text in list(found)[:_MAX_TEXTS]:
-        yield from findings(text, read(text, work=work), scene.host, scene.start, work, depth + 1)
+        yield from findings(text, read(text, work=work), scene.host, scene.start, work, scene.lists, depth + 1)
 
 
 def _is_prose(text: str) -> bool:
@@ -144,7 +146,7 @@ def _given(run: ProgramRun, scene: CommandScene) -> Iterator[str]:
         yield from _typed(run, scene)
     if is_textual(run) or is_interpreter(run.name) or scene.is_wrapper(run):
         return
-    for word in run.argv:
+    for word in without_patterns(run):
         if " " in word or "\n" in word:
             yield word.lstrip("!:")
             if found := _VALUE.match(word):

@@ -39,13 +39,13 @@ _SERVERS = program_catalogue.programs("file_server")
 
 _MODULES = (("zipfile",), ("tarfile",), ("http.server",))
 _LIKE_CP = program_catalogue.programs("cp_like")
-_CERTAIN = program_catalogue.programs("certain_copier")
 
 
 def takes_all(run: ProgramRun) -> bool:
-    """Whether it certainly takes everything in a given folder: no list selects files. To an archiver a list only adds."""
+    """Whether it certainly takes everything in a given folder, as it is: no list selects files. To an archiver a list only
+    adds. A backup, which has no target, is kept in a form of its own."""
     named = any(words.named("names") or words.trait("names-stdin") for words in run.readings)
-    return packs(run) or (not named and run.name in _CERTAIN)
+    return packs(run) or (not named and any(words.named("target") for words in run.readings))
 
 
 def sources(run: ProgramRun) -> Iterator[Source]:

@@ -1,18 +1,21 @@
 """What a program that copies or searches a folder excludes, and whether that covers the guard's secrets.
 
-Only patterns that exclude every secret, or a folder above it, count. If a list in a file, the order of options or an
-exception from an exclusion decides, the result is unsure.
+Only patterns that exclude every secret, or a folder above it, count, in words or in a file that was read. What is not known
+excludes nothing. If a pattern is about the secrets, but the order of options or an exception decides, the result is unsure.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Literal
 
 from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.shell.command import ProgramRun
+from toolguard_engine.layers.self_protection import listed_patterns
 from toolguard_engine.layers.self_protection.scene import CommandScene, lies_below, resolved
 
 Left = Literal["all", "unsure", "none"]
@@ -102,28 +105,78 @@ def secrets(scene: CommandScene) -> tuple[tuple[str, ...], ...]:
 def left_out(run: ProgramRun, scene: CommandScene, root: str, named: str, end: int = 0) -> Left:
     """`root`: the folder that is copied or searched; `named`: how the command spells it.
 
-    Only exclusions before the word at `end` count; 0 for all.
+    Only exclusions before the word at `end` count; 0 for all. What is not known excludes nothing: a list that was not read,
+    or what a file on the disk decides.
     """
     below = [key for key in secrets(scene) if lies_below(key, root)]
-    found = [(at, pattern) for at, pattern in patterns(run)][:_MAX_PATTERNS]
+    lists = listed_patterns.excluded(run, scene) if run.readings else []
+    found = [*patterns(run), *((each.at, pattern) for each in lists for pattern in each.patterns)][:_MAX_PATTERNS]
+    exceptions = [*_exceptions(run), *(each.at for each in lists if each.may_have_exceptions)]
+    if exceptions and run.name in _FIRST_COUNTS:
+        end, exceptions = min([*exceptions, *([end] if end else [])]), []
     counting = [pattern for at, pattern in found if not end or at < end]
-    unread = _is_unread(run)
-    if below and not unread and all(any(_covers(each, key, root, named, run, scene) for each in counting) for key in below):
+    covered = (any(_covers(pattern, key, root, named, run, scene) for pattern in counting) for key in below)
+    if below and not exceptions and all(covered):
         return "all"
-    return "unsure" if unread or (found and any(_mentions(pattern, scene) for _, pattern in found)) else "none"
+    is_unsure = any(_mentions(pattern, scene) for _, pattern in found) or _is_left_out_otherwise(run, scene, below)
+    return "unsure" if is_unsure else "none"
 
 
-def _is_unread(run: ProgramRun) -> bool:
-    """Whether something else than the patterns decides what is excluded: lists in files, exceptions, another syntax."""
+_FIRST_COUNTS = frozenset(manual_catalogue.aliases("rsync"))
+"""Programs for which the first rule that fits a file decides."""
+
+
+def _exceptions(run: ProgramRun) -> list[int]:
+    """The positions of what may take back an exclusion, or give its pattern another meaning."""
     if not run.readings:
-        return any(word.partition("=")[0] in _UNREAD for word in run.argv)
-    rules = (word.text for words in run.readings for word in words.named("filter"))
-    return any(words.trait("selects") for words in run.readings) or any(rule[:1] in ("+", "P") for rule in rules)
+        return [at for at, word in enumerate(run.argv) if word.partition("=")[0] in _UNREAD]
+    given = [each.word for words in run.readings for each in words.given if "selects" in each.entry.traits]
+    rules = (word for words in run.readings for word in words.named("filter"))
+    return given + [word.at for word in rules if not _only_excludes(word.text)]
+
+
+def _only_excludes(rule: str) -> bool:
+    """Whether a filter rule, or the file that it names, has no exceptions."""
+    return bool(_filtered(rule)) or _EXCLUDING_FILE.match(rule) is not None
+
+
+_EXCLUDING_FILE = re.compile(r"(?:[.:]|merge|dir-merge),?[enws]{0,4}-")
+
+
+def _is_left_out_otherwise(run: ProgramRun, scene: CommandScene, below: list[tuple[str, ...]]) -> bool:
+    """Whether the secrets may be left out by something else than an exclusion pattern."""
+    if not run.readings:
+        return bool(_exceptions(run))
+    names = {part.strip(".") for key in secrets(scene) for part in key}
+    expressions = [word.text for words in run.readings for word in words.named("exclude-regex")]
+    if any(".*" in text or any(name in text for name in names) for text in expressions):
+        return True
+    wanted = [*_included(run), *(pattern for each in listed_patterns.included(run, scene) for pattern in each.patterns)]
+    return bool(wanted) and not any(_may_take(pattern, key, scene) for pattern in wanted[:_MAX_PATTERNS] for key in below)
+
+
+def _included(run: ProgramRun) -> list[str]:
+    """The patterns of the only files that it takes, in every reading of its words."""
+    first, *others = ({word.text for word in words.named("include")} for words in run.readings)
+    return [pattern for text in first.intersection(*others) for pattern in text.split(";")]
+
+
+def _may_take(pattern: str, key: tuple[str, ...], scene: CommandScene) -> bool:
+    if not _REGEX.isdisjoint(pattern) or _mentions(pattern, scene):
+        return True
+    return any(fnmatchcase(name.lower(), pattern.lower()) for name in (key[-1], "/".join(key), "/" + "/".join(key)))
+
+
+_REGEX = frozenset("{}[]()^$|+\\\0")
+"""Characters that stand for several texts in the patterns of some programs."""
 
 
 def _mentions(pattern: str, scene: CommandScene) -> bool:
+    """Whether one of the names in a pattern, which may be any if the pattern names none, is that of a secret's path."""
     names = {part for key in secrets(scene) for part in key}
-    return any(part in names or any(fnmatchcase(name, part) for name in names) for part in pattern.split("/") if part)
+    parts = [part for part in pattern.split("/") if part]
+    telling = [part for part in parts if part.strip("*")] or parts
+    return any(part in names or any(fnmatchcase(name, part) for name in names) for part in telling)
 
 
 def _covers(pattern: str, key: tuple[str, ...], root: str, named: str, run: ProgramRun, scene: CommandScene) -> bool:

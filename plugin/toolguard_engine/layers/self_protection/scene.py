@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
@@ -245,15 +245,23 @@ def _holds_ours(path: str, host: Host, folder: str) -> bool:
     return protected_paths.is_above(path, host, (folder,))
 
 
+Lists = Callable[[str], str | None]
+
+
+def _no_lists(_: str) -> str | None:
+    return None
+
+
 @dataclass(frozen=True)
 class CommandScene:
     """`folder`: the working directory that the call names; empty for the agent's own. `apart`: programs of the same command
-    that are judged separately."""
+    that are judged separately. `lists`: the text of a file, None if it is not known."""
 
     runs: tuple[ProgramRun, ...]
     host: Host
     folder: str = ""
     apart: tuple[ProgramRun, ...] = ()
+    lists: Lists = _no_lists
 
     @cached_property
     def protected(self) -> Protected:
