@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_cli.doctor import agent_runtimes
 from toolguard_cli.doctor.agent_runtimes import Agent, RuntimeConfig
 
@@ -123,12 +123,12 @@ NOT_GUARDED: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize("parts", [parts for _, parts in GUARDED], ids=[name for name, _ in GUARDED])
+@each_row("parts", [parts for _, parts in GUARDED], ids=[name for name, _ in GUARDED])
 def test_guarded(parts: dict[str, Any]) -> None:
     assert only(**parts).guards == "guarded"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("parts", "grade", "why"),
     [
         (parts, grade, why)

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from link_stage import HOST, enable, gateway
 
+from tables import each_row
 from toolguard_cli.operations import answer_links
 from toolguard_cli.operations.answer_links import AnswerLink, LinkRefusedError
 from toolguard_cli.system.paths import Places
@@ -212,7 +213,7 @@ def test_the_digest_covers_what_the_call_is(one: HeldCall, other: HeldCall) -> N
     assert (answer_links.digest(one) == answer_links.digest(other)) == same
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("host", "origin", "name"),
     [
         ("Box.Example", "https://box.example", "box.example"),

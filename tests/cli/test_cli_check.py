@@ -16,6 +16,7 @@ import typer
 from cli_stage import LIMIT, SCRIPT, envelope, picture, texts, toolguard
 from judged_stage import BOOK, policy, settings
 
+from tables import each_row
 from toolguard_cli import fast_path, main
 from toolguard_cli.commands import check, grant
 from toolguard_cli.policy import check_stream, offline_guard
@@ -216,7 +217,7 @@ class TestForAPerson:
         assert check.run(places, Call("tool_call", {"id": "exec", "args": {"command": "wipe"}})).exit_code == 5
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "tool", "params", "found"),
     [
         ("ls", "exec", "", {"command": "ls"}),
@@ -231,7 +232,7 @@ def test_the_call_that_is_meant(text: str | None, tool: str, params: str, found:
     assert check.call_of(text, tool, params, "a", "/w") == Call(tool, found, agent="a", cwd="/w")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "tool", "params", "said"),
     [
         (None, "exec", "", "give a command to check"),
@@ -252,7 +253,7 @@ def test_what_is_no_call(text: str | None, tool: str, params: str, said: str) ->
         check.call_of(text, tool, params, "", "")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("typed", "parsed"),
     [
         ("", ""),
@@ -287,7 +288,7 @@ def test_the_options_of_check_are_known() -> None:
     assert (valued, flags | {"--help"}) == (unquoted_command.VALUED, unquoted_command.FLAGS)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("words", "tool", "text"),
     [
         ([], "exec", None),
@@ -322,7 +323,7 @@ def test_an_option_that_is_nearly_one_of_ours(typed: str, said: str) -> None:
     assert raised.value.fix.startswith(said)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "typed",
     ["-- ls --agnt main", "git rm -- --agnt", "'ls --agnt main'", "npm ls --depth 1", "x y --json", "srv run --stdio"],
 )
@@ -622,7 +623,7 @@ def test_nobody_reads_the_answers(tmp_path: Path) -> None:
         assert process.stderr.read() == b""
 
 
-@pytest.mark.parametrize(
+@each_row(
     "arguments",
     [["check"], ["check", "--stdin", "--json"], ["check", "--stdin", "ls"], ["check", "--stdin", "--tool", "x"], ["status"]],
     ids=" ".join,

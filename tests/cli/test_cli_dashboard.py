@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from cli_stage import SCRIPT, dashboard_thread, envelope, toolguard
 
+from tables import each_row
 from toolguard_cli.commands import show_dashboard
 from toolguard_cli.dashboard import discovery, open_browser, run_server, token
 from toolguard_cli.dashboard.server_settings import DashboardSettings
@@ -214,7 +215,7 @@ def test_without_a_browser_it_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("bind", "near"),
     [
         ("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("localhost", True), ("LOCALHOST", True),

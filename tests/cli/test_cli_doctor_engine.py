@@ -17,6 +17,7 @@ import pytest
 from cli_stage import put_in
 from doctor_stage import Host, host
 
+from tables import each_row
 from toolguard_cli.commands import run_doctor as doctor
 from toolguard_cli.doctor.check_types import Check, DoctorSubject
 from toolguard_cli.doctor.checks import engine_check, node_check
@@ -250,7 +251,7 @@ def test_the_node_that_runs_openclaw_is_asked(subject: DoctorSubject, there: Hos
     assert check.detail == f"Node 30.1.0 ({own})"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("version", "wanted", "held"),
     [
         ("24.16.0", ">=24.16.0 <25 || >=26.1.0", True),

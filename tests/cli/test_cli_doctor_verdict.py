@@ -9,6 +9,7 @@ import pytest
 from cli_stage import put_in
 from doctor_stage import IDS, examined
 
+from tables import each_row
 from toolguard_cli.commands import run_doctor as doctor
 from toolguard_cli.doctor import guard_verdict
 from toolguard_cli.doctor.check_types import Check, Status
@@ -25,7 +26,7 @@ def loaded(guards: str = "yes", status: Status = "ok") -> Check:
     return check("loaded", status, "the gateway has it", guards=guards)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("checks", "guarded", "words"),
     [
         pytest.param([loaded()], "yes", "GUARDED: the gateway has it", id="all is well"),

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from cli_stage import LIMIT, SOURCE, picture
 
+from tables import each_row
 from toolguard_cli.commands import run_doctor as doctor
 from toolguard_cli.doctor import live
 from toolguard_cli.doctor.check_types import Check
@@ -228,12 +229,12 @@ PROOFS = {
 }
 
 
-@pytest.mark.parametrize(("found", "expected"), PROOFS.values(), ids=PROOFS)
+@each_row(("found", "expected"), PROOFS.values(), ids=PROOFS)
 def test_what_facts_mean(found: Check, expected: Check) -> None:
     assert found == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("log", "found"),
     [
         ([], ("", "")),
@@ -256,7 +257,7 @@ def test_quoted_words_are_bounded() -> None:
     assert proofs.quoted(" \n") == ""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "found"),
     [
         ("2026.9.6", (2026, 9, 6)),

@@ -13,6 +13,7 @@ import pytest
 import typer
 from cli_stage import LIMIT, envelope, put_in, toolguard
 
+from tables import each_row
 from toolguard_cli import main
 from toolguard_cli.commands import show_status as status
 from toolguard_cli.commands.command_table import ConfigGroup, RootGroup
@@ -58,7 +59,7 @@ def test_help() -> None:
     )
 
 
-@pytest.mark.parametrize("command", EVERY)
+@each_row("command", EVERY)
 def test_help_of_each_command(command: str) -> None:
     done = toolguard(*command.split(), "--help", COLUMNS="120")
     assert (done.returncode, done.stderr) == (0, "")
@@ -86,7 +87,7 @@ def test_version() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, f"toolguard {__version__}\n", "")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "words"),
     [
         pytest.param(["instal"], "no such command 'instal'", id="command"),

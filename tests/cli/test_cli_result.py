@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from tables import each_row
 from toolguard_cli.terminal.result import Line, Result, dated, show
 
 LINES = (
@@ -57,7 +58,7 @@ def test_lines_for_people_have_no_colour_where_nobody_looks(capsys: pytest.Captu
     assert capsys.readouterr() == ("", PLAIN)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "text"),
     [(1_700_000_000, "2023-11-14T22:13:20Z"), (0, None), (1e300, None), (float("nan"), None), (float("inf"), None)],
 )

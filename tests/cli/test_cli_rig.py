@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 from cli_stage import LIMIT
 
+from tables import each_row
 from toolguard_cli.rig import downloads, own_programs, real_gateway, scripted_model
 from toolguard_cli.rig.private_home import Home, free_port
 from toolguard_cli.system.errors import UserError
@@ -411,7 +412,7 @@ def test_an_openclaw_on_the_path(
     assert found.node == node
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("output", "answer"),
     [
         pytest.param("", "", id="nothing"),
@@ -428,7 +429,7 @@ def test_answer_in_the_output(output: str, answer: str) -> None:
     assert real_gateway._answer(output) == answer
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "content"),
     [
         pytest.param('{"choices": [{"message": {"content": "hi"}}]}', "hi", id="completion"),

@@ -13,6 +13,7 @@ import pytest
 from cli_stage import LIMIT, SCRIPT
 from held_stage import hold, status_of, terminal
 
+from tables import each_row
 from toolguard_cli.approvals import watch_screen
 from toolguard_cli.approvals.watch_screen import ScreenView, WatchAction, keys, press, screen
 from toolguard_cli.commands import approve, watch
@@ -31,7 +32,7 @@ ONE, TWO, YES = call("00000001"), call("00000002"), call("00000003", "approved")
 CALLS = [ONE, TWO, YES]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "found"),
     [
         ("jkA", ["j", "k", "a"]),
@@ -47,7 +48,7 @@ def test_keys(data: str, found: list[str]) -> None:
     assert keys(data) == found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("view", "key", "after", "act"),
     [
         pytest.param(ScreenView(), "down", ScreenView("00000002"), None, id="down"),
@@ -96,7 +97,7 @@ def test_press(view: ScreenView, key: str, after: ScreenView, act: WatchAction |
     assert press(view, key, CALLS) == (after, act)
 
 
-@pytest.mark.parametrize("key", ["a", "d", "j", "y"])
+@each_row("key", ["a", "d", "j", "y"])
 def test_press_without_calls(key: str) -> None:
     assert press(ScreenView(), key, []) == (ScreenView(), None)
 
@@ -139,8 +140,8 @@ def read(view: ScreenView, calls: list[HeldCall], size: tuple[int, int]) -> tupl
     return "".join(row.text for row in rows[3:-1]), watch_screen.shown(view, calls, *size)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (24, 5), (40, 9), (100, 30), (200, 60)])
-@pytest.mark.parametrize("text", [LONG, LONG.replace("0", "\u754c"), LONG.replace("1", "\u00e9"), "exec(" + "x" * 3_995])
+@each_row("size", [(80, 24), (24, 5), (40, 9), (100, 30), (200, 60)])
+@each_row("text", [LONG, LONG.replace("0", "\u754c"), LONG.replace("1", "\u00e9"), "exec(" + "x" * 3_995])
 def test_a_yes_only_after_the_whole_call_was_shown(text: str, size: tuple[int, int]) -> None:
     calls = [call("00000001", shown=text)]
     view, act = press(ScreenView("00000001"), "a", calls)
@@ -164,7 +165,7 @@ def test_a_long_call_on_a_usual_terminal_in_one_look() -> None:
     assert press(view, "y", calls)[1] == WatchAction("approve", "00000001")
 
 
-@pytest.mark.parametrize("keys_typed", ["    y", "ky", " k y", "jjjjjjjjjjjjjjjjjjjy"])
+@each_row("keys_typed", ["    y", "ky", " k y", "jjjjjjjjjjjjjjjjjjjy"])
 def test_keys_that_come_faster_than_the_screen_skip_nothing(keys_typed: str) -> None:
     calls = [call("00000001", shown=LONG)]
     _, view = read(ScreenView("00000001", "00000001"), calls, (80, 24))
@@ -199,7 +200,7 @@ def test_reading_back() -> None:
     assert press(view, "n", calls) == (ScreenView("00000001"), None)
 
 
-@pytest.mark.parametrize("size", [(1, 1), (23, 50), (80, 4), (10, 2)])
+@each_row("size", [(1, 1), (23, 50), (80, 4), (10, 2)])
 def test_a_terminal_that_is_too_small_for_a_yes(size: tuple[int, int]) -> None:
     view = ScreenView("00000002", "00000002")
     assert [row.text for row in screen(view, CALLS, NOW, *size)] == ["make the terminal larger"[: size[0]]]
@@ -230,7 +231,7 @@ def test_screen_without_calls() -> None:
     ]
 
 
-@pytest.mark.parametrize(("width", "height"), [(80, 24), (20, 10), (40, 3), (200, 60), (1, 1)])
+@each_row(("width", "height"), [(80, 24), (20, 10), (40, 3), (200, 60), (1, 1)])
 def test_screen_stays_within_the_terminal(width: int, height: int) -> None:
     calls = [call(f"{at:08x}", shown="\x1b[2J" + "x" * 900) for at in range(50)]
     rows = screen(ScreenView("00000028"), calls, NOW, width, height)

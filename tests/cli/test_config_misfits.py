@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_cli.hostconfig import schema_check
 from toolguard_engine.config import plugin_manifest
 from toolguard_engine.config import settings as config
@@ -32,7 +33,7 @@ LINKS = "answerLinks, answerLinkMs"
 UNKNOWN = "unknown setting; valid names:"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "found"),
     [
         pytest.param({}, [], id="empty"),

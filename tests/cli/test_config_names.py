@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tables import each_row
 from toolguard_cli.hostconfig import config_tree
 from toolguard_cli.hostconfig.config_tree import ConfigTree, Steps
 from toolguard_cli.operations import setting_names
@@ -141,7 +142,7 @@ def test_what_begins_like_a_list_or_an_object_is_no_text(tree: ConfigTree, text:
     assert caught.value.fix == f"""fix it; to set a string, write '"{text}"'"""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("args", "parsed"),
     [
         (["limit", "-5"], ["limit", "--", "-5"]),

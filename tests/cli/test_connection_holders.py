@@ -8,6 +8,7 @@ import psutil
 import pytest
 from test_person_origin import AGENTS, GATEWAY, ME, SHELL, SSHD_USER, Record, me, proc, record
 
+from tables import each_row
 from toolguard_cli.person.peers import Connection, Peer, Sockets, judged
 
 PORT, THEIRS = 18789, 50_000
@@ -90,14 +91,14 @@ def test_a_persons(name: str) -> None:
     assert PERSONS[name].kind == "person"
 
 
-@pytest.mark.parametrize("name", UNKNOWN)
+@each_row("name", UNKNOWN)
 def test_it_cannot_be_told(name: str) -> None:
     peer, why = UNKNOWN[name]
     assert peer.kind == "unknown"
     assert why in peer.why
 
 
-@pytest.mark.parametrize("name", AGENTS_HOLD)
+@each_row("name", AGENTS_HOLD)
 def test_an_agents(name: str) -> None:
     assert AGENTS_HOLD[name].kind == "agent"
 

@@ -2,14 +2,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
+from tables import each_row
 from toolguard_cli.hostconfig import env_vars
 
 ENV = {"A": "one", "EMPTY": "", "B_2": "${A}"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "filled", "unset"),
     [
         ("plain", "plain", []),

@@ -18,6 +18,7 @@ from fault_operations import CARELESS, Answer
 
 import effort
 from effort import some
+from tables import each_row
 from toolguard_cli.commands.command_table import ConfigGroup, RootGroup
 
 FEW, MANY, ALL = 2, 120, 10_000
@@ -51,7 +52,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Try]:
         process.stdin.close()
 
 
-@pytest.mark.parametrize("name", some(list(COMMANDS)))
+@each_row("name", some(list(COMMANDS)))
 def test_a_fault_at_any_call(tried: Try, name: str) -> None:
     count, wrong = tried(name, ALL if effort.ALL else FEW)
     assert count >= FEW

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from effort import some
+from tables import each_row
 from toolguard_cli import migrations
 from toolguard_cli.commands import migrate
 from toolguard_cli.hostconfig import config_tree, json5_edit
@@ -457,7 +458,7 @@ def test_what_the_gateway_never_knew_is_left_to_the_person(places: Places) -> No
     ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("written_id", "expected"),
     [
         ("main", "main"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_cli.person import origin, terminals
 from toolguard_cli.person.system_facts import Agents, ProcessInfo
 
@@ -92,7 +92,7 @@ PERSONS = {
 }
 
 
-@pytest.mark.parametrize("name", PERSONS)
+@each_row("name", PERSONS)
 def test_a_person(name: str) -> None:
     assert judged(PERSONS[name]) == ("person", "")
 
@@ -124,7 +124,7 @@ AGENTS_DOING = {
 }
 
 
-@pytest.mark.parametrize("name", AGENTS_DOING)
+@each_row("name", AGENTS_DOING)
 def test_an_agent(name: str) -> None:
     found, why = AGENTS_DOING[name]
     assert judged(found) == ("agent", why)
@@ -170,7 +170,7 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.parametrize("name", UNKNOWN)
+@each_row("name", UNKNOWN)
 def test_nobody_can_tell(name: str) -> None:
     found, why = UNKNOWN[name]
     kind, said = judged(found)
@@ -259,7 +259,7 @@ FIT = {
 }
 
 
-@pytest.mark.parametrize("name", FIT)
+@each_row("name", FIT)
 def test_a_terminal_to_ask_on(name: str) -> None:
     assert asked(FIT[name]) == ""
 
@@ -315,7 +315,7 @@ UNFIT = {
 }
 
 
-@pytest.mark.parametrize("name", UNFIT)
+@each_row("name", UNFIT)
 def test_no_terminal_to_ask_on(name: str) -> None:
     found, why = UNFIT[name]
     assert why in asked(found)

@@ -16,6 +16,7 @@ from held_stage import Terminal
 from person_stage import Machine, daemon, machine, until
 
 import login_service
+from tables import each_row
 from toolguard_cli.rig.private_home import free_port
 from toolguard_cli.system.paths import Places
 from toolguard_engine.stores.files.audit_log_file import AuditLog
@@ -250,7 +251,7 @@ def unshares() -> None:
         pytest.skip(f"{why}, so there is no such way around: {done.stderr.strip()}")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("said", "known"),
     [
         ("unshare: unshare failed: Operation not permitted", True),

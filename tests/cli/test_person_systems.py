@@ -15,6 +15,7 @@ from pathlib import PurePath
 import pytest
 from held_stage import Terminal
 
+from tables import each_row
 from toolguard_cli.dashboard import open_browser
 from toolguard_cli.person import linux, macos, namespaces, program_roles, require_human
 from toolguard_cli.person.linux import Linux, orphans_go_to
@@ -49,7 +50,7 @@ def test_a_process() -> None:
 
 
 @on_linux
-@pytest.mark.parametrize(
+@each_row(
     ("env", "marked"),
     [
         ({}, False),
@@ -110,7 +111,7 @@ def test_a_name_cannot_forge_the_fields() -> None:
     assert done.stdout.strip() == f"{os.getpid()} a) S 1 1 1 ("
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("number", "name"),
     [(0, ""), (34816, "pts/0"), (34819, "pts/3"), (35072, "pts/256"), (1025, "tty1"), (1088, "4:64"), (0x500, "5:0")],
 )
@@ -176,7 +177,7 @@ HERE, THERE = "0100007F:0016", "0100007F:C350"
 SSH = frozenset({22})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("row", "local"),
     [
         (f"0: {HERE} {THERE} 01", True),
@@ -192,7 +193,7 @@ def test_a_login_from_here(row: str, *, local: bool) -> None:
     assert linux._is_local_login(row.split(), SSH) == local
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("connection", "local"),
     [
         ("", False),
@@ -224,7 +225,7 @@ def test_roles_by_either_name() -> None:
         assert program_roles.role(ProcessInfo(5, 1, name=name, program=program)) == role, (name, program)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("process", "is_login"),
     [
         (ProcessInfo(5, 1, name="sshd", uid=0, trusted=True), True),
@@ -286,7 +287,7 @@ def test_the_code_is_typed(early: str) -> None:
         shown.until("answer True")
 
 
-@pytest.mark.parametrize("typed", ["\n", "y\n", "yes\n", "\x04", "abc\n", "x" * 3000 + "\n"])
+@each_row("typed", ["\n", "y\n", "yes\n", "\x04", "abc\n", "x" * 3000 + "\n"])
 def test_anything_else_is_a_no(typed: str) -> None:
     with asking() as shown:
         shown.until("to cancel: ")

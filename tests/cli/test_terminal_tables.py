@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_cli.system import time_spans
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.terminal import tables
@@ -47,7 +48,7 @@ def test_every_letter_of_every_cell_is_shown(rows: list[tuple[str, ...]], column
     assert [text.count(letter) for letter in "abc/"] == [wanted.count(letter) for letter in "abc/"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "length"),
     {
         "8h": 28_800_000, "30m": 1_800_000, "1d": 86_400_000, "1h30m": 5_400_000, "4m10s": 250_000, " 2W ": 1_209_600_000,

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import Decision, HeldCall, Ledger, RefusedError
 from toolguard_engine.wording import printable
@@ -52,7 +53,7 @@ def refusal(kind: str) -> RefusedError:
     return caught.value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "text", "fix"),
     [
         ("malformed", "that is not a nonce", "a nonce has 8 characters, 0-9 and a-f"),
@@ -79,7 +80,7 @@ def test_each_refusal_has_its_own_answer(kind: str, text: str, fix: str) -> None
     assert "\n" not in answer.text + answer.fix
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "text"),
     [
         ("pending", "aaaa0000 (read) is still waiting for approval"),
@@ -202,7 +203,7 @@ def test_nothing_that_moves_a_cursor() -> None:
     assert [text for text in texts if not is_visible(text)] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("seconds", "expected"),
     [
         (-3, "0s"),
@@ -219,6 +220,6 @@ def test_duration(seconds: float, expected: str) -> None:
     assert printable.duration(seconds) == expected
 
 
-@pytest.mark.parametrize(("width", "expected"), [(6, "abcdef"), (5, "ab..."), (3, "..."), (1, "."), (0, "")])
+@each_row(("width", "expected"), [(6, "abcdef"), (5, "ab..."), (3, "..."), (1, "."), (0, "")])
 def test_cut(width: int, expected: str) -> None:
     assert printable.cut("abcdef", width) == expected

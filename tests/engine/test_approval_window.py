@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from effort import examples
+from tables import each_row
 from toolguard_engine.approvals import approval_window
 from toolguard_engine.approvals.approval_window import NO_NEWS, WakeOutcome
 from toolguard_engine.approvals.ledger import (
@@ -70,9 +71,7 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("change", "after", "busy", "outcome", "wanted"), [row[1:] for row in STEPS], ids=[r[0] for r in STEPS]
-)
+@each_row(("change", "after", "busy", "outcome", "wanted"), [row[1:] for row in STEPS], ids=[r[0] for r in STEPS])
 def test_what_an_engine_does(
     change: dict[str, object],
     after: float,
@@ -240,7 +239,7 @@ LAPSED = [
 ]
 
 
-@pytest.mark.parametrize(("change", "wanted"), [row[1:] for row in LAPSED], ids=[row[0] for row in LAPSED])
+@each_row(("change", "wanted"), [row[1:] for row in LAPSED], ids=[row[0] for row in LAPSED])
 def test_what_counts_as_lapsed(change: dict[str, object], *, wanted: bool) -> None:
     assert is_lapsed(held(status="expired", **change)) is wanted
     for status in ("pending", "approved", "used", "denied"):

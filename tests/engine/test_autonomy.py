@@ -9,6 +9,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
+from tables import each_row
 from toolguard_engine.approvals import standing
 from toolguard_engine.approvals.standing import IDLE_SECONDS, Standing
 from toolguard_engine.config.settings import (
@@ -68,7 +69,7 @@ def signals(agents: Autonomy) -> list[tuple[str, bool]]:
     return [(each.signal.code, each.held) for each in agents.take_signals()]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("general", "own", "held"),
     [
         ("enforce", "enforce", ["LOW", "MEDIUM", "HIGH", "CRITICAL"]),
@@ -331,7 +332,7 @@ def test_a_run_that_nobody_writes_to_is_asked_after_two_hours() -> None:
     assert goes(agents, "LOW", config, late) == ""
 
 
-@pytest.mark.parametrize("mode", MODES)
+@each_row("mode", MODES)
 def test_three_thousand_harmless_calls_are_never_held(mode: Mode) -> None:
     agents, config = Autonomy(), settings(mode, drift=DriftConfig())
     for n in range(3_000):

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.approvals.binding import EXACT, bind
 from toolguard_engine.model.call import Call
 
@@ -77,7 +78,7 @@ def test_the_gateway_matters() -> None:
     assert len({bind(CALL), bind(CALL, gateway="gw-1"), bind(CALL, gateway="gw-2")}) == 3
 
 
-@pytest.mark.parametrize(
+@each_row(
     "other",
     [
         replace(CALL, tool="Exec"),
@@ -99,7 +100,7 @@ def test_what_matters(other: Call) -> None:
     assert bind(other) != bind(CALL)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "other",
     [
         replace(CALL, searched=True),
@@ -149,7 +150,7 @@ def test_a_member_more_matters(value: dict[str, Any], name: str, extra: Any) -> 
         assert bound(changed) != bound(value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "equal"),
     [
         (1, 1.0, True),  # JavaScript writes both as 1
@@ -186,8 +187,8 @@ def test_no_two_texts_are_taken_for_one() -> None:
     assert bound({"a": '1","b":"2'}) != bound({"a": "1", "b": "2"})
 
 
-@pytest.mark.parametrize("box", [lambda value: [value], lambda value: {"a": value}], ids=["list", "object"])
-@pytest.mark.parametrize("depth", [2_000, 100_000])
+@each_row("box", [lambda value: [value], lambda value: {"a": value}], ids=["list", "object"])
+@each_row("depth", [2_000, 100_000])
 def test_nested_too_deeply(box: Any, depth: int) -> None:
     value: Any = 1
     for _ in range(depth):
@@ -198,7 +199,7 @@ def test_nested_too_deeply(box: Any, depth: int) -> None:
         value = value[0] if isinstance(value, list) else value["a"]
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), 10**400, -(10**400), "\ud800", {"\udc80": 1}])
+@each_row("value", [float("nan"), float("inf"), 10**400, -(10**400), "\ud800", {"\udc80": 1}])
 def test_what_has_no_canonical_form(value: Any) -> None:
     with pytest.raises(ValueError, match="without a canonical form"):
         bound({"a": [value]})

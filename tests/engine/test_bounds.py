@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from effort import examples
+from tables import each_row
 from toolguard_engine.metrics import bounds
 from toolguard_engine.metrics.database import connect
 from toolguard_engine.metrics.row_writer import DAY_MS, CallRecord, VerdictRecord, record, record_verdicts
@@ -20,7 +21,7 @@ from toolguard_engine.stores.transactions import transaction
 NOW = 1_780_000_000_000
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("at", "taken"),
     [(NOW, NOW), (0, 0), (-1, NOW), (NOW + DAY_MS, NOW + DAY_MS), (NOW + DAY_MS + 1, NOW), (2**80, NOW)],
     ids=["now", "1970", "before", "a clock ahead", "a clock far ahead", "never"],
@@ -29,7 +30,7 @@ def test_times(at: int, taken: int) -> None:
     assert bounds.time(at, NOW) == taken
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "written"),
     [
         ({"input": -5, "total": 2**70}, {"input": 0, "total": bounds.MAX_TOKENS}),

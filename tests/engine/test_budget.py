@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.approvals.standing import Standing
 from toolguard_engine.config.settings import BudgetConfig, RiskCosts, RiskLevel
 from toolguard_engine.layers.autonomy import budget
@@ -20,7 +19,7 @@ def codes(known: Standing, level: RiskLevel, settings: BudgetConfig = DEFAULT) -
     return [signal.code for signal in budget.judge(known, RANKS[level], "message", settings)]
 
 
-@pytest.mark.parametrize(("level", "calls"), [("LOW", 20), ("MEDIUM", 6), ("HIGH", 2), ("CRITICAL", 1)])
+@each_row(("level", "calls"), [("LOW", 20), ("MEDIUM", 6), ("HIGH", 2), ("CRITICAL", 1)])
 def test_how_many_calls_fit_exactly(level: RiskLevel, calls: int) -> None:
     known = standing()
     for _ in range(calls):
@@ -30,7 +29,7 @@ def test_how_many_calls_fit_exactly(level: RiskLevel, calls: int) -> None:
     assert codes(known, "SAFE") == []
 
 
-@pytest.mark.parametrize("cost", [0.1, 0.05, 0.07, 0.001])
+@each_row("cost", [0.1, 0.05, 0.07, 0.001])
 def test_sums_do_not_drift(cost: float) -> None:
     known = standing()
     for _ in range(3_000):
@@ -38,7 +37,7 @@ def test_sums_do_not_drift(cost: float) -> None:
     assert known.spent == round(cost * 3_000, 9)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("level", "enough", "too_little"),
     [("LOW", 0.2, 0.199), ("MEDIUM", 0.4, 0.399), ("HIGH", 0.6, 0.599), ("CRITICAL", 0.8, 0.799)],
 )

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.effects.call_digest import END, LONG, call_digest, digests, kind_digest
 
 ONE = "123e4567-e89b-12d3-a456-426614174000"
@@ -73,7 +74,7 @@ ONE_FAMILY = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), SAME_CALL)
+@each_row(("one", "other"), SAME_CALL)
 def test_the_same_call(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert digests("exec", one) == digests("exec", other)
 
@@ -99,7 +100,7 @@ NAMING = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), NAMING)
+@each_row(("one", "other"), NAMING)
 def test_what_names_one_thing_counts_in_the_family(one: str, other: str) -> None:
     assert digests("exec", {"command": f"show 1 {one}"})[1] != digests("exec", {"command": f"show 1 {other}"})[1]
     assert digests("exec", {"command": f"show 1 {one}"})[1] == digests("exec", {"command": f"show 22 {one}"})[1]
@@ -110,7 +111,7 @@ def test_the_tool_counts_by_its_short_name() -> None:
     assert digests("read", {"path": "a"})[1] != digests("write", {"path": "a"})[1]
 
 
-@pytest.mark.parametrize("at", [0, LONG, 10_000, 20_000 - 1])
+@each_row("at", [0, LONG, 10_000, 20_000 - 1])
 def test_each_character_of_a_long_text_counts(at: int) -> None:
     text = "All of it is written. " * 1_000
     other = text[:at] + "#" + text[at + 1 :]
@@ -140,7 +141,7 @@ def _nested(depth: int) -> Any:
     return value
 
 
-@pytest.mark.parametrize(
+@each_row(
     "params",
     [
         None,
@@ -171,7 +172,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize(("one", "params", "other", "its", "same"), KINDS)
+@each_row(("one", "params", "other", "its", "same"), KINDS)
 def test_the_kind_of_a_call(one: str, params: Any, other: str, its: Any, *, same: bool) -> None:
     assert (kind_digest(one, params) == kind_digest(other, its)) is same
 

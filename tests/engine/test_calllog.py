@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.model.call import Call, Correction, Failure, MalformedCall, ParameterProblem
 from toolguard_engine.stores.call_log import record, resolve
 from toolguard_engine.stores.files import call_log_file as call_log
@@ -83,7 +84,7 @@ INFERRED = [
 ]
 
 
-@pytest.mark.parametrize(("call_id", "provider", "expected"), INFERRED)
+@each_row(("call_id", "provider", "expected"), INFERRED)
 def test_the_provider_is_inferred_where_it_is_missing(call_id: str, provider: str, expected: str) -> None:
     line = record(refusal(call_id=call_id), NOW, "", provider, "", shadow=True)
     assert (line["provider"], line["model"], line["action"]) == (expected, "unknown", "would-be-corrected")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects import call_paths
 from toolguard_engine.effects.reading import CallReading
@@ -32,7 +31,7 @@ def run(command: str, path: str = "/srv/prod/**") -> bool:
     return speaks("exec", {"command": command}, path)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "grep -rl x /srv",
@@ -56,7 +55,7 @@ def test_programs_that_descend_into_folders(command: str) -> None:
     assert run(command)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     ["ls /srv", "ls -la /srv", "rg x /srv/test", "find . -name x", "grep x /srv/a.txt", "docker ps", "find /home/ada/work"],
 )
@@ -70,7 +69,7 @@ def test_programs_that_search_their_working_directory() -> None:
     assert not run("ls", "/home/ada/work/secret/**")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         """python3 -c "print(open('/srv/prod/a').read())" """,
@@ -92,7 +91,7 @@ def test_code_that_names_another_path() -> None:
     assert run("""python3 -c "open('/srv/x', 'r')" """, "/srv/x")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "params"),
     [
         ("image", {"image": "/srv/prod/a"}),
@@ -113,7 +112,7 @@ def test_parameters(tool: str, params: dict[str, Any]) -> None:
     assert speaks(tool, params)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "params"),
     [
         ("message", {"action": "send", "target": "ada", "message": "/srv/prod/a"}),

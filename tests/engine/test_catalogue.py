@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.program_catalogue import ProgramCatalogue
@@ -116,7 +117,7 @@ def test_an_included_role_adds_its_names() -> None:
     assert found == ProgramCatalogue({"y": frozenset("abc"), "x": frozenset("ab")}, {})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "roles",
     [
         {"x": {"names": "a"}},
@@ -153,14 +154,14 @@ def test_the_tables_of_options_have_the_programs_of_their_roles() -> None:
     assert interpreters.LANGUAGES.keys() == program_catalogue.programs("interpreter")
 
 
-@pytest.mark.parametrize("position", HELD)
+@each_row("position", HELD)
 def test_each_shell_is_judged_as_bash_is(position: str) -> None:
     expected = judged(HELD[position].replace("SHELL", "bash"))
     assert expected[0] != "allow"
     assert {shell: judged(HELD[position].replace("SHELL", shell)) for shell in SHELLS} == dict.fromkeys(SHELLS, expected)
 
 
-@pytest.mark.parametrize("position", FREE)
+@each_row("position", FREE)
 def test_each_shell_may_run_what_bash_may(position: str) -> None:
     assert {judged(FREE[position].replace("SHELL", shell)) for shell in SHELLS} == {("allow", "allow")}
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.server import tool_hints
 from toolguard_engine.server.session import Session
 from toolguard_engine.server.session_state import Setup
@@ -217,13 +216,13 @@ DEAD: dict[str, tuple[Calls, int, int]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", HONEST)
+@each_row("name", HONEST)
 def test_an_honest_repetition_is_never_touched(name: str) -> None:
     played = Player().play(HONEST[name])
     assert (played.noted, played.ended) == ([], 0)
 
 
-@pytest.mark.parametrize("name", DEAD)
+@each_row("name", DEAD)
 def test_a_dead_loop_is_noted_and_ended(name: str) -> None:
     calls, note, end = DEAD[name]
     played = Player().play(calls)

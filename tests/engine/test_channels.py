@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.metrics import channels
 from toolguard_engine.wording.visible_text import is_visible
 
@@ -33,7 +33,7 @@ KEYS = [
 ]
 
 
-@pytest.mark.parametrize(("session", "channel"), KEYS, ids=[key or "none" for key, _ in KEYS])
+@each_row(("session", "channel"), KEYS, ids=[key or "none" for key, _ in KEYS])
 def test_by_the_key_of_the_session(session: str, channel: str) -> None:
     assert channels.channel("", session) == channel
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.approvals import chat_senders
 from toolguard_engine.wire.messages import Carrier, DoubtfulPeer
 
@@ -14,7 +13,7 @@ def peer(closed: float, kind: str = "unknown") -> DoubtfulPeer:
     return DoubtfulPeer(10.0, closed, kind, f"by {kind} {closed}")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("peers", "expected"),
     [
         ((), None),
@@ -31,7 +30,7 @@ def test_what_was_open_since_then_counts(peers: tuple[DoubtfulPeer, ...], expect
     assert chat_senders.in_doubt(peers, SINCE) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("carriers", "expected"),
     [
         (None, None),

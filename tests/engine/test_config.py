@@ -9,6 +9,7 @@ import jsonschema
 import msgspec
 import pytest
 
+from tables import each_row
 from toolguard_engine.config import conflicts, plugin_manifest
 from toolguard_engine.config.fleet_settings import has_password
 from toolguard_engine.config.settings import AgentConfig, Config, MetricsConfig, digests, metrics_of, parse
@@ -213,7 +214,7 @@ INVALID: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize("raw", VALID, ids=[json.dumps(raw)[:60] for raw in VALID])
+@each_row("raw", VALID, ids=[json.dumps(raw)[:60] for raw in VALID])
 def test_valid(raw: Any) -> None:
     assert schema_errors(raw) == []
     parsed = msgspec.to_builtins(parse(raw))
@@ -226,12 +227,12 @@ NOT_READABLE: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("raw", [None, {}, *NOT_READABLE])
+@each_row("raw", [None, {}, *NOT_READABLE])
 def test_where_the_metrics_are_if_nobody_can_read_it(raw: Any) -> None:
     assert metrics_of(raw) == MetricsConfig()
 
 
-@pytest.mark.parametrize("raw", VALID_IN_PART, ids=[json.dumps(raw)[:60] for raw in VALID_IN_PART])
+@each_row("raw", VALID_IN_PART, ids=[json.dumps(raw)[:60] for raw in VALID_IN_PART])
 def test_absent_fields_of_nested_settings_have_their_defaults(raw: Any) -> None:
     assert schema_errors(raw) == []
     assert msgspec.to_builtins(parse(raw)) == deep_update(msgspec.to_builtins(Config()), raw)
@@ -242,7 +243,7 @@ def deep_update(base: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
     return {**base, **change, **nested}
 
 
-@pytest.mark.parametrize(("raw", "error"), INVALID, ids=[json.dumps(row[0])[:60] for row in INVALID])
+@each_row(("raw", "error"), INVALID, ids=[json.dumps(row[0])[:60] for row in INVALID])
 def test_invalid_for_the_types_and_for_the_schema(raw: Any, error: str) -> None:
     with pytest.raises(msgspec.ValidationError) as caught:
         parse(raw)
@@ -261,7 +262,7 @@ AGENTS = Config(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("agent", "expected"),
     [("own", ("shadow", 3, 7)), ("empty", ("enforce", 3, 5)), ("unknown", ("enforce", 3, 5)), ("", ("enforce", 3, 5))],
 )
@@ -288,7 +289,7 @@ def test_what_an_agent_has_of_its_own_is_laid_over_field_by_field() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "differing"),
     [
         ({}, {"mode": "enforce", "budget": {"size": 1}, "logPath": "~/.openclaw/tool-guard.log"}, set()),
@@ -305,7 +306,7 @@ def test_digests_tell_settings_apart(one: dict[str, Any], other: dict[str, Any],
     assert {name for name in {**found[0], **found[1]} if found[0].get(name) != found[1].get(name)} == differing
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("dsn", "found"),
     [
         ("host=db dbname=fleet user=gateway", False),
@@ -327,7 +328,7 @@ def test_passwords_in_connection_strings(dsn: str, found: bool) -> None:  # noqa
     assert has_password(dsn) is found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fleet", "blamed"),
     [
         ({}, []),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.config.settings import Config, parse
 from toolguard_engine.effects import call_paths
 from toolguard_engine.effects.reading import CallReading
@@ -162,7 +163,7 @@ class TestInTheSession:
         assert self.answer("enforce", constraint(**said | {"hours": "13:00-14:00"}), **from_telegram).code == "allow"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("patterns", "tool", "fits"),
     [
         (["exec"], "EXEC", True),
@@ -183,7 +184,7 @@ def test_tool(patterns: list[str], tool: str, *, fits: bool) -> None:
 
 
 class TestWho:
-    @pytest.mark.parametrize(
+    @each_row(
         ("said", "call", "fits"),
         [
             ({"agent": ["main"]}, {"agent": "main"}, True),
@@ -208,7 +209,7 @@ class TestWho:
     def test_known(self, said: dict[str, Any], call: dict[str, Any], *, fits: bool) -> None:
         assert speaks(run("ls", **call), **said) is fits
 
-    @pytest.mark.parametrize(
+    @each_row(
         "said",
         [
             {"agent": ["main"]},
@@ -233,7 +234,7 @@ class TestWho:
 
 
 class TestWhen:
-    @pytest.mark.parametrize(
+    @each_row(
         ("said", "moment", "fits"),
         [
             ({"hours": "22:00-06:00"}, "2026-11-23T22:00", True),
@@ -264,7 +265,7 @@ class TestWhen:
         for hour in (0, 1):  # 02:30 in summer time, then 02:30 again
             assert speaks(run("ls", at=datetime(2026, 10, 25, hour, 30, tzinfo=UTC).timestamp()), **said)
 
-    @pytest.mark.parametrize("moment", [0.0, -5.0, float("nan"), float("inf"), 1e300])
+    @each_row("moment", [0.0, -5.0, float("nan"), float("inf"), 1e300])
     def test_no_time(self, moment: float) -> None:
         assert speaks(run("ls", at=moment), hours="01:00-02:00")
 
@@ -279,7 +280,7 @@ class TestWhen:
 
 
 class TestParams:
-    @pytest.mark.parametrize(
+    @each_row(
         ("wanted", "params", "fits"),
         [
             ({"command": "prod"}, {"command": "ls /prod"}, True),
@@ -305,7 +306,7 @@ class TestParams:
             wanted = {"other": "x?"}
         assert speaks(Call("some_tool", params), params=wanted) is fits
 
-    @pytest.mark.parametrize("command", ["p'r'od now", 'sudo sh -c "prod now"', "x=pr; ${x}od now", "cd /; prod   now"])
+    @each_row("command", ["p'r'od now", 'sudo sh -c "prod now"', "x=pr; ${x}od now", "cd /; prod   now"])
     def test_a_command_also_as_its_programs_get_it(self, command: str) -> None:
         assert speaks(run(command), params={"command": "^prod now"})
 
@@ -349,7 +350,7 @@ class TestParams:
 
 
 class TestPaths:
-    @pytest.mark.parametrize(
+    @each_row(
         ("pattern", "command"),
         [
             ("~/prod/**", "cat ~/prod/app.conf"),
@@ -385,7 +386,7 @@ class TestPaths:
     def test_reached_by_a_command(self, pattern: str, command: str) -> None:
         assert speaks(run(command), path=[pattern])
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("pattern", "command"),
         [
             ("~/prod/**", "cat ~/product/x"),
@@ -406,7 +407,7 @@ class TestPaths:
     def test_not_reached(self, pattern: str, command: str) -> None:
         assert not speaks(run(command), path=[pattern])
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("tool", "params"),
         [
             ("read", {"path": "../prod/x"}),
@@ -524,7 +525,7 @@ def scored(**said: Any) -> Rule:
 class TestWithOtherKeys:
     """One language: circumstances beside a score, programs beside a severity."""
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("said", "call", "holds"),
         [
             ({"run": ["make"], "agent": ["main"]}, run("make", agent="main"), True),
@@ -551,7 +552,7 @@ class TestWithOtherKeys:
         for moment, code in (("2026-11-23T23:00", "rule.user.s"), ("2026-11-23T12:00", "allow")):
             assert rubric.weighed(CallReading(run("ls", at=at(moment)), HOST), Config(), Rulebook((by_night,))).code == code
 
-    @pytest.mark.parametrize(
+    @each_row(
         ("said", "command", "fits"),
         [
             ({"run": ["git push"], "any": ["-f"]}, "git push -f", True),

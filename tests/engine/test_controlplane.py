@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from openclaw_verbs import BLOCKED, HELD, PASSING, verbs
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.control_plane import gateway_settings, verb_catalogue
 from toolguard_engine.effects.control_plane.command_line import operations
@@ -276,7 +276,7 @@ SPELLINGS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
+@each_row("spelling", SPELLINGS)
 def test_no_spelling_lowers_a_verdict(spelling: str) -> None:
     assert run(f"{spelling} mcp set evil x") == "hold"
     assert run(f"{spelling} plugins disable toolguard") == "block"
@@ -327,7 +327,7 @@ ACTIONS = [
 ]
 
 
-@pytest.mark.parametrize("tool", verb_catalogue.load().tools)
+@each_row("tool", verb_catalogue.load().tools)
 def test_an_invented_action_is_held(tool: str) -> None:
     verdict = judged(tool, {"action": "frobnicate"})
     assert (verdict.decision, verdict.code) == ("hold", "rule.openclaw.unknown")
@@ -415,7 +415,7 @@ def test_tool_calls() -> None:
     assert [(wanted, tool, params) for wanted, tool, params in TOOL_CALLS if judged(tool, params).decision != wanted] == []
 
 
-@pytest.mark.parametrize(("tool", "action", "effect"), ACTIONS, ids=[f"{tool} {action}" for tool, action, _ in ACTIONS])
+@each_row(("tool", "action", "effect"), ACTIONS, ids=[f"{tool} {action}" for tool, action, _ in ACTIONS])
 def test_read_only_actions_pass(tool: str, action: str, effect: str) -> None:
     decision = judged(tool, {"action": action}).decision
     if effect in ("read", "shown"):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engine_talk import Talk
+from tables import each_row
 from toolguard_engine.config.settings import parse
 from toolguard_engine.effects.outcomes import Outcome
 from toolguard_engine.guard import Guard
@@ -126,7 +127,7 @@ TOUCHES = [
 ]
 
 
-@pytest.mark.parametrize(("events", "touched"), [row[1:] for row in TOUCHES], ids=[row[0] for row in TOUCHES])
+@each_row(("events", "touched"), [row[1:] for row in TOUCHES], ids=[row[0] for row in TOUCHES])
 def test_what_changes_a_run_is_saved(events: list[str], *, touched: bool) -> None:
     config = parse({"loopDetection": {"enabled": True}})
     guard, call = Guard(config, {}), Call("read", {}, run="r")

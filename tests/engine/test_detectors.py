@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 
 from loop_play import Play, config, play
+from tables import each_row
 from toolguard_engine.config.settings import parse
 from toolguard_engine.effects.outcomes import Outcome, outcome
 from toolguard_engine.guard import Guard
@@ -210,14 +210,14 @@ ABSENT = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), [row[1:] for row in ABSENT], ids=[row[0] for row in ABSENT])
+@each_row(("text", "expected"), [row[1:] for row in ABSENT], ids=[row[0] for row in ABSENT])
 def test_enabled_is_absent(text: str, expected: str) -> None:
     low = {"warningThreshold": 2, "criticalThreshold": 3, "globalCircuitBreakerThreshold": 4}
     for settings in ({}, {"loopDetection": low}):
         assert spelled(Play(parse(settings)).play(text)) == expected
 
 
-@pytest.mark.parametrize("text", [row[1] for row in ABSENT], ids=[row[0] for row in ABSENT])
+@each_row("text", [row[1] for row in ABSENT], ids=[row[0] for row in ABSENT])
 def test_enabled_is_false(text: str) -> None:
     played = Play(parse({"loopDetection": {"enabled": False}}))
     assert played.play(text) == {}
@@ -276,7 +276,7 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize(("tools", "more", "ends"), [row[1:] for row in UNKNOWN], ids=[row[0] for row in UNKNOWN])
+@each_row(("tools", "more", "ends"), [row[1:] for row in UNKNOWN], ids=[row[0] for row in UNKNOWN])
 def test_unknown_tools(tools: list[str], more: dict[str, Any], ends: int | None) -> None:
     settings, run = config({"unknownToolThreshold": 4, **more}), Run()
     calls = [Call(tool, {"n": number}, run="r", request=number) for number, tool in enumerate(tools, 1)]

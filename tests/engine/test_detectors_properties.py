@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.test_detectors import TABLE, spelled
 
 from loop_play import Play, config, messages
+from tables import each_row
 from toolguard_engine.model.history import Past
 
 RESTARTED = [row for row in TABLE if row[0] in {
@@ -20,8 +20,8 @@ RESTARTED = [row for row in TABLE if row[0] in {
 }]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "settings", "expected"), [row[1:] for row in RESTARTED], ids=[row[0] for row in RESTARTED])
-@pytest.mark.parametrize("lap", [2, 3, 5])
+@each_row(("text", "settings", "expected"), [row[1:] for row in RESTARTED], ids=[row[0] for row in RESTARTED])
+@each_row("lap", [2, 3, 5])
 def test_a_restart_forgets_nothing_that_matters(text: str, settings: dict[str, Any], expected: str, lap: int) -> None:
     """What was new alone is not saved, so the first repetition comes before the first restart."""
     played, all_messages = Play(config(settings)), list(messages(text))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.approvals.standing import Seen
 from toolguard_engine.config.settings import DriftConfig
 from toolguard_engine.effects.shell.command import Effect
@@ -36,7 +35,7 @@ def test_an_agent_that_does_little_does_not_drift() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ranks", "following", "asked"),
     [
         ([0, 1, 2], 3, True),
@@ -84,7 +83,7 @@ def test_sixty_calls_within_a_minute_are_allowed() -> None:
     assert codes(ran(*(DriftStep(0, at=NOON + n * 0.5) for n in range(59))), DriftStep(0, at=NOON + 30)) == []
 
 
-@pytest.mark.parametrize("gap", [1.0, 1.5, 7.0, 59.0, 61.0])
+@each_row("gap", [1.0, 1.5, 7.0, 59.0, 61.0])
 def test_a_steady_pace_never_drifts(gap: float) -> None:
     seen = Seen()
     for n in range(500):
@@ -150,7 +149,7 @@ def test_resources_are_bounded_and_the_last_ones_stay() -> None:
     assert 999 in seen.resources
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         (("read", "./src//a.py"), ("write", "src/a.py")),
@@ -164,7 +163,7 @@ def test_one_resource_in_several_spellings(one: tuple[str, str], other: tuple[st
     assert found == again
 
 
-@pytest.mark.parametrize(
+@each_row(
     "effect",
     [
         Effect("fetch", "how to cook", "remote", frozenset(["search"])),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-import pytest
-
 from effort import some
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.programs import code_text, interpreters, sql
 from toolguard_engine.effects.shell.command import ProgramRun
@@ -47,7 +46,7 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize(("argv", "expected"), SOURCES.values(), ids=SOURCES.keys())
+@each_row(("argv", "expected"), SOURCES.values(), ids=SOURCES.keys())
 def test_position_of_code(argv: tuple[str, ...], expected: tuple[str, str] | None) -> None:
     assert interpreters.source(ProgramRun(argv, argv[0])) == expected
 
@@ -73,7 +72,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize(("text", "language", "expected"), COMMANDS.values(), ids=COMMANDS.keys())
+@each_row(("text", "language", "expected"), COMMANDS.values(), ids=COMMANDS.keys())
 def test_commands_in_code(text: str, language: str, expected: tuple[str, ...]) -> None:
     assert interpreters.commands(text, language) == expected
 
@@ -98,7 +97,7 @@ DELETES = {
 }
 
 
-@pytest.mark.parametrize(("command", "expected"), DELETES.values(), ids=DELETES.keys())
+@each_row(("command", "expected"), DELETES.values(), ids=DELETES.keys())
 def test_deleting_by_code(command: str, expected: tuple[str, str, bool]) -> None:
     assert expected in deleted(command)
 
@@ -122,7 +121,7 @@ RUNS_TEXT = {
 }
 
 
-@pytest.mark.parametrize(("command", "flags"), RUNS_TEXT.values(), ids=RUNS_TEXT.keys())
+@each_row(("command", "flags"), RUNS_TEXT.values(), ids=RUNS_TEXT.keys())
 def test_text_that_is_not_visible(command: str, flags: set[str]) -> None:
     assert [set(e.flags) for e in effects(read(command), WHERE) if e.kind == "run-text"][:1] == [flags]
 
@@ -148,7 +147,7 @@ ORDINARY = (
 )
 
 
-@pytest.mark.parametrize("command", ORDINARY)
+@each_row("command", ORDINARY)
 def test_ordinary_code(command: str) -> None:
     assert found(command, "run-text", "method", "delete", "delete-found", "remote-shell", "send", "http") == []
 
@@ -169,7 +168,7 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize(("text", "expected"), METHODS.values(), ids=METHODS.keys())
+@each_row(("text", "expected"), METHODS.values(), ids=METHODS.keys())
 def test_methods_that_delete(text: str, expected: list[str]) -> None:
     assert list(code_text.methods(text)) == expected
 
@@ -199,7 +198,7 @@ STATEMENTS = {
 }
 
 
-@pytest.mark.parametrize(("statement", "expected"), STATEMENTS.values(), ids=STATEMENTS.keys())
+@each_row(("statement", "expected"), STATEMENTS.values(), ids=STATEMENTS.keys())
 def test_what_a_statement_changes(statement: str, expected: set[str]) -> None:
     assert sql.flags(statement) == expected
 
@@ -223,7 +222,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("command", WAYS.values(), ids=WAYS.keys())
+@each_row("command", WAYS.values(), ids=WAYS.keys())
 def test_ways_to_pass_a_statement(command: str) -> None:
     assert ("sql", "DROP TABLE a") in found(command, "sql")
 
@@ -250,10 +249,8 @@ PIECES = (
 )
 
 
-@pytest.mark.parametrize("piece", some(PIECES))
-@pytest.mark.parametrize(
-    "argv", [("python3", "-c"), ("node", "-e"), ("perl", "-e"), ("psql", "-c"), ("awk",)], ids=lambda argv: argv[0]
-)
+@each_row("piece", some(PIECES))
+@each_row("argv", [("python3", "-c"), ("node", "-e"), ("perl", "-e"), ("psql", "-c"), ("awk",)], ids=lambda argv: argv[0])
 def test_hostile_texts_are_read_to_an_end(argv: tuple[str, ...], piece: str) -> None:
     run = ProgramRun((*argv, "rm eval open post delete drop system( " + piece * 20_000), argv[0])
     table = sql.PROGRAMS if argv[0] == "psql" else interpreters.PROGRAMS
@@ -274,7 +271,7 @@ RELEASED = [
 ]
 
 
-@pytest.mark.parametrize("form", RELEASED)
+@each_row("form", RELEASED)
 def test_versioned_names_of_known_programs(form: str) -> None:
     host = Host(WHERE.home, WHERE.state_dir, f"{WHERE.state_dir}/openclaw.json")
     judge = Guard(Config(), {}, host, packs.load()).judge
@@ -309,8 +306,8 @@ CLIENT_SHELLS = [
 ] + [("mysql -e", text) for text in ("pager touch x", "\\P touch x", "system touch x")]  # fmt: skip
 
 
-@pytest.mark.parametrize(("client", "text"), CLIENT_SHELLS)
-@pytest.mark.parametrize("way", ["option", "input"])
+@each_row(("client", "text"), CLIENT_SHELLS)
+@each_row("way", ["option", "input"])
 def test_commands_run_by_a_client(client: str, text: str, way: str) -> None:
     name, option = [*client.split(), "x.db"][:2]
     command = shlex.join([name, option, text]) if way == "option" else f"{name} <<'E'\n{text}\nE"
@@ -324,7 +321,7 @@ def test_pager_options_run_and_delimiters_hide_nothing() -> None:
         assert ("sql", "drop database prod") in found(shlex.join(["mysql", "-e", text]), "sql")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "sqlite3 x.db .schema", "sqlite3 x.db '.show'", "sqlite3 x.db '.output a.csv' 'select 1'", "sqlite3 x.db '.log off'",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.effects.shell.effects import effects
 from toolguard_engine.effects.shell.places import Where
 from toolguard_engine.effects.shell.unwrap import read
@@ -107,13 +106,13 @@ EFFECTS: list[tuple[str, list[Row]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("command", "expected"), EFFECTS, ids=[command for command, _ in EFFECTS])
+@each_row(("command", "expected"), EFFECTS, ids=[command for command, _ in EFFECTS])
 def test_effects(command: str, expected: list[Row]) -> None:
     found = effects(read(command), HOME)
     assert [(one.kind, one.target, one.place, " ".join(sorted(one.flags))) for one in found] == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     ["rm", "mv", "cp", "cp a", "dd", "chmod", "chown x", "find", "tar", "tee", "mkfs", "sed -i", "ln", "zip", "rsync"],
 )
@@ -134,7 +133,7 @@ def test_relevant_words_of_a_long_list_are_examined() -> None:
     assert len(found) < 100
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("last", "kind", "place"),
     [
         ("rm -rf /", "delete", "root"), ("dd if=/dev/zero of=/dev/sda", "device-write", "device"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.config.settings import parse
 from toolguard_engine.effects import descriptions
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect
@@ -44,7 +45,7 @@ def test_a_call_held_for_its_score_says_what_it_would_do(tool: str, params: dict
     assert (found.decision, found.code, found.reason) == ("hold", "rubric", reason)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("effects", "words"),
     [
         ([], ""),

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from effort import ALL
+from tables import each_row
 from test_run_files import HOME, WORK, FilesAt, guard
 from toolguard_engine.effects import reading
 from toolguard_engine.guard import Guard
@@ -85,7 +86,7 @@ def judged(case: Case, number: int = 0, fault: type[Exception] = MemoryError) ->
     return decision, count[0]
 
 
-@pytest.mark.parametrize("name", HARMFUL)
+@each_row("name", HARMFUL)
 def test_an_exception_anywhere_never_lets_a_call_run(name: str) -> None:
     plain, calls = judged(HARMFUL[name])
     assert plain in ("hold", "block")
@@ -146,9 +147,7 @@ PADDED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("command", "path", "text", "harm"), [case[1:] for case in PADDED], ids=[case[0] for case in PADDED]
-)
+@each_row(("command", "path", "text", "harm"), [case[1:] for case in PADDED], ids=[case[0] for case in PADDED])
 def test_a_padded_script_is_never_run_unread(command: str, path: str, text: str, harm: str) -> None:
     assert {
         length: decision
@@ -196,7 +195,7 @@ def test_a_file_that_fails_never_lets_a_call_run(name: str, fault: type[Exceptio
         assert judged(HARMFUL[name])[0] != "allow", (name, last)
 
 
-@pytest.mark.parametrize("name", HARMFUL)
+@each_row("name", HARMFUL)
 def test_a_failure_does_not_outlive_its_call(name: str) -> None:
     """Nothing that is kept between calls is left half done: the same call gets its full verdict afterwards."""
     tool, params, files = HARMFUL[name]

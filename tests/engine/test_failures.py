@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.host.refusals import MAX_PROBLEMS, classify
 from toolguard_engine.model.call import Failure, ParameterProblem
 
@@ -82,9 +81,7 @@ VALIDATION = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("tool", "params", "lines", "problems"), VALIDATION, ids=[f"{row[0]}-{row[2][0]}" for row in VALIDATION]
-)
+@each_row(("tool", "params", "lines", "problems"), VALIDATION, ids=[f"{row[0]}-{row[2][0]}" for row in VALIDATION])
 def test_validation_texts(tool: str, params: Any, lines: list[str], problems: tuple[ParameterProblem, ...]) -> None:
     text = validation(tool, *lines, received=json.dumps(params))
     assert classify(tool, params, text, judged=False) == Failure("validation", problems)
@@ -205,9 +202,7 @@ OTHER: list[tuple[str, str, Any, str, bool, Failure]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("tool", "params", "text", "judged", "expected"), [row[1:] for row in OTHER], ids=[row[0] for row in OTHER]
-)
+@each_row(("tool", "params", "text", "judged", "expected"), [row[1:] for row in OTHER], ids=[row[0] for row in OTHER])
 def test_other_refusals(tool: str, params: Any, text: str, *, judged: bool, expected: Failure) -> None:
     assert classify(tool, params, text, judged=judged) == expected
 
@@ -261,9 +256,7 @@ NOT_REFUSALS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("tool", "params", "text", "judged"), [row[1:] for row in NOT_REFUSALS], ids=[row[0] for row in NOT_REFUSALS]
-)
+@each_row(("tool", "params", "text", "judged"), [row[1:] for row in NOT_REFUSALS], ids=[row[0] for row in NOT_REFUSALS])
 def test_not_refusals(tool: str, params: Any, text: str, *, judged: bool) -> None:
     assert classify(tool, params, text, judged=judged) is None
 
@@ -280,7 +273,7 @@ def test_signature_is_the_cause() -> None:
     assert other.signature != one.signature
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         host_error("tool_call", 'Invalid arguments for tool "x": ' + " " * 500_000 + "y"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from effort import some
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.shell import gateway_file_paths
 from toolguard_engine.guard import Guard
@@ -99,8 +100,8 @@ def params_of(tool: str, path: str) -> dict[str, str]:
     return {"path": path, "content": "x"}
 
 
-@pytest.mark.parametrize("start", some(STARTS))
-@pytest.mark.parametrize("tail", OWN)
+@each_row("start", some(STARTS))
+@each_row("tail", OWN)
 def test_every_spelling_of_a_file_is_that_file(start: str, tail: str, guards: dict[Host, Guard]) -> None:
     path = f"{start}/{tail}"
     missed = [tool for tool in TOOLS if not speaks(guards[HOST], tool, **params_of(tool, path))]
@@ -108,25 +109,25 @@ def test_every_spelling_of_a_file_is_that_file(start: str, tail: str, guards: di
     assert missed == []
 
 
-@pytest.mark.parametrize("start", some(STARTS))
-@pytest.mark.parametrize("folder", FOLDERS)
+@each_row("start", some(STARTS))
+@each_row("folder", FOLDERS)
 def test_what_is_unpacked_into_a_folder_is_written_there(start: str, folder: str, guards: dict[Host, Guard]) -> None:
     commands = [each.format(f"{start}/{folder}") for each in UNPACKERS]
     assert [each for each in commands if not speaks(guards[HOST], "exec", command=each)] == []
 
 
-@pytest.mark.parametrize("tail", OWN)
+@each_row("tail", OWN)
 def test_the_state_folder_may_have_any_name(tail: str, guards: dict[Host, Guard]) -> None:
     for start in ("/srv/gw", "..", "../../gw"):
         assert speaks(guards[ELSEWHERE], "write", "/srv/gw/workspace", **params_of("write", f"{start}/{tail}"))
 
 
-@pytest.mark.parametrize("tail", OWN)
+@each_row("tail", OWN)
 def test_an_agent_may_live_in_the_state_folder_itself(tail: str, guards: dict[Host, Guard]) -> None:
     assert speaks(guards[HOST], "write", "/home/u/.openclaw", **params_of("write", tail))
 
 
-@pytest.mark.parametrize("command", OTHERS)
+@each_row("command", OTHERS)
 def test_files_of_other_folders_are_none_of_the_gateway_s(command: str, guards: dict[Host, Guard]) -> None:
     assert not speaks(guards[HOST], "exec", command=command)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.files import NoFiles
@@ -132,7 +133,7 @@ class Clean(NoFiles):
         return path == "/w/a.txt"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "asked"),
     [
         ("git restore a.txt", False),

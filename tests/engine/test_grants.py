@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.approvals import grant_matching
 from toolguard_engine.approvals.grant_matching import Grant, covering
 from toolguard_engine.model.call import Call
@@ -32,7 +33,7 @@ def covers(made: Grant, asked: Call, now: float = NOW) -> bool:
 PUSH = "git push origin *"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "command"),
     [
         (PUSH, "git push origin main"),
@@ -123,7 +124,7 @@ def test_attacks(pattern: str) -> None:
     assert [command for command in ATTACKS if covers(grant(pattern), call({"command": command}))] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "command"),
     [
         ("cat /srv/site/*", "cat /srv/site/a /etc/shadow"),
@@ -147,7 +148,7 @@ def test_attacks_on_other_patterns(pattern: str, command: str) -> None:
     assert not covers(grant(pattern), call({"command": command}))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "params",
     [
         pytest.param({"command": "git push origin x", "env": {"GIT_SSH_COMMAND": "reboot"}}, id="env"),
@@ -181,7 +182,7 @@ def test_params_that_change_nothing() -> None:
     assert covers(grant(PUSH), call({"command": "git push origin x", **free}))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("globs", "params", "covered"),
     [
         ({"host": "sandbox"}, {"host": "sandbox"}, True),
@@ -205,7 +206,7 @@ def test_globs_of_params(globs: dict[str, str], params: dict[str, Any], *, cover
     assert covers(grant("make", params=globs), call({"command": "make", **params})) is covered
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "path", "covered"),
     [
         ("/srv/site/*", "/srv/site/a.html", True),
@@ -231,7 +232,7 @@ def test_globs_of_params(globs: dict[str, str], params: dict[str, Any], *, cover
         ("/srv/a", "/srv/a", True),
     ],
 )
-@pytest.mark.parametrize("tool", ["read", "write", "edit"])
+@each_row("tool", ["read", "write", "edit"])
 def test_paths(tool: str, pattern: str, path: str, *, covered: bool) -> None:
     assert covers(grant(pattern, tool), call({"path": path}, tool)) is covered
 
@@ -245,7 +246,7 @@ def test_content_of_a_file_is_free() -> None:
 DOCS = "https://docs.example.com/**"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "url", "covered"),
     [
         (DOCS, "https://docs.example.com/a/b?c=d#e", True),
@@ -280,7 +281,7 @@ def test_addresses(pattern: str, url: str, *, covered: bool) -> None:
     assert covers(grant(pattern, "web_fetch"), call({"url": url}, "web_fetch")) is covered
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "params", "covered"),
     [
         ("telegram 42 send", {"channel": "telegram", "target": "42", "action": "send", "message": "x; y\nz"}, True),
@@ -299,7 +300,7 @@ def test_messages(pattern: str, params: dict[str, Any], *, covered: bool) -> Non
     assert covers(grant(pattern, "message"), call(params, "message")) is covered
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "params", "covered"),
     [
         ('{"action":"list"}', {"action": "list"}, True),
@@ -325,7 +326,7 @@ def test_deep_params_are_not_covered() -> None:
     assert not covers(grant("*", "cron"), call({"a": deep}, "cron"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("made", "asked", "covered"),
     [
         (grant("ls"), call({"command": "ls"}, "openclaw:core:Exec"), True),
@@ -363,7 +364,7 @@ def test_the_first_that_covers() -> None:
     assert covering(call({"command": "b"}), found, NOW) is found[1]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "pattern", "broad", "useless"),
     [
         ("exec", "*", True, False),
@@ -385,7 +386,7 @@ def test_patterns_to_think_about(tool: str, pattern: str, *, broad: bool, useles
     assert (bool(grant_matching.too_broad(made)), bool(grant_matching.useless(made))) == (broad, useless)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "pattern",
     [
         "sudo *", "/usr/bin/sudo *", "sudo -u bob *", "sudo --user bob *", "sudo -nu bob *", "bash *", "bash -c *",
@@ -401,7 +402,7 @@ def test_programs_that_run_others(pattern: str) -> None:
     assert "can run" in grant_matching.too_broad(grant(pattern, expires=NOW))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "pattern",
     [
         "sudo", "bash deploy.sh", "sudo systemctl restart *", "bash deploy.sh *", "python -m pytest *",
@@ -471,8 +472,8 @@ def test_a_text_without_wildcards_is_only_itself(kind: Kind, text: str) -> None:
     assert matches(kind, plain, plain) or ".." in plain
 
 
-@pytest.mark.parametrize("kind", ["path", "url", "json", "address", "words"])
-@pytest.mark.parametrize("piece", ["a", "a ", "a/", "a.", "aab", " a"])
+@each_row("kind", ["path", "url", "json", "address", "words"])
+@each_row("piece", ["a", "a ", "a/", "a.", "aab", " a"])
 def test_hostile_texts_are_compared_to_their_end(kind: Kind, piece: str) -> None:
     """What tried every way would take hours."""
     pattern = "https://*.a/" + "*a" * 15 + "* a*a *x"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tables import each_row
 from toolguard_engine import guard as module
 from toolguard_engine.config.settings import AgentConfig, Config, Mode
 from toolguard_engine.guard import Guard
@@ -97,7 +98,7 @@ def test_a_success_through_tool_search_is_the_inner_success() -> None:
     assert fail(owner) == ["corrected"]
 
 
-@pytest.mark.parametrize("spelling", ["read", "Read", " READ ", "openclaw:core:read"])
+@each_row("spelling", ["read", "Read", " READ ", "openclaw:core:read"])
 def test_one_tool_in_any_spelling(spelling: str) -> None:
     owner = guard()
     fail(owner, replace(CALL, tool=spelling), 2)
@@ -105,8 +106,8 @@ def test_one_tool_in_any_spelling(spelling: str) -> None:
     assert owner.judge(replace(CALL, tool=spelling)).code == "loop.identical"
 
 
-@pytest.mark.parametrize("entry", ["read", "Read", "openclaw:core:read"])
-@pytest.mark.parametrize("tool", ["read", "READ"])
+@each_row("entry", ["read", "Read", "openclaw:core:read"])
+@each_row("tool", ["read", "READ"])
 def test_never_block(entry: str, tool: str) -> None:
     owner = guard(never_block=[entry])
     call = replace(CALL, tool=tool)
@@ -162,9 +163,7 @@ ACTS: list[tuple[str, dict[str, Any], list[str], str, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("settings", "expected", "code", "stopped"), [row[1:] for row in ACTS], ids=[row[0] for row in ACTS]
-)
+@each_row(("settings", "expected", "code", "stopped"), [row[1:] for row in ACTS], ids=[row[0] for row in ACTS])
 def test_modes(settings: dict[str, Any], expected: list[str], code: str, *, stopped: bool) -> None:
     owner = guard(**settings)
     assert fail(owner, times=3) == expected

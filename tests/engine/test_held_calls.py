@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from chat_confirmation import confirmed
 from engine_talk import Talk, answered
+from tables import each_row
 from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.model.call import Call
 from toolguard_engine.rules.rule_form import InvalidRuleError, rule_from
@@ -563,7 +564,7 @@ def test_a_rule_sets_how_long_its_calls_wait_and_the_prompt_names_all_rules(tmp_
     assert len(prompt["description"]) <= 512
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wait", "more"),
     [("8", ""), ("59s", ""), ("25h", ""), (8, ""), ("8h", 'verdict = "block"'), ("8h", 'severity = "advisory"')],
 )

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from loop_play import Play, config
+from tables import each_row
 from toolguard_engine.config.settings import parse
 from toolguard_engine.effects.outcomes import MAX_HOST_NOTES, Outcome, outcome
 
@@ -78,8 +79,8 @@ def said(text: str, size: int | None = None, **facts: Any) -> Outcome:
     return outcome("read", {}, text, len(text) if size is None else size, "", None, failed=facts.pop("failed", False))
 
 
-@pytest.mark.parametrize("failed", [False, True])
-@pytest.mark.parametrize("text", ["queued", "", "a\nb\n", '{"status": "error", "error": "No such file: a.md"}'])
+@each_row("failed", [False, True])
+@each_row("text", ["queued", "", "a\nb\n", '{"status": "error", "error": "No such file: a.md"}'])
 def test_the_note_is_not_part_of_a_result(text: str, *, failed: bool) -> None:
     plain = said(text, failed=failed)
     for noted in (f"{text}\n{NOTE.format(10)}", f"{text}\n{NOTE.format(9)}\n{NOTE.format(100)}"):
@@ -88,7 +89,7 @@ def test_the_note_is_not_part_of_a_result(text: str, *, failed: bool) -> None:
     assert said(whole, 70_000 + len(NOTE.format(10)) + 1, failed=failed) == said(text, 70_000, failed=failed)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         f"{NOTE.format(10)}\nqueued",

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.host.plugin_state import is_found, why_unloaded
 from toolguard_engine.stores import gateway_config
 
@@ -115,7 +116,7 @@ def test_a_megabyte_of_what_is_never_closed(tmp_path: Path, part: str) -> None:
     assert gateway_config.plugins(str(path)) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("plugins", "why"),
     [
         ({}, ""),

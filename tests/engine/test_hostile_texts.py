@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from effort import some
 from hostile_texts import texts
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.shell.parse import MAX_CHARS
 from toolguard_engine.effects.shell.unwrap import read
@@ -20,7 +19,7 @@ MAX_KEPT = 8_000_000
 """Characters; a command of 64 kB that is told in more is multiplied by what it says itself."""
 
 
-@pytest.mark.parametrize("name", some(list(HOSTILE)))
+@each_row("name", some(list(HOSTILE)))
 def test_a_hostile_text_gets_a_verdict_and_is_not_multiplied(name: str) -> None:
     text = HOSTILE[name]
     assert GUARD.weigh(Call("exec", {"command": text}, cwd="/home/u/work")).decision in ("allow", "hold", "block")
@@ -28,7 +27,7 @@ def test_a_hostile_text_gets_a_verdict_and_is_not_multiplied(name: str) -> None:
     assert sum(len(word) for run in runs for word in run.argv) < MAX_KEPT
 
 
-@pytest.mark.parametrize("piece", ["\n", " ", "*** Add File: a\n", "*** Add File: a ", "\t\r"])
+@each_row("piece", ["\n", " ", "*** Add File: a\n", "*** Add File: a ", "\t\r"])
 def test_a_long_patch_gets_a_verdict(piece: str) -> None:
     call = Call("apply_patch", {"input": (piece * 200_000)[:200_000]}, cwd="/home/u/work")
     assert GUARD.weigh(call).decision in ("allow", "hold")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.effects.shell.command import ProgramRun
 from toolguard_engine.effects.shell.in_place_edits import MAX_TEXT, edited
 
@@ -62,7 +63,7 @@ def test_as_the_real_program_does(tmp_path: Path, command: str) -> None:
     assert edited(run(command), TEXT) == (tmp_path / "file").read_text()
 
 
-@pytest.mark.parametrize("command", UNKNOWN)
+@each_row("command", UNKNOWN)
 def test_everything_else_is_not_known(command: str) -> None:
     assert edited(run(command), TEXT) is None
 

@@ -10,11 +10,11 @@ import shlex
 from base64 import b64encode
 from functools import reduce
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import ALL, examples, some
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.shell.unwrap import read
 from toolguard_engine.guard import Guard
@@ -143,13 +143,13 @@ WRAPS = {
 }
 
 
-@pytest.mark.parametrize("wrap", some(list(WRAPS)))
+@each_row("wrap", some(list(WRAPS)))
 def test_wrapping_never_makes_it_better(wrap: str) -> None:
     worse = [(c, WRAPS[wrap](c)) for c in COMMANDS if rank(WRAPS[wrap](c)) < rank(c)]
     assert worse == []
 
 
-@pytest.mark.parametrize("outer", some(list(WRAPS)))
+@each_row("outer", some(list(WRAPS)))
 def test_wraps_in_wraps(outer: str) -> None:
     """Every third pair, in the gate one of 97: others for each outer one."""
     step = 3 if ALL else 97
@@ -177,7 +177,7 @@ def test_company_never_makes_it_better(command: str, harmless: str, chain: str) 
     assert rank(text) >= rank(command), text
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if "|" not in c and ">" not in c and "'" not in c])
+@each_row("command", [c for c in COMMANDS if "|" not in c and ">" not in c and "'" not in c])
 def test_quoting_never_makes_it_better(command: str) -> None:
     words = command.split()
     for text in (
@@ -240,7 +240,7 @@ HUGE = {
 }
 
 
-@pytest.mark.parametrize("name", HUGE)
+@each_row("name", HUGE)
 def test_what_is_too_large_is_held(name: str) -> None:
     assert weigh(HUGE[name]).decision == "hold"
     assert len(read(HUGE[name]).runs) <= 2_000

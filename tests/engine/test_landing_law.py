@@ -18,6 +18,7 @@ import pytest
 
 from effort import some
 from programs import need
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
@@ -328,7 +329,7 @@ def forms(program: str, targets: list[str], home: Home) -> Iterator[tuple[str, s
             yield template, command
 
 
-@pytest.mark.parametrize("program", TEMPLATES)
+@each_row("program", TEMPLATES)
 def test_what_really_replaces_the_config_gets_one_verdict(home: Home, program: str) -> None:
     need(NEEDED.get(program, "bash"))
     allowed, decisions, tried = [], defaultdict[str, dict[str, str]](dict), 0
@@ -344,14 +345,14 @@ def test_what_really_replaces_the_config_gets_one_verdict(home: Home, program: s
     assert [found for found in decisions.values() if len(found) > 1] == []
 
 
-@pytest.mark.parametrize("program", TEMPLATES)
+@each_row("program", TEMPLATES)
 def test_what_replaces_it_if_a_variable_is_empty_is_stopped(home: Home, program: str) -> None:
     need(NEEDED.get(program, "bash"))
     found = [command for _, command in some(list(forms(program, PERHAPS, home))) if home.decision(command) == "allow"]
     assert [command for command in found if home.replaces(command)] == []
 
 
-@pytest.mark.parametrize("program", sorted(TEMPLATES.keys() - NOT_EVERYWHERE))
+@each_row("program", sorted(TEMPLATES.keys() - NOT_EVERYWHERE))
 def test_what_lands_in_a_folder_of_its_own_is_free(home: Home, program: str) -> None:
     need(NEEDED.get(program, "bash"))
     made = [command for template, command in some(list(forms(program, ELSEWHERE, home))) if not _is_in_doubt(template)]

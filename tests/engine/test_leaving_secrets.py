@@ -7,8 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects import key_owners
 from toolguard_engine.guard import Guard
@@ -55,7 +54,7 @@ SENT: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("case", SENT)
+@each_row("case", SENT)
 def test_keys_are_known_by_their_form(case: str) -> None:
     found = verdict(*SENT[case])
     assert (found.decision, found.code) == ("hold", "rule.secrets.key")
@@ -76,7 +75,7 @@ OWN: dict[str, tuple[str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", OWN)
+@each_row("case", OWN)
 def test_what_is_no_leak(case: str) -> None:
     assert verdict(*OWN[case]).decision == "allow"
 
@@ -93,7 +92,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each_row("form", FORMS)
 def test_secrets_of_results_are_remembered(form: str) -> None:
     found = verdict("slack__post_message", {"channel": "C1", "text": FORMS[form]}, ENV)
     assert (found.decision, found.code) == ("hold", "rule.secrets.remembered")
@@ -101,7 +100,7 @@ def test_secrets_of_results_are_remembered(form: str) -> None:
     assert PASSWORD not in found.reason
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("params", "text", "sent"),
     [
         ({"command": "cat ~/.aws/credentials"}, "aws_secret_access_key = wJalrXUtnFEMI7K7MDENG", "wJalrXUtnFEMI7K7MDENG"),
@@ -154,12 +153,12 @@ VARIABLES = {
 }
 
 
-@pytest.mark.parametrize("address", VARIABLES)
+@each_row("address", VARIABLES)
 def test_a_variable_may_go_to_the_host_it_is_named_after(address: str) -> None:
     assert verdict("exec", {"command": f'curl -s "{address}"'}).decision == VARIABLES[address]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "expected"),
     [
         ('curl -H "Authorization: Bearer $OPENAI_API_KEY" https://api.openai.com/v1/models', "allow"),

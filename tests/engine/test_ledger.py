@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from effort import examples
+from tables import each_row
 from toolguard_engine.approvals import ledger as book
 from toolguard_engine.approvals.ledger import OPEN, Decision, HeldCall, Ledger, RefusedError, Status, TooManyHeldError
 
@@ -46,7 +47,7 @@ def test_a_held_call_waits_is_approved_and_runs_once() -> None:
     assert changes(ledger) == [("a1b2c3d4", "pending"), ("a1b2c3d4", "approved"), ("a1b2c3d4", "used")]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "approve", "deny"),
     [
         ("pending", "approved", "denied"),
@@ -73,8 +74,8 @@ def test_decisions(status: Status, approve: object, deny: object) -> None:
         assert ledger.entries == ledger.changed == [after]
 
 
-@pytest.mark.parametrize("status", STATUSES)
-@pytest.mark.parametrize(("outcome", "expires"), [("used", 1_300), ("denied", 1_320), ("expired", 1_300)])
+@each_row("status", STATUSES)
+@each_row(("outcome", "expires"), [("used", 1_300), ("denied", 1_320), ("expired", 1_300)])
 def test_settling_what_the_gateway_asked(status: Status, outcome: Status, expires: float) -> None:
     before = entry(status=status)
     ledger = Ledger([before])
@@ -90,7 +91,7 @@ def test_settling_what_the_gateway_asked(status: Status, outcome: Status, expire
     assert ledger.settle(before.nonce, "used", ANNA, 1_021) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("now", "since", "nonce"),
     [
         (1_020, None, "b"),
@@ -116,7 +117,7 @@ def test_settling_an_unknown_nonce() -> None:
     assert Ledger().settle("a1b2c3d4", "used", ANNA, 1) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "now", "answers"),
     [
         ("pending", 1_000, True),
@@ -144,7 +145,7 @@ def test_who_answers_and_when(status: Status, now: float, answers: bool) -> None
         assert ledger.waiting("another call", now) is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "now", "after"),
     [
         ("pending", 1_299.999, "pending"),
@@ -170,7 +171,7 @@ def test_sweeping(status: Status, now: float, after: Status) -> None:
         assert (len(ledger.changed[0].shown), ledger.changed[0].whole) == kept
 
 
-@pytest.mark.parametrize("status", STATUSES)
+@each_row("status", STATUSES)
 def test_what_was_closed_is_forgotten_after_a_while(status: Status) -> None:
     known = entry(status=status, decided=1_010.0, expires=1e12)
     edge = 1_010 + (book.MISSED_REMEMBERED if status == "expired" else book.REMEMBERED)
@@ -228,7 +229,7 @@ def test_more_than_a_person_can_look_at(monkeypatch: pytest.MonkeyPatch) -> None
     assert ledger.enter(entry("0000000c")).nonce == "0000000c"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("prefix", "found"),
     [
         ("", "malformed"),
@@ -414,7 +415,7 @@ TestLedgerLaw = LedgerLaw.TestCase
 TestLedgerLaw.settings = settings(max_examples=examples(150), stateful_step_count=40)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("change", "cause"),
     [
         ({}, ""),

@@ -6,8 +6,7 @@ from __future__ import annotations
 import re
 from unicodedata import normalize
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell import guesses, place_names
@@ -61,13 +60,13 @@ def capitals(command: str) -> str:
     return re.sub(names, lambda match: match[0].upper(), command)
 
 
-@pytest.mark.parametrize("command", PROGRAMS)
+@each_row("command", PROGRAMS)
 def test_programs(command: str) -> None:
     assert capitals(command) != command
     assert judged(capitals(command)) == judged(command)
 
 
-@pytest.mark.parametrize("command", PATHS)
+@each_row("command", PATHS)
 def test_paths(command: str) -> None:
     program, _, rest = command.partition(" ")
     other = {f"{program} {rest.upper()}", f"{program} {rest.lower()}", f"{program} {normalize('NFD', rest)}"}
@@ -75,7 +74,7 @@ def test_paths(command: str) -> None:
     assert {judged(each) for each in words} == {judged(command)}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "usual"),
     [
         ("CD /tmp/x; rm -rf *", "rm -rf *"),  # no program of that name moves the shell

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.config.settings import Retention, parse
 from toolguard_engine.config.spending_limits import DAY_MS, SpendingCap, caps
 from toolguard_engine.metrics import database
@@ -137,7 +138,7 @@ def test_a_file_that_is_held_or_unusable_gives_the_period_alone(engines: list[En
 DAY = {"steady": (1, 1), "ahead": (8 * DAY_MS, 1_000), "asleep": (DAY_MS, 1_000), "back": (-8 * DAY_MS, 1_000)}
 
 
-@pytest.mark.parametrize(("now", "ticks"), DAY.values(), ids=DAY)
+@each_row(("now", "ticks"), DAY.values(), ids=DAY)
 def test_another_period_begins_only_by_a_clock_that_runs_evenly(now: int, ticks: int) -> None:
     clock = PeriodClock()
     assert clock.at(NOW, 0) == NOW

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.wire.line_reader import Lines
 
 LIMIT = 100
@@ -34,7 +34,7 @@ TABLE: list[tuple[str, list[bytes], list[tuple[bytes, bool]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("chunks", "expected"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+@each_row(("chunks", "expected"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
 def test_lines(chunks: list[bytes], expected: list[tuple[bytes, bool]]) -> None:
     assert fed(chunks) == expected
 

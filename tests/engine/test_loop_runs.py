@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.engine.test_session import session as opened
 
+from tables import each_row
 from toolguard_engine.model.call import Call
 from toolguard_engine.server.session_state import SessionTally
 from toolguard_engine.wire import messages
@@ -396,6 +396,6 @@ SAID = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "expected"), [row[1:] for row in SAID], ids=[row[0] for row in SAID])
+@each_row(("text", "expected"), [row[1:] for row in SAID], ids=[row[0] for row in SAID])
 def test_what_is_said(text: str, expected: str) -> None:
     assert text == expected

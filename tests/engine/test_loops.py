@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers import malformed_loops
@@ -77,7 +77,7 @@ SEQUENCES = [
 ]
 
 
-@pytest.mark.parametrize(("limits", "events", "expected"), [row[1:] for row in SEQUENCES], ids=[row[0] for row in SEQUENCES])
+@each_row(("limits", "events", "expected"), [row[1:] for row in SEQUENCES], ids=[row[0] for row in SEQUENCES])
 def test_sequences(limits: tuple[int, int], events: str, expected: str) -> None:
     identical, total = limits
     config = Config(max_identical_failures=identical, max_failures_per_turn=total)
@@ -104,7 +104,7 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("one_call", "other_call"), DIFFERENT, ids=range(len(DIFFERENT)))
+@each_row(("one_call", "other_call"), DIFFERENT, ids=range(len(DIFFERENT)))
 def test_different_calls_have_different_keys(one_call: Call, other_call: Call) -> None:
     assert malformed_loops.key(one_call) != malformed_loops.key(other_call)
 
@@ -176,7 +176,7 @@ MESSAGES = [
 ]
 
 
-@pytest.mark.parametrize(("events", "expected"), [row[1:] for row in MESSAGES], ids=[row[0] for row in MESSAGES])
+@each_row(("events", "expected"), [row[1:] for row in MESSAGES], ids=[row[0] for row in MESSAGES])
 def test_calls_of_one_message_are_one_attempt(events: str, expected: str) -> None:
     """A digit is the request to the model that the call came from."""
     guard = Guard(Config(), {})

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers.lost_folders import CODE, falls_back
@@ -29,7 +28,7 @@ def weighed(release: str, **params: object) -> Judgement:
     return Guard(Config(), {}, host, BOOK, files=Disk()).weigh(call)
 
 
-@pytest.mark.parametrize("folder", ["gone", "~/gone", "/srv/gone", "../gone", "$NOWHERE", "work/gone"])
+@each_row("folder", ["gone", "~/gone", "/srv/gone", "../gone", "$NOWHERE", "work/gone"])
 def test_it_is_held_where_it_would_run_elsewhere(folder: str) -> None:
     found = weighed("2026.6.11", workdir=folder)
     assert (found.decision, found.code) == ("hold", CODE)
@@ -37,12 +36,12 @@ def test_it_is_held_where_it_would_run_elsewhere(folder: str) -> None:
     assert "2026.6.11" in found.reason
 
 
-@pytest.mark.parametrize("folder", ["work", "./work", f"{WORKSPACE}/work", "", None])
+@each_row("folder", ["work", "./work", f"{WORKSPACE}/work", "", None])
 def test_folders_that_exist_are_no_question(folder: str | None) -> None:
     assert weighed("2026.6.11", workdir=folder).code != CODE
 
 
-@pytest.mark.parametrize("release", ["2026.8.2", "2026.9.6", "2026.10.1", ""])
+@each_row("release", ["2026.8.2", "2026.9.6", "2026.10.1", ""])
 def test_later_releases_refuse_it_themselves(release: str) -> None:
     assert weighed(release, workdir="gone").code != CODE
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tables import each_row
 from test_run_files import HARM, WORK, weighed
 from toolguard_engine.model.files import FileRecord, Unread
 
@@ -59,13 +58,13 @@ HELD = [
 ]
 
 
-@pytest.mark.parametrize("command", HELD)
+@each_row("command", HELD)
 def test_what_nobody_can_know_is_held(command: str) -> None:
     found = weighed(command, FILES, MADE)
     assert (found.decision, "code.run-made" in {match.rule for match in found.matches}) == ("hold", True), found
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "git apply p.diff; sh s.sh",
@@ -108,7 +107,7 @@ HONEST = [
 ]
 
 
-@pytest.mark.parametrize("command", HONEST)
+@each_row("command", HONEST)
 def test_honest_neighbours_run(command: str) -> None:
     assert weighed(command, FILES, MADE).decision == "allow"
 
@@ -143,7 +142,7 @@ LYING: dict[str, str | Unread] = {
 BY_AGENTS = {name: FileRecord("agent", "write", "s") for name in ("x.sh", "x.py", "GNUmakefile")}
 
 
-@pytest.mark.parametrize("command", OVERWRITTEN)
+@each_row("command", OVERWRITTEN)
 def test_what_may_not_be_overwritten_is_judged_as_it_lies_there(command: str) -> None:
     assert weighed(command, LYING, BY_AGENTS).decision == "hold"
 
@@ -152,7 +151,7 @@ def test_a_persons_file_that_is_overwritten_is_not_read() -> None:
     assert weighed("echo date > x.sh; sh x.sh", LYING).decision == "allow"
 
 
-@pytest.mark.parametrize("command", OVERWRITTEN)
+@each_row("command", OVERWRITTEN)
 def test_where_it_is_harmless_nobody_is_asked(command: str) -> None:
     harmless: dict[str, str | Unread] = {
         "x.sh": "date\n", "hi.sh": "echo hi\n", "x.py": "print(2)\n", "GNUmakefile": "all:\n\techo\n",

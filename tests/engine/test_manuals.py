@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.effects.manuals import manual_catalogue, manual_form
 from toolguard_engine.effects.manuals.option_parser import MAX_UNKNOWN, readings
 from toolguard_engine.effects.shell.command import ProgramRun
@@ -25,7 +26,7 @@ def read(command: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "expected"),
     [
         ("rsync -a d h:x --compress-level 9", "| --archive --compress-level=9 | source=d target=h:x"),
@@ -103,7 +104,7 @@ def test_the_words_are_kept_with_the_program() -> None:
     assert run == ProgramRun(("rsync", "a", "b"), "rsync")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("toml", "message"),
     [
         ({"x": {"words": "a b"}}, "unknown roles"),
@@ -197,7 +198,7 @@ _OPTIONAL = {
 """Options of which a help text does not say whether they take a value."""
 
 
-@pytest.mark.parametrize("program", sorted(HELPS))
+@each_row("program", sorted(HELPS))
 def test_the_manual_has_all_options_of_the_installed_program(program: str) -> None:
     command, parse = HELPS[program]
     if shutil.which(command[0]) is None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.metrics import model_calls
 from toolguard_engine.metrics.bounds import MAX_COST
 from toolguard_engine.metrics.bounds import MAX_TOKENS as MOST
@@ -109,7 +110,7 @@ CASES: list[tuple[str, tuple[Note, ...], list[CallRecord]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("notes", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+@each_row(("notes", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_cases(notes: tuple[Note, ...], expected: list[CallRecord]) -> None:
     assert rows(*notes) == expected
 
@@ -127,7 +128,7 @@ COSTS: list[tuple[str, dict[str, Any], float | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "cost"), [case[1:] for case in COSTS], ids=[case[0] for case in COSTS])
+@each_row(("changes", "cost"), [case[1:] for case in COSTS], ids=[case[0] for case in COSTS])
 def test_cost(changes: dict[str, Any], cost: float | None) -> None:
     assert [row.cost_usd for row in rows(ENDED, used(**changes))] == [cost]
 
@@ -138,7 +139,7 @@ COUNTS: list[tuple[Any, int]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "number"), COUNTS, ids=[str(case[0])[:20] for case in COUNTS])
+@each_row(("value", "number"), COUNTS, ids=[str(case[0])[:20] for case in COUNTS])
 def test_counts(value: Any, number: int) -> None:
     assert model_calls.count(value) == number
     (row,) = rows(replaced(ENDED, duration_ms=value), used(input=value))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.approvals.needed_approvals import (
     ONE,
     ApproverPolicy,
@@ -25,7 +24,7 @@ def details(*kinds: str, stakes: int = 9, more: int = 0) -> HeldDetails:
     return HeldDetails(tuple(HeldEffect(kind) for kind in kinds), more=more, stakes=stakes)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "demands"),
     [
         (details("read"), [Demand(1, ("ops",))]),
@@ -56,7 +55,7 @@ def test_the_largest_need_of_the_same_teams_counts() -> None:
     assert needed_approvals(policy, details("delete")).demands == (Demand(3, ("ops",)),)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("signers", "missing"),
     [
         ((), "0 of 3"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers.odd_paths import CODE
@@ -56,16 +57,16 @@ def patch(path: str) -> str:
     return f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch"
 
 
-@pytest.mark.parametrize("path", ODD)
-@pytest.mark.parametrize("tool", ["read", "write", "edit"])
+@each_row("path", ODD)
+@each_row("tool", ["read", "write", "edit"])
 def test_an_odd_sign_is_held_and_named(tool: str, path: str) -> None:
     found = weighed(tool, path=path, content="x", edits=[])
     assert (found.decision, found.code) == ("hold", CODE)
     assert f"contains {ODD[path]}" in found.reason
 
 
-@pytest.mark.parametrize("path", HONEST)
-@pytest.mark.parametrize("tool", ["read", "write", "edit"])
+@each_row("path", HONEST)
+@each_row("tool", ["read", "write", "edit"])
 def test_ordinary_names_pass(tool: str, path: str) -> None:
     assert weighed(tool, path=path, content="x", edits=[]).code == "allow"
 
@@ -78,14 +79,12 @@ def test_other_tools_are_asked_too(path: str) -> None:
     assert weighed("pdf", pdf=path).code == CODE
 
 
-@pytest.mark.parametrize(
-    "path", ["a\u200b.md", "./docs/../a\u200b.md", "~/.openclaw/workspace/a\u200b.md", f"{WORKSPACE}/a\u200b.md"]
-)
+@each_row("path", ["a\u200b.md", "./docs/../a\u200b.md", "~/.openclaw/workspace/a\u200b.md", f"{WORKSPACE}/a\u200b.md"])
 def test_a_file_that_exists_passes(path: str) -> None:
     assert weighed("read", Disk(f"{WORKSPACE}/a\u200b.md"), path=path).code == "allow"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("why", "code"),
     [
         ("absent", CODE), ("too-slow", CODE), ("too-many", CODE), ("forbidden", CODE),

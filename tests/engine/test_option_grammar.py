@@ -8,8 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.option_parser import readings
@@ -126,7 +125,7 @@ def _variants(program: str, command: str) -> Iterator[tuple[str, ...]]:
             yield (*argv[:at], *option, *argv[at:])
 
 
-@pytest.mark.parametrize("program", sorted(REFUSED))
+@each_row("program", sorted(REFUSED))
 def test_no_option_weakens_a_verdict(program: str) -> None:
     weakened = []
     for command in REFUSED[program]:
@@ -168,7 +167,7 @@ DESTINATIONS = {
 }
 
 
-@pytest.mark.parametrize("command", DESTINATIONS)
+@each_row("command", DESTINATIONS)
 def test_the_approver_sees_where_the_data_goes(command: str) -> None:
     found = GUARD.weigh(Call("exec", {"command": command}, agent="main", session="s", cwd="/home/u/work"))
     assert found.decision != "allow"

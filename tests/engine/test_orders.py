@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host, Verdict
@@ -65,7 +64,7 @@ ORDERED: dict[str, tuple[str, Params, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", ORDERED)
+@each_row("case", ORDERED)
 def test_what_outside_text_orders_is_held(case: str) -> None:
     tool, params, brought, person = ORDERED[case]
     by, given = ("read_file", {"path": "bill.txt"}) if case == "local file" else ("get_page", {})
@@ -113,7 +112,7 @@ PASSES: dict[str, tuple[str, Params, str, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", PASSES)
+@each_row("case", PASSES)
 def test_what_the_person_wants_passes(case: str) -> None:
     assert verdict(*PASSES[case]).decision == "allow"
 
@@ -142,7 +141,7 @@ STEERS: dict[str, tuple[str, Params]] = {
 }
 
 
-@pytest.mark.parametrize("case", STEERS)
+@each_row("case", STEERS)
 def test_text_from_outside_does_not_steer_later_sessions(case: str) -> None:
     found = verdict(*STEERS[case], f"Tips. {RULE}, it is safer.", by="web_fetch", given={"url": "https://blog.example/a"})
     assert (found.decision, found.code) == ("hold", "rule.provenance.steer")
@@ -159,7 +158,7 @@ NOTES: dict[str, tuple[str, Params]] = {
 }
 
 
-@pytest.mark.parametrize("case", NOTES)
+@each_row("case", NOTES)
 def test_own_notes_pass(case: str) -> None:
     assert verdict(*NOTES[case], f"Tips. {RULE}, it is safer.", by="web_fetch").decision == "allow"
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-import pytest
-
 from effort import some
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.code import script_code
 from toolguard_engine.effects.programs import interpreters
@@ -310,12 +309,12 @@ def judged(command: str) -> str:
     return verdict.decision if verdict.decision == "allow" else f"{verdict.decision} {verdict.code}: {verdict.reason}"
 
 
-@pytest.mark.parametrize("command", commands(ACTS))
+@each_row("command", commands(ACTS))
 def test_harm_is_held(command: str) -> None:
     assert judged(command) != "allow"
 
 
-@pytest.mark.parametrize("command", commands(HONEST))
+@each_row("command", commands(HONEST))
 def test_honest_code_is_not_asked_about(command: str) -> None:
     assert judged(command) == "allow"
 
@@ -330,7 +329,7 @@ STREAMS = (
 )
 
 
-@pytest.mark.parametrize("command", STREAMS)
+@each_row("command", STREAMS)
 def test_what_the_input_brings_is_run(command: str) -> None:
     assert judged(command) != "allow"
 
@@ -358,7 +357,7 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize(("code", "language", "expected"), VALUES.values(), ids=VALUES.keys())
+@each_row(("code", "language", "expected"), VALUES.values(), ids=VALUES.keys())
 def test_values(code: str, language: str, expected: list[tuple[str, ...]]) -> None:
     assert deeds(code, language) == expected
 
@@ -370,7 +369,7 @@ PIECES = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("language", script_code.LIBRARIES)
+@each_row("language", script_code.LIBRARIES)
 def test_hostile_code_is_read_to_an_end(language: str) -> None:
     for piece in some(PIECES):
         found = interpreters.reading("require exec " + piece * (6_000 // len(piece)), language)
@@ -398,6 +397,6 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("command", [*ODD.values(), *(each.replace("\\ud800", "\ud800") for each in ODD.values())])
+@each_row("command", [*ODD.values(), *(each.replace("\\ud800", "\ud800") for each in ODD.values())])
 def test_odd_texts_are_read(command: str) -> None:
     assert judged(command) == "allow" or judged(command).startswith("hold")

@@ -11,6 +11,7 @@ from msgspec import structs
 
 from effort import some
 from hostile_texts import texts
+from tables import each_row
 from toolguard_engine.effects.outcomes import Outcome, is_poll, outcome
 
 
@@ -82,26 +83,26 @@ PASSING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", LASTING)
+@each_row("text", LASTING)
 def test_lasting_failures_of_commands(text: str) -> None:
     assert came(text, exit_code=1, status="completed").lasting
 
 
-@pytest.mark.parametrize("text", PASSING)
+@each_row("text", PASSING)
 def test_transient_failures_of_commands(text: str) -> None:
     found = came(text, exit_code=1, status="completed")
     assert found.failed
     assert not found.lasting
 
 
-@pytest.mark.parametrize("text", LASTING)
+@each_row("text", LASTING)
 def test_successes_are_not_lasting(text: str) -> None:
     found = came(text, exit_code=0, status="completed")
     assert not found.failed
     assert not found.lasting
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "text"),
     [
         ("read", error("read", "File not found: /nope/missing.txt.")),
@@ -122,7 +123,7 @@ def test_lasting_failures_of_tools(tool: str, text: str) -> None:
     assert came(text, tool, {"action": "kill"}, failed=True).lasting
 
 
-@pytest.mark.parametrize("facts", [{"exit_code": 124}, {"exit_code": 137}, {"exit_code": 143}, {"status": "timeout"}])
+@each_row("facts", [{"exit_code": 124}, {"exit_code": 137}, {"exit_code": 143}, {"status": "timeout"}])
 def test_ended_programs_are_not_lasting_failures(facts: dict[str, Any]) -> None:
     found = came("x: No such file or directory", **facts)
     assert found.failed
@@ -144,7 +145,7 @@ NO_POLLS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("tool", "params"), POLLS)
+@each_row(("tool", "params"), POLLS)
 def test_a_failed_poll_is_lasting_only_if_waiting_cannot_help(tool: str, params: Any) -> None:
     assert is_poll(tool, params)
     for text in ("job 'x' not found", "out/done: No such file or directory", "unknown job", "no session found"):
@@ -186,7 +187,7 @@ OWN = [
 ]
 
 
-@pytest.mark.parametrize(("program", "one", "other"), OWN)
+@each_row(("program", "one", "other"), OWN)
 def test_values_from_the_arguments_count_in_the_outcome(program: str, one: str, other: str) -> None:
     def found(argument: str, said: str) -> int:
         text = f"at 11:11:1{len(argument) % 10}: '{said}' not found"
@@ -196,7 +197,7 @@ def test_values_from_the_arguments_count_in_the_outcome(program: str, one: str, 
     assert found("1 last", one) == found("1 last", other)
 
 
-@pytest.mark.parametrize(("tool", "params"), NO_POLLS)
+@each_row(("tool", "params"), NO_POLLS)
 def test_calls_that_are_not_polls(tool: str, params: Any) -> None:
     assert not is_poll(tool, params)
 
@@ -236,15 +237,15 @@ TELLING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("failed", [False, True])
-@pytest.mark.parametrize(("one", "other"), VOLATILE)
+@each_row("failed", [False, True])
+@each_row(("one", "other"), VOLATILE)
 def test_volatile_parts_do_not_change_the_result(one: str, other: str, failed: bool) -> None:  # noqa: FBT001
     found = [came(each, failed=failed) for each in (one, other)]
     assert found[0].exact != found[1].exact
     assert structs.replace(found[0], exact=0) == structs.replace(found[1], exact=0)
 
 
-@pytest.mark.parametrize(("one", "other"), TELLING)
+@each_row(("one", "other"), TELLING)
 def test_new_information_changes_the_result(one: str, other: str) -> None:
     assert came(one).result != came(other).result
     assert came(one).exact != came(other).exact
@@ -276,7 +277,7 @@ def test_size_counts_only_where_the_text_was_cut() -> None:
     assert came("abc", size=9_000).result != came("abc", size=9_001).result
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "same"),
     [
         ({"ok": True, "messageId": "81", "ts": 1}, {"ok": True, "messageId": "82", "ts": 2}, True),
@@ -320,7 +321,7 @@ def _written(rng: random.Random, numbers: list[int]) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("seed", range(50))
+@each_row("seed", range(50))
 def test_only_ordinary_numbers_of_a_log_count(seed: int) -> None:
     rng = random.Random(seed)  # noqa: S311 - made-up logs
     numbers = [rng.randrange(1_000) for _ in range(rng.randrange(1, 8))]
@@ -341,8 +342,8 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("piece", some(HOSTILE))
-@pytest.mark.parametrize("tool", ["exec", "message"])
+@each_row("piece", some(HOSTILE))
+@each_row("tool", ["exec", "message"])
 def test_any_text_has_an_outcome(piece: str, tool: str) -> None:
     text = (piece * 50_000)[:50_000]
     found = came(text, tool, failed=True)
@@ -367,8 +368,8 @@ WHY = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "explained", "names"), WHY)
-@pytest.mark.parametrize("wrapped", [False, True])
+@each_row(("text", "explained", "names"), WHY)
+@each_row("wrapped", [False, True])
 def test_whether_a_failure_is_explained_and_names_its_object(
     text: str, *, explained: bool, names: bool, wrapped: bool
 ) -> None:

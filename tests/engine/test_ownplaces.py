@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.config.settings import metrics_of, parse
 from toolguard_engine.host import file_names
 from toolguard_engine.server import install_paths
@@ -108,7 +109,7 @@ def test_no_part_of_a_file_is_read_twice(piece: str, monkeypatch: pytest.MonkeyP
     assert looked <= len(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("page", "listens", "names"),
     [
         ({}, "", ()),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.config.settings import Config, Mode
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.layers import unreadable_policy
@@ -190,7 +191,7 @@ def test_what_would_not_read_back_is_not_written(tmp_path: Path) -> None:
     assert not kept.path.exists()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("mode", "command", "code"),
     [
         ("enforce", "touch a.txt", unreadable_policy.CODE),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.files import FileMemory, FileRecord, FileText, NoFiles, Unread
@@ -32,7 +33,7 @@ def touched(command: str, files: NoFiles | None = None, made: FileMemory | None 
     return {(effect.kind, effect.place) for effect in found if effect.kind in ("delete", "empty", "write")}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "place"),
     [
         ("mv ~/photos x && rm -rf x", "in-home"),
@@ -58,7 +59,7 @@ def test_the_same_command_moves_or_links(command: str, place: str) -> None:
     assert place in ("in-home", "startup") or not found & {"in-home", "startup"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "expected"),
     [
         ("rm -rf build/", ("delete", "in-home")),
@@ -74,7 +75,7 @@ def test_links_on_disk(command: str, expected: tuple[str, str]) -> None:
     assert expected in touched(command, Disk(build=f"{HOME}/photos", rc=f"{HOME}/.bashrc"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "exists", "kind"), [("", True, "empty"), (" \n", True, "empty"), ("", False, "write"), ("x", True, "write")]
 )
 def test_a_tool_that_writes_nothing_empties_what_exists(content: str, exists: bool, kind: str) -> None:  # noqa: FBT001
@@ -110,7 +111,7 @@ def test_a_file_that_the_agent_made_is_marked() -> None:
         assert "agent-made" not in flags(path)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "is_own"),
     [
         ("echo a > ~/Videos/list.txt; rm ~/Videos/list.txt", True),
@@ -164,7 +165,7 @@ def test_a_program_that_an_earlier_call_copied() -> None:
     assert touched("cp /bin/rm t; ./t -rf ~/photos") >= {("delete", "in-home")}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "cat /bin/rm > t; ./t -rf ~/photos",

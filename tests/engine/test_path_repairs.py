@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.guard import Guard
@@ -49,17 +50,15 @@ def opened(tool: str, release: str = "2026.9.6", **params: object) -> tuple[str,
     return CallReading(call(tool, **params), host(release)).paths
 
 
-@pytest.mark.parametrize("path", WRITTEN)
+@each_row("path", WRITTEN)
 def test_the_config_is_protected_however_its_path_is_written(path: str) -> None:
     verdict = judge(call("edit", path=path, edits=[]), host("2026.9.6"))
     assert verdict is not None
     assert verdict.decision == "block"
 
 
-@pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize(
-    "path", ["../toolguard/key</arg_value>>", "@../toolguard/key</arg_value>>", "~/.openclaw/toolguard/key"]
-)
+@each_row("release", RELEASES)
+@each_row("path", ["../toolguard/key</arg_value>>", "@../toolguard/key</arg_value>>", "~/.openclaw/toolguard/key"])
 def test_the_key_is_protected_on_every_release(path: str, release: str) -> None:
     verdict = judge(call("read", path=path), host(release))
     assert verdict is not None
@@ -72,8 +71,8 @@ def test_an_attachment_is_what_follows_the_prefix(media: str) -> None:
     assert "~/.openclaw/toolguard/key" in opened("message", action="send", attachments=[{"media": media}])
 
 
-@pytest.mark.parametrize("tool", ["read", "write", "edit", "message", "view_image"])
-@pytest.mark.parametrize("path", PLAIN)
+@each_row("tool", ["read", "write", "edit", "message", "view_image"])
+@each_row("path", PLAIN)
 def test_an_ordinary_path_stays_as_it_is(tool: str, path: str) -> None:
     params = {"path": path, "media": path}
     reading = CallReading(call(tool, **params), host("2026.9.6"))
@@ -106,7 +105,7 @@ def test_the_folder_of_a_command_is_the_repaired_one(workdir: str, folder: str) 
     assert CallReading(call("exec", command="ls", workdir=workdir), host("2026.9.6")).where.cwd.endswith(f"/{folder}")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "path"),
     [
         ("file:///a/b", "/a/b"), ("file:/a/b", "/a/b"), ("FILE://localhost/a", "/a"), ("file:///a/../b", "/b"),
@@ -124,10 +123,8 @@ def test_the_catalogue_is_generated_from_its_source() -> None:
     assert {"read", "write", "edit", "apply_patch", "exec"} <= set(bundled.releases["2026.9.6"])
 
 
-@pytest.mark.parametrize(
-    "media", ["MEDIA:~/.ssh/id_rsa", "@MEDIA: ~/.ssh/id_rsa", "~/.ssh/id_rsa", "media:/home/u/.ssh/id_rsa"]
-)
-@pytest.mark.parametrize("release", RELEASES)
+@each_row("media", ["MEDIA:~/.ssh/id_rsa", "@MEDIA: ~/.ssh/id_rsa", "~/.ssh/id_rsa", "media:/home/u/.ssh/id_rsa"])
+@each_row("release", RELEASES)
 def test_a_key_is_not_sent_along_with_a_message(media: str, release: str) -> None:
     guard = Guard(Config(), {}, host(release), packs.load())
     for params in ({"media": media}, {"mediaUrls": [media]}, {"attachments": [{"media": media}]}):

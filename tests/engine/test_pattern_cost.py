@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +17,7 @@ import pattern_cost
 import toolguard_engine
 from effort import examples
 from pattern_cost import steps, too_expensive
+from tables import each_row
 from toolguard_engine import lazy_re
 from toolguard_engine.rules import packs as rulepacks
 from toolguard_engine.rules.rulebook import Rule
@@ -51,12 +51,12 @@ FINE = [
 ]
 
 
-@pytest.mark.parametrize("pattern", REFUSED)
+@each_row("pattern", REFUSED)
 def test_too_expensive(pattern: str) -> None:
     assert too_expensive(pattern)
 
 
-@pytest.mark.parametrize("pattern", FINE)
+@each_row("pattern", FINE)
 def test_affordable(pattern: str) -> None:
     assert not too_expensive(pattern)
 
@@ -126,12 +126,12 @@ def test_no_search_of_the_engine_walks_a_text_from_each_of_its_places() -> None:
     assert [name for name, pattern in found.items() if walks_from_each_place(pattern)] == []
 
 
-@pytest.mark.parametrize("pattern", [r"\s*[,;]\s*", r"(?im)^\s*(?:global)\b", r"(?:-o)?\s*host", r"\w++!", r"(a|(?:b)+)c"])
+@each_row("pattern", [r"\s*[,;]\s*", r"(?im)^\s*(?:global)\b", r"(?:-o)?\s*host", r"\w++!", r"(a|(?:b)+)c"])
 def test_a_search_that_walks_from_each_place(pattern: str) -> None:
     assert walks_from_each_place(re.compile(pattern))
 
 
-@pytest.mark.parametrize("pattern", [r"[,;]", r"(?m)^[^\S\n]*x", r"(?<!\s)\s*host", r"\w+", r"\A\s*x", r"\bx*y", r"a{1,9}b"])
+@each_row("pattern", [r"[,;]", r"(?m)^[^\S\n]*x", r"(?<!\s)\s*host", r"\w+", r"\A\s*x", r"\bx*y", r"a{1,9}b"])
 def test_a_search_that_does_not(pattern: str) -> None:
     assert not walks_from_each_place(re.compile(pattern))
 

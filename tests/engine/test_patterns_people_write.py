@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.rules import packs as rulepacks
 from toolguard_engine.rules.patterns import MAX_SIZE, compiled, why_refused
 from toolguard_engine.rules.rulebook import Rule
@@ -34,7 +35,7 @@ def test_refused(pattern: str, why: str, capfd: pytest.CaptureFixture[str]) -> N
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("pattern", "text", "found"),
     [
         (r"\bprod\b", "kubectl -n prod", True),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.effects.shell.command import UNKNOWN
 from toolguard_engine.effects.shell.places import MAX_PATH, Where, marks, normal, place
 
@@ -80,7 +80,7 @@ def test_place() -> None:
     assert [(path, expected, found) for path, expected in PLACES if (found := place(path, HOME)) != expected] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "expected"),
     [
         ("*", "workspace"),
@@ -95,7 +95,7 @@ def test_without_surroundings_a_relative_path_is_in_the_workspace(path: str, exp
     assert place(path, NOWHERE) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "cwd", "expected"),
     [
         ("*", "/", "root"), ("*", "~", "home"), (".", "..", "home"), ("x", "/etc", "system"), ("*", UNKNOWN, "unknown"),
@@ -108,7 +108,7 @@ def test_cd_within_the_command(path: str, cwd: str, expected: str) -> None:
     assert place(path, HOME, cwd) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "expected"),
     [
         ("src", []), ("~", ["whole"]), ("src/*", ["glob", "whole"]), ("src/*.py", ["glob"]), (".env", ["project"]),
@@ -120,7 +120,7 @@ def test_marks(path: str, expected: list[str]) -> None:
     assert sorted(marks(path, HOME)) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "expected"),
     [
         ("a//b/./c/../d/", "/home/ada/work/a/b/d"), ("~/x", "/home/ada/x"), ("${HOME}/x", "/home/ada/x"), ("//etc", "/etc"),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.config.settings import ModelPrice
 from toolguard_engine.metrics import prices
 from toolguard_engine.metrics.prices import Price, Table
@@ -77,7 +78,7 @@ FITS: list[tuple[str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("provider", "model", "name"), FITS, ids=[f"{row[0]} {row[1]}" for row in FITS])
+@each_row(("provider", "model", "name"), FITS, ids=[f"{row[0]} {row[1]}" for row in FITS])
 def test_the_price_that_fits(provider: str, model: str, name: str) -> None:
     assert TABLE.price(provider, model) == Price(*LISTED["prices"][name])
 
@@ -98,7 +99,7 @@ UNKNOWN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("provider", "model"), UNKNOWN)
+@each_row(("provider", "model"), UNKNOWN)
 def test_what_nobody_knows(provider: str, model: str) -> None:
     assert TABLE.price(provider, model) is None
 
@@ -113,7 +114,7 @@ OWN: list[tuple[str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "provider", "model"), OWN, ids=[row[0] for row in OWN])
+@each_row(("name", "provider", "model"), OWN, ids=[row[0] for row in OWN])
 def test_prices_of_the_config_count_first(name: str, provider: str, model: str) -> None:
     assert prices.load({name: ModelPrice(7, 8, 0.5, 9)}).price(provider, model) == Price(7, 8, 0.5, 9)
 
@@ -167,7 +168,7 @@ LEFT: list[tuple[str, CallRecord]] = [
 ]
 
 
-@pytest.mark.parametrize("call", [row[1] for row in LEFT], ids=[row[0] for row in LEFT])
+@each_row("call", [row[1] for row in LEFT], ids=[row[0] for row in LEFT])
 def test_what_is_left_alone(call: CallRecord) -> None:
     assert prices.estimate(call, TABLE) == call
 

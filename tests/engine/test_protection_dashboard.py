@@ -6,8 +6,7 @@ import os
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.layers import self_protection
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.server import tool_hints
@@ -206,17 +205,17 @@ def test_harmless_commands() -> None:
     assert [command for command in HARMLESS if blocked("exec", {"command": command})] == []
 
 
-@pytest.mark.parametrize(("tool", "params"), BLOCKED_CALLS)
+@each_row(("tool", "params"), BLOCKED_CALLS)
 def test_blocked_calls(tool: str, params: dict[str, Any]) -> None:
     assert blocked(tool, params)
 
 
-@pytest.mark.parametrize(("tool", "params"), FREE_CALLS)
+@each_row(("tool", "params"), FREE_CALLS)
 def test_free_calls(tool: str, params: dict[str, Any]) -> None:
     assert not blocked(tool, params)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "expected"),
     [
         ("cat /srv/guard/usage/m.sqlite.token", True),
@@ -241,7 +240,7 @@ def test_a_dashboard_that_is_off_has_no_address() -> None:
     assert blocked("exec", {"command": "cat ~/.openclaw/metrics.db.token"}, host)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("metrics", "command", "decision"),
     [
         ({}, "cat ~/.openclaw/metrics.db.token", "block"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.layers import self_protection
 from toolguard_engine.model.call import Call, Host
 
@@ -16,7 +15,7 @@ def decision(command: str) -> str:
     return verdict.decision if verdict else "allow"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "expected"),
     [
         ("cd .. && tar xf x.tar", "block"),
@@ -57,7 +56,7 @@ def test_files_put_in_place_by_what_unpacks_or_fetches(command: str, expected: s
     assert decision(command) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "python3 -c \"import os\\nfor r,d,f in os.walk('..'):\\n for x in f: print(open(os.path.join(r,x)).read())\"",
@@ -93,7 +92,7 @@ def test_code_modules_servers_and_containers_do_not_take_all_of_a_folder_above(c
     assert decision(command) != "allow"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "cd ~/proj && python3 -c \"import os;[open(r+'/'+x) for r,d,f in os.walk('..') for x in f if x.endswith('.py')]\"",
@@ -116,7 +115,7 @@ def test_code_modules_servers_and_containers_in_projects_are_free(command: str) 
     assert decision(command) == "allow"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "expected"),
     [
         ("scp vm:.openclaw/openclaw.json /tmp/", "allow"),
@@ -143,7 +142,7 @@ def test_what_is_only_read_or_lies_elsewhere(command: str, expected: str) -> Non
     assert decision(command) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "expected"),
     [
         ("systemctl --user exit", "hold"),

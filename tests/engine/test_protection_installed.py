@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.layers import self_protection
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.server import install_paths
@@ -192,7 +191,7 @@ def test_what_changes_the_gateway_is_blocked() -> None:
     assert [(command, found) for command in CERTAIN if (found := protects(command)) != "block"] == []
 
 
-@pytest.mark.parametrize("command", POSSIBLE)
+@each_row("command", POSSIBLE)
 def test_what_may_change_the_gateway_is_held(command: str) -> None:
     assert protects(command) == "hold"
 
@@ -201,7 +200,7 @@ def test_honest_neighbours() -> None:
     assert [(command, found) for command in HONEST if (found := protects(command)) != "allow"] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "params", "decision"),
     [
         ("write", {"path": "/usr/lib/node_modules/openclaw/dist/index.js", "content": "x"}, "block"),
@@ -216,7 +215,7 @@ def test_other_tools(tool: str, params: dict[str, Any], decision: str) -> None:
     assert decided(tool, params) == decision
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "decision"),
     [
         ("echo x > /srv/gw/dist/index.js", "block"),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import Any
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.config import conflicts
 from toolguard_engine.host import file_names
 from toolguard_engine.layers import self_protection
@@ -27,8 +26,8 @@ def test_every_file_that_is_kept_has_a_name_that_is_searched_for() -> None:
     assert set(file_names.DISTINCTIVE) <= set(file_names.NAMES)
 
 
-@pytest.mark.parametrize("name", [name for name in file_names.NAMES if name != "key"])
-@pytest.mark.parametrize(
+@each_row("name", [name for name in file_names.NAMES if name != "key"])
+@each_row(
     "command",
     [
         "rm $(find ~ -name 'NAME*')",
@@ -44,7 +43,7 @@ def test_searches_whose_finds_are_changed(command: str, name: str) -> None:
     assert blocked("exec", {"command": command.replace("NAME", name)})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "fd -H -e db . ~ -X rm",
@@ -81,7 +80,7 @@ def test_other_ways(command: str) -> None:
     assert blocked("exec", {"command": command})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "toolguard kill-switch status",
@@ -108,7 +107,7 @@ def test_what_may_run(command: str) -> None:
     assert not blocked("exec", {"command": command})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "params"),
     [
         ("message", {"action": "send", "message": "/toolguard checkpoint"}),
@@ -133,7 +132,7 @@ def test_chat_commands_are_for_people(tool: str, params: dict[str, Any]) -> None
     assert blocked(tool, params)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "params"),
     [
         ("message", {"message": "/toolguard pending"}),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers import self_protection
@@ -65,14 +66,14 @@ AHEAD = [  # (what the command does first, what is then the home folder)
 ]
 
 
-@pytest.mark.parametrize("home", HOMES)
+@each_row("home", HOMES)
 def test_spellings_of_the_home_folder(home: str) -> None:
     assert protects(f"cat {home}/{SECRET}") == "block"
     assert protects(f"cat new.json > {home}/.openclaw/openclaw.json") == "block"
     assert weighed(f"rm -rf {home}") == "block"
 
 
-@pytest.mark.parametrize(("first", "home"), AHEAD)
+@each_row(("first", "home"), AHEAD)
 def test_spellings_that_the_command_makes_itself(first: str, home: str) -> None:
     assert protects(f"{first}; cat {home}/{SECRET}") == "block"
     assert protects(f"{first}; echo x > {home}/.openclaw/openclaw.json") == "block"
@@ -89,7 +90,7 @@ def test_capitals_make_no_difference_where_they_make_none_to_the_disk() -> None:
         )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "ln -s ~ x; cat x/.openclaw/toolguard/key",
@@ -122,7 +123,7 @@ def test_other_ways_to_a_file(command: str) -> None:
     assert protects(command) == "block"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "cat $D/toolguard/key",
@@ -141,7 +142,7 @@ def test_what_is_only_possible_is_held(command: str) -> None:
     assert protects(command) == "hold"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "tar -czf x.tgz .[^.]* ..?* *",
@@ -179,7 +180,7 @@ def test_honest_neighbours(command: str) -> None:
     assert protects(command) == "allow"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "params", "decision"),
     [
         ("read", {"path": "/.$HOME/.openclaw/toolguard/key"}, "block"),
@@ -205,7 +206,7 @@ def test_other_tools(tool: str, params: dict[str, Any], decision: str) -> None:
     assert (verdict.decision if verdict else "allow") == decision
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "least"),
     [
         ("$(dirname $PWD)/toolguard/key", "block"),
@@ -240,7 +241,7 @@ def test_the_folder_above_is_gone_to_or_written_in(command: str) -> None:
     assert protects(command) == "block"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         'cd "$(dirname "$0")" && npm test',

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.layers import self_protection
 from toolguard_engine.model.call import Call, Host
 
@@ -207,12 +208,12 @@ def test_blocked_commands() -> None:
     assert [command for command in PROCESSES + TAILS + WHOLE + REQUESTS if not blocked("exec", {"command": command})] == []
 
 
-@pytest.mark.parametrize("command", QUESTIONS)
+@each_row("command", QUESTIONS)
 def test_blocked_questions(command: str) -> None:
     assert blocked("exec", {"command": command.replace("DB", METRICS)})
 
 
-@pytest.mark.parametrize("code", CODE)
+@each_row("code", CODE)
 def test_blocked_code(code: str) -> None:
     assert blocked("exec", {"command": f'python3 -c "{code}"'})
 
@@ -221,22 +222,22 @@ def test_free_commands() -> None:
     assert [command for command in FREE if blocked("exec", {"command": command})] == []
 
 
-@pytest.mark.parametrize("code", FREE_CODE)
+@each_row("code", FREE_CODE)
 def test_free_code(code: str) -> None:
     assert not blocked("exec", {"command": f'python3 -c "{code}"'})
 
 
-@pytest.mark.parametrize(("tool", "params"), CALLS)
+@each_row(("tool", "params"), CALLS)
 def test_blocked_calls(tool: str, params: dict[str, Any]) -> None:
     assert blocked(tool, params)
 
 
-@pytest.mark.parametrize(("tool", "params"), FREE_CALLS)
+@each_row(("tool", "params"), FREE_CALLS)
 def test_free_calls(tool: str, params: dict[str, Any]) -> None:
     assert not blocked(tool, params)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "expected"),
     [
         ("rm -rf /srv/guard", True),
@@ -257,7 +258,7 @@ def test_a_folder_of_its_own(command: str, *, expected: bool) -> None:
     assert blocked("exec", {"command": command}, SERVED) is expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "expected"),
     [
         ("cat usage/m.db.token", True),
@@ -303,7 +304,7 @@ ADDRESS_READS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("tool", "params"), ADDRESS_READS)
+@each_row(("tool", "params"), ADDRESS_READS)
 def test_the_address_of_a_notification_target_is_not_read(tool: str, params: dict[str, Any]) -> None:
     assert self_protection.judge(Call(tool, params), NOTIFYING) is not None
 

@@ -5,8 +5,7 @@ So is a secret that is read by way of a list of files which the same command wri
 
 from __future__ import annotations
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.layers import self_protection
 from toolguard_engine.model.call import Call, Host
 
@@ -111,26 +110,26 @@ def decided(command: str) -> str:
     return verdict.decision if verdict else "allow"
 
 
-@pytest.mark.parametrize("command", [*(each.format("toolguard approve X") for each in SESSIONS), *PIECES])
+@each_row("command", [*(each.format("toolguard approve X") for each in SESSIONS), *PIECES])
 def test_an_answer_through_a_session_is_blocked(command: str) -> None:
     assert decided(command) == "block"
 
 
-@pytest.mark.parametrize("reader", LISTS)
-@pytest.mark.parametrize("writer", WRITERS)
+@each_row("reader", LISTS)
+@each_row("writer", WRITERS)
 def test_a_list_that_the_command_writes_is_read(writer: str, reader: str) -> None:
     separator = "" if writer.endswith("\n") else "; "
     path = f"{WORKSPACE}/l" if "cd " in writer else "l"
     assert decided(f"{writer}{separator}{reader.format(path)}") == "block"
 
 
-@pytest.mark.parametrize("search", SEARCHES)
-@pytest.mark.parametrize("reader", ["tar -cf x.tar -T l", "xargs cat < l", "cat $(cat l)"])
+@each_row("search", SEARCHES)
+@each_row("reader", ["tar -cf x.tar -T l", "xargs cat < l", "cat $(cat l)"])
 def test_a_list_of_what_a_search_finds_is_asked_about(search: str, reader: str) -> None:
     assert decided(f"{search} > l; {reader}") != "allow"
 
 
-@pytest.mark.parametrize("command", HONEST)
+@each_row("command", HONEST)
 def test_ordinary_sessions_and_lists_are_free(command: str) -> None:
     assert decided(command) == "allow"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.layers import self_protection
 from toolguard_engine.model.call import Call, Host
 
@@ -595,12 +594,12 @@ def test_blocked_calls() -> None:
     assert [(tool, params) for tool, params in CALLS if not blocked(tool, params)] == []
 
 
-@pytest.mark.parametrize(("tool", "params"), FREE_CALLS)
+@each_row(("tool", "params"), FREE_CALLS)
 def test_free_calls(tool: str, params: dict[str, Any]) -> None:
     assert not blocked(tool, params)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "rm -rf /srv/gw/state/toolguard",
@@ -623,7 +622,7 @@ def test_the_program_under_a_folder_of_the_home() -> None:
     assert not blocked("exec", {"command": "rm -rf ~/.local/share/Trash"}, host)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "cwd", "workdir", "stopped"),
     [
         ("rm -rf .o*/t*", "/home/u", "", True),

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.wire import messages
 from toolguard_engine.wire.messages import ProtocolError, decode, encode, leading
 
@@ -110,7 +111,7 @@ REFUSED: list[tuple[bytes, int | None, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("line", "question", "reason"), REFUSED, ids=[row[0].decode("latin-1")[:50] for row in REFUSED])
+@each_row(("line", "question", "reason"), REFUSED, ids=[row[0].decode("latin-1")[:50] for row in REFUSED])
 def test_refused(line: bytes, question: int | None, reason: str) -> None:
     with pytest.raises(ProtocolError) as caught:
         decode(line)
@@ -137,7 +138,7 @@ HALVES = [
 ]
 
 
-@pytest.mark.parametrize(("escaped", "expected"), HALVES, ids=[row[0].decode() for row in HALVES])
+@each_row(("escaped", "expected"), HALVES, ids=[row[0].decode() for row in HALVES])
 def test_half_a_surrogate_pair_is_mended(escaped: bytes, expected: str) -> None:
     """JavaScript strings may hold one (an emoji cut in two), and `JSON.stringify` writes it as an escape."""
     line = b'{"id":1,"type":"judge","tool":"write","params":{"content":"' + escaped + b'"}}'
@@ -161,7 +162,7 @@ LEADING = [
 ]
 
 
-@pytest.mark.parametrize(("line", "expected"), LEADING, ids=[str(row[0])[:30] for row in LEADING])
+@each_row(("line", "expected"), LEADING, ids=[str(row[0])[:30] for row in LEADING])
 def test_leading_id(line: bytes, expected: int | None) -> None:
     assert leading(line).id == expected
 
@@ -205,7 +206,7 @@ ENCODED: list[tuple[messages.Wire, bytes]] = [
 ]
 
 
-@pytest.mark.parametrize(("message", "expected"), ENCODED, ids=[row[1].decode()[:40] for row in ENCODED])
+@each_row(("message", "expected"), ENCODED, ids=[row[1].decode()[:40] for row in ENCODED])
 def test_encode(message: messages.Wire, expected: bytes) -> None:
     assert encode(message) == expected
 

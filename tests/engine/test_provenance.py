@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.effects import call_texts, tools
 from toolguard_engine.effects.shell import effects as shell_effects
 from toolguard_engine.effects.shell.command import Effect
@@ -149,19 +150,19 @@ ORDINARY = {
 }
 
 
-@pytest.mark.parametrize("case", HELD, ids=str)
+@each_row("case", HELD, ids=str)
 def test_what_comes_from_outside_is_named(case: str) -> None:
     tool, params, expected = HELD[case]
     assert flags(tool, params, run(LOCAL, WEB)[1]) == expected
 
 
-@pytest.mark.parametrize("case", HELD, ids=str)
+@each_row("case", HELD, ids=str)
 def test_the_same_call_is_no_matter_where_nothing_was_heard(case: str) -> None:
     tool, params, _ = HELD[case]
     assert flags(tool, params, run(LOCAL)[1]) == []
 
 
-@pytest.mark.parametrize("case", ORDINARY, ids=str)
+@each_row("case", ORDINARY, ids=str)
 def test_ordinary_research_is_let_through(case: str) -> None:
     assert flags(*ORDINARY[case], run(LOCAL, WEB)[1]) == []
 
@@ -207,7 +208,7 @@ def test_others_are_no_owners() -> None:
     assert flags("send_email", {"to": "eve@evil.example"}, ledger.of("r", "s")) == ["target"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "params", "expected"),
     [
         ("web_fetch", {"url": "https://a.example"}, "outside"),
@@ -269,7 +270,7 @@ def test_memory_is_bounded() -> None:
     assert (ledger.size, ledger.of("r1")) == (0, None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text", ["\ud800", "\0" * 1000, "&" * 70_000, "\\n" * 40_000, "a" * 300_000], ids=["half", "nul", "amp", "esc", "long"]
 )
 def test_hostile_texts_are_taken(text: str) -> None:
@@ -282,7 +283,7 @@ def test_hostile_texts_are_taken(text: str) -> None:
         assert set(flags(tool, params, heard)) <= {"target", "payload", "command", "local"}
 
 
-@pytest.mark.parametrize("flag", ["target", "payload", "command", "local"])
+@each_row("flag", ["target", "payload", "command", "local"])
 def test_all_that_is_found_is_held(flag: str) -> None:
     """Even a call that begins as low as one can."""
     found = BOOK.for_call("web_fetch", {}, (Effect(gate.KIND, "x", "", frozenset([flag])),))

@@ -9,6 +9,7 @@ import zlib
 import pytest
 
 from effort import some
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.code import python_code
 from toolguard_engine.effects.reading import CallReading
@@ -1190,12 +1191,12 @@ def decision(code: str) -> str:
     return GUARD.judge(Call("exec", {"command": f"python3 - <<'CODE'\n{code}\nCODE"}, cwd=WORKSPACE)).decision
 
 
-@pytest.mark.parametrize("code", programs(*ACTS))
+@each_row("code", programs(*ACTS))
 def test_harm_in_python_is_held(code: str) -> None:
     assert decision(code) in ("hold", "block")
 
 
-@pytest.mark.parametrize("code", programs(*HONEST))
+@each_row("code", programs(*HONEST))
 def test_honest_python_is_not_asked_about(code: str) -> None:
     assert decision(code) == "allow"
 
@@ -1219,12 +1220,12 @@ UNVERIFIED = {
 }
 
 
-@pytest.mark.parametrize("code", VERIFIED.values(), ids=VERIFIED.keys())
+@each_row("code", VERIFIED.values(), ids=VERIFIED.keys())
 def test_a_verified_log_in_is_not_asked_about(code: str) -> None:
     assert decision(LOGS_IN + code) == "allow"
 
 
-@pytest.mark.parametrize("code", UNVERIFIED.values(), ids=UNVERIFIED.keys())
+@each_row("code", UNVERIFIED.values(), ids=UNVERIFIED.keys())
 def test_an_unverified_log_in_is_held(code: str) -> None:
     assert decision(LOGS_IN + code) == "hold"
 
@@ -1243,7 +1244,7 @@ CELLS = {
 }
 
 
-@pytest.mark.parametrize(("tool", "params", "expected"), CELLS.values(), ids=CELLS.keys())
+@each_row(("tool", "params", "expected"), CELLS.values(), ids=CELLS.keys())
 def test_tools_that_run_code(tool: str, params: dict[str, str], expected: str) -> None:
     assert GUARD.judge(Call(tool, params, cwd=WORKSPACE)).decision == expected
 
@@ -1256,7 +1257,7 @@ VARIABLES = {
 }
 
 
-@pytest.mark.parametrize(("command", "expected"), VARIABLES.values(), ids=VARIABLES.keys())
+@each_row(("command", "expected"), VARIABLES.values(), ids=VARIABLES.keys())
 def test_shell_variables_in_code(command: str, expected: str) -> None:
     assert GUARD.judge(Call("exec", {"command": command}, cwd=WORKSPACE)).decision == expected
 
@@ -1316,7 +1317,7 @@ def test_what_stands_behind_much_else_is_not_allowed(padding: str) -> None:
     assert GUARD.weigh(call).decision == "hold"
 
 
-@pytest.mark.parametrize("text", some(list(HOSTILE.values())), ids=some(list(HOSTILE)))
+@each_row("text", some(list(HOSTILE.values())), ids=some(list(HOSTILE)))
 def test_hostile_python_is_read_to_an_end(text: str) -> None:
     found = python_code.read(text)
     assert found is None or (found.steps < MOST and len(found.deeds) <= 300)
@@ -1331,7 +1332,7 @@ def test_an_object_is_searched_once(kind: str) -> None:
     assert found.steps < 400
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("head", "is_temporary"),
     [
         ("def test_it(tmp_path):", True),

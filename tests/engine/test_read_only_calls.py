@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.effects.read_only import MAX_COMMAND, is_read_only
 from toolguard_engine.effects.shell.plain import plain
 from toolguard_engine.effects.shell.unwrap import read
@@ -176,7 +175,7 @@ def test_plain_words_equal_those_of_the_parser() -> None:
             assert [word.text for word in words if word.text != "time"] == known, command
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "kinds"),
     [
         ("a", ["sure"]),
@@ -195,12 +194,12 @@ def test_kinds_of_words(text: str, kinds: list[str]) -> None:
     assert [word.kind for word in found[0][0]] == kinds
 
 
-@pytest.mark.parametrize("command", ["a" * MAX_COMMAND, "time " * 799 + "ls", '"$x' * 1300, "\\x" * 1999, "[" * MAX_COMMAND])
+@each_row("command", ["a" * MAX_COMMAND, "time " * 799 + "ls", '"$x' * 1300, "\\x" * 1999, "[" * MAX_COMMAND])
 def test_long_commands(command: str) -> None:
     assert is_read_only("exec", {"command": command}) is command.endswith(" ls")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "params", "looks"),
     [
         ("read", {"path": "x"}, True),

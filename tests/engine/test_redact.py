@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from effort import some
+from tables import each_row
 from toolguard_engine.wording import redact as module
 from toolguard_engine.wording.redact import HIDDEN, MAX_NODES, MAX_SHOWN, MAX_VALUE, cut, redact, redact_text, render, shown
 
@@ -40,7 +41,7 @@ KEYS = {
 }
 
 
-@pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+@each_row("key", KEYS.values(), ids=KEYS)
 def test_keys_of_vendors_vanish(key: str) -> None:
     assert redact_text(key) == HIDDEN
     assert redact_text(f"use {key} now") == f"use {HIDDEN} now"
@@ -82,7 +83,7 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected"), TEXTS, ids=[row[0] for row in TEXTS])
+@each_row(("text", "expected"), TEXTS, ids=[row[0] for row in TEXTS])
 def test_named_secrets_vanish(text: str, expected: str) -> None:
     assert redact_text(text) == expected
     assert redact_text(expected) == expected
@@ -158,7 +159,7 @@ VALUES: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "expected"), VALUES, ids=[str(row[0])[:50] for row in VALUES])
+@each_row(("value", "expected"), VALUES, ids=[str(row[0])[:50] for row in VALUES])
 def test_values(value: Any, expected: Any) -> None:
     assert redact(value) == expected
 
@@ -253,7 +254,7 @@ def test_one_megabyte_is_redacted_in_bounded_work(unit: str, monkeypatch: pytest
     assert CountedPattern.seen <= len(PATTERNS) * 6 * (module.MAX_SCANNED_IN_ALL + module.MAX_SCANNED)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "expected"),
     [
         ({}, "{}"),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
@@ -63,11 +62,11 @@ def decision(command: str) -> str:
     return GUARD.weigh(Call("exec", {"command": command}, cwd=WORKSPACE)).decision
 
 
-@pytest.mark.parametrize("command", STOPPED)
+@each_row("command", STOPPED)
 def test_what_leads_to_the_key_is_stopped(command: str) -> None:
     assert decision(command) != "allow"
 
 
-@pytest.mark.parametrize("command", ALLOWED)
+@each_row("command", ALLOWED)
 def test_what_stays_away_from_it_is_not(command: str) -> None:
     assert decision(command) == "allow"

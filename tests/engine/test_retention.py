@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.config.settings import Retention
 from toolguard_engine.metrics import registry, retention
 from toolguard_engine.metrics.database import connect
@@ -56,7 +57,7 @@ def left(connection: sqlite3.Connection) -> dict[str, list[int]]:
     return {table: ages(connection, table) for table in TABLES}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("last", "now", "due"),
     [
         (None, NOW, True),

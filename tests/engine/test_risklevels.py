@@ -6,8 +6,7 @@ import tomllib
 from importlib.resources import files
 from typing import Any, get_args
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.config.settings import BudgetConfig, Config, RiskLevel
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import Effect
@@ -84,8 +83,8 @@ def test_levels() -> None:
     ] == []
 
 
-@pytest.mark.parametrize("named", ["message", "Message", "openclaw:core:message"])
-@pytest.mark.parametrize("called", ["message", "MESSAGE"])
+@each_row("named", ["message", "Message", "openclaw:core:message"])
+@each_row("called", ["message", "MESSAGE"])
 def test_a_setting_names_the_level_of_a_tool(named: str, called: str) -> None:
     config = Config(budget=BudgetConfig(tool_risk_map={named: "LOW"}))
     assert weighed(called, {"action": "send", "target": "bob", "message": "x"}, config) == ("LOW", True)
@@ -101,7 +100,7 @@ def judged(stakes: int, *effects: Effect, tool: str = "write") -> RiskLevel:
     return risk_levels.level(CallReading(call_of(tool, {})), Judgement("allow", "allow", 1, stakes, effects), Config())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("stakes", "level"),
     [
         (1, "SAFE"),

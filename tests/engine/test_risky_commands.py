@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
@@ -996,12 +997,12 @@ def written(tool: str, path: str) -> dict[str, object]:
     )
 
 
-@pytest.mark.parametrize(("kind", "command"), [(kind, command) for kind, commands in ASKS.items() for command in commands])
+@each_row(("kind", "command"), [(kind, command) for kind, commands in ASKS.items() for command in commands])
 def test_asks(kind: str, command: str) -> None:
     assert decision("exec", {"command": command}, HOST.home) != "allow", kind
 
 
-@pytest.mark.parametrize(("kind", "command"), [(kind, command) for kind, commands in PASSES.items() for command in commands])
+@each_row(("kind", "command"), [(kind, command) for kind, commands in PASSES.items() for command in commands])
 def test_passes(kind: str, command: str) -> None:
     assert decision("exec", {"command": command}) == "allow", kind
 

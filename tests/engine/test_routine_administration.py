@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.effects.programs.routine_administration import routine
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "kind"),
     [
         ("apt-get install -y g++ libstdc++-12-dev", "installs"),

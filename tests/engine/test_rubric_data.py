@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
@@ -43,7 +44,7 @@ BASES = [
 ]
 
 
-@pytest.mark.parametrize(("tool", "params", "expected"), BASES, ids=lambda value: str(value)[:40])
+@each_row(("tool", "params", "expected"), BASES, ids=lambda value: str(value)[:40])
 def test_base(tool: str, params: Any, expected: tuple[int, int]) -> None:
     assert scores.base(tool, params) == expected
 
@@ -150,14 +151,14 @@ def decide(tool: str, params: dict[str, Any], config: Config | None = None) -> s
     return guard.weigh(Call(tool, params, cwd=WORKSPACE)).decision
 
 
-@pytest.mark.parametrize(("tool", "params", "theirs", "ours", "why"), SEED_2, ids=lambda value: str(value)[:60])
+@each_row(("tool", "params", "theirs", "ours", "why"), SEED_2, ids=lambda value: str(value)[:60])
 def test_examples_of_seed_2(tool: str, params: dict[str, Any], theirs: str, ours: str, why: str) -> None:
     assert seed(tool, params) == theirs
     assert decide(tool, params) == ours
     assert bool(why) is (theirs != ours)
 
 
-@pytest.mark.parametrize(("tool", "params", "theirs", "ours", "why"), SEED_4, ids=lambda value: str(value)[:60])
+@each_row(("tool", "params", "theirs", "ours", "why"), SEED_4, ids=lambda value: str(value)[:60])
 def test_examples_of_seed_4(tool: str, params: dict[str, Any], theirs: str, ours: str, why: str) -> None:
     command = params.get("command", "")
     vetoed = any(part in command for part in ("rm -rf", "sudo", "chmod 777", "> /etc/"))
@@ -172,7 +173,7 @@ def test_tools_that_always_ask(action: str) -> None:
     assert decide("gateway", {"action": action}, Config(always_block=["gateway"])) == "hold"
 
 
-@pytest.mark.parametrize("tool", ["memory_search", "memory_get", "session_status", "Read"])
+@each_row("tool", ["memory_search", "memory_get", "session_status", "Read"])
 def test_tools_that_never_ask(tool: str) -> None:
     config = Config(never_block=["memory_search", "memory_get", "session_status", "Read"])
     assert decide(tool, {"path": "~/.ssh/id_rsa"}, config) == "allow"

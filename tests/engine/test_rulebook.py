@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.layers import rule_examples
 from toolguard_engine.rules import packs
@@ -55,7 +56,7 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize(("form", "command", "speaks"), WORDS, ids=[f"{form}: {command}" for form, command, _ in WORDS])
+@each_row(("form", "command", "speaks"), WORDS, ids=[f"{form}: {command}" for form, command, _ in WORDS])
 def test_sub_commands(form: str, command: str, speaks: bool) -> None:  # noqa: FBT001 - a column of the table
     assert _speaks(_rule(run=[form]), command) is speaks
 
@@ -140,7 +141,7 @@ EFFECTS = [
 ]
 
 
-@pytest.mark.parametrize(("keys", "speaks"), EFFECTS, ids=[str(keys) for keys, _ in EFFECTS])
+@each_row(("keys", "speaks"), EFFECTS, ids=[str(keys) for keys, _ in EFFECTS])
 def test_effects(keys: dict[str, Any], speaks: bool) -> None:  # noqa: FBT001 - a column of the table
     found = Rulebook([_rule(**keys)]).for_command(Reading((_run("rm -r /srv/data"),)), (GONE,))
     assert [match.target for match in found] == (["/srv/data"] if speaks else [])
@@ -160,7 +161,7 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize(("keys", "tool", "params", "speaks"), CALLS, ids=[f"{keys}: {tool}" for keys, tool, *_ in CALLS])
+@each_row(("keys", "tool", "params", "speaks"), CALLS, ids=[f"{keys}: {tool}" for keys, tool, *_ in CALLS])
 def test_calls(keys: dict[str, Any], tool: str, params: dict[str, object], speaks: bool) -> None:  # noqa: FBT001 - as above
     effect = Effect("delete", "/srv/data", "system")
     assert bool(Rulebook([_rule(**keys)]).for_call(tool, params, (effect,))) is speaks
@@ -214,7 +215,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("keys", "key", "says"), BAD, ids=[f"{key}: {says}" for _, key, says in BAD])
+@each_row(("keys", "key", "says"), BAD, ids=[f"{key}: {says}" for _, key, says in BAD])
 def test_bad_rules_name_their_key(keys: dict[str, Any], key: str, says: str) -> None:
     with pytest.raises(InvalidRuleError) as bad:
         try_examples(rule_from({"id": "my.rule", "reason": "Why.", **keys}, "my"), rule_examples.speaks)
@@ -236,7 +237,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("command", [command for _, command in HOSTILE], ids=[name for name, _ in HOSTILE])
+@each_row("command", [command for _, command in HOSTILE], ids=[name for name, _ in HOSTILE])
 def test_hostile_commands_are_matched_to_their_end(command: str) -> None:
     """What tried every way would take hours."""
     argv = tuple(command.split(" "))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.layers import rubric, rule_examples
@@ -52,7 +53,7 @@ def test_the_file_for_the_engine_has_the_same_rules() -> None:
     assert [rule.id for rule in rulepacks.load().rules] == [rule.id for rule in _RULES]
 
 
-@pytest.mark.parametrize("name", _PACKS)
+@each_row("name", _PACKS)
 def test_a_pack_reads_back_as_its_rules(name: str) -> None:
     tables = tomllib.loads(files("toolguard_manifests").joinpath("rules", f"{name}.toml").read_text("utf-8"))
     assert [rule_from(table, name).id for table in tables["rule"]] == [rule.id for rule in _PACKS[name]]

@@ -8,6 +8,7 @@ from hashlib import sha256
 import msgspec
 import pytest
 
+from tables import each_row
 from toolguard_engine.approvals import call_meaning
 from toolguard_engine.approvals.binding import bind
 from toolguard_engine.config.settings import Config
@@ -109,7 +110,7 @@ SLIPS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("command", "files", "place"), SLIPS, ids=[row[0] for row in SLIPS])
+@each_row(("command", "files", "place"), SLIPS, ids=[row[0] for row in SLIPS])
 def test_what_a_file_does_is_held_and_named(command: str, files: dict[str, str | Unread], place: str) -> None:
     found = weighed(command, files)
     assert (found.decision, f"({place}: " in found.reason) == ("hold", True), found
@@ -117,7 +118,7 @@ def test_what_a_file_does_is_held_and_named(command: str, files: dict[str, str |
     assert weighed(command.replace("sudo ", "").replace(" ~/important", " build"), harmless).decision == "allow"
 
 
-@pytest.mark.parametrize(("command", "files"), [row[:2] for row in SLIPS], ids=[row[0] for row in SLIPS])
+@each_row(("command", "files"), [row[:2] for row in SLIPS], ids=[row[0] for row in SLIPS])
 def test_what_is_written_to_an_unknown_file_hides_none(command: str, files: dict[str, str | Unread]) -> None:
     assert weighed(f'echo 1 > "$X"; {command}', files).decision == "hold"
 
@@ -129,7 +130,7 @@ def _tamed(text: str) -> str:
     return text.replace("~/important", "build/tmp").replace("DROP DATABASE shop", "select 2")
 
 
-@pytest.mark.parametrize("command", ["make", "npm test", "task ok", "git commit -m x", "ssh host sh x.sh", "cat x.sh", "ls"])
+@each_row("command", ["make", "npm test", "task ok", "git commit -m x", "ssh host sh x.sh", "cat x.sh", "ls"])
 def test_what_does_not_run_is_not_judged(command: str) -> None:
     files: dict[str, str | Unread] = {
         "Makefile": MAKE, "package.json": PACKAGE, "x.sh": SHELL, "hooks/pre-commit": SHELL, ".git/hooks/pre-commit": SHELL,
@@ -138,7 +139,7 @@ def test_what_does_not_run_is_not_judged(command: str) -> None:
     assert weighed(command, files).decision == "allow"
 
 
-@pytest.mark.parametrize("command", ["sh x.sh", "bash < x.sh", ". ./x.sh", "./x.sh"])
+@each_row("command", ["sh x.sh", "bash < x.sh", ". ./x.sh", "./x.sh"])
 def test_a_fetched_file_that_is_not_there_yet_is_held(command: str) -> None:
     """A download in the background may end after the judgement and before the run."""
     found = weighed(command, {}, {"x.sh": FileRecord("outside")})
@@ -161,7 +162,7 @@ def test_hooks_that_an_agent_made_run_with_git() -> None:
     assert "line 3" in weighed("git commit -m x", files, {".git/hooks/pre-commit": FileRecord("agent")}).reason
 
 
-@pytest.mark.parametrize("why", ["forbidden", "not-regular", "too-large", "too-slow", "binary"])
+@each_row("why", ["forbidden", "not-regular", "too-large", "too-slow", "binary"])
 def test_what_cannot_be_read_is_held_where_an_agent_made_it(why: str) -> None:
     files: dict[str, str | Unread] = {"x.sh": Unread(why), "x.py": Unread(why)}  # type: ignore[arg-type]
     for command, name in (("sh x.sh", "x.sh"), ("python3 x.py", "x.py"), ("cat x.sh | bash", "x.sh")):
@@ -170,7 +171,7 @@ def test_what_cannot_be_read_is_held_where_an_agent_made_it(why: str) -> None:
         assert (found.code, name in found.reason) == ("rule.code.run-unread", True)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "name", "text"),
     [
         ("sh ./*.sh", "x.sh", SHELL),
@@ -296,7 +297,7 @@ def test_harm_to_the_guard_in_a_file(text: str, made: FileRecord | None, code: s
 CONFIG = "[core]\n\tbare = false\n\thooksPath = hooks\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("files", "made", "expected"),
     [
         ({".git/config": CONFIG, "hooks/pre-commit": SHELL}, ["hooks/pre-commit"], "hold"),
@@ -361,7 +362,7 @@ def test_an_approval_covers_the_content_of_the_files_that_run() -> None:
     assert bind(call) == bind(call, ())
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "name", "text"),
     [
         ('eval "$(cat x.sh)"', "x.sh", HARM),
@@ -417,7 +418,7 @@ DOUBTS = [
 ]
 
 
-@pytest.mark.parametrize(("command", "path", "text", "author", "decision"), DOUBTS)
+@each_row(("command", "path", "text", "author", "decision"), DOUBTS)
 def test_what_is_doubtful_counts_in_files_that_an_agent_made(
     command: str, path: str, text: str, author: str, decision: str
 ) -> None:
@@ -450,7 +451,7 @@ BY_CONVENTION = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("command", "path", "text"), BY_CONVENTION)
+@each_row(("command", "path", "text"), BY_CONVENTION)
 def test_what_an_agent_made_for_a_program_that_finds_it_by_itself(command: str, path: str, text: str) -> None:
     found = weighed(command, {path: text}, {path: FileRecord("agent", "write", "s")})
     assert found.decision in ("hold", "block")
@@ -462,7 +463,7 @@ GO_TEMPORARY = 'd, _ := os.MkdirTemp("", "x"); defer os.RemoveAll(d); exec.Comma
 DATABASE = "services:\n  db:\n    image: postgres\n    volumes:\n      - ./data:/var/lib/postgresql\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "path", "text"),
     [
         ("npx vite build", "vite.config.ts", "import { rmSync } from 'fs'\nrmSync('dist', { recursive: true })\n"),

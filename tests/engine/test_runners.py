@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from effort import some
+from tables import each_row
 from test_run_files import HOME, WORK, guard, weighed
 from toolguard_engine.effects.programs import interpreters
 from toolguard_engine.effects.run_languages import configured_values, language_table
@@ -55,7 +56,7 @@ def named(rows: list[dict[str, Any]]) -> list[Any]:
     return [pytest.param(row, id=f"{at} {row['run']}") for at, row in enumerate(rows)]
 
 
-@pytest.mark.parametrize("row", some(named(of_kind("", "handed", "otherwise"))))
+@each_row("row", some(named(of_kind("", "handed", "otherwise"))))
 def test_what_an_agent_wrote_is_held_when_a_program_runs_it(row: dict[str, Any]) -> None:
     found = judged(row)
     assert found.decision in ("hold", "block"), found
@@ -66,7 +67,7 @@ LONG = [
 ]
 
 
-@pytest.mark.parametrize("row", some(named(LONG)))
+@each_row("row", some(named(LONG)))
 def test_nothing_in_front_of_it_hides_it(row: dict[str, Any]) -> None:
     """What is too long to be read to its end is held, not left out."""
     for padded in PADDED:
@@ -78,18 +79,18 @@ def test_nothing_in_front_of_it_hides_it(row: dict[str, Any]) -> None:
 PADDED = [lambda text: "\n" * 3_000 + text, lambda text: "\n" * 70_000 + text]
 
 
-@pytest.mark.parametrize("row", some(named(of_kind("", "handed"))))
+@each_row("row", some(named(of_kind("", "handed"))))
 def test_the_same_file_that_does_something_ordinary_passes(row: dict[str, Any]) -> None:
     assert judged(row, tamed=True).decision == "allow"
 
 
-@pytest.mark.parametrize("row", some(named(of_kind("honest"))))
+@each_row("row", some(named(of_kind("honest"))))
 def test_an_ordinary_project_is_not_asked_about(row: dict[str, Any]) -> None:
     found = judged(row)
     assert found.decision == "allow", found
 
 
-@pytest.mark.parametrize("row", named(of_kind("opaque")))
+@each_row("row", named(of_kind("opaque")))
 def test_a_file_that_cannot_be_read_is_held_where_an_agent_made_it(row: dict[str, Any]) -> None:
     assert judged(row).decision == "hold"
     if "LD_" not in row["run"]:  # held for every library

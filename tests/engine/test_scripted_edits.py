@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.effects.shell.command import ProgramRun
 from toolguard_engine.effects.shell.scripted_edits import MAX_TEXT, edited
 
@@ -72,7 +73,7 @@ def test_as_python_does(tmp_path: Path, code: str) -> None:
     assert edited(script(code), TEXT, "/w/f") == (tmp_path / "f").read_text() != TEXT
 
 
-@pytest.mark.parametrize("code", UNKNOWN)
+@each_row("code", UNKNOWN)
 def test_everything_else_is_not_known(code: str) -> None:
     assert edited(script(code), TEXT, "/w/f") is None
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.stores import secret_fields
 from toolguard_engine.stores.secret_sources import DATABASE_SECONDS, SecretPlaces, SecretSources
 
@@ -209,7 +210,7 @@ def test_switched_off(machine) -> None:
     assert machine.sources(is_on=False).collect() == ()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "expected"),
     [
         ("A=1", {"A": "1"}), ("export A = b c ", {"A": "b c"}), ("A='x # y' # z", {"A": "x # y"}), ("A=x # y", {"A": "x"}),

@@ -9,6 +9,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.wording import secret_values
 from toolguard_engine.wording.secret_values import KnownSecret, Replacement, is_distinctive, is_random, replacements
 
@@ -27,7 +28,7 @@ def texts(*values: str) -> list[str]:
     return [found.text for found in replacements(KnownSecret("key", "k", value) for value in values)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [HEX, "sk-proj-abc123def456", "hunter2hunter2", "correct-horse-battery-staple", "Tr0ub4dor&3", ODD, "123456789012",
      "1234567890:AAHk3f9d-aBcDeFgHiJkLmNoPqRsTuVwXyZ", "open sesame 12345 now"],
@@ -36,7 +37,7 @@ def test_distinctive(value) -> None:
     assert is_distinctive(value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     ["", "short1", "true", "localhost", "openclaw", "rehearsal", "password", "local-dev-server", "changeme123",
      "your-api-key-1", "${GATEWAY_TOKEN}", "<your token>", "xxxxxxxx1", "abababab", "20261128",
@@ -53,12 +54,12 @@ def test_random(value) -> None:
     assert is_random(value)
 
 
-@pytest.mark.parametrize("value", ["claude-sonnet-4-20250514", "my-project-2026-11", "production", "eu-central-1"])
+@each_row("value", ["claude-sonnet-4-20250514", "my-project-2026-11", "production", "eu-central-1"])
 def test_not_random(value) -> None:
     assert not is_random(value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "written",
     [
         ODD, json.dumps(ODD)[1:-1], json.dumps(ODD, ensure_ascii=False)[1:-1], json.dumps(json.dumps(ODD))[3:-3],

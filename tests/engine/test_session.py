@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tables import each_row
 from toolguard_engine import __version__
 from toolguard_engine.config.settings import Config
 from toolguard_engine.metrics.row_writer import VerdictRecord
@@ -70,7 +71,7 @@ BAD_CONFIGS = [
 ]
 
 
-@pytest.mark.parametrize(("config", "error"), BAD_CONFIGS, ids=[row[1][35:70] for row in BAD_CONFIGS])
+@each_row(("config", "error"), BAD_CONFIGS, ids=[row[1][35:70] for row in BAD_CONFIGS])
 def test_a_bad_config_is_named_and_the_defaults_are_in_force(config: Any, error: str) -> None:
     talk = session(hello=False)
     assert talk.answer(protocol.Hello(3, 1, "/state", config)) == protocol.Ready(3, 1, 42, __version__, error)
@@ -84,7 +85,7 @@ def test_a_later_good_config_mends_it() -> None:
     assert talk.config_error == ""
 
 
-@pytest.mark.parametrize("version", [0, 2, -1, 2**62])
+@each_row("version", [0, 2, -1, 2**62])
 def test_another_protocol_is_refused(version: int) -> None:
     talk = session(hello=False)
     assert talk.answer(protocol.Hello(3, version, "/state")) == protocol.Error(
@@ -268,7 +269,7 @@ def by_a_verdict(talk: Session) -> Iterator[protocol.Wire | None]:
             yield talk.answer(protocol.ToolResult("read", READ, "text", 4, id=n, request=n, **PLACED))
 
 
-@pytest.mark.parametrize("loop", [by_failures, by_its_next_message, by_a_result, by_a_verdict])
+@each_row("loop", [by_failures, by_its_next_message, by_a_result, by_a_verdict])
 def test_the_end_of_a_loop_is_in_the_audit_log_once(loop: Callable[[Session], Iterator[protocol.Wire | None]]) -> None:
     """As soon as an answer ends the run; however often later ones say so again."""
     talk = session({"loopDetection": {"enabled": True}})
@@ -380,7 +381,7 @@ LET_RUN: list[tuple[str, dict[str, Any], protocol.Judge, list[tuple[str, str]]]]
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("config", "asked", "rows"), [row[1:] for row in LET_RUN], ids=[row[0] for row in LET_RUN])
+@each_row(("config", "asked", "rows"), [row[1:] for row in LET_RUN], ids=[row[0] for row in LET_RUN])
 def test_what_is_let_run_is_for_the_metrics(config: Any, asked: protocol.Judge, rows: list[tuple[str, str]]) -> None:
     talk = session({**METRICS, **config})
     talk.answer(asked)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.config import conflicts
 from toolguard_engine.config.conflicts import SettingConflict, is_taken, problems
 from toolguard_engine.config.settings import DEFAULT_LOG_PATH, parse
@@ -201,7 +200,7 @@ CASES: list[tuple[str, Any, list[SettingConflict]]] = [
 ]
 
 
-@pytest.mark.parametrize(("raw", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+@each_row(("raw", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_contradictions(raw: Any, expected: list[SettingConflict]) -> None:
     assert problems(parse(raw)) == expected
 
@@ -215,7 +214,7 @@ def test_every_problem_points_at_a_value_that_was_written() -> None:
             assert json.dumps(value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "expected"),
     [
         ("openclaw.json", True),
@@ -246,9 +245,7 @@ def test_files_that_hold_something_else(path: str, expected: bool) -> None:  # n
     assert is_taken(path) is expected
 
 
-@pytest.mark.parametrize(
-    "taken", ["~/.openclaw/openclaw.json", "openclaw.json", "toolguard/audit.jsonl", "/s/toolguard/key"]
-)
+@each_row("taken", ["~/.openclaw/openclaw.json", "openclaw.json", "toolguard/audit.jsonl", "/s/toolguard/key"])
 def test_what_must_not_be_written_over_is_not_used(taken: str) -> None:
     config = parse({"storePath": taken, "logPath": taken})
     assert conflicts.store_path(config) is None

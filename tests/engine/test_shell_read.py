@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.effects.shell.command import UNKNOWN
 from toolguard_engine.effects.shell.unwrap import read
 
@@ -279,12 +278,12 @@ ALL = {
 }
 
 
-@pytest.mark.parametrize(("command", "expected"), ALL.items(), ids=list(ALL))
+@each_row(("command", "expected"), ALL.items(), ids=list(ALL))
 def test_all_programs_that_run(command: str, expected: list[str]) -> None:
     assert ran(command) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "via"),
     [
         ("sudo env A=1 nice rm x", ("sudo", "env", "nice")),
@@ -298,7 +297,7 @@ def test_wrappers(command: str, via: tuple[str, ...]) -> None:
     assert next(run.via for run in read(command).runs if run.name == "rm") == via
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "cwd"),
     [
         ("rm x", ""), ("cd a; rm x", "a"), ("cd /a && cd b && rm x", "/a/b"), ("(cd /a); rm x", ""), ("cd; rm x", "~"),
@@ -323,7 +322,7 @@ def test_sources_of_words() -> None:
     assert [(at, feed.programs) for at, feed in run.given] == [(2, ("curl",))]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "flaw"),
     [
         ("echo 'a", "broken"), ('echo "a', "broken"), ("echo $(a", "broken"), ("(a", "broken"), ("if a; then b", "broken"),
@@ -344,7 +343,7 @@ def test_fork_bombs() -> None:
     assert "fork-bomb" not in [run.name for run in read('walk() { for d in a; do walk "$d"; done; }; walk .').runs]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "echo './s' > s; ./s", "printf '#!s\\n' > s; PATH=. s", "printf '#!/a/?\\n' > s; ./s; s*", "echo '. s' > s; . s",

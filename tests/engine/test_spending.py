@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.config.settings import SpendingLimit, parse
 from toolguard_engine.config.spending_limits import DAY_MS, SpendingCap, caps, period
 from toolguard_engine.metrics import database
@@ -127,7 +128,7 @@ def test_each_amount_has_a_name_and_a_command() -> None:
     assert cap.raising() == "toolguard limits set day --usd=10 --agent=main --model='a b/*'"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "limit",
     [{}, {"per": "week", "usd": 1}, {"per": "day", "usd": 0}, {"per": "day", "tokens": 1.5}, {"per": "day", "euro": 1}],
     ids=str,

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from tables import each_row
 from toolguard_engine.approvals import standing as module
 from toolguard_engine.approvals.standing import IDLE_SECONDS, Base, Seen, Standing, Standings, merged, place_in, place_of
 from toolguard_engine.model.call import Call
@@ -23,7 +24,7 @@ def test_one_for_each_agent_and_session() -> None:
     assert known.find("main", "c") is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("session", "place"),
     [
         ("agent:main:main", "agent:main:main"),

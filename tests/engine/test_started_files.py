@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.places import Where, place
@@ -94,12 +93,12 @@ def test_the_list_holds_one_place_of_each_kind() -> None:
     assert any(not each.present for each in LISTED.places)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@each_row("way", WAYS)
 def test_none_of_them_is_written_unasked(way: str) -> None:
     assert [path for path in PATHS if WAYS[way](path) == "allow"] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "cp -r made ~/.openclaw/hooks",
@@ -136,7 +135,7 @@ FREE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("path", FREE)
+@each_row("path", FREE)
 def test_ordinary_files_are_free(path: str) -> None:
     assert [way for way in ("write", "edit", "redirect", "cp") if WAYS[way](path) != "allow"] == []
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.effects.shell.command import ProgramRun
 from toolguard_engine.effects.shell.startup_lines import adds_plain_lines
 
@@ -35,11 +34,11 @@ def added(line: str) -> bool:
     return adds_plain_lines("~/.bashrc", ProgramRun(("echo", line), "echo"))
 
 
-@pytest.mark.parametrize("line", PLAIN)
+@each_row("line", PLAIN)
 def test_ordinary_settings_are_plain(line: str) -> None:
     assert added(line)
 
 
-@pytest.mark.parametrize("line", OTHER)
+@each_row("line", OTHER)
 def test_what_can_run_something_new_is_not(line: str) -> None:
     assert not added(line)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.config import plugin_manifest
 from toolguard_engine.config.settings import parse
 from toolguard_engine.config.strictness import (
@@ -112,7 +112,7 @@ def under(name: str, value: Any) -> EffectiveSettings:
     return settings_of(parse(nested(name, value)))
 
 
-@pytest.mark.parametrize(("name", "strict", "weak"), CASES, ids=str)
+@each_row(("name", "strict", "weak"), CASES, ids=str)
 def test_the_direction_of_each_setting(name: str, strict: Any, weak: Any) -> None:
     (found,) = weaker(under(name, strict), under(name, weak))
     values = (under(name, each).values.get(name) for each in (strict, weak))
@@ -123,7 +123,7 @@ def test_the_direction_of_each_setting(name: str, strict: Any, weak: Any) -> Non
     assert [each.name for each in back] == ([name] if both else [])
 
 
-@pytest.mark.parametrize(("name", "one", "other"), ALIKE, ids=str)
+@each_row(("name", "one", "other"), ALIKE, ids=str)
 def test_values_that_guard_alike(name: str, one: Any, other: Any) -> None:
     assert weaker(under(name, one), under(name, other)) == weaker(under(name, other), under(name, one)) == ()
 
@@ -161,7 +161,7 @@ def test_the_plugin_and_its_hooks() -> None:
     assert gone.name == PLUGIN
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("old", "new", "expected"),
     [
         ({}, {"main": {"mode": "shadow"}}, ["agents.main.mode changed from enforce to shadow"]),

@@ -6,10 +6,10 @@ import json
 import unicodedata
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.host.refusals import classify
 from toolguard_engine.model.call import Call, Failure, ParameterProblem
 from toolguard_engine.server import tool_hints
@@ -153,9 +153,7 @@ CORRECTIVE = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("tool", "params", "text", "expected"), [row[1:] for row in CORRECTIVE], ids=[row[0] for row in CORRECTIVE]
-)
+@each_row(("tool", "params", "text", "expected"), [row[1:] for row in CORRECTIVE], ids=[row[0] for row in CORRECTIVE])
 def test_corrective(tool: str, params: Any, text: str, expected: str) -> None:
     assert corrected(tool, params, text) == expected
 
@@ -205,9 +203,7 @@ SEARCHED: list[tuple[str, str, Any, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("tool", "params", "error", "expected"), [row[1:] for row in SEARCHED], ids=[row[0] for row in SEARCHED]
-)
+@each_row(("tool", "params", "error", "expected"), [row[1:] for row in SEARCHED], ids=[row[0] for row in SEARCHED])
 def test_corrective_in_the_spelling_of_tool_search(tool: str, params: Any, error: str, expected: str) -> None:
     assert corrected(tool, params, searched_error(error), searched=True) == expected
 
@@ -316,8 +312,8 @@ def all_texts(tool: str, params: Any, path: str, detail: str) -> list[tuple[str,
     ]
 
 
-@pytest.mark.parametrize("evil", EVIL, ids=EVIL_IDS)
-@pytest.mark.parametrize("where", ["tool", "key", "value", "path", "detail"])
+@each_row("evil", EVIL, ids=EVIL_IDS)
+@each_row("where", ["tool", "key", "value", "path", "detail"])
 def test_hostile_words_stay_one_bounded_line(evil: str, where: str) -> None:
     tool = evil if where == "tool" else "paint"
     params = {evil if where == "key" else "a": evil if where == "value" else 1}
@@ -327,7 +323,7 @@ def test_hostile_words_stay_one_bounded_line(evil: str, where: str) -> None:
         assert_one_bounded_line(text, newlines)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "params",
     [deep(400), [[[["x" * 100] * 40] * 40] * 40] * 3, {f"k{i}": "v" * 1_000 for i in range(5_000)}, 10**300, [[]] * 10_000],
     ids=["deep", "wide", "many-keys", "huge-number", "many-lists"],

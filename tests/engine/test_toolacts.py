@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples
+from tables import each_row
 from toolguard_engine.effects.shell.places import Where
 from toolguard_engine.effects.tools import DESCRIBED, commands, effects
 from toolguard_engine.host import tool_names
@@ -118,13 +118,13 @@ CASES: dict[str, tuple[str, dict[str, Any], list[tuple[str, str, str, str]]]] = 
 }
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@each_row("case", CASES, ids=str)
 def test_effects(case: str) -> None:
     tool, params, expected = CASES[case]
     assert [(e.kind, e.target, e.place, " ".join(sorted(e.flags))) for e in effects(tool, params, WHERE)] == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tool", "params", "expected"),
     [
         ("ssh__run", {"command": "uptime"}, ("uptime",)),
@@ -149,7 +149,7 @@ def test_commands_of_undescribed_tools(tool: str, params: Any, expected: tuple[s
     assert commands(tool, params) == expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("action", "tools"),
     [
         (
@@ -208,7 +208,7 @@ for _ in range(900):
     DEEP = [DEEP]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         None,
@@ -238,9 +238,7 @@ def test_odd_values_raise_no_error(value: Any) -> None:
             scores.base(tool, params)
 
 
-@pytest.mark.parametrize(
-    "text", ["/*" * 10_000, "eyJ-" * 5_000, "'a' " * 5_000, "update x set " * 2_000, "drop " * 4_000, "a=" * 9_000]
-)
+@each_row("text", ["/*" * 10_000, "eyJ-" * 5_000, "'a' " * 5_000, "update x set " * 2_000, "drop " * 4_000, "a=" * 9_000])
 def test_hostile_texts_are_read_to_their_end(text: str) -> None:
     """A search with backtracking would take hours."""
     for tool, name in [("db__query", "sql"), ("message", "message"), ("web_fetch", "url")]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from toolguard_engine.effects.terminal_input.key_presses import CUT, MAX_KEYS, MAX_TYPED, InputLine, Typed, arriving, lines
 
 ARRIVES: list[tuple[dict[str, Any], str]] = [
@@ -28,7 +29,7 @@ ARRIVES: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("params", "text"), ARRIVES)
+@each_row(("params", "text"), ARRIVES)
 def test_characters_that_reach_the_program(params: dict[str, Any], text: str) -> None:
     assert arriving(params) == text
 
@@ -44,7 +45,7 @@ SURE = [
 ]
 
 
-@pytest.mark.parametrize(("typed", "text"), SURE)
+@each_row(("typed", "text"), SURE)
 def test_line_editing(typed: str, text: str) -> None:
     assert lines(typed, terminal=True) == Typed((InputLine(text),), "")
 
@@ -56,14 +57,14 @@ UNSURE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("typed", UNSURE)
+@each_row("typed", UNSURE)
 def test_keys_that_are_not_emulated_make_the_line_unsure(typed: str) -> None:
     assert not lines(f"{typed}\r", terminal=True).lines[-1].sure
     assert lines(f"{typed}\r\nls\r", terminal=True).lines[-1] == InputLine("ls")
     assert lines(f"{typed}\x03ls\r", terminal=True).lines[-1] == InputLine("ls") or "200~" in typed
 
 
-@pytest.mark.parametrize("typed", ["ls #\x15", "a\x7f", "a\x03", "\x1b[200~a\x1b[201~"])
+@each_row("typed", ["ls #\x15", "a\x7f", "a\x03", "\x1b[200~a\x1b[201~"])
 def test_without_a_terminal_nothing_is_edited(typed: str) -> None:
     assert not lines(f"{typed}\n", terminal=False).lines[-1].sure
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.approvals.binding import bind
 from toolguard_engine.effects.terminal_input.running_programs import (
     BEGINNING,
@@ -178,7 +179,7 @@ UNSURE: list[tuple[str, list[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("command", "typed", "why"), UNSURE)
+@each_row(("command", "typed", "why"), UNSURE)
 def test_an_unknown_line_is_held(command: str, typed: list[str], why: str) -> None:
     verdict = Typist(command).last(*typed)
     assert (verdict.decision, verdict.code) == ("hold", CODE)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
@@ -158,11 +157,11 @@ def decision(tool: str, params: str) -> str:
     return GUARD.weigh(Call(tool, json.loads(params), cwd="/home/u/w")).decision
 
 
-@pytest.mark.parametrize(("tool", "params"), rows(STOPS))
+@each_row(("tool", "params"), rows(STOPS))
 def test_what_harms_is_stopped(tool: str, params: str) -> None:
     assert decision(tool, params) != "allow"
 
 
-@pytest.mark.parametrize(("tool", "params"), rows(PASSES))
+@each_row(("tool", "params"), rows(PASSES))
 def test_what_is_ordinary_passes(tool: str, params: str) -> None:
     assert decision(tool, params) == "allow"

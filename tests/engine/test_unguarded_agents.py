@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
@@ -153,12 +154,12 @@ def test_passes() -> None:
     assert [(command, found) for command in PASSES if (found := judged("exec", {"command": command})) != "allow"] == []
 
 
-@pytest.mark.parametrize(("tool", "params"), HELD_CALLS)
+@each_row(("tool", "params"), HELD_CALLS)
 def test_held_calls(tool: str, params: dict[str, object]) -> None:
     assert judged(tool, params) != "allow"
 
 
-@pytest.mark.parametrize(("tool", "params"), PASSING_CALLS)
+@each_row(("tool", "params"), PASSING_CALLS)
 def test_passing_calls(tool: str, params: dict[str, object]) -> None:
     assert judged(tool, params) == "allow"
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from engine_talk import Talk
+from tables import each_row
 from toolguard_engine.guard import Guard
 from toolguard_engine.server.held_calls_step import HeldCalls
 from toolguard_engine.server.session import Session
@@ -284,7 +285,7 @@ LEADING = [
 ]
 
 
-@pytest.mark.parametrize(("line", "expected"), LEADING, ids=[str(row[0])[:60] for row in LEADING])
+@each_row(("line", "expected"), LEADING, ids=[str(row[0])[:60] for row in LEADING])
 def test_leading_members(line: bytes, expected: Leading) -> None:
     assert leading(line) == expected
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolguard_engine
+from tables import each_row
 from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.layers import rule_examples, sample_packs
 from toolguard_engine.rules import packs as rulepacks
@@ -422,7 +423,7 @@ id = 4
 "stakes" = 5"""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("number", "key", "found"),
     [
         (0, "id", At(3, 3)),

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import unicodedata
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from invisible_signs import CODES, among, hidden_in
+from tables import each_row
 from toolguard_engine.wording.visible_text import counted_spaces, is_visible, one_line, visible, visible_cut
 
 DECOMPOSED = {
@@ -43,13 +43,13 @@ WRITTEN = {
 }
 
 
-@pytest.mark.parametrize("text", WRITTEN.values(), ids=WRITTEN)
+@each_row("text", WRITTEN.values(), ids=WRITTEN)
 def test_ordinary_writing_stays_as_it_is(text: str) -> None:
     assert visible(text) == text
 
 
-@pytest.mark.parametrize("text", DECOMPOSED.values(), ids=DECOMPOSED)
-@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@each_row("text", DECOMPOSED.values(), ids=DECOMPOSED)
+@each_row("form", ["NFC", "NFD"])
 def test_writing_in_parts_stays_as_it_is(text: str, form: str) -> None:
     normal = unicodedata.normalize("NFD" if form == "NFD" else "NFC", text)
     assert visible(normal) == normal
@@ -76,7 +76,7 @@ MARKED = {
 }
 
 
-@pytest.mark.parametrize(("text", "shown"), MARKED.values(), ids=MARKED)
+@each_row(("text", "shown"), MARKED.values(), ids=MARKED)
 def test_what_hides_something_is_written_out(text: str, shown: str) -> None:
     assert visible(text) == shown
     assert not is_visible(text)

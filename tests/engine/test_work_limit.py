@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from effort import examples
 from hostile_texts import BOMBS, CODE, FOUND, PIECES, SHELL, bomb, texts
+from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
@@ -42,7 +43,7 @@ def spent(command: str) -> float:
     return reading.work.spent
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@each_row("name", BOMBS)
 def test_a_bomb_is_held(name: str) -> None:
     verdict = GUARD.weigh(of(BOMBS[name]))
     assert verdict.decision == "hold"
@@ -103,7 +104,7 @@ def _uncounted(command: str) -> str:
     return f"{calls} calls, {steps:.0f} steps: {command[:200]!r}" if calls > most else ""
 
 
-@pytest.mark.parametrize("found", FOUND)
+@each_row("found", FOUND)
 def test_what_the_search_found_is_counted(found: str) -> None:
     """`scripts/test --fuzz cost` finds more."""
     assert uncounted(found) == ""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tables import each_row
 from toolguard_engine.config.fleet_settings import FleetConfig
 from toolguard_engine.stores.fleet import fleet_state
 from toolguard_engine.stores.fleet.fleet_switch import FleetSwitch
@@ -45,7 +46,7 @@ def test_whose_kill_switch_it_is(team: str, named: str) -> None:
     assert made.why() == f"stopped by {named} kill switch: no reason given"
 
 
-@pytest.mark.parametrize(("contact", "stopped"), [(0.0, True), (4_990.0, False), (4_900.0, True), (5_100.0, True)], ids=str)
+@each_row(("contact", "stopped"), [(0.0, True), (4_990.0, False), (4_900.0, True), (5_100.0, True)], ids=str)
 def test_without_contact_it_stops(contact: float, stopped: bool) -> None:  # noqa: FBT001
     clock = Clock()
     made = switch(clock, FleetStatus(contact), when_stale="stop")

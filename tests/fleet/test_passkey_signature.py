@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from software_passkey import NAMESPACE, MadeAssertion, SoftwarePasskey, to_sign
+from tables import each_row
 from toolguard_cli.fleet import passkey_signature
 from toolguard_cli.fleet.passkey_signature import Assertion, Passkey, PasskeyError
 from toolguard_engine.stores import ssh_keygen
@@ -38,7 +39,7 @@ def test_a_signature_counts_with_the_line_of_its_passkey(tmp_path: Path) -> None
         assert ssh_keygen.verify_text(BODY.decode(), signature, NAMESPACE, SignerFiles(allowed), 60.0) == "anna"
 
 
-@pytest.mark.parametrize("r", [1, 0x7F, 0x80, 2**255 - 1, 2**255, 2**256 - 1])
+@each_row("r", [1, 0x7F, 0x80, 2**255 - 1, 2**255, 2**256 - 1])
 def test_numbers_of_every_length_are_read(r: int) -> None:
     made = dataclasses.replace(MADE, r=r, s=r)
     assert passkey_signature._numbers(made.der) == (r, r)
@@ -47,7 +48,7 @@ def test_numbers_of_every_length_are_read(r: int) -> None:
 ONE, TWO = b"\x02\x01\x01", b"\x02\x01\x02"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "der",
     [
         b"",
@@ -78,7 +79,7 @@ def test_only_the_shortest_form_of_two_positive_numbers_is_read(der: bytes) -> N
         converted(MADE, der)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("made", "why"),
     [
         (dataclasses.replace(MADE, authenticator_data=b""), "cannot be read"),
@@ -99,7 +100,7 @@ def test_an_answer_that_is_not_for_this_text(made: MadeAssertion, why: str) -> N
         converted(made)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "key",
     [b"", KEY.spki[:-1], KEY.spki + b"x", b"x" + KEY.spki[1:], KEY.spki[:26] + b"\x02" + KEY.spki[27:], KEY.point],
     ids=["empty", "short", "long", "another-sequence", "compressed", "point-alone"],  # the key differs in each process
@@ -109,9 +110,7 @@ def test_another_kind_of_public_key(key: bytes) -> None:
         passkey_signature.passkey("fleet.example", key)
 
 
-@pytest.mark.parametrize(
-    "host", ["", "127.0.0.1", "[::1]", "a b", 'x"', "Fleet.example", "fleet.example\n", "-x", "x" * 254]
-)
+@each_row("host", ["", "127.0.0.1", "[::1]", "a b", 'x"', "Fleet.example", "fleet.example\n", "-x", "x" * 254])
 def test_a_host_for_which_no_browser_makes_passkeys(host: str) -> None:
     with pytest.raises(PasskeyError, match="host name"):
         passkey_signature.passkey(host, KEY.spki)

@@ -13,6 +13,7 @@ from cli_stage import SCRIPT
 from dashboard_stage import NAMES, OWN, Answer, Machine, Served, machine, served
 
 import metrics_seed
+from tables import each_row
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_engine.approvals.standing import Standing
 from toolguard_engine.config.settings import parse
@@ -55,7 +56,7 @@ def test_series_of_one(shared: Served) -> None:
     assert {each["kind"] for each in shared.get("/api/decisions?kind=block")["decisions"]} == {"block"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         "/api/overview?range=1y", "/api/overview?range=24h&range=7d", "/api/overview?rang=7d", "/api/timeseries?by=session",
@@ -262,7 +263,7 @@ def test_weaker_settings(server: Served) -> None:
     assert server.post("/api/state", wish).status == 409
 
 
-@pytest.mark.parametrize(
+@each_row(
     "wish",
     [
         {},

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from dashboard_stage import NAMES, Machine, Served
 
+from tables import each_row
 from toolguard_cli.dashboard import code_words
 from toolguard_cli.dashboard.api import protection
 from toolguard_cli.dashboard.api_types import Switch
@@ -27,7 +28,7 @@ NARROW: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("state", "shown", "switched"),
     [
         ("guarded", "guarded", "stopped"),
@@ -121,7 +122,7 @@ def test_money(shared: Served) -> None:
     assert found["caps"] == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("code", "words"),
     [
         ("rule.filesystem.delete-home", "It deletes somebody's whole home folder."),

@@ -13,6 +13,7 @@ import pytest
 from dashboard_stage import NAMES, OWN, Answer, Served, machine, process, served
 from link_stage import HOST, enable
 
+from tables import each_row
 from toolguard_cli.dashboard import invalid_attempts, link_pages, routes
 from toolguard_cli.dashboard.link_pages import LinkPages
 from toolguard_cli.operations import answer_links
@@ -224,7 +225,7 @@ def test_the_limit_ends() -> None:
     assert not pages.take(first, "a"), "the oldest page is forgotten"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("host", "origin", "status"),
     [
         (HOST, ORIGIN, 200),
@@ -244,8 +245,8 @@ def test_public_names_and_their_origins(open_to_all: Served, host: str, origin: 
     assert open_to_all.ask("/api/state", token=open_to_all.token, host=host, origin=origin).status == status
 
 
-@pytest.mark.parametrize("host", [HOST, "127.0.0.1:{port}", "localhost:8443"])
-@pytest.mark.parametrize("more", [{}, {"x_forwarded_for": "127.0.0.1", "x_forwarded_host": "localhost"}])
+@each_row("host", [HOST, "127.0.0.1:{port}", "localhost:8443"])
+@each_row("more", [{}, {"x_forwarded_for": "127.0.0.1", "x_forwarded_host": "localhost"}])
 def test_behind_a_proxy_everything_needs_the_token(open_to_all: Served, host: str, more: dict[str, str]) -> None:
     host = host.format(port=open_to_all.port)
     for path in ("/api/state", "/api/pending", "/metrics", "/api/openapi.json"):

@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import jsonschema
-import pytest
 import schemathesis
 from dashboard_stage import NAMES, OWN, Served
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
 
 from effort import ALL, some
+from tables import each_row
 from toolguard_cli.dashboard.openapi import document
 from toolguard_cli.dashboard.routes import ENDPOINTS
 
@@ -35,7 +35,7 @@ def aimed() -> dict[str, Any]:
     return said
 
 
-@pytest.mark.parametrize(("method", "path", "mode"), some(SENT))
+@each_row(("method", "path", "mode"), some(SENT))
 def test_requests_made_from_the_document(shared: Served, method: str, path: str, mode: GenerationMode) -> None:
     schema = schemathesis.openapi.from_dict(aimed())
     operation = schema[path][method]

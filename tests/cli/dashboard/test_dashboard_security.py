@@ -6,9 +6,9 @@ import json
 import socket
 from pathlib import Path
 
-import pytest
 from dashboard_stage import LIMIT, NAMES, Served, machine, served
 
+from tables import each_row
 from toolguard_cli.dashboard.security import AccessPolicy
 from toolguard_engine.host import metrics_path
 
@@ -18,8 +18,8 @@ POSTS = ("/api/approve", "/api/deny", "/api/state", "/api/decision")
 PATHS = ("/", "/static/nothing.js", "/api/overview", "/api/state", "/api/pending", "/metrics", "/api/openapi.json", "/nix")
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize(
+@each_row("path", PATHS)
+@each_row(
     "host", ["evil.example", "evil.example:{port}", "localhost.evil:{port}", "127.0.0.1.evil:{port}", "10.0.0.1:{port}", ""]
 )
 def test_dns_rebinding(shared: Served, path: str, host: str) -> None:
@@ -27,23 +27,21 @@ def test_dns_rebinding(shared: Served, path: str, host: str) -> None:
     assert (answer.status, answer.code) == (403, "host")
 
 
-@pytest.mark.parametrize(
-    "host", ["localhost:{port}", "127.0.0.1:{port}", "[::1]:{port}", "LOCALHOST:{port}", "localhost:1", "localhost"]
-)
+@each_row("host", ["localhost:{port}", "127.0.0.1:{port}", "[::1]:{port}", "LOCALHOST:{port}", "localhost:1", "localhost"])
 def test_own_hosts(shared: Served, host: str) -> None:
     assert shared.ask("/api/state", host=host.format(port=shared.port)).status == 200
 
 
-@pytest.mark.parametrize(
+@each_row(
     "origin", ["http://evil.example", "null", "https://127.0.0.1:{port}", "http://127.0.0.1", "http://localhost:{port}"]
 )
-@pytest.mark.parametrize("path", ["/", "/api/overview", "/metrics"])
+@each_row("path", ["/", "/api/overview", "/metrics"])
 def test_foreign_origin(shared: Served, path: str, origin: str) -> None:
     answer = shared.ask(path, token=shared.token, origin=origin.format(port=shared.port))
     assert (answer.status, answer.code) == (403, "origin")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("address", "host", "reached", "known"),
     [
         ("127.0.0.1", "localhost:9000", "127.0.0.1", True),
@@ -87,7 +85,7 @@ def test_own_origin(shared: Served) -> None:
     assert shared.ask("/api/state", origin=f"http://127.0.0.1:{shared.port}").status == 200
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("site", "mode", "status"),
     [
         ("cross-site", "no-cors", 403),
@@ -106,8 +104,8 @@ def test_a_navigation_cannot_change_anything(shared: Served) -> None:
     assert (answer.status, answer.code) == (403, "site")
 
 
-@pytest.mark.parametrize("path", POSTS)
-@pytest.mark.parametrize("given", ["", "0" * 64, "x", "Bearer"])
+@each_row("path", POSTS)
+@each_row("given", ["", "0" * 64, "x", "Bearer"])
 def test_no_change_without_the_token(shared: Served, path: str, given: str) -> None:
     answer = shared.post(path, {"gateway": NAMES[0]}, token=given)
     assert (answer.status, answer.code) == (401, "token")
@@ -120,8 +118,8 @@ def test_other_schemes_and_wrong_tokens(shared: Served) -> None:
     assert shared.ask("/api/state", authorization=f"bearer {shared.token}").status == 200
 
 
-@pytest.mark.parametrize("path", POSTS)
-@pytest.mark.parametrize(
+@each_row("path", POSTS)
+@each_row(
     ("body", "headers", "status", "code"),
     [
         (b"{}", {"content_type": "text/plain"}, 415, "content-type"),
@@ -148,7 +146,7 @@ def test_bodies(shared: Served, path: str, body: bytes, headers: dict[str, str],
     assert (answer.status, answer.code) == (status, code), answer
 
 
-@pytest.mark.parametrize("nonce", ["", "1234", "1234567g", "12345678 ", "123456789", "ABCDEF12", "../../etc"])
+@each_row("nonce", ["", "1234", "1234567g", "12345678 ", "123456789", "ABCDEF12", "../../etc"])
 def test_bad_nonces(shared: Served, nonce: str) -> None:
     for path in POSTS[:2]:
         answer = shared.post(path, {"gateway": NAMES[0], "nonce": nonce})
@@ -164,8 +162,8 @@ def test_a_chunked_body_is_bounded_as_well(shared: Served) -> None:
         assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
 
 
-@pytest.mark.parametrize("method", ["OPTIONS", "PUT", "DELETE", "PATCH", "TRACE", "POST"])
-@pytest.mark.parametrize("path", ["/api/overview", "/metrics", "/", "/static/x", "/api/hello"])
+@each_row("method", ["OPTIONS", "PUT", "DELETE", "PATCH", "TRACE", "POST"])
+@each_row("path", ["/api/overview", "/metrics", "/", "/static/x", "/api/hello"])
 def test_methods(shared: Served, method: str, path: str) -> None:
     assert shared.ask(path, method).code == "token"
     answer = shared.ask(path, method, b"{}", token=shared.token, content_type="application/json")
@@ -178,13 +176,13 @@ def test_head(shared: Served) -> None:
     assert shared.ask("/api/approve", "HEAD", token=shared.token).status == 405
 
 
-@pytest.mark.parametrize("path", ["/nix", "/api/", "/api/overview/", "/static/../shapes.py", "/static/%2e%2e/shapes.py"])
+@each_row("path", ["/nix", "/api/", "/api/overview/", "/static/../shapes.py", "/static/%2e%2e/shapes.py"])
 def test_unknown_paths(shared: Served, path: str) -> None:
     answer = shared.ask(path)
     assert (answer.status, answer.code) == (404, "path")
 
 
-@pytest.mark.parametrize("path", PATHS)
+@each_row("path", PATHS)
 def test_every_answer_has_the_headers(shared: Served, path: str) -> None:
     headers = shared.ask(path).headers
     assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'; ")

@@ -15,6 +15,7 @@ from dashboard_stage import LIMIT, NAMES, OWN, Machine, Served, machine, served
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from tables import each_row
 from toolguard_cli.dashboard import live_feed
 from toolguard_engine.metrics import database
 from toolguard_engine.metrics.row_writer import CallRecord, VerdictRecord, record, record_verdicts
@@ -75,7 +76,7 @@ def test_greeting(server: Served) -> None:
         assert (pending["type"], [each["nonce"] for each in pending["pending"]]) == ("pending", [held.nonce])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("first", "code"),
     [
         ('{"token": "wrong"}', 4401),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tables import each_row
 from toolguard_cli.hostconfig import json5_edit
 from toolguard_cli.system.errors import UserError
 
@@ -24,7 +25,7 @@ SECTIONS = """\
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "after"),
     [
         pytest.param(["a"], SECTIONS.replace("  a: 1, // about a\n", ""), id="first"),
@@ -42,7 +43,7 @@ def test_sections(path: list[str | int], after: str) -> None:
     assert json5_edit.delete(SECTIONS, path) == after
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "path", "after"),
     [
         pytest.param("{ a: 1, b: 2, c: 3 }", ["a"], "{ b: 2, c: 3 }", id="one line, first"),
@@ -72,7 +73,7 @@ def test_the_document_itself_stays() -> None:
         json5_edit.delete("{}", [])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "after"),
     [
         pytest.param("{a: ['x', 'y']}", "{a: ['y']}", id="there"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tables import each_row
 from toolguard_cli.hostconfig import json5_edit
 from toolguard_cli.hostconfig.json5_edit import Clip
 from toolguard_cli.system.errors import UserError
@@ -113,7 +114,7 @@ def _at(cut: tuple[str, Clip], path: list[str | int]) -> tuple[str, list[str | i
     return cut[0], path, cut[1]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "path", "after", "clip"),
     [
         pytest.param("{ a: 1, b: 2 }", ["b"], "{ a: 1 }", Clip(2, "2"), id="one line"),
@@ -169,7 +170,7 @@ def test_cut_forms(before: str, path: list[str | int], after: str, clip: Clip) -
 WHOLE = Clip(1, "1", ("// above",), ("/* one */", "// behind"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "path", "clip", "after"),
     [
         pytest.param(
@@ -210,7 +211,7 @@ def test_paste_forms(before: str, path: list[str | int], clip: Clip, after: str)
     assert json5_edit.paste(before, path, clip) == after
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "message"),
     [
         pytest.param(["a"], "a already exists", id="taken"),
@@ -225,7 +226,7 @@ def test_paste_where_it_cannot_be(path: list[str | int], message: str) -> None:
     assert caught.value.message == message
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "message"),
     [
         pytest.param([], "the whole document cannot be moved or renamed, only what is in it", id="the document"),
@@ -245,7 +246,7 @@ def test_a_clip_that_is_not_what_it_says_is_not_pasted() -> None:
         json5_edit.paste("{}", ["a"], Clip(1, "2"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "new", "after"),
     [
         pytest.param("{ a: 1, 'old' : /* c */ 2 }", "new", "{ a: 1, 'new' : /* c */ 2 }", id="quoted"),

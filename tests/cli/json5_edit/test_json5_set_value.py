@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tables import each_row
 from toolguard_cli.hostconfig import json5_edit
 from toolguard_cli.system.errors import UserError
 
@@ -27,7 +28,7 @@ COMMENTED = """\
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "value", "old", "new"),
     [
         pytest.param(["gateway", "port"], 1, "port: 18789, //", "port: 1, //", id="number"),
@@ -43,7 +44,7 @@ def test_replace(path: list[str | int], value: Any, old: str, new: str) -> None:
     assert json5_edit.set_value(COMMENTED, path, value) == COMMENTED.replace(old, new)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "value", "old", "new"),
     [
         pytest.param(
@@ -79,7 +80,7 @@ def test_insert(path: list[str | int], value: Any, old: str, new: str) -> None:
     assert json5_edit.delete(added, created) == COMMENTED
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "path", "value", "after"),
     [
         pytest.param("{}", ["a"], 1, '{\n  "a": 1\n}', id="empty document"),
@@ -118,7 +119,7 @@ def test_forms(before: str, path: list[str | int], value: Any, after: str | None
         assert json5_edit.delete(after, path[:1] if path[0] == "c" else path) == before
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "path", "message"),
     [
         pytest.param("5", ["a"], "the top level is not an object: there is a number", id="scalar root"),
@@ -163,7 +164,7 @@ def test_an_edit_that_went_wrong_is_not_returned(monkeypatch: pytest.MonkeyPatch
         json5_edit.set_value("{}", ["a"], 1)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "value", "after"),
     [
         pytest.param("{}", "x", '{\n  "a": {\n    "b": ["x"]\n  }\n}', id="created"),

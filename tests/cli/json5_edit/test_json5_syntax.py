@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import some
+from tables import each_row
 from toolguard_cli.hostconfig import json5_edit
 
 DEEP = json5_edit.MAX_DEPTH
@@ -32,7 +33,7 @@ def _refusal(text: str) -> json5_edit.Json5Error | None:
     return None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "value"),
     [
         pytest.param("0x1F", 31, id="hex"),
@@ -56,7 +57,7 @@ def test_reads(text: str, value: Any) -> None:
     assert json5_edit.loads(text) == (json.loads(text) if value is None else value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "message"),
     [
         pytest.param("", "line 1, column 1: there is no value in this file", id="empty"),
@@ -162,7 +163,7 @@ def test_refuses(text: str, message: str) -> None:
     assert f"line {caught.value.line}, column {caught.value.column}: " in message
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "excerpt"),
     [
         pytest.param("{\n\ta: yes,\n}", " a: yes,\n    ^", id="short"),
@@ -194,7 +195,7 @@ def test_excerpt(text: str, excerpt: str) -> None:
 LOCATED = "\ufeff// top\r\n{\r\n  'a b': [\r\n    1, { c: 2 },\r\n  ],\r\n  日: 1, d: null }\r\n"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("path", "place"),
     [
         pytest.param([], (2, 1), id="the document"),
@@ -211,7 +212,7 @@ def test_locate(path: list[str | int], place: tuple[int, int]) -> None:
     assert json5_edit.locate(LOCATED, path) == place
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("line", "column", "shown"),
     [
         pytest.param(1, 1, "// top\n^", id="first line, behind the mark"),
@@ -266,8 +267,8 @@ def _calls_while_reading(text: str) -> int:
 UNITS = ["[", "{", "/*", "/**", "'", '"', "//", "//\n", "\\", "'\\", "[]", "[1,", "{a:", "1", "a", "-", " ", "\\u0061", "''"]
 
 
-@pytest.mark.parametrize("unit", some(UNITS))
-@pytest.mark.parametrize("opening", ["", "[", "{", "'", "/*", "{a"])
+@each_row("unit", some(UNITS))
+@each_row("opening", ["", "[", "{", "'", "/*", "{a"])
 def test_hostile_text_takes_linear_work(unit: str, opening: str) -> None:
     short, long = (opening + unit * (length // len(unit)) for length in (5_000, 20_000))
     assert _calls_while_reading(long) <= 5 * _calls_while_reading(short) + 1_000
