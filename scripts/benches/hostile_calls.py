@@ -33,7 +33,14 @@ def exec_(command: str, **more: Any) -> Message:
 
 
 def came(text: str, *, failed: bool = False) -> Message:
-    return {"type": "came", "tool": "exec", "params": {"command": "make"}, "text": text, "size": len(text), "failed": failed}
+    return {
+        "type": "came",
+        "tool": "exec",
+        "params": {"command": "npm test"},
+        "text": text,
+        "size": len(text),
+        "failed": failed,
+    }
 
 
 def _name(text: str) -> str:
@@ -129,8 +136,8 @@ KINDS: dict[str, Make] = {
     "typed session": _typed_session,
     "typed into python": _typed("python3"),
     "typed into psql": _typed("psql"),
-    "result": lambda text: [exec_("make"), came(text)],
-    "failed result": lambda text: [exec_("make"), came(text, failed=True)],
+    "result": lambda text: [came(text)],
+    "failed result": lambda text: [came(text, failed=True)],
     "from outside": lambda text: [{"type": "heard", "tool": "web_fetch", "params": {"url": "https://a.test"}, "text": text}],
     "said": lambda text: [{"type": "said", "text": text, "person": True}],
     "malformed": lambda text: [{"type": "failed", "tool": text[:60], "params": {"a": text}, "text": text}],
