@@ -18,16 +18,19 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 
 from everyday import commands
 from figures import Figure, options, quantile, report
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "engine"))
-from hostile_texts import BOMBS, bomb, texts
+from hostile_texts import BOMBS, SEQUENCES, bomb, texts
 
 EVERY = 0.3
 SESSIONS = 4
 MOST_LOST = 10
+SYNCHRONOUS = 0.25
+"""Seconds for which the gateway waits for a synchronous question (`SYNC_LIMIT_MS`)."""
 
 
 def main() -> int:
@@ -40,6 +43,7 @@ def main() -> int:
         **{f"{name}, {len(text)} characters": text for name, text in BOMBS.items()},
         "coproc, 64 kB": ("f() { coproc a*(a) {a..z}; }; f; " * 2_000)[:65_536],
         "many paths, 64 kB": texts(65_536)["many '../a{} '"],
+        **{f"{name}, {len(text)} characters": text for name, text in found().items()},
     }
     figures = []
     with engine() as talk:
@@ -51,9 +55,17 @@ def main() -> int:
     return 0
 
 
+def found() -> dict[str, str]:
+    """What a search began with, as commands."""
+    kinds = {"exec": "{}", "node -e": "node -e {}", "awk": "awk {}"}
+    named = {f"{kind} {text[:12]!r}": (kind, text) for [(kind, text), *_] in SEQUENCES if kind in kinds}
+    return {name: text if kind == "exec" else kinds[kind].format(quote(text)) for name, (kind, text) in named.items()}
+
+
 def beside(talk: Talk, text: str, seconds: float, rounds: int) -> tuple[float, str]:
     """How much less is answered, in per cent; the slowest answers without and with it, and what one takes by itself."""
     counts: list[list[int]] = [[], []]
+    talk.late = 0
     waits: list[list[float]] = [[], []]
     first = talk.alone(text)
     for _ in range(rounds):
@@ -64,6 +76,7 @@ def beside(talk: Talk, text: str, seconds: float, rounds: int) -> tuple[float, s
     slow = " and ".join(f"{quantile(times, 0.99) * 1000:.1f} ms" for times in waits)
     alone = quantile([talk.alone(text) for _ in range(9)], 0.5)
     beside = f"p99 {slow}; alone {first * 1000:.1f} ms at first, then {alone * 1000:.1f} ms, {100 * alone / EVERY:.1f} %"
+    beside += f"; {talk.late} questions without an answer within {SYNCHRONOUS * 1000:.0f} ms of the engine's time"
     return max(0.0, 100 * (1 - sum(counts[1]) / sum(counts[0]))), beside
 
 
@@ -75,6 +88,8 @@ class Talk:
         self._ids = itertools.count(1)
         self._texts = itertools.cycle(commands(200, 400))
         self._rest = b""
+        self.late = 0
+        """Questions of the four sessions for which the gateway would not have waited."""
         self.bomber = ""
         """The session that sends expensive calls."""
         self._send({"id": 0, "type": "hello", "v": 1, "stateDir": state, "config": {"mode": "enforce"}, "gateway": "bench"})
@@ -85,7 +100,10 @@ class Talk:
         """The seconds of each answer to the four sessions. Each asks again as soon as it was answered."""
         begun = self._worked()
         end, due = begun + seconds, begun
-        asked = {self._ask(str(session), next(self._texts)): (session, time.monotonic()) for session in range(SESSIONS)}
+        asked = {
+            self._ask(str(session), next(self._texts)): (session, time.monotonic(), self._worked())
+            for session in range(SESSIONS)
+        }
         bombs: set[int] = set()
         times = []
         while asked or bombs:
@@ -97,10 +115,11 @@ class Talk:
                 if (found := asked.pop(answer.get("id"), None)) is None:
                     continue
                 now = time.monotonic()
-                session, since = found
+                session, since, worked = found
+                self.late += self._worked() - worked > SYNCHRONOUS
                 if self._worked() < end:
                     times.append(now - since)
-                    asked[self._ask(str(session), next(self._texts))] = session, now
+                    asked[self._ask(str(session), next(self._texts))] = session, now, self._worked()
         return times
 
     def alone(self, command: str) -> float:

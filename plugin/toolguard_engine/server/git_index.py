@@ -49,8 +49,9 @@ def _is_unchanged(path: str) -> bool:
     except OSError:
         return False
     with index:
-        data = index.read(MAX_INDEX + 1)
-        written = os.fstat(index.fileno()).st_mtime_ns
+        now = os.fstat(index.fileno())
+        data = index.read(min(MAX_INDEX, now.st_size) + 1)  # room is made for as much as is asked for
+        written = now.st_mtime_ns
     return _matches(data, os.path.relpath(folder / Path(path).name, found[0]), status, written)
 
 
