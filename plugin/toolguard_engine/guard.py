@@ -48,7 +48,8 @@ from toolguard_engine.layers.provenance.context import RunContexts
 from toolguard_engine.layers.repetition import Reaction
 from toolguard_engine.layers.spending_totals import SpendingTotals
 from toolguard_engine.model.call import Call, Correction, Host, MalformedCall, Run, Stop, Verdict
-from toolguard_engine.model.files import FileMemory, FileSource, NoFiles
+from toolguard_engine.model.file_memory import FileMemory
+from toolguard_engine.model.files import FileSource, NoFiles
 from toolguard_engine.model.living_programs import LivingPrograms
 from toolguard_engine.model.work_allowance import WorkAllowance
 from toolguard_engine.model.work_limit import MOST, TooIntricate, WorkLimit

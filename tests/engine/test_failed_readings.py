@@ -19,7 +19,8 @@ from test_run_files import HOME, WORK, FilesAt, guard
 from toolguard_engine.effects import reading
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call
-from toolguard_engine.model.files import FileRecord, FileText, Unread
+from toolguard_engine.model.file_record import FileRecord
+from toolguard_engine.model.files import FileText, Unread
 from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
 
 OWN = "toolguard_engine"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tables import each_row
 from test_run_files import HARM, WORK, weighed
-from toolguard_engine.model.files import FileRecord, Unread
+from toolguard_engine.model.file_record import FileRecord
+from toolguard_engine.model.files import Unread
 
 CODED = "eG0K\n"
 DIFF = f"--- a/s.sh\n+++ b/s.sh\n@@ -1 +1,2 @@\n echo\n+{HARM}\n"

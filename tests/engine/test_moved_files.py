@@ -10,7 +10,10 @@ import pytest
 
 from effort import ALL
 from test_file_watch import Play
-from toolguard_engine.model.files import FileMemory, FileRecord
+from toolguard_engine.model import work_allowance
+from toolguard_engine.model.file_memory import FileMemory
+from toolguard_engine.model.file_record import FileRecord
+from toolguard_engine.model.work_limit import BASE
 from toolguard_engine.wire import messages
 
 AGENT = FileRecord("agent", "exec", "s", created=True)
@@ -222,3 +225,25 @@ def test_what_lies_in_a_folder_is_known_by_where_it_was() -> None:
     assert memory.moved_into("/v") == ["/home/ada/Documents/x"]
     memory.removed({"/v/x"})
     assert memory.moved_into("/v") == []
+
+
+STALLS = ["mv a b;rm c;" * 120, "mv * b; " * 28, "mv b/* c; mv c/* b; " * 40, "mv a b; mv b a; echo > a/x; " * 60]
+
+
+@pytest.mark.parametrize("command", STALLS)
+def test_no_call_does_much_behind_its_answer(play: Play, command: str) -> None:
+    """One of 2 kB had stopped all sessions for a second."""
+    memory = play.session.guard.files
+    memory.restore({f"{play.work}/{folder}/f{at}": AGENT for folder in "ab" for at in range(5_000)})
+    before = memory.steps
+    if decided(play, command) == "allow":
+        ends(play, command)
+    assert memory.steps - before < BASE + work_allowance.FREE
+
+
+@pytest.mark.parametrize("command", ["mv a c", "mv a/* c/", "rm -rf build", "cp -r a c; mv a build"])
+def test_a_large_folder_is_moved_and_deleted_unasked(play: Play, command: str) -> None:
+    play.session.guard.files.restore(
+        {f"{play.work}/{folder}/f{at}": AGENT for folder in ("a", "build") for at in range(2_000)}
+    )
+    assert decided(play, command) == "allow"

@@ -8,7 +8,7 @@ from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host, Verdict
-from toolguard_engine.model.files import FileRecord
+from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.rules import packs
 from toolguard_engine.rules.rulebook import Rulebook
 

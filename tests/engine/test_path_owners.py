@@ -7,7 +7,9 @@ import pytest
 from tables import each_row
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.model.call import Call, Host
-from toolguard_engine.model.files import FileMemory, FileRecord, FileText, NoFiles, Unread
+from toolguard_engine.model.file_memory import FileMemory
+from toolguard_engine.model.file_record import FileRecord
+from toolguard_engine.model.files import FileText, NoFiles, Unread
 
 HOME, WORK = "/home/ada", "/home/ada/work"
 HOST = Host(home=HOME)

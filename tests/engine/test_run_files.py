@@ -17,7 +17,9 @@ from toolguard_engine.effects.shell.run_files import MAX_ASKED
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.call_world import NoWorld
-from toolguard_engine.model.files import ExpectedText, FileMemory, FileRecord, FileText, NoFiles, Unread
+from toolguard_engine.model.file_memory import ExpectedText, FileMemory
+from toolguard_engine.model.file_record import FileRecord
+from toolguard_engine.model.files import FileText, NoFiles, Unread
 from toolguard_engine.model.work_allowance import FREE, FULL
 from toolguard_engine.model.work_limit import MOST
 from toolguard_engine.rules import packs

@@ -16,7 +16,8 @@ from toolguard_engine.effects.programs import interpreters
 from toolguard_engine.effects.run_languages import configured_values, language_table
 from toolguard_engine.effects.shell import runner_table, runners
 from toolguard_engine.model.call import Call
-from toolguard_engine.model.files import FileRecord, Unread
+from toolguard_engine.model.file_record import FileRecord
+from toolguard_engine.model.files import Unread
 from toolguard_engine.rules.judgement import Judgement
 
 ROWS: list[dict[str, Any]] = [

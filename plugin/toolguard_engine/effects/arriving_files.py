@@ -18,7 +18,7 @@ from toolguard_engine.effects.made_files import MadeFile, possible_changes
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN
 from toolguard_engine.effects.shell.places import Where, normal
-from toolguard_engine.model.files import MAX_EXPECTED_TEXT
+from toolguard_engine.model.file_memory import MAX_EXPECTED_TEXT
 
 MAX_ARRIVING = 60
 MAX_TEXT = 65_536

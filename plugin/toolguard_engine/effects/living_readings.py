@@ -22,7 +22,9 @@ from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.effects.shell.run_files import RunFiles
 from toolguard_engine.effects.shell.watchers import BY_ENDING
 from toolguard_engine.model.call import Call
-from toolguard_engine.model.files import FileMemory, FileRecord, FileSource, FileText, Unread
+from toolguard_engine.model.file_memory import FileMemory
+from toolguard_engine.model.file_record import FileRecord
+from toolguard_engine.model.files import FileSource, FileText, Unread
 from toolguard_engine.model.living_programs import MAX_PATHS, MAX_PATTERNS, LivingProgram, fits
 from toolguard_engine.wording.redact import HALVES
 
@@ -124,7 +126,7 @@ class _Foreseen(NamedTuple):
 
 
 class MadeByAgents:
-    """The memory of files as it will be when an agent has changed some of them. It is copied once for each call."""
+    """The memory of files as it will be when an agent has changed some of them."""
 
     def __init__(self, made: FileMemory) -> None:
         self._before = made
@@ -133,8 +135,7 @@ class MadeByAgents:
     def also(self, names: Iterable[str]) -> FileMemory:
         """With these."""
         if self._after is None:
-            self._after = FileMemory()
-            self._after.restore(self._before.records)
+            self._after = self._before.fork()
         for name in names:
             self._after.wrote(name, FileRecord("agent"))
         return self._after

@@ -18,7 +18,8 @@ from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.effects.shell.places import MEMORY, Where, normal
-from toolguard_engine.model.files import MAX_EXPECTED_TEXT, Origin
+from toolguard_engine.model.file_memory import MAX_EXPECTED_TEXT
+from toolguard_engine.model.file_record import Origin
 from toolguard_engine.wording.redact import HALVES
 
 MAX_CHANGES = 100

@@ -19,7 +19,8 @@ from toolguard_engine.effects.programs import file_programs
 from toolguard_engine.effects.shell import place_globs
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, Place, ProgramRun
 from toolguard_engine.effects.shell.places import Where, classify, normal
-from toolguard_engine.model.files import FileMemory, FileSource, Unread
+from toolguard_engine.model.file_memory import FileMemory
+from toolguard_engine.model.files import FileSource, Unread
 from toolguard_engine.model.work_limit import WorkLimit
 
 MAX_STEPS = 8

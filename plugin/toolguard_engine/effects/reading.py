@@ -18,7 +18,8 @@ from toolguard_engine.effects.shell.unwrap import read
 from toolguard_engine.host import path_repairs
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call, Host
-from toolguard_engine.model.files import FileMemory, FileSource, NoFiles
+from toolguard_engine.model.file_memory import FileMemory
+from toolguard_engine.model.files import FileSource, NoFiles
 from toolguard_engine.model.lazy import Lazy
 from toolguard_engine.model.work_limit import WorkLimit
 

@@ -16,7 +16,7 @@ from toolguard_engine.effects.arrivals import arrivals as arrivals_of
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.layers import typed_input
 from toolguard_engine.layers.layer_input import LayerInput
-from toolguard_engine.model.files import FileMemory
+from toolguard_engine.model.file_memory import FileMemory
 from toolguard_engine.model.living_programs import LivingProgram
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.wording.redact import redact_text

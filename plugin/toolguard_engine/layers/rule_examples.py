@@ -8,7 +8,9 @@ from toolguard_engine.layers import constraints, rubric
 from toolguard_engine.layers.provenance.context import RunContexts
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.clock_hours import zone
-from toolguard_engine.model.files import FileMemory, FileRecord, FileText, NoFiles, Unread
+from toolguard_engine.model.file_memory import FileMemory
+from toolguard_engine.model.file_record import FileRecord
+from toolguard_engine.model.files import FileText, NoFiles, Unread
 from toolguard_engine.rules.rulebook import Example, Rule, Rulebook
 
 _THERE = Host("/home/ada", "/home/ada/.openclaw")

@@ -14,6 +14,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import sha256
+from itertools import groupby
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
@@ -34,6 +35,12 @@ MAX_KEPT_TEXT = 2_000_000
 
 SETTLED = 2_500_000_000
 """Nanoseconds since its last change, after which any further change gives a file another time (vfat counts in 2 s)."""
+
+MAX_ASKED_HERE = 64
+"""Paths that are looked at without the thread, if they are on disks that answer."""
+
+FEW = 16
+"""Paths in one folder that are looked at one by one."""
 
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EAGAIN, errno.EIO})
@@ -121,16 +128,35 @@ def _whole_identity(status: os.stat_result) -> tuple[int, ...]:
     return *identity_of(status), status.st_ctime_ns
 
 
-def _missing(paths: list[str]) -> list[str]:
-    return [path for path in paths if not os.path.lexists(path)]
-
-
 def _folders(paths: list[str]) -> list[str]:
     return [path for path in paths if os.path.isdir(path)]  # noqa: PTH112
 
 
 def _why(error: Exception) -> Unread:
     return Unread("forbidden" if isinstance(error, OSError) and error.errno in _FORBIDDEN else "absent")
+
+
+def _missing(paths: list[str]) -> list[str]:
+    """Looks at each, or lists the folder if there are many of it."""
+    found = list[str]()
+    for folder, group in groupby(sorted(paths), os.path.dirname):
+        known = list(group)
+        names = _names(folder) if len(known) > FEW else None
+        if names is None:
+            found += [path for path in known if not os.path.lexists(path)]
+        else:
+            found += [path for path in known if os.path.basename(path) not in names]  # noqa: PTH119 - a hundred times
+    return found
+
+
+def _names(folder: str) -> set[str] | None:
+    """What lies in a folder; None if it cannot be listed."""
+    try:
+        return set(os.listdir(folder))  # noqa: PTH208 - the names only
+    except FileNotFoundError:
+        return set()
+    except (OSError, ValueError):
+        return None
 
 
 class FileReader:
@@ -186,7 +212,7 @@ class FileReader:
         return self._looked(_folders, paths)
 
     def _looked(self, look: Callable[[list[str]], list[str]], paths: list[str]) -> list[str]:
-        is_local = all(self._disks.real(path) is not None for path in paths)
+        is_local = len(paths) <= MAX_ASKED_HERE and all(self._disks.real(path) is not None for path in paths)
         found = look(paths) if is_local else self.bounded(look, paths)
         return found or []
 

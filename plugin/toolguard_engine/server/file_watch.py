@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, groupby, islice
+from math import inf
 from posixpath import basename
 from typing import NamedTuple
 
@@ -24,7 +25,9 @@ from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import Effect
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call, Verdict
-from toolguard_engine.model.files import MAX_EXPECTED_TEXT, ExpectedText, FileMemory, FileRecord, FileText, is_movable
+from toolguard_engine.model.file_memory import MAX_EXPECTED_TEXT, ExpectedText, FileMemory, is_movable
+from toolguard_engine.model.file_record import FileRecord
+from toolguard_engine.model.files import FileText
 from toolguard_engine.model.living_programs import LivingPrograms
 from toolguard_engine.model.work_limit import TooIntricate
 from toolguard_engine.server.file_reader import FileReader
@@ -32,6 +35,12 @@ from toolguard_engine.server.outbox import Outbox
 
 CODE_CHANGED = "file.changed-after-judging"
 MAX_RUNNING = 500
+MAX_STEPS = 30_000
+"""Of the memory for moves of one call."""
+
+MAX_LOOKED_AT = 1_000
+"""Files in folders that a call has not deleted, though it would, for which it is looked whether they are gone."""
+
 MAX_GROWING = 32
 """Programs that are looked at again when their files change."""
 _SELF_CHANGING = ("package.json", "package-lock.json")
@@ -53,7 +62,9 @@ class _Result(NamedTuple):
 @dataclass
 class _Running:
     """`there`: which of the person's own files that it writes were there before; `folders`: which of the targets of moves
-    and copies were folders; `leaving`: the paths that it deletes, and those with records that it moves away."""
+    and copies were folders; `leaving`: the paths that it deletes, and those with records that it moves away;
+    `most_steps`: of the memory, after which moves are only known by their sources: they are counted before the answer
+    (`RunFiles.copies`), and what was not foreseen there may not stop other sessions."""
 
     reading: CallReading
     there: frozenset[str]
@@ -61,6 +72,7 @@ class _Running:
     folders: frozenset[str] = frozenset()
     leaving: set[str] = field(default_factory=set)
     process: str = ""
+    most_steps: float = inf
 
     @cached_property
     def found(self) -> list[MadeFile]:
@@ -160,6 +172,7 @@ class FileWatch:
     def _begin(self, running: _Running) -> None:
         with suppress(TooIntricate, MemoryError, RecursionError):
             self._remember(running)
+        running.most_steps = self._memory().steps + MAX_STEPS
         with suppress(TooIntricate, MemoryError, RecursionError):
             for removes, found in groupby(running.found, lambda change: change.kind == "removed"):
                 if removes:
@@ -210,7 +223,10 @@ class FileWatch:
         """The content keeps its identity; but if it replaces a file of the person, no agent has made the file there."""
         memory, call = self._memory(), running.reading.call
         unknown = FileRecord("agent", call.tool, call.session, was=change.source)
-        if change.many:
+        if memory.steps > running.most_steps:
+            memory.wrote(change.path, unknown)
+            running.leaving.add(change.source)
+        elif change.many:
             running.leaving.update(memory.moved_matching(change.source, change.path))
             if change.path not in running.folders:  # it is moved to this name if the pattern means one file
                 memory.wrote(change.path, unknown)
@@ -242,14 +258,16 @@ class FileWatch:
         if self._reader is None or not paths or memory.is_empty:
             return
         gone = set(self._reader.missing(list(paths)))
-        still = paths - gone
-        if still:
-            gone.update(self._reader.missing(memory.below(still)))
+        still = sorted(paths - gone)
+        inside = memory.below(still, MAX_LOOKED_AT) if still else []
+        gone.update(self._reader.missing(inside))
         if gone:
             memory.removed(gone)
         for path in still:
             record = memory.exactly(path)
-            if record is not None and record.created:
+            if len(inside) == MAX_LOOKED_AT:  # there may be more
+                memory.doubts(path)
+            elif record is not None and record.created:
                 memory.wrote(path, structs.replace(record, created=False))
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # annotations only: importing this module stays cheap
     from toolguard_engine.approvals.standing import Key, Standing
     from toolguard_engine.config.strictness import EffectiveSettings, StrictnessChange
     from toolguard_engine.model.call import Run
-    from toolguard_engine.model.files import FileRecord
+    from toolguard_engine.model.file_record import FileRecord
     from toolguard_engine.model.living_programs import LivingProgram
     from toolguard_engine.model.signed_body import SignedBody
     from toolguard_engine.rules.rulebook import Example, Rule

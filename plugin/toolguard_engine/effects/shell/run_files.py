@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import islice
+from posixpath import dirname
 
 from msgspec import structs
 
@@ -18,7 +19,8 @@ from toolguard_engine.effects.shell.command import REPEATED, UNKNOWN, FilePlace,
 from toolguard_engine.effects.shell.later_files import LaterFiles
 from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.effects.shell.places import MEMORY, Where, is_device, normal
-from toolguard_engine.model.files import ExpectedText, FileMemory, FileSource, FileText, Unread
+from toolguard_engine.model.file_memory import ExpectedText, FileMemory
+from toolguard_engine.model.files import FileSource, FileText, Unread
 from toolguard_engine.model.work_limit import WorkLimit
 
 MAX_FILES = 16
@@ -43,11 +45,11 @@ MAX_ABOVE = 6
 _OF_SKILLS = "/skills/"
 """Scripts that come with a skill are what somebody else wrote."""
 
-WORK_OF_PATTERN = 1_500
-"""Steps for finding what a pattern means among all files that agents made."""
+WORK_OF_PATTERN = 50
+"""Steps for finding what a pattern means among the files that agents made, beside those for the names that it looks at."""
 
-WORK_OF_NAMES = 300
-"""The same where only one folder counts."""
+WORK_OF_NAMES = 50
+"""The same for the files of certain names in one folder."""
 
 WORK = 30_000
 """Steps for the content of all files of a call."""
@@ -82,6 +84,7 @@ class RunFiles:
         self._where = where
         self._work_of_call = work
         self.was_empty = made.is_empty
+        self._moved_size, self._moved_places = 0, set[str]()
         self._known: dict[str, FileText | None] = {}
         self._copies: dict[str, str] = {}
         """The paths that the command itself copies, moves or links to, and where that comes from."""
@@ -259,6 +262,20 @@ class RunFiles:
         """The command copies, moves or links files: they can be read at their old places only."""
         for before, after in islice(file_programs.copied(run, self._where), MAX_PARTS):
             self.copy(before, after, run.cwd)
+            if run.name == "mv" and not self._made.is_empty:
+                self._count_move(normal(before, self._where, run.cwd), normal(after, self._where, run.cwd))
+
+    def _count_move(self, source: str, target: str) -> None:
+        """What is done behind the answer is counted before it. A folder is moved at no cost, but not to where there is one,
+        and what a pattern means is moved name by name."""
+        if is_many := UNKNOWN in source or GLOB.search(source) is not None:
+            source, target = f"{dirname(source)}/*".replace(UNKNOWN, "*"), dirname(target)
+        size = self._made.size_of(source)
+        self._moved_size += size
+        places = {dirname(source) if is_many else source, target}
+        if is_many or self._made.has_below(target) or not places.isdisjoint(self._moved_places):
+            self._work_of_call.spend(self._moved_size / 2)
+        self._moved_places |= places
 
     def copy(self, before: str, after: str, cwd: str) -> None:
         """The content of one file becomes that of another."""
@@ -287,8 +304,9 @@ class RunFiles:
         if pattern not in self.patterns and self._made.is_empty:
             self.patterns[pattern] = []
         elif pattern not in self.patterns:
-            self._work_of_call.spend(WORK_OF_PATTERN)
+            before = self._made.steps - WORK_OF_PATTERN
             self.patterns[pattern] = self._made.matching(pattern, MAX_PARTS)
+            self._work_of_call.spend(self._made.steps - before)
         return self.patterns[pattern]
 
     def is_made_at(self, word: str, cwd: str) -> bool:
@@ -321,8 +339,9 @@ class RunFiles:
         if (key := (pattern.pattern, folder)) not in self.named and self._made.is_empty:
             self.named[key] = []
         elif key not in self.named:
-            self._work_of_call.spend(WORK_OF_NAMES)
+            before = self._made.steps - WORK_OF_NAMES
             self.named[key] = self._made.below_named(folder, pattern, MAX_PARTS)
+            self._work_of_call.spend(self._made.steps - before)
         return self.named[key]
 
     def cannot_read(self, file: FilePlace) -> None:

@@ -13,6 +13,7 @@ from toolguard_engine.effects.programs import interpreters
 from toolguard_engine.effects.shell.command import FilePlace, ProgramRun
 from toolguard_engine.effects.shell.runner_table import Runner
 from toolguard_engine.effects.shell.walk import STDIN, Walk, is_away
+from toolguard_engine.model.file_search import IN_ANY_FOLDER
 
 MAX_FILES = 8
 """For one row and one run of a program."""
@@ -122,7 +123,7 @@ def made_elsewhere(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Ite
 @cache
 def name_pattern(names: tuple[str, ...], below: bool) -> re.Pattern[str]:  # noqa: FBT001 - a key of the cache
     """Of paths from the folder on: names with `*` mean names in one folder."""
-    between = r"(?:(?!node_modules/)[^/]{1,200}/){0,9}" if below else ""
+    between = IN_ANY_FOLDER if below else ""
     known = (name for name in names if name[:1] != "~" and (below or "*" in name))
     one_of = "|".join(re.escape(name).replace(r"\*", "[^/]*") for name in known)
     return re.compile(f"{between}(?:{one_of})\\Z")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from toolguard_engine.model.files import FileRecord
+from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.model.living_programs import LivingProgram
 from toolguard_engine.stores import atomic
 from toolguard_engine.stores.locked import Damaged, Newer, unusable

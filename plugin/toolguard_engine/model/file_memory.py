@@ -1,0 +1,281 @@
+"""The memory of the files that agents made: what tool calls wrote, copied, moved, linked, fetched or unpacked."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby, islice
+
+import msgspec
+
+from toolguard_engine.model import file_bounds, file_search
+from toolguard_engine.model.file_changes import DoubtedFile, FileChange, MovedFile, MovedFiles, RemovedFiles, WroteFile
+from toolguard_engine.model.file_folder import Folder, Node, length_of, maker_of, share_of
+from toolguard_engine.model.file_record import FileRecord
+from toolguard_engine.model.file_tree import MAX_PATH, FileTree, TreePlace
+
+MAX_EXPECTED = 64
+MAX_EXPECTED_TEXT = 65_536
+
+
+class ExpectedText(msgspec.Struct, frozen=True):
+    """What a call that runs now writes into a file. `whole`: nothing else will be in it; `old`: what it replaces."""
+
+    call: str
+    text: str
+    whole: bool
+    old: str = ""
+
+
+ANY = "*"
+"""The name under which a folder has the record of files that were moved into it and are not known one by one."""
+
+MAX_MOVED_INTO = 8
+
+
+class FileMemory:
+    """Of all sessions, see `file_bounds`. The calls of one message are all judged before the first of them runs, so what
+    they will write is `expected` meanwhile."""
+
+    def __init__(self, tree: FileTree | None = None) -> None:
+        self._tree = tree or FileTree()
+        self._expected: OrderedDict[str, ExpectedText] = OrderedDict()
+        self.changes = 0
+        """Since the memory is there."""
+        self.unsaved: list[FileChange] | None = None
+        """What was changed since it was emptied; None if nobody asks for it."""
+
+    @property
+    def steps(self) -> float:
+        """What was done with it so far, in the steps of `WorkLimit`."""
+        return self._tree.steps
+
+    def fork(self) -> FileMemory:
+        """A copy, which costs nothing: neither shows what is changed in the other."""
+        return FileMemory(self._tree.fork())
+
+    @property
+    def records(self) -> dict[str, FileRecord]:
+        """All of them; of those in one folder, the latest last."""
+        return dict(self._records())
+
+    def _records(self) -> Iterator[tuple[str, FileRecord]]:
+        for found in file_search.everything(self._tree.root):
+            record = self._tree.record_of(found.node, doubted=found.doubted)
+            if record is not None:
+                yield found.path, record
+
+    def restore(self, records: dict[str, FileRecord]) -> None:
+        """What was known before; what is known now counts more."""
+        now, self._tree = list(self._records()), FileTree()
+        for known in (records.items(), now):
+            for inside, paths in groupby(known, lambda each: each[0][: each[0].rfind("/") + 1]):
+                skip, share = len(inside), self._tree.records.shared
+                found = {path[skip:]: share(record) for path, record in paths if len(path) <= MAX_PATH}
+                if found:
+                    self._tree.put(inside.split("/")[:-1], found, maker_of(next(iter(found.values()))))
+        file_bounds.shrink(self._tree)
+
+    def expect(self, path: str, found: ExpectedText) -> None:
+        before = self._expected.pop(path, None)
+        if before is not None and not found.whole:
+            text = f"{before.text}\n{found.text}"[-MAX_EXPECTED_TEXT:]
+            found = ExpectedText(found.call, text, before.whole)
+        self._expected[path] = found
+        if len(self._expected) > MAX_EXPECTED:
+            self._expected.popitem(last=False)
+
+    def expected(self, path: str) -> ExpectedText | None:
+        return self._expected.get(path) if self._expected else None
+
+    def happened(self, call: str) -> None:
+        """A call has run: what it wrote lies there now."""
+        for path in [path for path, found in self._expected.items() if found.call == call]:
+            del self._expected[path]
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._tree.root.children
+
+    @property
+    def has_displaced(self) -> bool:
+        return self._tree.root.moved > 0
+
+    def exactly(self, path: str) -> FileRecord | None:
+        """The record of this very file."""
+        return self._tree.record(path.split("/")) if self._tree.root.children else None
+
+    def of(self, path: str) -> FileRecord | None:
+        """The record of a file, or of the nearest folder above it that was made as a whole (unpacked, cloned)."""
+        found = None
+        for place in self._to(path):
+            found = self._tree.record_of(place.node, doubted=place.doubted) or found
+        return found
+
+    def _to(self, path: str) -> Iterator[TreePlace]:
+        """What there is on the way to a path: at the first part of it below the root, at the second and so on."""
+        if self._tree.root.children and path != "/":
+            yield from islice(self._tree.above(path.split("/")), 1 + path.startswith("/"), None)
+
+    def was(self, path: str, *, itself: bool = False) -> str:
+        """Where the content of a path was before a move, or lies behind a link. `itself`: not behind the path's own link."""
+        if self.is_empty or path in ("", "/"):
+            return path
+        parts = path.split("/")
+        places = list(self._tree.above(parts))
+        for at in range(min(len(places), len(parts)), 1, -1):
+            above, name, folder = places[at - 1].node, parts[at - 1], "/".join(parts[: at - 1])
+            record = self._tree.record_of(places[at].node, doubted=False) if at < len(places) else None
+            rest = path[len(folder) + 1 + len(name) :]
+            leads_to = record and (record.was or ("" if itself and not rest else record.link))
+            if leads_to:
+                return leads_to + rest
+            many = above.children.get(ANY) if record is None and isinstance(above, Folder) else None
+            if many is not None and (all_of := self._tree.record_of(many, doubted=False)) is not None:
+                return f"{all_of.was.rpartition('/')[0]}/{name}{rest}"
+        return path
+
+    def moved_into(self, folder: str, is_meant: Callable[[str], bool] | None = None) -> list[str]:
+        """Where content was that has been moved into a folder, at most `MAX_MOVED_INTO` paths. `is_meant`: only what was
+        moved to paths of which this is true, and what is not known one by one."""
+        found = list[str]()
+        for each in file_search.below(self._tree, folder, lambda inner: inner.moved > 0):
+            record = self._tree.record_of(each.node, doubted=False)
+            if record is not None and record.was and (is_meant is None or is_any(each.path) or is_meant(each.path)):
+                found.append(record.was)
+                if len(found) >= MAX_MOVED_INTO:
+                    break
+        return found
+
+    def matching(self, pattern: str, limit: int) -> list[str]:
+        """The last files that a pattern with `*`, `?` and `[]` means; only `**` reaches into folders."""
+        if self.is_empty:
+            return []
+        found = self._in_any_folder(pattern) if "**" in pattern else file_search.meant(self._tree, pattern)
+        return list(islice(self._files(found), limit))
+
+    def _in_any_folder(self, pattern: str) -> Iterator[file_search.FoundFile]:
+        named = re.compile(fnmatch.translate(pattern)).match
+        known = file_search.WILD.split(pattern, maxsplit=1)[0].rpartition("/")[0]
+        return (each for each in file_search.below(self._tree, known) if named(each.path))
+
+    def _files(self, found: Iterable[file_search.FoundFile]) -> Iterator[str]:
+        """Of those that are known one by one."""
+        for each in found:
+            if self._tree.record_of(each.node, doubted=False) is not None and not is_any(each.path):
+                yield each.path
+
+    def below_named(self, folder: str, pattern: re.Pattern[str], limit: int) -> list[str]:
+        """The last files in a folder whose paths from there on fit a pattern."""
+        found = file_search.below_named(self._tree, folder, pattern)
+        return list(islice((path for path in found if not is_any(path)), limit))
+
+    def has_below(self, folder: str) -> bool:
+        """Whether there is a record of something in a folder."""
+        found = self._tree.find(folder.split("/")) if is_movable(folder) else None
+        return found is not None and isinstance(found.node, Folder)
+
+    def below(self, folders: Iterable[str], limit: int) -> list[str]:
+        """The last files in these folders of which there is a record, without those that are not known one by one."""
+        found = (path for folder in folders for path in self._files(file_search.below(self._tree, folder)))
+        return list(islice(found, limit))
+
+    def wrote(self, path: str, record: FileRecord) -> None:
+        self._changed(WroteFile(path, record))
+        self._write(path, record)
+        file_bounds.shrink(self._tree)
+
+    def _changed(self, change: FileChange) -> None:
+        self.changes += 1
+        if self.unsaved is not None:
+            self.unsaved.append(change)
+
+    def _write(self, path: str, record: FileRecord) -> None:
+        if len(path) <= MAX_PATH:
+            *folder, name = path.split("/")
+            self._tree.put(folder, {name: self._tree.records.shared(record)}, share_of(record.session))
+
+    def moved(self, source: str, target: str) -> None:
+        """Also for a folder with what is in it. A source that cannot be moved, or is not known, changes nothing. What is
+        known of the source is kept until it is `removed`: the move may fail."""
+        found = self._tree.find(source.split("/")) if is_movable(source) and not is_in(target, source) else None
+        if found is None:
+            return
+        self._changed(MovedFile(source, target))
+        folder, _, name = target.rpartition("/")
+        self._move(folder, [(file_search.FoundFile(source, *found), name)])
+
+    def _move(self, folder: str, found: Sequence[tuple[file_search.FoundFile, str]]) -> None:
+        """`found`: with the new name of each in the folder, the last one as the latest."""
+        if any(isinstance(each.node, Folder) for each, _ in found):
+            self._tree.share()
+        for above, group in groupby(found, lambda each: each[0].path.rpartition("/")[0]):
+            self._tree.doubt(above.split("/"), [basename(each.path) for each, _ in group])
+        for new in self._landing(folder, found):
+            self._tree.put(folder.split("/"), new, maker_of(next(iter(new.values()))))
+        file_bounds.shrink(self._tree)
+
+    def _landing(self, folder: str, found: Sequence[tuple[file_search.FoundFile, str]]) -> list[dict[str, Node]]:
+        """What lands in a folder; where two have the same name, one after the other."""
+        room, new = MAX_PATH - len(folder), list[dict[str, Node]]()
+        for (path, node, doubted), name in found:
+            if not new or name in new[-1]:
+                new.append({})
+            if length_of(name, node) <= room:
+                new[-1][name] = self._tree.doubted(node) if doubted else node
+            elif len(name) < room:  # the paths in it would become too long
+                new[-1][name] = FileRecord("agent", "mv", was=path)
+        return [each for each in new if each]
+
+    def size_of(self, path: str) -> int:
+        """How much there is in a folder, or how many names there are where a pattern means some."""
+        is_many = file_search.WILD.search(path) is not None
+        above = path.rpartition("/")[0] if is_many else path
+        found = (each.node for each in file_search.meant(self._tree, above)) if is_movable(above) else ()
+        folders = [folder for folder in found if isinstance(folder, Folder)]
+        return sum(len(folder.children) if is_many else sum(folder.sizes.values()) for folder in folders)
+
+    def moved_matching(self, pattern: str, folder: str) -> list[str]:
+        """The same for all that a pattern with `*`, `?` and `[]` means, as a shell does: a hidden name only if the pattern
+        says so. What else the pattern means is known by its old folder only. Returns the sources that are known, the latest
+        first."""
+        shows_hidden = basename(pattern).startswith(".")
+        known = [each for each in file_search.meant(self._tree, pattern) if shows_hidden or basename(each.path)[:1] != "."]
+        found = [each for each in known if is_movable(each.path) and not is_in(folder, each.path)]
+        self._changed(MovedFiles(pattern, folder))
+        names = ((each, basename(each.path)) for each in found[::-1])
+        self._move(folder, [(each, name) for each, name in names if f"{folder}/{name}" != each.path])
+        self._write(f"{folder}/{ANY}", FileRecord("agent", "mv", was=pattern))
+        return [each.path for each in found]
+
+    def removed(self, paths: Iterable[str]) -> None:
+        """Also what is in them."""
+        gone = sorted(paths)
+        self._changed(RemovedFiles(gone))
+        for folder, group in groupby(gone, lambda path: path.rpartition("/")[0]):
+            self._tree.remove(folder.split("/"), map(basename, group))
+
+    def doubts(self, path: str) -> None:
+        """What lies there, or in it, need not be what an agent made: a person's file may have come back."""
+        self._changed(DoubtedFile(path))
+        self._tree.doubt(path.rpartition("/")[0].split("/"), (basename(path),))
+
+
+def basename(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def is_any(path: str) -> bool:
+    return path.endswith(f"/{ANY}")
+
+
+def is_in(path: str, folder: str) -> bool:
+    """Whether a path is a folder, or in it."""
+    return path == folder or path.startswith(f"{folder}/")
+
+
+def is_movable(path: str) -> bool:
+    """Whether a path names something that can be moved: it is known, absolute, and not the root."""
+    return path.startswith("/") and path != "/"

@@ -1,0 +1,144 @@
+"""What there is in a tree of files (`model.file_tree`) below a folder, the latest first."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from toolguard_engine import lazy_re
+from toolguard_engine.model.file_folder import Folder, Node
+from toolguard_engine.model.file_record import FileRecord
+from toolguard_engine.model.file_tree import MAX_PATH, FileTree
+
+WILD = lazy_re.compile(r"[*?\[]")
+_STEPS = 0.25
+"""Of looking at one name."""
+
+
+IN_ANY_FOLDER = r"(?:(?!node_modules/)[^/]{1,200}/){0,9}"
+"""The beginning of a pattern whose rest is looked for in a folder and in those below it, but not in packages of others."""
+
+_DEPTH, _MAX_NAME = 9, 200
+_MAX_NAMED = 32
+
+
+class FoundFile(NamedTuple):
+    """`doubted`: see `file_tree.TreePlace`."""
+
+    path: str
+    node: Node
+    doubted: bool
+
+
+def below(
+    tree: FileTree, path: str, enters: Callable[[Folder], bool] = lambda _: True, depth: int = MAX_PATH
+) -> Iterator[FoundFile]:
+    """All in a folder: a folder before what is in it. `enters`: whether to look into one; `depth`: how many slashes the
+    paths may have. Nothing may change meanwhile."""
+    found = tree.find(path.split("/"))
+    if found is None or not isinstance(found.node, Folder) or not enters(found.node):
+        return
+    waiting = [_level(path + "/", found.node, doubted=found.doubted)]
+    while waiting:
+        if (each := next(waiting[-1], None)) is None:
+            waiting.pop()
+            continue
+        tree.steps += _STEPS
+        yield each
+        if isinstance(each.node, Folder) and each.path.count("/") < depth and enters(each.node):
+            waiting.append(_level(f"{each.path}/", each.node, doubted=each.doubted))
+
+
+def _level(inside: str, folder: Folder, *, doubted: bool) -> Iterator[FoundFile]:
+    if doubted or folder.doubts is not None:
+        for name, node in reversed(folder.children.items()):
+            yield FoundFile(inside + name, node, doubted or folder.is_doubted(name))
+    else:
+        for name, node in reversed(folder.children.items()):
+            yield FoundFile(inside + name, node, doubted)
+
+
+def everything(root: Folder) -> Iterator[FoundFile]:
+    """In the opposite order of `below`, but for the folders, which still come before what is in them."""
+    waiting = [iter([*_level("", root, doubted=False)][::-1])]
+    while waiting:
+        if (each := next(waiting[-1], None)) is None:
+            waiting.pop()
+            continue
+        yield each
+        if isinstance(each.node, Folder):
+            waiting.append(iter([*_level(f"{each.path}/", each.node, doubted=each.doubted)][::-1]))
+
+
+def meant(tree: FileTree, pattern: str) -> Iterator[FoundFile]:
+    """What a pattern with `*`, `?` and `[]` means, each of which stays in one part of the path."""
+    parts = pattern.split("/")
+    waiting = [iter([FoundFile("", tree.root, doubted=False)])]
+    while waiting:
+        if (each := next(waiting[-1], None)) is None:
+            waiting.pop()
+        elif len(waiting) == len(parts) + 1:
+            yield each
+        elif isinstance(each.node, Folder):
+            inside = f"{each.path}/" if len(waiting) > 1 else ""
+            waiting.append(_fitting(tree, each.node, inside, parts[len(waiting) - 1], doubted=each.doubted))
+
+
+def _fitting(tree: FileTree, folder: Folder, inside: str, part: str, *, doubted: bool) -> Iterator[FoundFile]:
+    if WILD.search(part) is None:
+        if (node := folder.children.get(part)) is not None:
+            yield FoundFile(inside + part, node, doubted or folder.is_doubted(part))
+        return
+    fits = named(part)
+    for name in reversed(folder.children):
+        tree.steps += _STEPS
+        if fits(name):
+            yield FoundFile(inside + name, folder.children[name], doubted or folder.is_doubted(name))
+
+
+@lru_cache(256)
+def named(pattern: str) -> Callable[[str], re.Match[str] | None]:
+    """Tells of a name whether a pattern means it."""
+    return re.compile(fnmatch.translate(pattern)).match
+
+
+def below_named(tree: FileTree, path: str, pattern: re.Pattern[str]) -> Iterator[str]:
+    """The files in a folder whose paths from there on fit a pattern, in which only slashes stand for slashes."""
+    rest = pattern.pattern.removeprefix(IN_ANY_FOLDER)
+    slashes = rest.replace("[^/]", "").count("/")  # of all alternatives, so not less than in any of them
+    found = tree.find(path.split("/"))
+    if found is None or not isinstance(found.node, Folder):
+        return
+    if rest != pattern.pattern and not slashes:
+        yield from (f"{path}/{inside}" for inside in _named(tree, found.node, rest, _DEPTH))
+        return
+    most, skip = path.count("/") + 1 + slashes + (0 if rest == pattern.pattern else _DEPTH), len(path) + 1
+    for each in below(tree, path, depth=most):
+        if tree.record_of(each.node, doubted=False) is not None and pattern.match(each.path, skip):
+            yield each.path
+
+
+def _named(tree: FileTree, folder: Folder, pattern: str, depth: int) -> tuple[str, ...]:
+    """The files in it, and in so many levels of folders below, whose names fit; remembered until something in it changes."""
+    if (known := tree.named.of(pattern, depth).get(folder.state)) is not None:
+        return known
+    found, fits = list[str](), _name(pattern)
+    for name, node in reversed(folder.children.items()):
+        if (isinstance(node, FileRecord) or node.record is not None) and fits(name):
+            found.append(name)
+        if isinstance(node, Folder) and depth and name != "node_modules" and len(name) <= _MAX_NAME:
+            found += [f"{name}/{inside}" for inside in _named(tree, node, pattern, depth - 1)]
+        if len(found) >= _MAX_NAMED:
+            break
+    tree.steps += _STEPS * len(folder.children)
+    result = tree.named.of(pattern, depth)[folder.state] = tuple(found[:_MAX_NAMED])
+    tree.named.added()
+    return result
+
+
+@lru_cache(256)
+def _name(pattern: str) -> Callable[[str], re.Match[str] | None]:
+    return re.compile(pattern).match
