@@ -53,6 +53,8 @@ ON_SHARED = {
     "test_usage_on_gateway.py",
     "test_weakening_on_gateway.py",
 }
+OWN_SETTINGS = {"test_fleet_on_gateway.py", "test_secrets_on_gateway.py"}
+"""Tests that put the gateway of `either` under settings other than those of `stage`."""
 APART = {
     "test_codex.py",
     "test_config_on_gateway.py",
@@ -92,7 +94,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         for item in items:
             _assert_in_its_piece(item)
-        items.sort(key=lambda item: (_rank(piece(item.nodeid)), "either" not in getattr(item, "fixturenames", ())))
+        items.sort(key=lambda item: (_rank(piece(item.nodeid)), _changes(item)))
 
 
 def _assert_in_its_piece(item: pytest.Item) -> None:
@@ -127,6 +129,12 @@ def _rank(work: str) -> int:
     if work in (SHARED, LINKED):
         return 0
     return 1 if work.startswith(LONG) else 2
+
+
+def _changes(item: pytest.Item) -> int:
+    """First what one gateway shows under the same settings: a change of them costs as much as ten turns."""
+    used = getattr(item, "fixturenames", ())
+    return 2 if "either" not in used else int(item.path.name in OWN_SETTINGS)
 
 
 @pytest.fixture(scope="session", autouse=True)

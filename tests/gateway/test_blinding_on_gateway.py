@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from effort import ALL
+from gate import sampled
 from gateway_stage import Stage, audit, once
 from toolguard_cli.rig import scripted_model
 
@@ -43,7 +45,7 @@ def is_stopped(text: str) -> bool:
 
 
 def test_a_padded_script_does_not_run_unread(stage: Stage, important: Path) -> None:
-    lengths = (1, 28, 60, 400)
+    lengths = (1, 28, 60, 400) if ALL else (28, 400)
     steps = [
         step
         for length in lengths
@@ -58,7 +60,7 @@ def test_a_padded_script_does_not_run_unread(stage: Stage, important: Path) -> N
     assert (important / "letter.txt").exists()
 
 
-@pytest.mark.parametrize("command", BLINDING)
+@pytest.mark.parametrize("command", sampled(BLINDING, {'mv "$UNSET" x'}))
 def test_no_call_makes_the_guard_forget_who_wrote_a_script(stage: Stage, important: Path, command: str) -> None:
     """A script that is too large to be read is held because an agent wrote it."""
     grow = f"yes '# padding' | head -c {BIG} >> big.sh; echo 'rm -rf {important}' >> big.sh"

@@ -46,6 +46,7 @@ def run(stage: Stage, command: str, session: str = "") -> Turn:
     return ask(stage, "Bash", session, command=command)
 
 
+@pytest.mark.thorough
 def test_an_ordinary_command_runs_as_it_was_asked_for(stage: Stage) -> None:
     assert run(stage, "touch ~/made && ls ~/made").answer == f"RAN {stage.home.root}/made"
     assert (stage.home.root / "made").exists()

@@ -49,7 +49,8 @@ def test_a_run_ends_although_the_engine_was_killed_before_it(stage, wait) -> Non
     wait(lambda: len(stage.engines()) == 1 and stage.engines() != killed)
 
 
-@pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.thorough), 2])
+@pytest.mark.thorough
+@pytest.mark.parametrize("every", [1, 2])
 def test_a_run_ends_although_the_engine_is_killed_in_the_middle_of_it(stage, wait, every: int) -> None:
     """Also when it is killed at each request anew: the gateway part counts on its own then."""
     stage.server.on_request = lambda request: kill_engines(stage) if request.index % every == every - 1 else None

@@ -79,6 +79,7 @@ def assert_runs_once(stage: Stage, approver: Approver, nonce: str, wait: Wait) -
     assert [event for event in events if event != "hold-again"] == ["hold", "approve", "consume"]
 
 
+@pytest.mark.thorough
 def test_a_call_that_is_approved_elsewhere_runs_once(
     either: Shared, database: FleetDatabase, room: SshRoom, tmp_path: Path, wait: Wait
 ) -> None:

@@ -17,7 +17,8 @@ from toolguard_cli.system import paths
 from toolguard_engine.stores.files import engine_files as engines
 
 
-@pytest.mark.parametrize("link", [False, pytest.param(True, marks=pytest.mark.thorough)], ids=["copy", "link"])
+@pytest.mark.thorough
+@pytest.mark.parametrize("link", [False, True], ids=["copy", "link"])
 def test_the_gateway_loads_it_without_errors(real, home: Home, *, link: bool) -> None:
     before = home.config_path.read_bytes()
     put_in(home, link=link)

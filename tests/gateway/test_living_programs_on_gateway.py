@@ -81,6 +81,7 @@ def test_what_a_shell_reads_from_a_pipe(
     assert (important / "letter.txt").exists()
 
 
+@pytest.mark.thorough
 def test_a_script_that_is_written_while_its_command_waits(stage: Stage, important: Path, folder: Path) -> None:
     at_once = batch(run("sleep 1; sh x.sh"), write("x.sh", f"rm -rf {important}\n"))
     ordinary = batch(run("sleep 1; sh y.sh"), write("y.sh", "date > y\n"))

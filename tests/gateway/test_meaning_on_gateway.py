@@ -80,6 +80,7 @@ def test_a_yes_for_a_link_is_not_one_for_where_it_leads_later(held: Stage, wait:
     assert events(held, first.nonce) == ["hold", "approve", "consume"]
 
 
+@pytest.mark.thorough
 def test_a_grant_for_a_script_is_not_one_for_what_it_becomes(held: Stage) -> None:
     (documents,) = folders(held, "letters")
     script, session = held.home.workspace_dir / "deploy.sh", "agent:main:script"

@@ -1,4 +1,4 @@
-"""What the gateway's tools open is what the guard judges: 300 spellings for each tool, a quarter of them in the gate."""
+"""What the gateway's tools open is what the guard judges: 300 spellings for each tool, and a few of them in the gate."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from effort import some
-from gate import sampled
 from gateway_stage import NEW_HOST, RELEASE, Stage, once
 from standings_seen import batch
 from toolguard_cli.rig import downloads, path_differences, scripted_model
@@ -26,13 +24,14 @@ def probe(real: downloads.Runtime) -> Iterator[PathProbe]:
         yield running
 
 
-@pytest.mark.parametrize("tool", sampled([prober.tool for prober in PROBERS], {"read"}))
+@pytest.mark.thorough
+@pytest.mark.parametrize("tool", [prober.tool for prober in PROBERS])
 def test_the_guard_judges_the_file_that_is_opened(probe: PathProbe, tool: str) -> None:
     prober = next(each for each in PROBERS if each.tool == tool)
     if prober.tool not in probe.offered() or (prober.tool == "exec" and FALLS_BACK):
         pytest.skip(f"not in {RELEASE}")
     guard = path_differences.guard_paths(probe.place, str(probe.state_dir), RELEASE)
-    opened = probe.tried(prober, some(list(spellings())))
+    opened = probe.tried(prober, list(spellings()))
     assert path_differences.differences(opened, prober, guard) == []
     assert sum(bool(each.path) for each in opened) > len(opened) // 6
 

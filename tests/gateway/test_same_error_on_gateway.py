@@ -48,6 +48,7 @@ def in_background(stage: Stage, script: scripted_model.Script) -> list[scripted_
     return list(stage.server.requests)
 
 
+@pytest.mark.thorough
 def test_what_the_gateway_refuses_in_the_background_ends(shared: Shared) -> None:
     stage = shared.under(host=ASKING)
     requests = in_background(stage, repeating(call("exec", {"command": "date"}), most=MOST))

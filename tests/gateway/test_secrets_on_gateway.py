@@ -159,6 +159,7 @@ def test_an_error_that_quotes_a_secret(kept) -> None:
     assert kept.home.token not in json.dumps([r.texts("tool") for r in played.requests])
 
 
+@pytest.mark.thorough
 def test_switched_off(either) -> None:
     stage = either.under(host=host(either.home), redactSecrets=False)
     played = play_one(stage, command(f"cat {stage.home.config_path}"))

@@ -168,6 +168,7 @@ def automation(stage: Stage) -> Iterator[Automation]:
         yield Automation(stage, owner)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not NEW_HOST, reason="automations differ before")
 def test_an_approval_for_an_automation_waits_for_its_next_run(stage: Stage, automation: Automation, wait: Wait) -> None:
     automation.run(once(command("cron")))

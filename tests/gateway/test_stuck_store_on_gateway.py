@@ -74,14 +74,13 @@ def hanging_disk(stage: Stage, disk: Path) -> Iterator[None]:
         yield
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("fault", "verdict", "code"),
     [
         pytest.param(stopped_holder, "BLOCK", "approval.away", id="a stopped process holds the lock"),
-        pytest.param(
-            slow_fsync, "ESCALATE", "rule.filesystem.delete-recursive", id="fsync takes 0.3 s", marks=pytest.mark.thorough
-        ),
-        pytest.param(hanging_disk, "BLOCK", "approval.away", id="the disk hangs", marks=pytest.mark.thorough),
+        pytest.param(slow_fsync, "ESCALATE", "rule.filesystem.delete-recursive", id="fsync takes 0.3 s"),
+        pytest.param(hanging_disk, "BLOCK", "approval.away", id="the disk hangs"),
     ],
 )
 def test_only_the_held_call_waits(slow_stage: Stage, disk: Path, fault, verdict: str, code: str, wait) -> None:
