@@ -160,9 +160,9 @@ def test_the_memory_is_bounded_and_survives(tmp_path: Path) -> None:
     records = memory.records
     assert len(records) == 1_000
     store = stores.file_memory(tmp_path)
-    assert store.load() == ({}, [])
+    assert store.load() == ({}, [], [])
     store.save(records, [])
-    assert store.load() == (records, [])
+    assert store.load() == (records, [], [])
     again = FileMemory()
     again.wrote("/new", FileRecord("outside", "host"))
     again.restore(store.load()[0])

@@ -33,6 +33,8 @@ ANY = "*"
 """The name under which a folder has the record of files that were moved into it and are not known one by one."""
 
 MAX_MOVED_INTO = 8
+MAX_UNSAVED = 10_000
+"""Changes that are remembered one by one until they are saved."""
 
 
 class FileMemory:
@@ -44,8 +46,7 @@ class FileMemory:
         self._expected: OrderedDict[str, ExpectedText] = OrderedDict()
         self.changes = 0
         """Since the memory is there."""
-        self.unsaved: list[FileChange] | None = None
-        """What was changed since it was emptied; None if nobody asks for it."""
+        self._unsaved: list[FileChange] | None = None
 
     @property
     def steps(self) -> float:
@@ -67,16 +68,40 @@ class FileMemory:
             if record is not None:
                 yield found.path, record
 
-    def restore(self, records: dict[str, FileRecord]) -> None:
-        """What was known before; what is known now counts more."""
+    def restore(self, records: dict[str, FileRecord], changes: Iterable[FileChange] = ()) -> None:
+        """What was known before, and what was done then; what is known now counts more."""
         now, self._tree = list(self._records()), FileTree()
-        for known in (records.items(), now):
-            for inside, paths in groupby(known, lambda each: each[0][: each[0].rfind("/") + 1]):
-                skip, share = len(inside), self._tree.records.shared
-                found = {path[skip:]: share(record) for path, record in paths if len(path) <= MAX_PATH}
-                if found:
-                    self._tree.put(inside.split("/")[:-1], found, maker_of(next(iter(found.values()))))
+        self._put_all(records.items())
+        for change in changes:
+            self._apply(change)
+        self._put_all(now)
         file_bounds.shrink(self._tree)
+        self._unsaved = None if now else []
+
+    def _put_all(self, records: Iterable[tuple[str, FileRecord]]) -> None:
+        for inside, paths in groupby(records, lambda each: each[0][: each[0].rfind("/") + 1]):
+            skip, share = len(inside), self._tree.records.shared
+            found = {path[skip:]: share(record) for path, record in paths if len(path) <= MAX_PATH}
+            if found:
+                self._tree.put(inside.split("/")[:-1], found, maker_of(next(iter(found.values()))))
+
+    def _apply(self, change: FileChange) -> None:
+        match change:
+            case WroteFile():
+                self.wrote(change.path, change.record)
+            case MovedFile():
+                self.moved(change.source, change.target)
+            case MovedFiles():
+                self.moved_matching(change.pattern, change.folder)
+            case RemovedFiles():
+                self.removed(change.paths)
+            case DoubtedFile():
+                self.doubts(change.path)
+
+    def take_unsaved(self) -> list[FileChange] | None:
+        """What was changed since the last time; None if that is too much to tell, or not known."""
+        unsaved, self._unsaved = self._unsaved, []
+        return unsaved
 
     def expect(self, path: str, found: ExpectedText) -> None:
         before = self._expected.pop(path, None)
@@ -189,8 +214,10 @@ class FileMemory:
 
     def _changed(self, change: FileChange) -> None:
         self.changes += 1
-        if self.unsaved is not None:
-            self.unsaved.append(change)
+        if self._unsaved is not None:
+            self._unsaved.append(change)
+            if len(self._unsaved) > MAX_UNSAVED:
+                self._unsaved = None
 
     def _write(self, path: str, record: FileRecord) -> None:
         if len(path) <= MAX_PATH:

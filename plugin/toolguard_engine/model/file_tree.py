@@ -60,7 +60,7 @@ class FileTree:
     def fork(self) -> FileTree:
         """Another one with the same records. Changes of one do not show in the other."""
         other = FileTree()
-        other.root, other.records = self.root, self.records
+        other.root = self.root
         self._owner = object()
         return other
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
@@ -70,9 +71,9 @@ class Records:
         if self._file_memory is None:
             return
         try:
-            records, programs = self._file_memory.load()
-            self._session.guard.files.restore(records)
-            self._session.guard.living.restore(programs)
+            saved = self._file_memory.load()
+            self._session.guard.files.restore(saved.records, saved.changes)
+            self._session.guard.living.restore(saved.programs)
         except Newer as error:
             self._file_memory = None
             self._output.complain(f"the record of files made by agents is not used: {error}")
@@ -180,13 +181,23 @@ class Records:
         if self.next_save == math.inf or not self._save.due() or self._file_memory is None:
             return
         self._save.restart()
-        guard = self._session.guard
         self._is_saving, self._saved_changes = True, self._changes
-        work = partial(self._file_memory.save, guard.files.records, guard.living.lasting)
+        work = self._saving(self._file_memory)
         self._context.queue.do(StoreJob(work=work, done=lambda _: self._files_saved(), failed=self._files_saved))
+
+    def _saving(self, store: FileMemoryStore) -> Callable[[], None]:
+        """What is to be done beside the loop. A copy of the memory costs nothing."""
+        guard = self._session.guard
+        changes, programs = guard.files.take_unsaved(), guard.living.lasting
+        if changes is None or store.wants_all:
+            memory = guard.files.fork()
+            return lambda: store.save(memory.records, programs)
+        return partial(store.append, changes, programs)
 
     def _files_saved(self, error: Exception | None = None) -> None:
         self._is_saving = False
+        if error is None and self._file_memory is not None and self._file_memory.wants_all:
+            self._saved_changes = -1  # nothing was saved yet
         if error is not None:
             self._output.complain(f"the record of files made by agents cannot be saved: {error}")
 
@@ -196,7 +207,9 @@ class Records:
         guard = self._session.guard
         if self._file_memory is not None and self._changes != self._saved_changes:
             with suppress(StoreError):
-                self._file_memory.save(guard.files.records, guard.living.lasting)
+                self._saving(self._file_memory)()
+                if self._file_memory.wants_all:
+                    self._file_memory.save(guard.files.records, guard.living.lasting)
 
     def write_first(self, events: list[audit_log.AuditEvent]) -> None:
         """Lines that belong in the audit log before something else is written. Raises `StoreError`."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:  # annotations only: importing this module stays cheap
     from toolguard_engine.approvals.approval_window import EndMove
@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # annotations only: importing this module stays cheap
     from toolguard_engine.approvals.standing import Key, Standing
     from toolguard_engine.config.strictness import EffectiveSettings, StrictnessChange
     from toolguard_engine.model.call import Run
+    from toolguard_engine.model.file_changes import FileChange
     from toolguard_engine.model.file_record import FileRecord
     from toolguard_engine.model.living_programs import LivingProgram
     from toolguard_engine.model.signed_body import SignedBody
@@ -260,16 +261,31 @@ class CounterStore(Protocol):
         """Merges these runs in; None removes one. Raises `Busy` at once if another process writes."""
 
 
+class SavedFiles(NamedTuple):
+    """`changes`: of the records, since they were saved as a whole."""
+
+    records: dict[str, FileRecord]
+    programs: list[LivingProgram]
+    changes: list[FileChange]
+
+
 class FileMemoryStore(Protocol):
     """The files that agents made, and the programs that may run files later. Raises `StoreError`."""
 
     path: Path
 
-    def load(self) -> tuple[dict[str, FileRecord], list[LivingProgram]]:
+    def load(self) -> SavedFiles:
         """The latest last."""
+
+    @property
+    def wants_all(self) -> bool:
+        """Whether changes cannot be added to what is there: everything has to be saved."""
 
     def save(self, records: dict[str, FileRecord], programs: list[LivingProgram]) -> None:
         """Replaces all of them."""
+
+    def append(self, changes: Iterable[FileChange], programs: list[LivingProgram]) -> None:
+        """Adds what has changed since. `programs`: all that there are now."""
 
 
 class StandingsStore(Protocol):

@@ -1,52 +1,143 @@
 """The memory of the files that agents made, and of programs that may run files later, for the next engine.
 
-Losing it makes the guard ask less about old files; it never lets a held call through.
+One file has all of it as it was once; a second one, the journal, what has changed since, one line for each save. It begins
+with the id of the first file: a journal of another one, as an engine of an earlier version leaves it behind, is not read.
+When the journal has become as long as the file, the file is replaced.
+
+Losing them makes the guard ask less about old files; it never lets a held call through.
 """
 
 from __future__ import annotations
 
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
+from toolguard_engine.model.file_changes import FileChange
 from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.model.living_programs import LivingProgram
 from toolguard_engine.stores import atomic
 from toolguard_engine.stores.locked import Damaged, Newer, unusable
+from toolguard_engine.stores.ports import SavedFiles
 from toolguard_engine.stores.state_files import MADE_FILES as NAME
+from toolguard_engine.stores.state_files import MADE_FILES_JOURNAL as JOURNAL
 
 VERSION = 1
-MAX_BYTES = 16 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
+LEAST = 256 * 1024
+"""Bytes of a journal for which the file is not replaced, however short it is."""
 
 
 class _Stored(msgspec.Struct, omit_defaults=True):
     v: int = VERSION
+    id: str = ""
     records: dict[str, FileRecord] = {}
     programs: list[LivingProgram] = []
 
 
+class _Line(msgspec.Struct, omit_defaults=True):
+    """`programs`: which of those before are still there, by their numbers, and in which order, with the new ones behind
+    them; None if they are the same."""
+
+    changes: list[FileChange] = []
+    programs: list[int] | None = None
+    new: list[LivingProgram] = []
+
+
 class FileMemoryFile:
-    """One file, replaced as a whole. Raises `StoreError`."""
+    """Raises `StoreError`."""
 
     def __init__(self, state_dir: Path) -> None:
         self.path = atomic.own_folder(state_dir) / NAME
+        self.journal = self.path.with_name(JOURNAL)
+        self._id = ""
+        """Of the file that the journal belongs to; empty if everything has to be saved."""
+        self._most = 0
+        self._programs: list[LivingProgram] = []
 
-    def load(self) -> tuple[dict[str, FileRecord], list[LivingProgram]]:
+    def load(self) -> SavedFiles:
+        self._id = ""
         try:
-            stored = msgspec.json.decode(atomic.read_bounded(self.path, MAX_BYTES), type=_Stored)
+            data = atomic.read_bounded(self.path, MAX_BYTES)
+            stored = msgspec.json.decode(data, type=_Stored)
         except FileNotFoundError:
-            return {}, []
+            return SavedFiles({}, [], [])
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Damaged(f"{self.path} is damaged; it is replaced with the next change") from error
         except (OSError, ValueError) as error:
             raise unusable(self.path, error) from error
         if stored.v > VERSION:
             raise Newer(self.path)
-        return stored.records, stored.programs
+        self._programs, changes = stored.programs, list[FileChange]()
+        for line in self._lines(stored.id, len(data)):
+            changes += line.changes
+            self._programs = _programs(self._programs, line)
+        return SavedFiles(stored.records, list(self._programs), changes)
+
+    def _lines(self, owner: str, size: int) -> Iterator[_Line]:
+        """Of the journal, up to the first one that is damaged: an engine that was killed may have written half of it."""
+        with suppress(OSError, ValueError):
+            first, *lines = atomic.read_bounded(self.journal, MAX_BYTES).split(b"\n")
+            if not owner or first.decode("ascii") != owner:
+                return
+            for line in lines[:-1]:
+                try:
+                    yield msgspec.json.decode(line, type=_Line)
+                except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                    return
+            if not lines[-1]:
+                self._id, self._most = owner, max(size, LEAST)
+
+    @property
+    def wants_all(self) -> bool:
+        """Whether the next thing to be done is to `save`, not to `append`."""
+        return not self._id
 
     def save(self, records: dict[str, FileRecord], programs: list[LivingProgram]) -> None:
+        self._id, name = "", secrets.token_hex(16)
+        data = msgspec.json.encode(_Stored(id=name, records=records, programs=programs))
         try:
             atomic.make_folder(self.path.parent)
-            atomic.replace(self.path, msgspec.json.encode(_Stored(records=records, programs=programs)), durable=False)
+            atomic.replace(self.path, data, durable=False)
+            atomic.replace(self.journal, name.encode() + b"\n", durable=False)
         except (OSError, ValueError) as error:
             raise unusable(self.path, error) from error
+        self._id, self._most, self._programs = name, max(len(data), LEAST), list(programs)
+
+    def append(self, changes: Iterable[FileChange], programs: list[LivingProgram]) -> None:
+        """What has changed since; nothing where the journal turns out to be another one's: then it `wants_all`."""
+        owner, self._id = self._id, ""
+        line = _line(list(changes), self._programs, programs)
+        try:
+            with self.journal.open("r+b", buffering=0) as file:
+                if file.read(len(owner) + 1) != owner.encode() + b"\n":
+                    return
+                size = file.seek(0, os.SEEK_END)
+                if size > self._most:
+                    return
+                file.write(msgspec.json.encode(line) + b"\n")
+        except (OSError, ValueError) as error:
+            raise unusable(self.journal, error) from error
+        self._id, self._programs = owner, list(programs)
+
+
+def _line(changes: list[FileChange], before: list[LivingProgram], now: list[LivingProgram]) -> _Line:
+    if len(before) == len(now) and all(map(_is_same, before, now)):
+        return _Line(changes)
+    known = {id(program): at for at, program in enumerate(before)}
+    new = [program for program in now if id(program) not in known]
+    known |= {id(program): len(before) + at for at, program in enumerate(new)}
+    return _Line(changes, [known[id(program)] for program in now], new)
+
+
+def _is_same(one: LivingProgram, other: LivingProgram) -> bool:
+    return one is other
+
+
+def _programs(before: list[LivingProgram], line: _Line) -> list[LivingProgram]:
+    known = [*before, *line.new]
+    return before if line.programs is None else [known[at] for at in line.programs if 0 <= at < len(known)]
