@@ -205,6 +205,11 @@ MORE: dict[str, tuple[Step, str, dict[str, Any], Step, str]] = {
         lambda w: (w.put("w/a/clean.py", "import shop\n"), w.put("w/a/shop.py", "open('../l')\n"), w.put("w/l")),
         "cd a && python3 clean.py", {}, lambda w: w.put("w/l", "y\n"), "~/w/l has changed since",
     ),
+    "what a script reads, with a blank and behind an apostrophe": (
+        lambda w: (w.put("w/clean.py", "# don't ask\ndrop(open('my names'))\n"), w.put("w/my names")),
+        "python3 clean.py", {},
+        lambda w: w.put("w/my names", "y\n"), "~/w/my names has changed since",
+    ),
     "a file that a script reads is new": (
         lambda w: w.put("w/clean.php", "<?php include_once $f; drop(file('names')); ?>\n"), "php clean.php", {},
         lambda w: w.put("w/names", "y\n"), "now also reads ~/w/names",

@@ -17,7 +17,9 @@ MAX_LITERALS = 1_024
 STEP_CHARACTERS = 64
 """Of code that cost one step."""
 
-_LITERAL = lazy_re.compile(r"""(?:"([\w./~@%+,:=-]{1,200})"|'([\w./~@%+,:=-]{1,200})')""")
+_LITERAL = lazy_re.compile(r"""(["'`])(?=([\w ./~@%+,:=-]{1,200})\1)""")
+"""It consumes the first quote only, so an apostrophe before it hides none."""
+
 _SHELL_ENDINGS = (".sh", ".bash", ".zsh", ".ksh", ".fish")
 """Shell scripts are read word by word, so what they read is known better."""
 
@@ -42,6 +44,6 @@ def _paths(reading: CallReading, runs: tuple[ProgramRun, ...], where: Where) -> 
 
 def _in(reading: CallReading, code: str, folders: tuple[str, ...], where: Where) -> Iterator[str]:
     reading.work.spend(len(code) // STEP_CHARACTERS)
-    for literal in dict.fromkeys(double or single for double, single in _LITERAL.findall(code)):
+    for literal in dict.fromkeys(text for _, text in _LITERAL.findall(code)):
         if "://" not in literal:
             yield from (normal(literal, where, folder) for folder in folders)

@@ -10,6 +10,7 @@ import os
 import re
 import select
 import stat
+import weakref
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -36,12 +37,9 @@ class LocalDisks:
         self._is_known = slow is not None
         self._news = select.poll() if self._mounts is not None else None
         if self._news is not None and self._mounts is not None:
+            weakref.finalize(self, os.close, self._mounts)
             self._news.register(self._mounts, _READY)
             self._look()
-
-    def __del__(self) -> None:
-        if getattr(self, "_mounts", None) is not None:
-            os.close(self._mounts)  # type: ignore[arg-type]
 
     def _look(self) -> None:
         assert self._mounts is not None  # noqa: S101 - only then it is asked
