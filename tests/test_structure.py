@@ -45,6 +45,11 @@ def modules(package: str) -> list[tuple[tuple[str, ...], ast.Module]]:
     return [(parts, ast.parse(path.read_text("utf-8"))) for parts, path in found if parts != ("__main__",)]
 
 
+@cache
+def nodes(tree: ast.Module) -> list[ast.AST]:
+    return list(ast.walk(tree))
+
+
 def imported(tree: ast.Module, package: str) -> Iterator[str]:
     """The components that a module imports from."""
     for name in imported_modules(tree):
@@ -53,13 +58,16 @@ def imported(tree: ast.Module, package: str) -> Iterator[str]:
             yield rest.partition(".")[0]
 
 
-def imported_modules(tree: ast.Module) -> Iterator[str]:
+@cache
+def imported_modules(tree: ast.Module) -> list[str]:
     """Everything that a module imports, as dotted names; `from a import b` is `a.b`."""
-    for node in ast.walk(tree):
+    found = []
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+    return found
 
 
 def test_only_the_fleet_imports_psycopg() -> None:
@@ -84,7 +92,7 @@ def test_one_module_of_each_package_asks_which_system_this_is() -> None:
         f"{package}.{'.'.join(parts)}"
         for package in PACKAGES
         for parts, tree in modules(package)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
         if (node.value.id, node.attr) in {("sys", "platform"), ("os", "uname"), ("os", "name"), ("platform", "system")}
     }
@@ -114,7 +122,7 @@ def test_stores_are_constructed_in_one_place() -> None:
         f"{package}.{'.'.join(parts)} calls {node.func.id}"
         for package in PACKAGES
         for parts, tree in modules(package)
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in classes
         if (package, parts[0]) != ("toolguard_engine", "stores")
     ]
@@ -170,7 +178,7 @@ WORDS = re.compile(r"(?:^|_)(?:told|mend|mends|mended|dear|grave|heard|looks|cam
 
 
 def identifiers(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Name):
             yield node.id
         elif isinstance(node, ast.Attribute):
