@@ -68,6 +68,7 @@ FOUND = [
     "find ~" + " f" * 13_000, "grep -r x .." + " f" * 13_000, "git " + "".join(f"{{a{n} " for n in range(7_000)) + "~",
     "".join(f"../a{n} " for n in range(7_000)), "rm " + "".join(f"../a{n} " for n in range(7_000)),
     "for i in {1..9}; do " * 9 + "for i in" + " w" * 200,
+    "git commit" + "".join(f" --aw{n}" for n in range(2_000)),
     "".join(f"cd *d{n};" for n in range(480)),
     f"cat > y <<'E'\n{'x' * 30_000}\nE\n{{ cat{' y' * 15_000}; }} > f",
     f"cat > y <<'E'\n{'x' * 30_000}\nE\nf() {{ cat{' y' * 300}; }}\n" + "f > x\n" * 400,

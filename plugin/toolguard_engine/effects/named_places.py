@@ -254,6 +254,8 @@ def _spellings(word: str) -> Iterator[str]:
 def _before_wildcard(path: str) -> str:
     if UNKNOWN in path:
         return ""
+    if GLOBS.isdisjoint(path):
+        return path
     parts = path.split("/")
     at = next((at for at, part in enumerate(parts) if GLOBS.intersection(part)), len(parts))
     return "/".join(parts[:at])

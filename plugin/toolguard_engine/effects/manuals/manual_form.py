@@ -31,8 +31,10 @@ cluster without a dash, as in `tar xzf`. `abbreviates`: a long option may be sho
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal
 
 import msgspec
@@ -118,7 +120,22 @@ class Manual(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 
     def known_before(self, verb: str) -> dict[str, OptionEntry]:
         """The same for the words before a verb, where the program's own options come first (`git -C DIR apply -C 3`)."""
-        return {**self.known(verb), **self._own} if verb else self.known(verb)
+        if not verb:
+            return self.known(verb)
+        found = self._known_before.get(verb)
+        if found is None:
+            found = self._known_before[verb] = {**self.known(verb), **self._own}
+        return found
+
+    def beginning_with(self, name: str, known: dict[str, OptionEntry]) -> Iterator[OptionEntry]:
+        """Those of the options whose spelling begins so. `known`: what `known` or `known_before` has returned."""
+        spelled = self._sorted.get(id(known))
+        if spelled is None:
+            spelled = self._sorted[id(known)] = sorted(known)
+        for each in islice(spelled, bisect_left(spelled, name), None):
+            if not each.startswith(name):
+                break
+            yield known[each]
 
     @cached_property
     def usages(self) -> dict[str, Usage]:
@@ -128,6 +145,14 @@ class Manual(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     @cached_property
     def _own(self) -> dict[str, OptionEntry]:
         return {name: entry for entry in self.usage.options for name in entry.names}
+
+    @cached_property
+    def _known_before(self) -> dict[str, dict[str, OptionEntry]]:
+        return {}
+
+    @cached_property
+    def _sorted(self) -> dict[int, list[str]]:
+        return {}
 
     @cached_property
     def _known(self) -> dict[str, dict[str, OptionEntry]]:

@@ -18,6 +18,9 @@ MAX_UNKNOWN = 6
 _SHORTEST = 3
 """Two dashes and a letter."""
 
+MAX_READ = 6_000
+"""Words that all readings of one command line go through together, about."""
+
 _MAX_CLUSTER = 64
 _PAIR = 2
 _NONE = ParsedWord("", 0)
@@ -35,13 +38,18 @@ def readings(name: str, argv: tuple[str, ...]) -> tuple[CommandWords, ...]:
 def _readings(manual: Manual, argv: tuple[str, ...]) -> Iterator[CommandWords]:
     plain = parse(manual, argv, _never)
     yield plain
-    count = min(len(plain.unknown), MAX_UNKNOWN)
+    count = min(len(plain.unknown), most_unknown(argv))
     seen = [(plain.given, plain.roles)]
     for takes in (*map(_first, range(1, count + 1)), *map(_from, range(1, count))):
         found = parse(manual, argv, takes)
         if (found.given, found.roles) not in seen:
             seen.append((found.given, found.roles))
             yield found
+
+
+def most_unknown(argv: tuple[str, ...]) -> int:
+    """The unknown options for which there are readings: fewer for many words, since each reading goes through all."""
+    return max(1, min(MAX_UNKNOWN, MAX_READ // (2 * len(argv))))
 
 
 def _never(_: int) -> bool:
@@ -71,7 +79,7 @@ def parse(manual: Manual, argv: tuple[str, ...], takes: Takes) -> CommandWords:
         tuple(_roles(usage.words, read.given, operands, lists=manual.lists and read.end)),
         usage.does,
         tuple(read.unknown),
-        len(read.unknown) > MAX_UNKNOWN,
+        len(read.unknown) > most_unknown(argv),
     )
 
 
@@ -178,9 +186,9 @@ class _OptionReader:
         if found is not None or self.manual.form == "long":
             return found
         if self.manual.abbreviates and len(name) >= _SHORTEST:
-            longer = {id(entry): entry for known, entry in self.known.items() if known.startswith(name)}
-            if len(longer) == 1:
-                return next(iter(longer.values()))
+            longer = self.manual.beginning_with(name, self.known)
+            if (first := next(longer, None)) is not None and all(entry is first for entry in longer):
+                return first
         if name.startswith("--no-") and (self.known.get(f"--{name[5:]}") or self.known.get(f"-{name[5:]}")):
             return OptionEntry((name,))
         return None

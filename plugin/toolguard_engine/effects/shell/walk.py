@@ -67,6 +67,9 @@ PROGRAM, WORD, PATTERN, GROUP, EXPANSION = 25, 1, 20, 5, 4
 """Steps of work for each program that runs, each of its words (again for each slash in them) and wildcard patterns, each
 compound command, each command or assignment with expansions."""
 
+OPTION, FEW_WORDS = 4, 50
+"""Steps for each option of a program, which its manual reads several times, behind so many words."""
+
 CHARACTERS = 16
 """Of a program's words and input, for one step of work."""
 
@@ -1275,6 +1278,8 @@ def _steps(run: ProgramRun) -> float:
     if run.stdin is not None:
         characters += len(known(run.stdin) or "")
     steps = len(run.argv) * WORD + text.count("/") * WORD + characters / CHARACTERS
+    if len(run.argv) > FEW_WORDS:
+        steps += OPTION * sum(1 for word in run.argv[FEW_WORDS:] if word[:1] == "-")
     if "*" in text or "?" in text or "[" in text:
         steps += PATTERN * sum(1 for word in run.argv if GLOB.search(word))
     return steps
