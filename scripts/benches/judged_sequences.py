@@ -27,7 +27,8 @@ from toolguard_engine.effects.terminal_input.running_programs import Processes
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers.provenance.context import RunContexts
 from toolguard_engine.model.call import Call, Host
-from toolguard_engine.model.files import FileMemory, FileRecord
+from toolguard_engine.model.file_memory import FileMemory
+from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.model.living_programs import LivingPrograms
 from toolguard_engine.model.work_timer import WorkTimer
 from toolguard_engine.rules import packs
@@ -71,7 +72,7 @@ class Engine:
         self._timer = WorkTimer()
         self._count = 0
         self._is_changed = True
-        self._memories: dict[int, dict[str, FileRecord]] = {}
+        self._memories: dict[int, FileMemory] = {}
         work_ticks.start(self._timer)
         self._begin()
 
@@ -123,15 +124,11 @@ class Engine:
 
     def _forget(self, records: int) -> None:
         guard = self._engine.session.guard
-        guard.files, guard.living, guard.processes, guard.contexts = (
-            FileMemory(),
-            LivingPrograms(),
-            Processes(),
-            RunContexts(),
-        )
-        if records:
-            known = self._memories.setdefault(records, remembered(self.folder / "work", records))
-            guard.files.restore(known)
+        if (known := self._memories.get(records)) is None:
+            known = self._memories[records] = FileMemory()
+            known.restore(remembered(self.folder / "work", records))
+        guard.files, guard.living = known.fork(), LivingPrograms()
+        guard.processes, guard.contexts = Processes(), RunContexts()
 
     def _step(self, messages: list[Message], number: int) -> StepCost:
         decisions = list[str]()

@@ -34,7 +34,10 @@ def read_bounded(path: Path, limit: int) -> bytes:
     """The content of a file of at most `limit` bytes. Does not block on a pipe. Raises `OSError` (`Unfit` if it is not such
     a file), and `ValueError` if the name cannot be a path."""
     with opened(path) as file:
-        data = file.read(limit + 1)
+        size = min(limit, os.fstat(file.fileno()).st_size)
+        data = file.read(size + 1)  # room is made for as much as is asked for
+        if size < len(data) <= limit:  # it has grown
+            data += file.read(limit + 1 - len(data))
     if len(data) > limit:
         raise Unfit(errno.EFBIG, f"it is larger than {limit} bytes", str(path))
     return data
