@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
 from posixpath import dirname
@@ -131,6 +132,17 @@ class RunFiles:
         if path in self.ran or len(self.ran) < MAX_RAN:
             self.ran[path] = REPEATED if self.repeats else self.position
 
+    def will_run_all(self, paths: tuple[str, ...], run: ProgramRun, *, line_by_line: bool) -> None:
+        """The same for absolute paths, none of which the command itself writes."""
+        for path in paths:
+            if not _is_system(path):
+                self.later.runs(path, run.name)
+                self.later.reads(path, line_by_line=line_by_line)
+                if path in self.ran or len(self.ran) < MAX_RAN:
+                    self.ran[path] = REPEATED if self.repeats else self.position
+                if self._copies:
+                    self.may_lie_there(path, run, is_written=False)
+
     def may_lie_there(self, word: str, run: ProgramRun, *, is_written: bool) -> None:
         """A program runs a file. Where the command itself writes or copies it, that may not happen (`false && echo > x`,
         `set -C`, `cp -n`): then an agent's file runs as it lies there."""
@@ -243,6 +255,26 @@ class RunFiles:
             return ""
         path = normal(word, self._where, cwd)
         return "" if UNKNOWN in path or path.startswith(("/~", "/$")) else path
+
+    def paths(self, names: tuple[str, ...], cwd: str) -> tuple[str, ...] | None:
+        """The absolute paths of several files; None if one of them is not known."""
+        return None if UNKNOWN in cwd or len(cwd) > MAX_WORD else _paths(names, cwd, self._where)
+
+    def are_untouched(self, paths: tuple[str, ...]) -> bool:
+        """Whether no agent made, fetched or unpacked any of these files, nor does the command itself bring one there."""
+        for path in paths:
+            self.later.seeks(path)
+        if self._copies and any(self._before_copying(path) != path for path in paths):
+            return False
+        if self._made.is_empty:
+            return True
+        for path in paths:
+            if self.is_made(path):
+                return False
+            found = self.brought_asked[path] = self._made.of(path) is not None
+            if found:
+                return False
+        return True
 
     def above(self, cwd: str) -> list[str]:
         """The folder in which a program runs, and those above it, the nearest first."""
@@ -419,6 +451,13 @@ class RunFiles:
             if folder and path.startswith(f"{folder}/"):
                 return name + path[len(folder) + 1 :]
         return path
+
+
+@lru_cache(maxsize=1024)
+def _paths(names: tuple[str, ...], cwd: str, where: Where) -> tuple[str, ...] | None:
+    found = tuple(normal(name, where, cwd) for name in names)
+    is_open = any(UNKNOWN in path or path.startswith(("/~", "/$")) for path in found) or any(map(GLOB.search, names))
+    return None if is_open or max(map(len, names), default=0) > MAX_WORD else found
 
 
 def _with(expected: ExpectedText, found: FileText | Unread, path: str) -> FileText | Unread:

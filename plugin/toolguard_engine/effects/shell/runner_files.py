@@ -69,14 +69,46 @@ def _by_itself(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Iterato
             if "/" not in word and stem and (file := found_file(walk, tuple(dict.fromkeys(places)), "", run)):
                 yield file
         return
-    exact = [group for group in row.reads if not any("*" in name for name in group)]
-    for group in (_at_home(each, run) for each in exact):
+    if not row.always and _are_untouched(walk, row, run, folder):
+        yield from made_elsewhere(walk, row, run, folder)
+        return
+    for group in (_at_home(each, run) for each in _exact(row.reads)):
         _will_run(walk, row, group, folder, run)
         if (row.always or any(concerns(walk, join(folder, name), run) for name in group)) and (
             file := found_file(walk, group, folder, run)
         ):
             yield file
     yield from made_elsewhere(walk, row, run, folder)
+
+
+def _are_untouched(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> bool:
+    """A quick look at all files of a row at once: whether neither this command nor an agent made any of them, as is usual."""
+    if walk.running is None or is_away(run) or any(name == "HOME" for name, _ in run.assigns):
+        return False
+    own, at_home = _names_of(row.reads, folder)
+    if (walk.files or walk.opaque) and walk.may_change((*own, *at_home), run.cwd):
+        return False
+    paths = walk.running.paths(own, run.cwd)
+    others = walk.running.paths(at_home, run.cwd) if at_home else ()
+    if paths is None or others is None:
+        return False
+    if row.language not in _SETTINGS:
+        walk.will_run_all(paths, run)
+    return walk.running.are_untouched(paths) and walk.running.are_untouched(others)
+
+
+@cache
+def _exact(reads: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    """The groups of names without wildcards."""
+    return tuple(group for group in reads if not any("*" in name for name in group))
+
+
+@lru_cache(maxsize=1024)
+def _names_of(reads: tuple[tuple[str, ...], ...], folder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names in the folder, and those in the home folder."""
+    names = dict.fromkeys(name for group in _exact(reads) for name in group)
+    own, at_home = [name for name in names if name[:1] != "~"], [name for name in names if name[:1] == "~"]
+    return tuple(join(folder, name) for name in own), tuple(join(folder, name) for name in at_home)
 
 
 def _at_home(group: tuple[str, ...], run: ProgramRun) -> tuple[str, ...]:

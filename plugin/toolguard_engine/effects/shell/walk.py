@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase as fnmatch
+from functools import lru_cache
 from itertools import islice
 from posixpath import normpath
 from shlex import quote
@@ -645,6 +646,11 @@ class Walk:
             self.running.will_run(word, run.cwd, runner, line_by_line=is_own_path or run.name in _SHELL_LIKE)
             self.running.may_lie_there(word, run, is_written=self.written(word, run.cwd) is not None)
 
+    def will_run_all(self, paths: tuple[str, ...], run: ProgramRun) -> None:
+        """The same for files that a program reads by itself, which this command does not write; `paths`: absolute ones."""
+        if self.running is not None and (self.here is None or self.here.made):
+            self.running.will_run_all(paths, run, line_by_line=run.name in _SHELL_LIKE)
+
     def will_run_input(self, run: ProgramRun) -> None:
         """The same of files that are run through the standard input."""
         self.will_run_made(run)
@@ -856,6 +862,16 @@ class Walk:
         if len(among) > MAX_SIMILAR or self.similar > MAX_JOINED:
             self.flaws.add("long")
         return (text if self.similar <= MAX_JOINED else "") or None
+
+    def may_change(self, names: tuple[str, ...], cwd: str) -> bool:
+        """Whether this command writes or changes any of these files."""
+        places = _all_located(names, cwd)
+        return places is None or not (
+            places.isdisjoint(self.spelled) and (not self.opaque or places.isdisjoint(self._opaque()))
+        )
+
+    def _opaque(self) -> Iterator[str]:
+        return map(folded, self.opaque)
 
     def is_unknown(self, path: str, cwd: str) -> bool:
         """Whether this command changes a file in a way that is not known."""
@@ -1372,6 +1388,14 @@ def _located(path: str, cwd: str) -> str:
     if UNKNOWN in whole and "/../" in whole:  # what is not known may have several parts
         whole = UNKNOWN + whole[whole.rindex("/../") + 3 :]
     return normpath(whole)
+
+
+@lru_cache(maxsize=1024)
+def _all_located(names: tuple[str, ...], cwd: str) -> frozenset[str] | None:
+    """The folded keys of several files; None if one of them is not known."""
+    if UNKNOWN in cwd or any(UNKNOWN in name or GLOB.search(name) for name in names):
+        return None
+    return frozenset(folded(_located(name, cwd)) for name in names)
 
 
 def _base(word: str) -> str:

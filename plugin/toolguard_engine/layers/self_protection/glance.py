@@ -59,9 +59,10 @@ _DISTINCTIVE = 8
 """Characters of a folder's name from which on any text that contains it is near. A shorter one, such as `data`, is part of
 many words; it counts where it stands as a whole."""
 
-_MAX_BASES = 4
+_MAX_BASES = 64
 _MAX_PATHS = 400
-"""A command with more paths to resolve is near for that alone."""
+_MAX_PLACES = 800
+"""A command with more folders, paths, or paths from each folder to resolve is near for that alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,12 +217,12 @@ def _leads(start: str, words: list[str], signs: _Signs, host: Host, bases: tuple
     paths = {path for word in words if begin in word.lower() for path in _paths(word, signs)}
     if len(paths) > _MAX_PATHS:
         return True
-    if not paths:
-        return False
+    places = [(path, base) for path in paths for base in (bases[:1] if path[:1] == "/" else bases)]
+    if len(places) > _MAX_PLACES:
+        return True
     return any(
         place_of(path, host, (base,)) or holds_ours(path, host, base) or possible_place(path, host, (base,))
-        for path in paths
-        for base in bases
+        for path, base in places
     )
 
 
