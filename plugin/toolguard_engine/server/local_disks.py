@@ -7,12 +7,13 @@ local.
 from __future__ import annotations
 
 import os
-import re
 import select
 import stat
 import weakref
 from collections.abc import Iterable
 from contextlib import suppress
+
+from toolguard_engine import lazy_re
 
 MOUNTS = "/proc/self/mountinfo"
 MAX_LINKS = 40
@@ -24,7 +25,7 @@ _LOCAL = frozenset({
 })  # fmt: skip
 """Types of file systems that ask no other machine and no program. What is not here may hang."""
 
-_OCTAL = re.compile(r"\\([0-7]{3})")
+_OCTAL = lazy_re.compile(r"\\([0-7]{3})")
 _READY = select.POLLPRI | select.POLLERR if hasattr(select, "POLLPRI") else 0
 
 

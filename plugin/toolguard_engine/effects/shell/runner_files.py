@@ -82,10 +82,10 @@ def _by_itself(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Iterato
 
 
 def _are_untouched(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> bool:
-    """A quick look at all files of a row at once: whether neither this command nor an agent made any of them, as is usual."""
+    """A quick look at all files of a row: whether neither this command nor an agent made any of them, as is usual."""
     if walk.running is None or is_away(run) or any(name == "HOME" for name, _ in run.assigns):
         return False
-    own, at_home = _names_of(row.reads, folder)
+    own, at_home = _names_in(row.reads, folder)
     if (walk.files or walk.opaque) and walk.may_change((*own, *at_home), run.cwd):
         return False
     paths = walk.running.paths(own, run.cwd)
@@ -104,7 +104,7 @@ def _exact(reads: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
 
 
 @lru_cache(maxsize=1024)
-def _names_of(reads: tuple[tuple[str, ...], ...], folder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _names_in(reads: tuple[tuple[str, ...], ...], folder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names in the folder, and those in the home folder."""
     names = dict.fromkeys(name for group in _exact(reads) for name in group)
     own, at_home = [name for name in names if name[:1] != "~"], [name for name in names if name[:1] == "~"]
