@@ -11,7 +11,7 @@ import gc
 import os
 import time
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 import effort
 from toolguard_cli.rig.downloads import cache_dir
+from toolguard_engine.rules import packs
 
 effort.load_profile()
 os.environ.setdefault("PYTHONFAULTHANDLER", "1")  # pytest enables it in its own processes only
@@ -55,6 +56,10 @@ ON_SHARED = {
 }
 OWN_SETTINGS = {"test_fleet_on_gateway.py", "test_secrets_on_gateway.py"}
 """Tests that put the gateway of `either` under settings other than those of `stage`."""
+
+WRITES_WAIT = {"test_approvals_in_chat.py", "test_chat_senders.py", "test_self_approval_ways.py"}
+"""Tests that put the first gateway under the same settings as each other."""
+
 APART = {
     "test_codex.py",
     "test_config_on_gateway.py",
@@ -94,7 +99,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if hasattr(config, "workerinput"):
         for item in items:
             _assert_in_its_piece(item)
-        items.sort(key=lambda item: (_rank(piece(item.nodeid)), _changes(item)))
+        items.sort(key=lambda item: (_rank(piece(item.nodeid)), _under(item)))
 
 
 def _assert_in_its_piece(item: pytest.Item) -> None:
@@ -124,6 +129,10 @@ json5.loads = _parsed_once
 """Each edit of a config is read again by json5, which takes 10 ms; many tests begin with the same config."""
 
 
+packs.packs = cache(packs.packs)
+"""Reading all rules with their examples takes 0.1 s, and a dozen test files do so when they are imported."""
+
+
 def _rank(work: str) -> int:
     """The longest work is begun first."""
     if work in (SHARED, LINKED):
@@ -131,10 +140,11 @@ def _rank(work: str) -> int:
     return 1 if work.startswith(LONG) else 2
 
 
-def _changes(item: pytest.Item) -> int:
-    """First what one gateway shows under the same settings: a change of them costs as much as ten turns."""
-    used = getattr(item, "fixturenames", ())
-    return 2 if "either" not in used else int(item.path.name in OWN_SETTINGS)
+def _under(item: pytest.Item) -> int:
+    """What a gateway shows under the same settings comes together: a change of them costs as much as ten turns."""
+    if "either" in getattr(item, "fixturenames", ()):
+        return int(item.path.name in OWN_SETTINGS)
+    return 2 if item.path.name in WRITES_WAIT else 3
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -16,7 +16,7 @@ NODE = "import fs from 'fs';\nfs.rmSync('{folder}', {{recursive: true, force: tr
 SLIPS: dict[str, tuple[str, str, str]] = {
     # run: the file, its content, the place that the reason names
     "sh a/x.sh": ("a/x.sh", SHELL, "a/x.sh line 3"),
-    "cd b && chmod +x x.sh && ./x.sh": ("b/x.sh", SHELL, "b/x.sh line 3"),
+    "cd bb && chmod +x x.sh && ./x.sh": ("bb/x.sh", SHELL, "bb/x.sh line 3"),
     ". ./c/x": ("c/x", SHELL, "c/x line 3"),
     "bash < d/x": ("d/x", SHELL, "d/x line 3"),
     "cat e/x | sh": ("e/x", SHELL, "e/x line 3"),
