@@ -102,6 +102,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: (_rank(piece(item.nodeid)), _under(item)))
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if hasattr(item.config, "workerinput") and piece(item.nodeid) not in (SHARED, LINKED):
+        _give_way()
+
+
+@cache
+def _give_way() -> None:
+    """To the work that takes the longest: the whole run ends no sooner than that does."""
+    os.nice(5)
+
+
 def _assert_in_its_piece(item: pytest.Item) -> None:
     """Otherwise a worker would start both gateways."""
     used = set(getattr(item, "fixturenames", ())) & {"shared", "either"}
