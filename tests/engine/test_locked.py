@@ -8,6 +8,8 @@ import multiprocessing
 import os
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -372,3 +374,23 @@ def test_a_write_does_not_read_again_what_was_read_under_the_lock(
         value.count = 2
         box.write(value)
     assert msgspec.json.decode(path.read_bytes()) == {"v": 1, "count": 2, "text": "a", "items": [], "later": 5}
+
+
+WITHOUT_ASYNCIO = """
+import sys
+from toolguard_engine.stores import locked
+locked.load()
+import filelock
+print("asyncio" in sys.modules, "ssl" in sys.modules)
+import asyncio
+async def main():
+    async with filelock.AsyncFileLock(sys.argv[1]) as held:
+        print(held.is_locked)
+asyncio.run(main())
+"""
+
+
+def test_the_locks_are_imported_without_asyncio_and_leave_it_as_it_is(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WITHOUT_ASYNCIO, str(tmp_path / "lock")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False", "True"]

@@ -12,12 +12,11 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
 from typing import Any, get_args
 
 import msgspec
 
-from toolguard_engine import __version__
+from toolguard_engine import __version__, packaged
 from toolguard_engine.config.fleet_settings import WhenAway, WhenStale
 from toolguard_engine.config.settings import (
     ApprovalMode,
@@ -52,7 +51,7 @@ _OF_AN_AGENT = "agents.*."
 
 def build() -> dict[str, Any]:
     """`openclaw.plugin.json` as a value. Raises `ValueError` if settings, their texts and their groups do not match."""
-    words = tomllib.loads(files("toolguard_manifests").joinpath("plugin.toml").read_text("utf-8"))
+    words = tomllib.loads(packaged.FOLDER.joinpath("plugin.toml").read_text("utf-8"))
     schema = config_schema()
     return {
         **words["manifest"],

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterator
-from importlib.resources import files
 from typing import Any
 
+from toolguard_engine import packaged
 from toolguard_engine.config import plugin_manifest
 
 _OF_AN_AGENT = "agents.*"
@@ -20,7 +20,7 @@ _HEAD = "| key | type | default | meaning |\n| --- | --- | --- | --- |\n"
 
 def page() -> str:
     """The page as Markdown. Raises `ValueError` for a longer text that belongs to no setting."""
-    texts = tomllib.loads(files("toolguard_manifests").joinpath("plugin.toml").read_text("utf-8"))["documentation"]
+    texts = tomllib.loads(packaged.FOLDER.joinpath("plugin.toml").read_text("utf-8"))["documentation"]
     manifest = plugin_manifest.build()
     more = texts["settings"]
     if unknown := sorted(set(more) - set(manifest["uiHints"])):

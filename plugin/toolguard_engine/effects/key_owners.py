@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache, lru_cache
-from importlib.resources import files
 
 import msgspec
+
+from toolguard_engine import packaged
 
 MAX_HOST = 255
 
@@ -23,7 +23,7 @@ class KeyService(msgspec.Struct, frozen=True):
 @cache
 def services() -> tuple[KeyService, ...]:
     """The bundled services, read once."""
-    data = tomllib.loads(files("toolguard_manifests").joinpath("services.toml").read_text("utf-8"))
+    data = packaged.table("services.toml")
     return msgspec.convert(data["service"], tuple[KeyService, ...])
 
 

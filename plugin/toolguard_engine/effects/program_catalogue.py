@@ -10,11 +10,11 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import msgspec
 
+from toolguard_engine import packaged
 from toolguard_engine.effects.manuals import manual_catalogue
 
 SOURCE = "programs.toml"
@@ -22,7 +22,6 @@ MADE = "programs.json"
 GATEWAY_PROGRAMS = ("near_lister", "off_host")
 """Program roles that the gateway plugin uses."""
 
-_DATA = files("toolguard_manifests")
 _KEYS = frozenset({"means", "includes", "manuals", "names"})
 
 Roles = dict[str, frozenset[str]]
@@ -55,7 +54,7 @@ def words(*roles: str) -> frozenset[str]:
 @cache
 def load() -> ProgramCatalogue:
     """The bundled catalogue, read once from JSON."""
-    return msgspec.json.decode(_DATA.joinpath(MADE).read_bytes(), type=ProgramCatalogue)
+    return msgspec.json.decode(packaged.FOLDER.joinpath(MADE).read_bytes(), type=ProgramCatalogue)
 
 
 def from_toml() -> ProgramCatalogue:
@@ -65,7 +64,7 @@ def from_toml() -> ProgramCatalogue:
 
 def source() -> dict[str, Any]:
     """The tables of `programs.toml`."""
-    return tomllib.loads(_DATA.joinpath(SOURCE).read_text("utf-8"))
+    return tomllib.loads(packaged.FOLDER.joinpath(SOURCE).read_text("utf-8"))
 
 
 def parse(table: Mapping[str, Any]) -> ProgramCatalogue:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import tomllib
 from functools import cache
-from importlib.resources import files
 from typing import Literal
 
 import msgspec
+
+from toolguard_engine import packaged
 
 SOURCE = "path_repairs.toml"
 MADE = "path_repairs.json"
 Kind = Literal["cut", "url", "store", "similar", "drive", "home"]
 At = Literal["start", "end", "both", "anywhere"]
 Releases = dict[str, dict[str, tuple[str, ...]]]
-_DATA = files("toolguard_manifests")
 
 
 class PathRepair(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -48,12 +48,12 @@ class RepairCatalogue(msgspec.Struct, frozen=True):
 @cache
 def load() -> RepairCatalogue:
     """The bundled catalogue."""
-    return msgspec.json.decode(_DATA.joinpath(MADE).read_bytes(), type=RepairCatalogue)
+    return msgspec.json.decode(packaged.FOLDER.joinpath(MADE).read_bytes(), type=RepairCatalogue)
 
 
 def from_toml(releases: Releases) -> RepairCatalogue:
     """The catalogue with the repairs of its source. Raises `msgspec.ValidationError` if the source has another form."""
-    source = tomllib.loads(_DATA.joinpath(SOURCE).read_text("utf-8"))
+    source = tomllib.loads(packaged.FOLDER.joinpath(SOURCE).read_text("utf-8"))
     return msgspec.convert({**source, "releases": releases}, RepairCatalogue)
 
 

@@ -7,18 +7,17 @@ name, `**` for everything below.
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
 from typing import Literal
 
 import msgspec
+
+from toolguard_engine import packaged
 
 MADE = "started_files.json"
 Use = Literal["runs", "sourced", "imported", "config"]
 ROOTS = ("state", "agent", "home", "workspace", "start", "temporary", "above")
 """The gateway's state, the agent's folder in it, the user's home, the agent's workspace, the folder that the gateway was
 started in, the system's folder for temporary files, and every folder that the gateway's code lies in."""
-
-_DATA = files("toolguard_manifests")
 
 
 class StartedFile(msgspec.Struct, frozen=True, order=True):
@@ -57,7 +56,7 @@ class StartedList(msgspec.Struct, frozen=True):
 @cache
 def load() -> StartedList:
     """The bundled list."""
-    return msgspec.json.decode(_DATA.joinpath(MADE).read_bytes(), type=StartedList)
+    return msgspec.json.decode(packaged.FOLDER.joinpath(MADE).read_bytes(), type=StartedList)
 
 
 def encode(found: StartedList) -> str:

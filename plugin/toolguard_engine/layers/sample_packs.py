@@ -7,18 +7,19 @@ A pack is `samples/<name>.toml`: a comment of which the first line says what it 
 from __future__ import annotations
 
 import tomllib
-from importlib.resources import files
 
-_DATA = files("toolguard_manifests").joinpath("samples")
+from toolguard_engine import packaged
+
+_DATA = packaged.FOLDER.joinpath("samples")
 
 
 def names() -> list[str]:
-    return sorted(file.name.removesuffix(".toml") for file in _DATA.iterdir() if file.name.endswith(".toml"))
+    return sorted(file.name.removesuffix(".toml") for file in packaged.FOLDER.iterdir() if file.name.endswith(".toml"))
 
 
 def text(name: str) -> str:
     """The pack as it is written. `name`: one of `names()`."""
-    return _DATA.joinpath(f"{name}.toml").read_text("utf-8")
+    return packaged.FOLDER.joinpath(f"{name}.toml").read_text("utf-8")
 
 
 def about(name: str) -> str:

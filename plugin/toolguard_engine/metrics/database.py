@@ -15,10 +15,9 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import cache, partial
-from importlib.resources import files as resources
 from pathlib import Path
 
-from toolguard_engine import lazy_re
+from toolguard_engine import lazy_re, packaged
 from toolguard_engine.stores import atomic
 from toolguard_engine.stores.locked import StoreError, unusable
 from toolguard_engine.stores.transactions import transaction
@@ -166,7 +165,7 @@ def latest() -> int:
 @cache
 def migrations() -> tuple[str, ...]:
     """The SQL of every version, the first version first."""
-    folder = resources("toolguard_manifests").joinpath("metrics")
+    folder = packaged.FOLDER.joinpath("metrics")
     named = sorted((file.name, file) for file in folder.iterdir() if _NUMBERED.match(file.name))
     return tuple(file.read_text("utf-8") for _, file in named)
 

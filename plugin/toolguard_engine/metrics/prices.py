@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import msgspec
 
-from toolguard_engine import lazy_re
+from toolguard_engine import lazy_re, packaged
 from toolguard_engine.config.settings import ModelPrice
 from toolguard_engine.metrics.row_writer import CallRecord
 
@@ -82,7 +80,7 @@ class Table:
 @cache
 def listed() -> dict[str, Any]:
     """Our own list, as it is packaged."""
-    return tomllib.loads(files("toolguard_manifests").joinpath("prices.toml").read_text("utf-8"))
+    return packaged.table("prices.toml")
 
 
 def load(overrides: Mapping[str, ModelPrice] | None = None) -> Table:

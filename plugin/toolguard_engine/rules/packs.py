@@ -10,17 +10,15 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import msgspec
 
-from toolguard_engine import lazy_re
+from toolguard_engine import lazy_re, packaged
 from toolguard_engine.effects.control_plane import verb_catalogue
 from toolguard_engine.rules.rulebook import InvalidRuleError, Rule, Rulebook, rule_from
 
 _NAMED = lazy_re.compile(r"\$([a-z]++)")
-_DATA = files("toolguard_manifests")
 
 
 @cache
@@ -28,14 +26,14 @@ def load() -> Rulebook:
     """The book of all packs, without examples, from the file that is fast to read. The catalogue of the control plane, which
     their effects come from, is read with it: no call waits for the disk."""
     verb_catalogue.load()
-    rules = msgspec.json.decode(_DATA.joinpath("rules.json").read_bytes(), type=tuple[Rule, ...])
+    rules = msgspec.json.decode(packaged.FOLDER.joinpath("rules.json").read_bytes(), type=tuple[Rule, ...])
     return Rulebook(rules, shipped=len(rules))
 
 
 def packs() -> dict[str, tuple[Rule, ...]]:
     """All packs with their examples, from TOML, by name. Raises `InvalidRuleError` for the first bad rule."""
-    found = sorted(file.name for file in _DATA.joinpath("rules").iterdir() if file.name.endswith(".toml"))
-    return {name[:-5]: pack(_DATA.joinpath("rules", name).read_text("utf-8"), name[:-5]) for name in found}
+    found = sorted(file.name for file in packaged.FOLDER.joinpath("rules").iterdir() if file.name.endswith(".toml"))
+    return {name[:-5]: pack(packaged.FOLDER.joinpath("rules", name).read_text("utf-8"), name[:-5]) for name in found}
 
 
 def pack(text: str, name: str) -> tuple[Rule, ...]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Any, get_args
 
+from toolguard_engine import packaged
 from toolguard_engine.config.settings import Config, RiskLevel
 from toolguard_engine.effects import tools
 from toolguard_engine.effects.reading import CallReading
@@ -99,7 +98,7 @@ def _by_tool(chosen: tuple[tuple[str, RiskLevel], ...]) -> dict[str, RiskLevel]:
 @cache
 def load() -> Mapped:
     """The mapping that comes with toolguard, read once."""
-    return parse(tomllib.loads(files("toolguard_manifests").joinpath("levels.toml").read_text("utf-8")))
+    return parse(packaged.table("levels.toml"))
 
 
 def parse(data: Mapping[str, Any]) -> Mapped:

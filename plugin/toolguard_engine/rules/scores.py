@@ -6,14 +6,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
-from toolguard_engine import lazy_re
+from toolguard_engine import lazy_re, packaged
 
 MOST = 10
 _MAX_SCANNED = 100_000
@@ -66,7 +64,7 @@ def _fits(addition: Addition, params: Any) -> bool:
 @cache
 def load() -> Rubric:
     """The rubric that comes with toolguard, read once."""
-    return parse(tomllib.loads(files("toolguard_manifests").joinpath("rubric.toml").read_text("utf-8")))
+    return parse(packaged.table("rubric.toml"))
 
 
 def parse(data: Mapping[str, Any]) -> Rubric:

@@ -11,11 +11,14 @@ a higher `v` than ours is neither read nor written.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -214,7 +217,24 @@ def lock(path: Path, *, patient: bool = True, seconds: float | None = None) -> I
 
 def load() -> None:
     """Imports what `lock` imports when it is first called."""
-    import filelock  # noqa: F401
+    with _asyncio_when_used():
+        import filelock  # noqa: F401
+
+
+@contextmanager
+def _asyncio_when_used() -> Iterator[None]:
+    """`filelock` imports `asyncio`, and with it `ssl`, for asynchronous locks that nobody here uses. That takes as long as
+    all the rest of it, so it is given a module that imports `asyncio` when something of it is used."""
+    if "asyncio" in sys.modules:
+        yield
+        return
+    stand_in = ModuleType("asyncio")
+    stand_in.__getattr__ = lambda name: getattr(import_module("asyncio"), name)  # type: ignore[method-assign]
+    sys.modules["asyncio"] = stand_in
+    try:
+        yield
+    finally:
+        del sys.modules["asyncio"]
 
 
 def _give(beside: Path) -> None:
@@ -227,7 +247,8 @@ def _give(beside: Path) -> None:
 def _acquired(beside: Path, seconds: float) -> FileLock:
     """A lock on `beside`, held. It follows no link, and fails on a file system without `flock` rather than rely on the
     existence of a file, which a killed process would leave behind."""
-    import filelock  # 90 ms; most commands take no lock
+    load()
+    import filelock  # 50 ms; most commands take no lock
 
     held = filelock.FileLock(beside, seconds, 0o600, poll_interval=LOCK_POLL_SECONDS, fallback_to_soft=False)
     try:

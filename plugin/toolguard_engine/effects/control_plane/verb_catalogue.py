@@ -9,12 +9,12 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
-from importlib.resources import files
 from itertools import product
 from typing import Any
 
 import msgspec
 
+from toolguard_engine import packaged
 from toolguard_engine.effects.shell.command import UNKNOWN
 
 SOURCE = "controlplane.toml"
@@ -110,12 +110,12 @@ class VerbCatalogue(msgspec.Struct, frozen=True, dict=True):
 @cache
 def load() -> VerbCatalogue:
     """The bundled catalogue, read once."""
-    return msgspec.json.decode(files("toolguard_manifests").joinpath(MADE).read_bytes(), type=VerbCatalogue)
+    return msgspec.json.decode(packaged.FOLDER.joinpath(MADE).read_bytes(), type=VerbCatalogue)
 
 
 def from_toml() -> VerbCatalogue:
     """The catalogue from its TOML source. Raises `ValueError` for an unknown effect or a repeated name."""
-    return parse(tomllib.loads(files("toolguard_manifests").joinpath(SOURCE).read_text("utf-8")))
+    return parse(tomllib.loads(packaged.FOLDER.joinpath(SOURCE).read_text("utf-8")))
 
 
 def encode(catalogue: VerbCatalogue) -> str:

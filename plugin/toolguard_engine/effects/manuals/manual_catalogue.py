@@ -8,15 +8,14 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib.resources import files
 
 import msgspec
 
+from toolguard_engine import packaged
 from toolguard_engine.effects.manuals import manual_form
 from toolguard_engine.effects.manuals.manual_form import DEEDS, Manual
 
 MADE = "manuals.json"
-_DATA = files("toolguard_manifests")
 
 
 class _Index(msgspec.Struct, frozen=True):
@@ -59,13 +58,13 @@ def _named() -> dict[str, tuple[str, ...]]:
 
 @cache
 def _index() -> _Index:
-    return msgspec.json.decode(_DATA.joinpath(MADE).read_bytes(), type=_Index)
+    return msgspec.json.decode(packaged.FOLDER.joinpath(MADE).read_bytes(), type=_Index)
 
 
 def from_toml() -> Iterator[Manual]:
     """The manuals from their sources. Raises `ValueError` as `manual_form.parse` does, and for a name with two manuals."""
     seen: set[str] = set()
-    sources = (each for each in _DATA.joinpath("manuals").iterdir() if each.name.endswith(".toml"))
+    sources = (each for each in packaged.FOLDER.joinpath("manuals").iterdir() if each.name.endswith(".toml"))
     for source in sorted(sources, key=lambda each: each.name):
         for each in manual_form.parse(tomllib.loads(source.read_text("utf-8"))):
             if twice := seen.intersection(each.names):

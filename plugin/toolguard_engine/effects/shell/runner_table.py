@@ -10,16 +10,15 @@ import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import msgspec
 
+from toolguard_engine import packaged
 from toolguard_engine.effects import program_catalogue
 
 SOURCE = "runners.toml"
 MADE = "runners.json"
-_DATA = files("toolguard_manifests")
 _LISTS = frozenset({"unless", "texts", "options", "operands", "folder", "keys"})
 
 
@@ -73,7 +72,7 @@ def variable(name: str) -> RunVariable | None:
 @cache
 def load() -> RunnerTable:
     """The bundled table, read once from JSON."""
-    return msgspec.json.decode(_DATA.joinpath(MADE).read_bytes(), type=RunnerTable)
+    return msgspec.json.decode(packaged.FOLDER.joinpath(MADE).read_bytes(), type=RunnerTable)
 
 
 @cache
@@ -92,7 +91,7 @@ def _by_name() -> dict[str, RunVariable]:
 
 def from_toml() -> RunnerTable:
     """The table from its source. Raises `ValueError` as `parse` does."""
-    return parse(tomllib.loads(_DATA.joinpath(SOURCE).read_text("utf-8")))
+    return parse(tomllib.loads(packaged.FOLDER.joinpath(SOURCE).read_text("utf-8")))
 
 
 def parse(table: Mapping[str, Any]) -> RunnerTable:
