@@ -6,11 +6,11 @@ excludes nothing. If a pattern is about the secrets, but the order of options or
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Literal
 
+from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
@@ -140,7 +140,7 @@ def _only_excludes(rule: str) -> bool:
     return bool(_filtered(rule)) or _EXCLUDING_FILE.match(rule) is not None
 
 
-_EXCLUDING_FILE = re.compile(r"(?:[.:]|merge|dir-merge),?[enws]{0,4}-")
+_EXCLUDING_FILE = lazy_re.compile(r"(?:[.:]|merge|dir-merge),?[enws]{0,4}-")
 
 
 def _is_left_out_otherwise(run: ProgramRun, scene: CommandScene, below: list[tuple[str, ...]]) -> bool:
