@@ -7,7 +7,8 @@ import pytest
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.layers import self_protection
 from toolguard_engine.model.call import Call, Host
-from toolguard_engine.model.files import ExpectedText, FileMemory, FileText, Unread
+from toolguard_engine.model.file_memory import ExpectedText, FileMemory
+from toolguard_engine.model.files import FileText, Unread
 
 HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", ())
 WORKSPACE = "/home/u/.openclaw/workspace"
