@@ -85,6 +85,8 @@ FOUND = [
 SEQUENCES: list[list[tuple[str, str]]] = [
     [("exec", "echo x > y; mv * b; " * 28)],
     [("exec", "mv a b;rm c;" * 120)],
+    [("exec", "cd a;" * 1_900)],
+    [("exec", "git commit" + "".join(f" --aw{n}" for n in range(2_000)))],
     [("node -e", "for (let i = 0; i < 9; i++) {x+=i}\nx=x+x;\n" * 200)],
     [("node -e", "".join(f"fs.renameSync('a{n}','b{n}');" for n in range(200)))],
     [("awk", "BEGIN{" + "".join(f'system("a{n}");' for n in range(3_000)) + "}")],

@@ -66,17 +66,45 @@ def _real(path: str) -> str:
         return path
 
 
+class _Links:
+    """Follows links like `os.path.realpath`, which looks at each part of each path: a call may name a thousand places in
+    folders that are hundreds of levels deep. Each folder is looked at once, and nothing below what is not there."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def real(self, path: str) -> str:
+        if path[:1] != "/":
+            return _real(path)
+        at, found = 0, ""
+        while at < len(path):
+            end = path.find("/", at + 1)
+            end = len(path) if end < 0 else end
+            before = path[:end]
+            if (after := self._known.get(before)) is None:
+                after = f"{found}{path[at:end]}"
+                try:
+                    status = os.lstat(after)
+                except (OSError, ValueError):
+                    return after + path[end:]
+                if stat.S_ISLNK(status.st_mode):
+                    after = _real(after)
+                self._known[before] = after
+            at, found = end, after.rstrip("/")
+        return found or "/"
+
+    def of_target(self, target: NamedTarget) -> str:
+        """The part before the first wildcard, with its links followed."""
+        known, rest = _parts(target.path)
+        if rest or not target.on_link:
+            return self.real(known)
+        folder, _, name = known.rpartition("/")
+        return f"{self.real(folder or '/').rstrip('/')}/{name}" if name else known
+
+
 def _real_paths(named: Named) -> tuple[str, list[str]]:
-    return _real(named.folder), [_real_target(target) for target in named.targets]
-
-
-def _real_target(target: NamedTarget) -> str:
-    """The part before the first wildcard, with its links followed."""
-    known, rest = _parts(target.path)
-    if rest or not target.on_link:
-        return _real(known)
-    folder, _, name = known.rpartition("/")
-    return f"{_real(folder or '/').rstrip('/')}/{name}" if name else known
+    links = _Links()
+    return links.real(named.folder), [links.of_target(target) for target in named.targets]
 
 
 def _parts(path: str) -> tuple[str, list[str]]:
@@ -86,10 +114,10 @@ def _parts(path: str) -> tuple[str, list[str]]:
 
 
 def _files_of(named: Named) -> dict[str, SeenFile]:
-    left, found = MAX_BYTES, dict[str, SeenFile]()
+    left, found, links = MAX_BYTES, dict[str, SeenFile](), _Links()
     settings = [path for folder in named.settings for path in _settings_in(folder)]
     for path in dict.fromkeys((*named.unread, *settings, *named.words, *named.data)):
-        if (seen := _seen(path, left)) is not None:
+        if (seen := _seen(path, links.real(path), left)) is not None:
             found[path], used = seen
             left -= used
     return found
@@ -108,9 +136,8 @@ def _is_setting(name: str) -> bool:
     return name.endswith(_SETTINGS) or name.startswith(_FILES)
 
 
-def _seen(path: str, left: int) -> tuple[SeenFile, int] | None:
+def _seen(path: str, real: str, left: int) -> tuple[SeenFile, int] | None:
     """What lies at a path, and how many bytes were read; None where there is nothing that could be bound."""
-    real = _real(path)
     try:
         status = os.stat(real)  # noqa: PTH116
         if stat.S_ISDIR(status.st_mode):
