@@ -106,9 +106,16 @@ SUBJECTS = {
 
 def covering(call: Call, grants: Sequence[Grant], now: float) -> Grant | None:
     """The first grant whose words cover this call. What they mean is `granted_meaning`'s."""
-    if not isinstance(call.params, dict):
+    shown = subject(call) if grants else None
+    if shown is None:
         return None
-    return next((grant for grant in grants if covers(grant, call, now)), None)
+    tool = tool_name(call.tool)
+    return next((grant for grant in grants if _may_cover(grant, tool, shown) and covers(grant, call, now)), None)
+
+
+def _may_cover(grant: Grant, tool: str, shown: str) -> bool:
+    """A quick look: what a pattern begins with, up to its first wildcard, stands for itself."""
+    return shown.startswith(grant.pattern.partition("*")[0]) and tool_name(grant.tool) == tool
 
 
 def covers(grant: Grant, call: Call, now: float) -> bool:

@@ -30,6 +30,7 @@ from toolguard_engine.model.clock_hours import DAYS, moment, span_of, within, zo
 from toolguard_engine.rules.call_facts import CallFacts
 from toolguard_engine.rules.judgement import Judgement, changed
 from toolguard_engine.rules.path_globs import PathGlob
+from toolguard_engine.rules.patterns import filtered
 from toolguard_engine.rules.rulebook import Match, Rule, Rulebook
 
 MAX_NOTES = 5
@@ -83,11 +84,12 @@ class Book:
     def __init__(self, rules: Iterable[Rule], home: str) -> None:
         self._active = tuple(_ActiveRule(rule, home, number) for number, rule in enumerate(rules))
         self._known: dict[tuple[str, str, str, str], _Group] = {}
+        self._sought = filtered(pattern for each in self._active for _, pattern in each.rule.params)
 
     def speaking(self, reading: CallReading, effects: tuple[Effect, ...]) -> list[Rule]:
         """Those that match a call, in the order of the book."""
         group = self.about(reading.call, reading.tool) if self._active else None
-        return group.speaking(CallFacts(reading, effects)) if group and group.rules else []
+        return group.speaking(CallFacts(reading, effects, self._sought)) if group and group.rules else []
 
     def about(self, call: Call, tool: str) -> _Group:
         """Those that may speak about calls of this tool by this agent for this person."""

@@ -17,7 +17,7 @@ from toolguard_engine.effects.call_paths import Named
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.rules.path_globs import Path, PathGlob, whole
-from toolguard_engine.rules.patterns import compiled
+from toolguard_engine.rules.patterns import PatternFilter, compiled
 from toolguard_engine.rules.rulebook import Rulebook
 
 MAX_PARTS = 8_000
@@ -41,13 +41,15 @@ class Paths:
 
 
 class CallFacts:
-    """One call and what it would do."""
+    """One call and what it would do. `sought`: patterns that many rules ask for."""
 
-    def __init__(self, reading: CallReading, effects: tuple[Effect, ...]) -> None:
+    def __init__(self, reading: CallReading, effects: tuple[Effect, ...], sought: PatternFilter | None = None) -> None:
         self.reading, self.effects = reading, effects
         self.call, self.params = reading.call, reading.params
         self._texts: dict[str, tuple[list[str], bool]] = {}
         self._effort = MAX_EFFORT
+        self._sought = sought
+        self._possible: dict[str, frozenset[str]] = {}
 
     @cached_property
     def kinds(self) -> frozenset[str]:
@@ -109,6 +111,8 @@ class CallFacts:
         if known is None:
             known = self._texts[name] = self._texts_of(name)
         texts, all_seen = known
+        if self._sought is not None and pattern in self._sought.all and pattern not in self._possible_in(name, texts):
+            return unseen and not all_seen
         wanted = compiled(pattern)
         for text in texts:
             cost = min(len(text), MAX_SEARCHED) * wanted.size
@@ -119,6 +123,13 @@ class CallFacts:
             if wanted.search(text[:MAX_SEARCHED]):
                 return True
         return unseen and not all_seen
+
+    def _possible_in(self, name: str, texts: list[str]) -> frozenset[str]:
+        found = self._possible.get(name)
+        if found is None and self._sought is not None:
+            found = frozenset[str]().union(*(self._sought.possible(text[:MAX_SEARCHED]) for text in texts))
+            self._possible[name] = found
+        return found or frozenset()
 
     def _texts_of(self, name: str) -> tuple[list[str], bool]:
         """The texts of a parameter, those of a command also as its programs get them; and whether that is all."""

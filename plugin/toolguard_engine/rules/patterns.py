@@ -7,7 +7,9 @@ ASCII only. `\\Z`, Python's end of the text, is accepted beside RE2's own `\\z`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
 from toolguard_engine import lazy_re
 
@@ -40,11 +42,8 @@ class Pattern:
     def __init__(self, text: str) -> None:
         import re2  # noqa: PLC0415 - only where somebody wrote a pattern: its library takes 10 ms to load
 
-        options = re2.Options()
-        options.log_errors, options.never_capture, options.max_mem = False, True, _MAX_MEMORY
-        text = _ESCAPE.sub(lambda found: r"\z" if found[1] == "Z" else found[0], text)
         try:
-            compiled = re2.compile(text.encode(errors="replace"), options)
+            compiled = re2.compile(_as_re2(text), _options())
         except re2.error as error:
             raise ValueError(_explained(error.args[0])) from None
         self._search, self.size = compiled.search, int(compiled.programsize)
@@ -56,7 +55,56 @@ class Pattern:
         return self._search(text.encode(errors="replace")) is not None
 
 
-@lru_cache(maxsize=1_000)
+def _options() -> Any:
+    import re2  # noqa: PLC0415 - see `Pattern`
+
+    options = re2.Options()
+    options.log_errors, options.never_capture, options.max_mem = False, True, _MAX_MEMORY
+    return options
+
+
+def _as_re2(text: str) -> bytes:
+    return _ESCAPE.sub(lambda found: r"\z" if found[1] == "Z" else found[0], text).encode(errors="replace")
+
+
+class PatternFilter:
+    """Many patterns at once: one search for all texts that they cannot do without tells which may be somewhere in a text.
+    The patterns must be valid."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        import re2  # noqa: PLC0415 - see `Pattern`
+
+        self._texts = tuple(dict.fromkeys(texts))
+        self.all = frozenset(self._texts)
+        self._filter, options = re2.Filter(), _options()
+        for text in (*map(_as_re2, self._texts), _SIGN):
+            self._filter.Add(text, options)
+        self._filter.Compile()
+
+    def possible(self, text: str) -> frozenset[str]:
+        """Those of which it is worth looking whether they are in the text."""
+        found = self._filter.Match(text.encode(errors="replace") + b"\n" + _SIGN, True) or ()  # noqa: FBT003 - its only form
+        if len(self._texts) not in found:  # the search ran out of memory
+            return self.all
+        return frozenset(self._texts[at] for at in found if at < len(self._texts))
+
+
+MANY = 16
+"""Patterns from which on a search for each costs more than one for all."""
+
+
+def filtered(texts: Iterable[str]) -> PatternFilter | None:
+    """A filter, where it is worth it."""
+    known = set(texts)
+    return PatternFilter(sorted(known)) if len(known) >= MANY else None
+
+
+_SIGN = b"the end of what is searched for many patterns"
+
+MAX_COMPILED = 4_000
+
+
+@lru_cache(maxsize=MAX_COMPILED)
 def compiled(text: str) -> Pattern:
     """Raises as `Pattern`."""
     return Pattern(text)

@@ -47,8 +47,10 @@ import msgspec
 
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.shell.letter_case import folded
+from toolguard_engine.rules.patterns import MANY, filtered
 from toolguard_engine.rules.rule_form import Example, InvalidRuleError, Rule, rule_from
 from toolguard_engine.rules.terms import (
+    LONGEST,
     Search,
     Unwanted,
     WantedTerms,
@@ -172,6 +174,31 @@ class _TermsByRule(dict[int, _Terms]):
         return terms
 
 
+class _OwnRules:
+    """Those of one tool that ask for patterns, by one of these; many are written for thousands of names or hosts."""
+
+    def __init__(self, rules: Sequence[Rule], known: Iterable[int], shipped: int) -> None:
+        self._others = list[int]()
+        self._by_pattern: dict[tuple[str, str], list[int]] = {}
+        for at in known:
+            if at < shipped or not rules[at].params:
+                self._others.append(at)
+            else:
+                self._by_pattern.setdefault(rules[at].params[0], []).append(at)
+        self._names = sorted({name for name, _ in self._by_pattern})
+        self._patterns = frozenset(pattern for _, pattern in self._by_pattern)
+        self._sought = filtered(self._patterns)
+
+    def possible(self, params: Mapping[str, object]) -> list[int]:
+        """Those that may fit, in the order of the book."""
+        found = self._others.copy()
+        for name in self._names:
+            if (value := params.get(name)) is not None:
+                for pattern in self._sought.possible(_searched(value)) if self._sought else self._patterns:
+                    found += self._by_pattern.get((name, pattern), ())
+        return sorted(found)
+
+
 class Rulebook:
     """All rules that count, looked up by program, effect and tool, so that a harmless call costs next to nothing."""
 
@@ -189,6 +216,7 @@ class Rulebook:
         self._by_place: dict[tuple[str, str], tuple[_About, ...]] = {}
         self._tools: dict[str, list[int]] = {}
         self._programs: dict[str, _Program | None] = {}
+        self._own: dict[str, _OwnRules] = {}
         self._terms = _TermsByRule(self.rules, shipped)
         for at, rule in enumerate(self.rules):
             if not rule.needs_view:
@@ -227,7 +255,7 @@ class Rulebook:
     def for_call(self, tool: str, params: dict[str, object], effects: tuple[Effect, ...]) -> tuple[Match, ...]:
         """The rules that speak about a call of another tool."""
         found: dict[int, Match] = {}
-        for at in self._tools.get(tool, ()):
+        for at in self._speaking_of(tool, params):
             rule = self.rules[at]
             if not rule.effect and self._params_fit(at, params):
                 found[at] = _match(rule, tool)
@@ -238,6 +266,16 @@ class Rulebook:
                 if about.at not in found and here and self._effect_fits(about, effect):
                     found[about.at] = _match(rule, effect.target, effect.run)
         return _in_order(found)
+
+    def _speaking_of(self, tool: str, params: Mapping[str, object]) -> Iterable[int]:
+        """The rules of a tool, without own ones whose patterns cannot be in the parameters."""
+        known = self._tools.get(tool, ())
+        if len(known) < MANY:
+            return known
+        own = self._own.get(tool)
+        if own is None:
+            own = self._own[tool] = _OwnRules(self.rules, known, self._shipped)
+        return own.possible(params)
 
     def _enter(self, at: int, rule: Rule) -> None:
         for kind in rule.effect:
@@ -362,6 +400,12 @@ def _searches(*patterns: str, shipped: bool) -> tuple[Search | None, ...]:
 
 def _text_has(value: object, search: Search) -> bool:
     return value is not None and found_in(search, value if isinstance(value, str) else str(value))
+
+
+def _searched(value: object) -> str:
+    """What of a parameter is searched, see `found_in`."""
+    text = value if isinstance(value, str) else str(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n{text[-LONGEST:]}"
 
 
 def _match(rule: Rule, target: str, run: ProgramRun | None = None) -> Match:

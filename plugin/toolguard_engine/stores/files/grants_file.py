@@ -114,7 +114,10 @@ class PolicyFiles:
             stored = _stored(text, self.path)
             signed = _signed(own, _named(grant, {other.id for other in _identified(stored)}))
             after, meant = _with(text or NEW_FILE, signed), [*stored, _of_policy(signed)]
-            self._check(after, meant)
+            if not (_ends_in_tables(text, stored) and after.startswith(text)):
+                self._check(after, meant)
+            else:  # only the end is new, and what is before it was read just now
+                self._check(after[len(text) :], meant[-1:])
             self._keep_meaning(signed)
             log(signed)
             self._write(after)
@@ -249,6 +252,12 @@ def _derived(grant: Grant, taken: set[str]) -> str:
     return next(each for each in (name, *(f"{name}-{at}" for at in range(2, len(taken) + 3))) if each not in taken)
 
 
+def _ends_in_tables(text: str, stored: list[Grant]) -> bool:
+    """Whether the grants of a policy are certainly written as tables, so that one more may stand behind them."""
+    headers = sum(1 for line in text.split("\n") if _HEADER.match(line))
+    return 0 < len(stored) == headers and '"""' not in text and "'''" not in text
+
+
 def _stored(text: str, path: Path) -> list[Grant]:
     """The grants as written; one without an id has an empty one."""
     try:
@@ -260,9 +269,11 @@ def _stored(text: str, path: Path) -> list[Grant]:
     if not isinstance(tables, list):
         _bad(path, _line_of(text, 0, TABLE), "grant is not a list of tables", "write each grant as [[grant]]")
     grants = [_grant(table, number, text, path) for number, table in enumerate(tables)]
+    seen = set[str]()
     for number, grant in enumerate(grants):
-        if grant.id and any(other.id == grant.id for other in grants[:number]):
+        if grant.id in seen:
             _bad(path, _line_of(text, number, "id"), f"the id {grant.id} is used twice", "give one of them another id")
+        seen.update(filter(None, (grant.id,)))
     return grants
 
 
