@@ -122,6 +122,20 @@ class Talk:
                     asked[self._ask(str(session), next(self._texts))] = session, now, self._worked()
         return times
 
+    def waits(self, messages: list[dict[str, object]], sessions: int) -> float:
+        """For how many seconds of the engine's time so many sessions wait whose questions come right behind these messages,
+        which are without place and number."""
+        begun, unanswered = self._worked(), set[int]()
+        for message in messages:
+            number = next(self._ids)
+            place = {"agent": "a", "session": f"agent:a:{self.bomber}", "run": self.bomber, "call": f"c{number}"}
+            self._send({"id": number, **message, **place, "cwd": "/home/u/work"})
+        for session in range(sessions):
+            unanswered.add(self._ask(str(session), next(self._texts)))
+        while unanswered:
+            unanswered -= {answer.get("id", 0) for answer in self._answers(1)}
+        return self._worked() - begun
+
     def alone(self, command: str) -> float:
         """The seconds that one call takes the engine, with what it does behind the answer."""
         begun = self._worked()

@@ -25,6 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "engine"))
+import bomb  # noqa: E402
 import everyday  # noqa: E402
 from hostile_calls import DISK, EXEC, KINDS, RUN, WRITE  # noqa: E402
 from judged_sequences import Engine, unit  # noqa: E402
@@ -44,6 +45,7 @@ KEPT = 8
 
 SAVED = 300
 SHOWN = 200
+PIPED, OTHERS = 5, 3
 SHELL, CODE = (*hostile_texts.PIECES, *hostile_texts.SHELL), hostile_texts.CODE
 SIGNS = "*?[]{}$'\"`\\/~.=-|;&<>() \n#!a0,:@%"
 NESTED = (("$(", ")"), ("'", "'"), ("f() { ", "; }; f; "), ("{a,", ",b}"), ("(", ")"), ("[", "]"))
@@ -282,6 +284,21 @@ def described(case: Case) -> str:
     return f"{cost}, {size} characters, {case.records} remembered, {case.decisions[:80]}: {json.dumps(shown)}"
 
 
+def _beside(worst: list[Case]) -> None:
+    """What others wait for the worst of them, through the pipe of an engine of its own."""
+    with bomb.engine() as talk:
+        for number, case in enumerate(worst):
+            messages = [each for step in case.messages() for each in step if each["type"] != "disk"]
+            sent = [{key: value for key, value in each.items() if key != "process"} for each in messages]
+            seconds = []
+            for _ in range(3):
+                talk.bomber = f"find-{number}-{len(seconds)}"
+                seconds.append(talk.waits(sent, OTHERS))
+            print(
+                f"{OTHERS} other sessions wait {min(seconds) * 1_000:6.1f} ms, once in the session {described(case)[:160]}"
+            )
+
+
 def report(search: Search, save: Path | None) -> int:
     cases = [case for kept in search.best.values() for case in kept]
     print(f"{search.tried.total()} sequences; judging an everyday command: {search.scale.unit * 1000:.0f} us")
@@ -289,6 +306,7 @@ def report(search: Search, save: Path | None) -> int:
         ranked = sorted((case for case in cases if case.length == length), key=lambda case: case.rank, reverse=True)
         for case in ranked[:8]:
             print(f"{'BAD' if case.bad else '   '} {length:6} {described(case)}")
+    _beside(sorted(cases, key=lambda case: case.rank, reverse=True)[:PIPED])
     if save:
         worst = sorted(cases, key=lambda case: case.rank, reverse=True)
         save.write_text("".join(json.dumps(asdict(case)) + "\n" for case in worst[:SAVED]), "utf-8")

@@ -1,4 +1,4 @@
-"""Following the links of all places that a held call names: as `os.path.realpath` does, without its cost for deep folders."""
+"""Following the links of all places that a held call names, as `os.path.realpath` does, but at less cost."""
 
 from __future__ import annotations
 
