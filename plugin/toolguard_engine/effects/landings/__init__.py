@@ -13,7 +13,7 @@ from functools import partial
 from msgspec import structs
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.landings import checked_out_files, copied_files, unpacked_files
+from toolguard_engine.effects.landings import checked_out_files, copied_files, installed_files, unpacked_files
 from toolguard_engine.effects.landings.landing import Landing as Landing
 from toolguard_engine.effects.landings.landing import Lands
 from toolguard_engine.effects.manuals import manual_catalogue
@@ -37,6 +37,7 @@ _PLAIN: dict[str, Callable[[ProgramRun], Iterator[Landing]]] = {
     **dict.fromkeys(("docker", "podman", "nerdctl", "kubectl", "oc"), copied_files.by_container),
     **dict.fromkeys(("rename", "prename", "file-rename", "mmv", "mcp", "mln"), copied_files.by_pattern),
     **dict.fromkeys(checked_out_files.HOME_KEEPERS, checked_out_files.by_home_keeper),
+    **dict.fromkeys(installed_files.MANAGERS, installed_files.by_package_manager),
     "robocopy": copied_files.by_robocopy, "xcopy": copied_files.by_robocopy,
     "Copy-Item": copied_files.by_power_shell, "Move-Item": partial(copied_files.by_power_shell, deep=True),
     "Expand-Archive": partial(copied_files.by_power_shell, unpacks=True),
@@ -81,6 +82,8 @@ def _landings(run: ProgramRun, before: tuple[ProgramRun, ...]) -> Iterator[Landi
             yield from unpacked_files.by_verb(run)
     elif (act := _PLAIN.get(run.name)) is not None:
         yield from act(run)
+    elif installed_files.is_generator(run.name):
+        yield from installed_files.by_generator(run)
     elif run.name.startswith("py"):
         yield from unpacked_files.by_python_module(run)
     elif not _BRINGS.isdisjoint(run.argv[1:4]) and not run.name.startswith(UNKNOWN):
@@ -96,7 +99,7 @@ def _by_manual(run: ProgramRun, words: CommandWords, before: tuple[ProgramRun, .
 
 _BRINGS = frozenset({
     "download", "download-batch", "pull", "extract", "unpack", "restore", "export", "copy", "cp", "scp", "receive", "mirror",
-    "unarchive",
+    "unarchive", "install", "--install", "checkout", "create-project", "startproject",
 })  # fmt: skip
 """Sub-commands by which programs of which nothing else is known bring files into a folder that they are given."""
 

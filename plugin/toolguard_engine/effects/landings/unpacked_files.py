@@ -6,7 +6,7 @@ An archiver needs nothing here but its manual, unless the names of files decide 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
@@ -126,28 +126,35 @@ _PYTHON_MODULES = frozenset({"zipfile", "tarfile"})
 
 
 def by_python_module(run: ProgramRun) -> Iterator[Landing]:
-    """`python -m zipfile -e a.zip d`, `python -m tarfile -e a.tar d`."""
+    """`python -m zipfile -e a.zip d`, `python -m tarfile -e a.tar d`, `python -m pip install --target d x`."""
     at = next((at for at, word in enumerate(run.argv) if word == "-m" and run.argv[at + 1 : at + 2]), 0)
     module, *words = run.argv[at + 1 :] if at else ("",)
+    if module == "pip" and "install" in words:
+        yield from _among(words)
     if module not in _PYTHON_MODULES or not any(word in ("-e", "--extract") for word in words):
         return
     named = [word for word in words if not word.startswith("-")]
     yield Landing(UNKNOWN, named[1] if len(named) > 1 else ".")
 
 
-_PREFIX = lazy_re.compile(r"(?:--?[\w-]{1,40}=|dir:|file:)")
+_PREFIX = lazy_re.compile(r"(?:--?[\w-]{1,40}=|[A-Za-z_]{1,40}=|dir:|file:)")
 _MAX_WORDS = 60
 
 
 def by_verb(run: ProgramRun) -> Iterator[Landing]:
     """A program without a manual whose verb says that it brings files: into any of the folders that it is given."""
-    for word in run.argv[2:_MAX_WORDS]:
+    yield from _among(run.argv[2:_MAX_WORDS])
+
+
+def _among(words: Sequence[str]) -> Iterator[Landing]:
+    for word in words:
         folder = _PREFIX.sub("", word, count=1)
-        if folder[:1] in _ROOTED or folder.rstrip("/") in ("..", "../.."):
+        if folder[:1] in _ROOTED or folder.rstrip("/") in ("..", "../..") or (folder != word and folder in _HERE):
             yield Landing(UNKNOWN, folder)
 
 
 _ROOTED = frozenset("/~")
+_HERE = frozenset({".", "./"})
 
 
 def _patch(_: ProgramRun, words: CommandWords) -> Iterator[Landing]:

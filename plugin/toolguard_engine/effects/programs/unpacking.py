@@ -56,6 +56,8 @@ def _unpacks(run: ProgramRun, where: Where) -> Iterator[Effect]:
     if kind == "python" and _MODULES.isdisjoint(words):
         return
     yield from _landed(_targets(words, copies_here=run.name not in _COPIERS), run, where)
+    if kind == "npm":
+        yield from _by_manual(run, where)
 
 
 def _landed(targets: Iterable[str], run: ProgramRun, where: Where) -> Iterator[Effect]:
@@ -67,7 +69,7 @@ def _landed(targets: Iterable[str], run: ProgramRun, where: Where) -> Iterator[E
 
 
 def _by_manual(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    """What an archiver unpacks, or a program copies from another machine, into a folder of the gateway."""
+    """What an archiver unpacks, or a program copies or installs from another machine, into a folder of the gateway."""
     here = (each for each in landings(run) if not each.host and each.when != "absolute-names")
     yield from _landed((each.path for each in islice(here, _MAX_WORDS)), run, where)
 

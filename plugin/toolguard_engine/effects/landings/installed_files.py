@@ -1,0 +1,48 @@
+"""Where package managers and generators put what they bring: a package or a template decides which files these are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.landings.landing import Landing, inside
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
+
+MANAGERS = program_catalogue.programs("node_package_manager")
+_FOLDER = lazy_re.compile(r"(?:--(?:prefix|dir|cwd|modules-folder)|-C)(?:=(.*))?", re.DOTALL)
+_INSTALLS = frozenset({"i", "in", "install", "add", "ci", "clean-install", "update", "up", "upgrade", "link", "dedupe"})
+_GENERATES = frozenset({"create", "init", "dlx", "x"})
+_GENERATORS = lazy_re.compile(r"create-[\w.-]{1,80}|degit|tiged|giget|gitpick|cookiecutter|cruft|copier")
+_VALUES = lazy_re.compile(r"--?[\w-]{1,40}=")
+_MAX_WORDS = 60
+
+
+def by_package_manager(run: ProgramRun) -> Iterator[Landing]:
+    """`npm install --prefix x`: packages land in `x/node_modules`; `npm create vite x` fills the folder itself."""
+    words = run.argv[1:_MAX_WORDS]
+    folders = [found[1] for word in words if (found := _FOLDER.fullmatch(word)) and found[1]]
+    folders += [value for option, value in pairwise(words) if _FOLDER.fullmatch(option) and "=" not in option]
+    verb = next((word for word in words if word in _INSTALLS | _GENERATES), "")
+    if verb in _INSTALLS:
+        yield from (Landing(UNKNOWN, folder, "node_modules") for folder in folders or ["."])
+    elif verb and len(made := [word for word in words[words.index(verb) + 1 :] if word[:1] != "-"]) > 1:
+        yield Landing(UNKNOWN, inside(folders[0] if folders else "", made[1]))
+
+
+def is_generator(name: str) -> bool:
+    """Whether a program fills a folder from a template."""
+    return _GENERATORS.fullmatch(name) is not None
+
+
+def by_generator(run: ProgramRun) -> Iterator[Landing]:
+    """In any of the folders that it is given; in its own if it is given none, or only a template."""
+    words = [_VALUES.sub("", word, count=1) for word in run.argv[1:_MAX_WORDS]]
+    named = [word for word in words if word[:1] not in ("-", "")]
+    yield from (Landing(UNKNOWN, word) for word in named)
+    if len(named) < _TEMPLATE_AND_FOLDER:
+        yield Landing(UNKNOWN, ".")
+
+
+_TEMPLATE_AND_FOLDER = 2
