@@ -8,6 +8,7 @@ from itertools import islice
 from posixpath import basename, dirname
 from typing import Any
 
+from toolguard_engine.effects import unknown_landings
 from toolguard_engine.effects.arriving_files import arriving
 from toolguard_engine.effects.made_files import MadeFile, is_known
 from toolguard_engine.effects.reading import CallReading
@@ -21,6 +22,9 @@ from toolguard_engine.model.living_programs import LivingProgram
 
 MAX_CHANGED = 40
 """Files of one program that a call changes, and edits of one call."""
+
+MAX_LANDED = 60
+"""Places where a call puts what is not known."""
 
 MAX_MEANT = 8
 """Files that a pattern means."""
@@ -48,7 +52,8 @@ class Arrivals:
         self._reading = reading
         self._lands: dict[str, tuple[str, ...]] = {}
         self._changes = [(each, tuple(self._paths(each)) if is_known(each.path) else ()) for each in arriving(reading)]
-        self._unknown = unknown_changes(reading)
+        landed = unknown_landings.found(reading.command_readings, reading.command_where) if reading.commands else ()
+        self._unknown = [*unknown_changes(reading), *islice(landed, MAX_LANDED)]
         self._appended = set(_appended(reading))
         self._texts: dict[str, str] = {}
         self._unreadable: set[str] = set()
@@ -79,7 +84,7 @@ class Arrivals:
                     found[name] = text[-MAX_TEXT:]
                     if before and not text.startswith(before):
                         lost.setdefault(name, {}).update(dict.fromkeys(before.split("\n")))
-                elif self._is_unknown(change, inside):
+                elif self._is_unknown(change, inside, fresh=name in program.again):
                     found[name] = None
         for unknown in self._unknown:
             for name in self._covered(unknown, program):
@@ -104,11 +109,16 @@ class Arrivals:
             return None
         return f"{text}\n{between}" if between else text
 
-    def _is_unknown(self, change: MadeFile, inside: str) -> bool:
-        """Whether something arrives that cannot be read."""
+    def _is_unknown(self, change: MadeFile, inside: str, *, fresh: bool) -> bool:
+        """Whether something arrives that cannot be read. `fresh`: what an archive or a repository brings counts, too."""
         if change.kind == "wrote":
             return change.text is None and not self._reading.commands
-        return change.source + inside in self._unreadable
+        source = change.source + inside
+        return source in self._unreadable or (fresh and self._has_landed(source))
+
+    def _has_landed(self, path: str) -> bool:
+        """Whether the call itself puts something unknown there before it brings it elsewhere."""
+        return any(each.covers(path) or (UNKNOWN in each.path and _may_be(each.path, path)) for each in self._unknown)
 
     def _spend(self, program: LivingProgram) -> None:
         """What comparing the changes with the files of a program costs."""
@@ -124,6 +134,8 @@ class Arrivals:
         if change.below:
             inside = f"{change.path}/"
             yield from dict.fromkeys(name for path, name in program.files.items() if path.startswith(inside))
+        elif UNKNOWN in change.path:
+            yield from (name for path, name in program.files.items() if _may_be(change.path, path))
         elif (name := program.files.get(change.path)) is not None:
             yield name
         elif program.is_among(change.path):
@@ -139,8 +151,11 @@ class Arrivals:
     ) -> None:
         """What an edit in place makes of a file, or that it is not known.
 
-        What Git brings back is ordinary for code under development, but not for scripts that a shell reads as it runs them.
+        What Git or an archive brings is ordinary for code under development, but not for scripts that a shell reads as it
+        runs them. Archives and repositories put new files in their places: a script that has begun stays what it is.
         """
+        if change.landed and name not in program.again:
+            return
         before = found.get(name) or self._current(name)
         text = self._after_edit(change, before)
         if text is not None:

@@ -63,6 +63,7 @@ def program_of(reading: CallReading) -> LivingProgram | None:
         files=dict(islice(_aliases(list(dict.fromkeys(known)), reading), MAX_PATHS)),
         late=frozenset(path for path in running.later.late.intersection(known) if not _is_data(path, running)),
         lines=frozenset(running.later.lines.intersection(known)),
+        again=frozenset(running.later.lines.intersection(running.later.again, known)),
         fed={path: runner for path, runner in running.later.fed.items() if path in known},
         patterns=dict(islice(known_patterns.items(), MAX_PATTERNS)),
         named=tuple(each for each in running.named if not HALVES.search(each[1]))[:MAX_PATTERNS],

@@ -44,10 +44,11 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
 
     `files`: the absolute paths that it may run, with the names under which it knows them. `late`: those of these names that
     it may read at any time; what is behind the others was read when it began. `lines`: those that a shell reads as it runs
-    them. `fed`: names whose lines reach a program that runs them. `patterns`: what else it runs, with wildcards, and the
-    program that runs it: empty if it is started by its own path, None if the commands show it. `named`: the same as regular
-    expressions for paths from a folder on, each with that folder. `makes`: files that it changes in an unknown way.
-    `goes_on`: it may outlive its call; `process`: the id under which the gateway keeps it.
+    them; `again`: those of these that it opens only then, so that a new file in their place counts. `fed`: names whose lines
+    reach a program that runs them. `patterns`: what else it runs, with wildcards, and the program that runs it: empty if it
+    is started by its own path, None if the commands show it. `named`: the same as regular expressions for paths from a
+    folder on, each with that folder. `makes`: files that it changes in an unknown way. `goes_on`: it may outlive its call;
+    `process`: the id under which the gateway keeps it.
     """
 
     commands: tuple[str, ...]
@@ -60,6 +61,7 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     files: dict[str, str] = {}
     late: frozenset[str] = frozenset()
     lines: frozenset[str] = frozenset()
+    again: frozenset[str] = frozenset()
     fed: dict[str, str] = {}
     patterns: dict[str, str | None] = {}
     named: tuple[tuple[str, str], ...] = ()
@@ -90,6 +92,7 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
             *self.files.values(),
             *self.late,
             *self.lines,
+            *self.again,
             *self.fed,
             *self.patterns,
             *self.makes,

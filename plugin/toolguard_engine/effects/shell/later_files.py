@@ -25,6 +25,8 @@ class LaterFiles:
         """The paths that may be read long after the command has begun."""
         self.lines: set[str] = set()
         """Those that a shell reads line by line as it runs them."""
+        self.again: set[str] = set()
+        """Those that are opened long after the command has begun, perhaps again and again."""
         self.fed: dict[str, str] = {}
         """The files whose text reaches a program that runs its input, changed by others on the way, and that program."""
         self.in_variables: dict[str, None] = {}
@@ -47,6 +49,8 @@ class LaterFiles:
         """The program that is being walked runs a file."""
         if line_by_line:
             self.lines.add(path)
+        if self.loops or self._has_waited:
+            self.again.add(path)
         if line_by_line or self.loops or (self._has_waited and not path.endswith(_READ_FIRST)):
             self.late.add(path)
 
@@ -56,6 +60,7 @@ class LaterFiles:
             self.fed.setdefault(path, program)
             self.late.add(path)
             self.lines.add(path)
+            self.again.add(path)
 
     def may_load(self, pattern: str, runner: str) -> None:
         if pattern in self.loaded or len(self.loaded) < MAX_PATTERNS:

@@ -39,6 +39,8 @@ class UnknownChange(NamedTuple):
     below: bool = False
     run: ProgramRun | None = None
     """The program, where it changes the file itself."""
+    landed: bool = False
+    """Whether it may land there, with other files that an archive, a repository or a package decides."""
 
     def covers(self, path: str) -> bool:
         if self.below:
