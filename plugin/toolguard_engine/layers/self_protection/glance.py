@@ -117,11 +117,8 @@ def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
     words = _words(runs)
     text = "\n".join(words)
     lower = text.lower() if text.isascii() else protected_paths.plain(text)
-    if any(map(lower.__contains__, signs.words)):
+    if names_ours(lower, host):
         return True
-    for name, whole in signs.short:
-        if name in lower and whole.search(lower):
-            return True
     if _moves(runs, host, folder) or any(is_open(run) or leaves_its_folder(run) for run in runs):
         return True
     if any(map(text.__contains__, _JOINERS)) and any(_code_is_near(run, signs) for run in runs):
@@ -137,6 +134,14 @@ def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
             if len(bases) > _MAX_BASES or _leads(start, words, signs, host, bases):
                 return True
     return False
+
+
+def names_ours(lower: str, host: Host) -> bool:
+    """Whether a text in small letters has one of the names that concern the guard."""
+    signs = _signs(host)
+    return any(map(lower.__contains__, signs.words)) or any(
+        name in lower and whole.search(lower) for name, whole in signs.short
+    )
 
 
 def _bases(runs: tuple[ProgramRun, ...], folder: str, host: Host) -> tuple[str, ...]:

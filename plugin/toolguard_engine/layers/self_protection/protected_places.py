@@ -14,7 +14,7 @@ from toolguard_engine.effects import program_catalogue, protected_paths
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.protected_paths import Place
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
-from toolguard_engine.layers.self_protection import content_searches, sqlite_shell
+from toolguard_engine.layers.self_protection import content_searches, glance, sqlite_shell
 from toolguard_engine.layers.self_protection.copies import working_folders
 from toolguard_engine.layers.self_protection.exclusions import COPIERS, SEARCHERS, patterns, without_patterns
 from toolguard_engine.layers.self_protection.scene import (
@@ -88,9 +88,27 @@ _ATTACHED = lazy_re.compile(r"-[A-Za-z]([/~.].*)")
 
 def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     for run in scene.runs:
+        if _names_nothing(run, scene):
+            continue
         for found, certain in _kinds(run, scene).items():
             if text := _judged(run, found, scene):
                 yield ProtectionFinding(text, certain and not (found == "root" and text == KEY and _seeks_fixed_text(run)))
+
+
+def _names_nothing(run: ProgramRun, scene: CommandScene) -> bool:
+    """A quick look: whether its words are plain paths that stay below its folder, which is none of ours, and contain none of
+    our names. Most programs of a long command are such."""
+    if scene.is_among_ours or run.name in sqlite_shell.SHELLS or UNKNOWN in run.cwd:
+        return False
+    words = [*run.argv, *[each.target for each in run.redirects], *[value for _, value in run.assigns]]
+    text = "\n".join(words)
+    if not text.isascii() or _OPEN_SIGN.search(text):
+        return False
+    return not glance.names_ours(text.lower(), scene.host)
+
+
+_OPEN_SIGN = lazy_re.compile(r"[~$*?\[{%\\\0]|\.\.|(?:\A|\n(?:-[A-Za-z]*)?|[^\w.@+\n-])/")
+"""What a path has that may lead anywhere: it is absolute, goes up, or is not known."""
 
 
 def _judged(run: ProgramRun, found: Place, scene: CommandScene) -> str:

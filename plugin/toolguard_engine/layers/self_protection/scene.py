@@ -284,6 +284,12 @@ class CommandScene:
         return tuple(near[:MAX_FOLDERS])
 
     @cached_property
+    def is_among_ours(self) -> bool:
+        """Whether one of these folders is protected or holds a protected place."""
+        first = self.folders[0]
+        return bool(holds_ours(first, self.host, "/") or place_of(first, self.host, ("/",)))
+
+    @cached_property
     def text(self) -> str:
         """All words, redirection targets and input texts of all programs."""
         return "\n".join(word for run in self.runs for word in (*run.argv, *targets(run), *texts(run)))
