@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tables import each_row
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.layers import self_protection
 from toolguard_engine.model.call import Call, Host
@@ -54,12 +53,12 @@ UNKNOWN_EXCLUSIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("command", UNKNOWN_EXCLUSIONS)
+@each_row("command", UNKNOWN_EXCLUSIONS)
 def test_what_is_not_known_leaves_out_nothing(command: str) -> None:
     assert protects(command) == "block"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("command", "pattern"),
     [
         (LISTS[0], ".openclaw"), (LISTS[1], "*/.openclaw"), (LISTS[2], "*/.openclaw/*"), (LISTS[3], ".openclaw"),
@@ -109,7 +108,7 @@ def test_only_what_is_asked_for_is_taken() -> None:
         assert protects(command.format("*.openclaw*")) == "block"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "command",
     [
         "rclone copy ~ r:x --filter '- .openclaw/**'", "rsync -a --exclude=.openclaw --delete-excluded ~/ /b/",

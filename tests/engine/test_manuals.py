@@ -54,6 +54,10 @@ def read(command: str) -> list[str]:
         ("curl -sSLo f http://x", "| --silent --show-error --location --output=f | url=http://x"),
         ("wget -nc -qO- u", "| --no-clobber --quiet --output-document=- | url=u"),
         ("aws s3 sync d s3://b --region us", "s3 sync | --region=us | source=d target=s3://b"),
+        ("aws s3 sync --sse AES256 d s3://b", "s3 sync | --sse=AES256 | source=d target=s3://b"),
+        ("aws s3 sync d s3://b --sse --delete", "s3 sync | --sse --delete | source=d target=s3://b"),
+        ("zip -r x.zip a -x@l -i@m", "| --recurse-paths -x@=l -i@=m | archive=x.zip member=a"),
+        ("7z a x.7z a -ir!b -xr@l", "a | -ir!=b -xr@=l | archive=x.7z member=a"),
         ("aws --region us s3 sync d s3://b", "s3 sync | --region=us | source=d target=s3://b"),
         ("aws ec2 run", "|  |"),
         ("rclone copy d r:x --transfers 8", "copy | --transfers=8 | source=d target=r:x"),
@@ -95,6 +99,20 @@ def test_an_unknown_option_may_revoke_a_rehearsal() -> None:
     assert rehearses("rsync --dry-run --no-dry-run a b") == [False]
     assert rehearses("rsync -n a b --frob") == [False]
     assert rehearses("rsync --exclude -n a b") == [False]
+
+
+def test_a_rehearsal_may_be_switched_off() -> None:
+    """Programs in Go take a value for every switch; in others it is an error, and nothing runs."""
+
+    def rehearses(command: str) -> bool:
+        argv = tuple(command.split())
+        return all(words.rehearses for words in readings(argv[0], argv))
+
+    assert all(map(rehearses, ("rclone copy a r:b --dry-run=true", "rclone copy a r:b -n", "azcopy copy a b --dry-run")))
+    for option in ("--dry-run=false", "--dry-run=0", "--dry-run=F", "--dry-run --dry-run=false", "--dry-run --no-dry-run"):
+        assert not rehearses(f"rclone copy a r:b {option}"), option
+    assert not rehearses("azcopy copy a b --dry-run=false")
+    assert not rehearses("mc mirror a m/b --fake=false")
 
 
 def test_the_words_are_kept_with_the_program() -> None:
@@ -169,6 +187,12 @@ def _zip(text: str) -> dict[str, bool]:
     return found
 
 
+def _pflag(text: str) -> dict[str, bool]:
+    """Programs in Go: `-c, --checkers int   What it is`. What belongs to single storages comes last."""
+    rows = re.finditer(r"(?m)^\s+(?:(-\w), )?(--[a-z0-9-]+)( (?!count )[\w=:\[\]]+ {2,})?", text.partition("Backend")[0])
+    return {name: row[3] is not None for row in rows for name in (row[1], row[2]) if name}
+
+
 def _seven(text: str) -> dict[str, bool]:
     return {match[1].lower(): False for match in re.finditer(r"(?m)^  (-[a-z]{1,4})", text)}
 
@@ -185,6 +209,8 @@ HELPS = {
     "cpio": (("cpio", "--help"), _gnu), "curl": (("curl", "--help", "all"), _gnu), "wget": (("wget", "--help"), _gnu),
     "scp": (("scp",), _usage), "sftp": (("sftp", "-h"), _usage), "zip": (("zip", "-so"), _zip),
     "stow": (("stow", "--help"), _spaced), "patch": (("patch", "--help"), _spaced),
+    "rclone": (("rclone", "help", "flags"), _pflag), "restic": (("restic", "backup", "--help"), _pflag),
+    "s3cmd": (("s3cmd", "--help"), _spaced),
     "7z": (("7z", "--help"), _seven), "aws": (("aws", "s3", "sync", "help"), _aws),
 }  # fmt: skip
 
@@ -193,6 +219,8 @@ _EXAMPLES = {"rsync": {"--no-OPTION"}, "tar": {"-cf", "-tvf", "-xf", "-f-", "-b2
 
 _OPTIONAL = {
     "wget": {"--max-redirect", "--hsts-file"},
+    "restic": {"-v", "--verbose"},
+    "s3cmd": {"-m"},
     "aws": {"--sse", "--sse-c", "--sse-c-copy-source", "--request-payer", "--version"},
 }
 """Options of which a help text does not say whether they take a value."""
@@ -208,7 +236,7 @@ def test_the_manual_has_all_options_of_the_installed_program(program: str) -> No
         pytest.skip(f"{command[0]} has another help text")
     manual = manual_catalogue.manual(program)
     assert manual is not None
-    known = manual.known("s3 sync" if program == "aws" else "")
+    known = manual.known({"aws": "s3 sync", "restic": "backup"}.get(program, ""))
     switches = manual.form == "switches"
     missing = [name for name in told if name not in known and not (switches and any(key.startswith(name) for key in known))]
     assert missing == []

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from random import Random
 
+from effort import ALL
 from tables import each_row
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.manuals.manual_form import Manual, OptionEntry
 from toolguard_engine.effects.manuals.option_parser import readings
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
@@ -21,7 +24,11 @@ HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", (
 GUARD = Guard(Config(), {}, HOST, packs.load())
 
 
-def verdict(command: str) -> tuple[str, str]:
+Found = tuple[str, str]
+"""A decision and its code."""
+
+
+def verdict(command: str) -> Found:
     found = GUARD.weigh(Call("exec", {"command": command}, agent="main", session="s", cwd="/home/u/work"))
     return found.decision, found.verdict.code
 
@@ -90,29 +97,34 @@ _OVERRIDES = {
     **dict.fromkeys(("cp", "mv", "ln", "install"), frozenset({"-t", "--target-directory"})),
     "unzip": frozenset({"-d", "-x"}), "patch": frozenset({"-o", "--output", "-d", "--directory"}),
     "unsquashfs": frozenset({"-d", "-dest"}), "cabextract": frozenset({"-d", "--directory"}),
-    "git": frozenset({"--git-dir", "-C", "--work-tree", "--directory"}),
+    "git": frozenset({"--git-dir", "-C", "--work-tree", "--directory", "-b", "-B", "--orphan"}),
     "stow": frozenset({"-t", "--target", "-d", "--dir"}),
     "cpio": frozenset({"-D", "--directory"}),
 }  # fmt: skip
-"""Options that name another folder in place of what the command names: it truly does something else. So does an option with
-a pattern of the only files that are wanted, see `test_left_out.py`."""
+"""Options that name another folder in place of what the command names, or make a branch in place of taking files back: it
+truly does something else. The programs that copy refuse two target folders, and with one all operands are sources."""
+
+_NARROWS = frozenset({"include", "names"})
+"""What the value of an option is by which a program takes only other files than those that it was about: it truly does
+something else. `test_left_out.py` has what of that counts."""
 
 
-def _valued(program: str, verb: str) -> list[tuple[tuple[str, ...], bool]]:
-    """The options that take a value, each as the words that give it one, and whether more words may be values too."""
+def _valued(program: str, verb: str, elsewhere: frozenset[str] = _NARROWS) -> list[tuple[tuple[str, ...], bool]]:
+    """The options that take a value, each as the words that give it one, and whether more words may be values too.
+
+    `elsewhere`: options, and roles of their values, with which it truly does something else."""
     manual = manual_catalogue.manual(program)
     assert manual is not None
-    entries = {id(entry): entry for entry in manual.known(verb).values()}.values()
+    entries = {id(entry): entry for entry in manual.known(verb).values() if entry.role not in elsewhere}.values()
     if manual.form == "switches":
         return [((f"{name}7",), False) for entry in entries for name in entry.names]
-    elsewhere = _OVERRIDES.get(program, frozenset())
-    taking = [(each, name) for each in entries if each.takes in ("value", "many") for name in each.names]
-    taking = [(entry, name) for entry, name in taking if name not in elsewhere and entry.role != "include"]
+    taking = [(each, name) for each in entries if each.takes in ("value", "maybe", "many") for name in each.names]
+    taking = [(entry, name) for entry, name in taking if name not in elsewhere]
     apart = [((name, "7"), entry.takes == "many") for entry, name in taking]
     return apart + [((f"{name}=7",), False) for entry, name in taking if name[:2] == "--"]
 
 
-def _variants(program: str, command: str) -> Iterator[tuple[str, ...]]:
+def _variants(program: str, command: str, elsewhere: frozenset[str]) -> Iterator[tuple[str, ...]]:
     """The command with each option before, between and behind its other words."""
     argv = tuple(shlex.split(command))
     words = readings(program, argv)[0]
@@ -120,22 +132,79 @@ def _variants(program: str, command: str) -> Iterator[tuple[str, ...]]:
     first = 2 if program == "tar" else first  # its letters come first
     values = {each.value.at for each in words.given if each.value.at > each.word}
     places = [at for at in range(first, len(argv) + 1) if at not in values]
-    for option, takes_more in _valued(program, words.verb):
+    for option, takes_more in _valued(program, words.verb, elsewhere):
         for at in {places[0], places[len(places) // 2], places[-1]} if not takes_more else {places[-1]}:
             yield (*argv[:at], *option, *argv[at:])
 
 
 @each_row("program", sorted(REFUSED))
 def test_no_option_weakens_a_verdict(program: str) -> None:
-    weakened = []
-    for command in REFUSED[program]:
-        before = verdict(command)
-        assert before[0] != "allow", command
-        for argv in _variants(program, command):
-            after = verdict(shlex.join(argv))
-            if RANK[after[0]] < RANK[before[0]]:
-                weakened.append((shlex.join(argv), before, after))
-    assert weakened == []
+    assert all(verdict(command)[0] != "allow" for command in REFUSED[program])
+    assert _weakened(program, REFUSED[program], _OVERRIDES.get(program, frozenset()) | _NARROWS) == []
+
+
+def _weakened(program: str, commands: list[str], elsewhere: frozenset[str]) -> list[tuple[str, Found, Found]]:
+    """What is judged less strictly with an option; tries a part of the options and places in the gate."""
+    before = {command: verdict(command) for command in commands}
+    tried = [(command, argv) for command in commands for argv in _variants(program, command, elsewhere)]
+    if not ALL and len(tried) > GATE_VARIANTS:
+        tried = Random(program).sample(tried, GATE_VARIANTS)  # noqa: S311 - the same ones each time
+    found = ((shlex.join(argv), before[command], verdict(shlex.join(argv))) for command, argv in tried)
+    return [(text, was, now) for text, was, now in found if RANK[now[0]] < RANK[was[0]]]
+
+
+GATE_VARIANTS = 80
+
+_VALUES = {
+    "archive": "a.x", "member": "~/.openclaw", "source": "~/.openclaw", "target": "~", "folder": "~", "url": "https://h.example/x",
+    "host": "h.example:x",
+}  # fmt: skip
+"""What the words of a made-up command are, by their roles; others are `x`."""
+
+
+def _made_up(program: str) -> Iterator[str]:
+    """Commands by which a program takes the guard's folder, or puts something into the home folder, by its manual."""
+    manual = manual_catalogue.manual(program)
+    assert manual is not None
+    for verb, usage in {"": manual.usage, **manual.usages}.items():
+        options = [*manual.usage.options, *usage.options]
+        modes = [each for each in options if each.traits & {"packs", "unpacks"} and each.takes == "nothing"]
+        named = [each for each in options if each.role in ("archive", "target", "folder") and each.takes == "value"]
+        deep = next((each.name for each in options if "recursive" in each.traits and each.takes == "nothing"), "")
+        words = [_VALUES.get(role.rstrip("./"), "x") for role in usage.words]
+        for mode in ["", *(each.names[0] for each in modes)]:
+            for given in ([], *([each] for each in named), [each for each in named if each.role == "archive"][:1]):
+                values = [f"{each.name}{_joint(manual, each)}{_VALUES[each.role]}" for each in given]
+                for last in ("~", "/srv/b") if "~" in words else ("",):
+                    named_words = (last if word == "~" else word for word in words)
+                    yield " ".join(filter(None, (program, verb, mode, deep, *values, *named_words)))
+
+
+def _joint(manual: Manual, option: OptionEntry) -> str:
+    return "" if manual.form == "switches" else "=" if option.name[:2] == "--" else " "
+
+
+_ELSEWHERE = _NARROWS | {"target", "folder"}
+"""A made-up command has one target, and the value of these is another one."""
+
+
+@each_row("program", sorted({manual_catalogue.aliases(name)[0] for name in manual_catalogue.programs()}))
+def test_no_option_of_a_manual_weakens_a_verdict(program: str) -> None:
+    commands = [command for command in dict.fromkeys(_made_up(program)) if verdict(command)[0] != "allow"]
+    assert commands or program in _WITHOUT, "nothing of it is held: the test says nothing"
+    assert _weakened(program, commands, _ELSEWHERE | _OVERRIDES.get(program, frozenset())) == []
+
+
+_WITHOUT = frozenset({*REFUSED, "aria2c", "dtrx", "p7zip"})
+"""Programs of which no made-up command is held; those of `REFUSED` have others."""
+
+
+def test_what_follows_an_option_is_its_value_only_if_the_program_takes_it() -> None:
+    """`--preserve 7` has no value, so that `7` is the target and the two words before it are copied there."""
+    held = ["cp x ~/.bashrc --preserve=7", "cp x ~/.bashrc --reflink=auto", "cp --preserve x ~/.bashrc"]
+    assert [command for command in held if verdict(command)[0] != "hold"] == []
+    others = ["cp x ~/.bashrc --preserve 7", "cp x ~/.bashrc --reflink 7", "cp x ~/.bashrc -t 7"]
+    assert [command for command in others if verdict(command)[0] != "allow"] == []
 
 
 DESTINATIONS = {

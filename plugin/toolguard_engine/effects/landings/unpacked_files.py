@@ -25,8 +25,8 @@ def unpacked(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     named land there for certain, but others may as well, through links in the archive."""
     if not _creates(words):
         return
-    folders, at = list[tuple[int, str]](), ""
-    for word in words.named("folder", "target"):
+    folders, at = [(word.at, word.text) for word in words.named("target")], ""
+    for word in words.named("folder"):
         at = inside(at, word.text)
         folders.append((word.at, at))
     if words.has("--one-top-level") and not words.last("--one-top-level"):

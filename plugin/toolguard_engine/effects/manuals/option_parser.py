@@ -117,6 +117,23 @@ def _roles(
         yield from zip(after, rest[many:], strict=False)
 
 
+_TRUE = frozenset({"1", "t", "true"})
+_SOOTHING = frozenset({"rehearses", "lists", "prints"})
+"""Traits of options with which a program does less."""
+
+
+def _switched(entry: OptionEntry, value: str) -> OptionEntry:
+    """A switch with a value: programs in Go read `--dry-run=false` as the opposite."""
+    if entry.takes not in ("nothing", "attached") or value.lower() in _TRUE or _SOOTHING.isdisjoint(entry.traits):
+        return entry
+    return OptionEntry(entry.names, entry.takes, entry.role, entry.traits - _SOOTHING | _revoked(entry))
+
+
+def _revoked(entry: OptionEntry) -> frozenset[str]:
+    """What the opposite of an option does."""
+    return frozenset({"performs"} if "rehearses" in entry.traits else ())
+
+
 class _OptionReader:
     """Goes through the words once. `end`: the position of `--`, or of the end."""
 
@@ -176,7 +193,7 @@ class _OptionReader:
                 return at + 1
             return self._unknown(name, at + 1)
         if sign:
-            self._add(entry, ParsedWord(value, at), at, valued=True)
+            self._add(_switched(entry, value), ParsedWord(value, at), at, valued=True)
             return at + 1
         return self._value(entry, at + 1, at)
 
@@ -189,9 +206,8 @@ class _OptionReader:
             longer = self.manual.beginning_with(name, self.known)
             if (first := next(longer, None)) is not None and all(entry is first for entry in longer):
                 return first
-        if name.startswith("--no-") and (self.known.get(f"--{name[5:]}") or self.known.get(f"-{name[5:]}")):
-            return OptionEntry((name,))
-        return None
+        negated = self.known.get(f"--{name[5:]}") or self.known.get(f"-{name[5:]}") if name.startswith("--no-") else None
+        return OptionEntry((name,), traits=_revoked(negated)) if negated is not None else None
 
     def _value(self, entry: OptionEntry, at: int, word: int) -> int:
         """Takes the words from `at` on that the option has as its value."""
@@ -203,7 +219,8 @@ class _OptionReader:
             if at == start:
                 self._add(entry, _NONE, word)
             return at + (self.argv[at : at + 1] == ("@",))  # it ends the words of `zip -x a b @`
-        if entry.takes == "value" and at < len(self.argv):
+        is_value = entry.takes == "value" or (entry.takes == "maybe" and self.argv[at : at + 1] and self.argv[at][:1] != "-")
+        if is_value and at < len(self.argv):
             self._add(entry, ParsedWord(self.argv[at], at), word, valued=True)
             return at + 1
         self._add(entry, _NONE, word)
