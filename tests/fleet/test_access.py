@@ -14,6 +14,7 @@ from psycopg import sql
 from effort import some
 from fleet_database import PASSWORD, Connection, FleetDatabase
 from held_calls_at_database import Caller, cause, decide, revive
+from tables import each_row
 from toolguard_fleet import schema
 
 TABLES = (
@@ -400,7 +401,7 @@ def test_texts_are_values_and_never_statements(database: FleetDatabase, owner: C
     assert owner.execute("SELECT count(*) FROM fleet.held").fetchone() == (0,)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "changed",
     [
         {"entry": bytes(262_145)}, {"entry": b""}, {"attempt": bytes(15)}, {"digest": bytes(33)}, {"nonce": "a" * 33},

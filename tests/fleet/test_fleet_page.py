@@ -14,6 +14,7 @@ import pytest
 from fleet_database import FleetDatabase
 from fleet_page import FleetPage, FleetPageProcess, PageVisitor, new_token
 from fleet_scene import DELETES, FleetScene
+from tables import each_row
 from toolguard_cli.fleet.page_data import ENDPOINTS
 
 PATHS = [each.path for each in ENDPOINTS if each.method == "GET"]
@@ -51,7 +52,7 @@ def test_a_person_sees_only_the_own_teams(scene: FleetScene, page: FleetPage) ->
     assert {each["team"] for each in everything["gateways"]} == {"ops", "web"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "query",
     [
         "team=web",
@@ -280,6 +281,7 @@ def test_a_proxy_names_persons_over_its_socket_only(scene: FleetScene, page: Fle
     assert not path.exists()
 
 
+@pytest.mark.thorough
 def test_a_proxied_name_counts_more_than_a_session(scene: FleetScene, page: FleetPage, tmp_path: Path) -> None:
     root = enter(scene, page, "root")
     scene.owner.execute("SELECT fleet.set_page_proxy(true)")
