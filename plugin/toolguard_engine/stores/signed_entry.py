@@ -3,12 +3,52 @@ this version does not know."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from hashlib import sha256
 from typing import Any
 
 import msgspec
 
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.stores import signing_key
+
+
+class KnownEntries:
+    """What was found out about the entries that were read last, by their digests: whoever reads the same ledger again need
+    not decode and verify what has not changed in it."""
+
+    def __init__(self) -> None:
+        self._entries: dict[bytes, HeldCall] = {}
+        self._trusted: dict[bytes, bool] = {}
+        self._own = b""
+        self._last: tuple[Sequence[msgspec.Raw], list[HeldCall]] = (), []
+
+    def decoded(self, stored: Sequence[msgspec.Raw]) -> list[HeldCall]:
+        """Raises `msgspec.ValidationError`. `stored` may not be changed afterwards."""
+        last, found = self._last
+        if stored is last:  # the second time is the last one: what is read may be large
+            self._last = (), []
+        else:
+            before, names = self._entries, [_digest(each) for each in stored]
+            found = [before.get(name) or _ENTRY.decode(each) for name, each in zip(names, stored, strict=True)]
+            self._entries, self._last = dict(zip(names, found, strict=True)), (stored, found)
+            self._trusted = {name: self._trusted[name] for name in names if name in self._trusted}
+        return list(found)
+
+    def is_trusted(self, own: bytes, stored: msgspec.Raw) -> bool:
+        if own != self._own:
+            self._own, self._trusted = own, {}
+        name = _digest(stored)
+        if name not in self._trusted:
+            self._trusted[name] = is_trusted(own, stored)
+        return self._trusted[name]
+
+
+_ENTRY = msgspec.json.Decoder(HeldCall)
+
+
+def _digest(stored: msgspec.Raw) -> bytes:
+    return sha256(stored).digest()
 
 
 def signed(own: bytes, entry: HeldCall, stored: msgspec.Raw | None = None) -> msgspec.Raw:

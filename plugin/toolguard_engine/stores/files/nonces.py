@@ -28,6 +28,7 @@ from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.files.audit_log_file import AuditLog
 from toolguard_engine.stores.locked import LockedFile, StoreError, is_there
 from toolguard_engine.stores.ports import ApprovalProof
+from toolguard_engine.stores.signed_entry import KnownEntries
 from toolguard_engine.stores.state_files import HELD_CALLS as NAME
 from toolguard_engine.stores.values import Presented
 
@@ -46,18 +47,9 @@ class _File(msgspec.Struct):
     outbox: list[dict[str, Any]] = []
     mac: str = ""
 
-    def held(self) -> list[HeldCall]:
-        """Raises `msgspec.ValidationError`."""
-        return [_ENTRY.decode(entry) for entry in self.entries]
-
     def events(self) -> list[audit_log.AuditEvent]:
         """Raises `msgspec.ValidationError`."""
         return msgspec.convert(self.outbox, list[audit_log.AuditEvent])
-
-
-def _is_valid(stored: _File, _: bytes) -> bool:
-    """Raises `msgspec.ValidationError`."""
-    return stored.held() is not None and stored.events() is not None
 
 
 class FileNonces:
@@ -70,7 +62,8 @@ class FileNonces:
         self._state_dir = state_dir
         self._gateway = gateway
         self._proof = proof
-        self._file = LockedFile(self.path, _File, _is_valid)
+        self._known = KnownEntries()
+        self._file = LockedFile(self.path, _File, self._is_valid)
         self._audit = AuditLog(state_dir)
         self._logged: set[str] = set()
         self._unlogged: list[audit_log.AuditEvent] = []
@@ -167,12 +160,16 @@ class FileNonces:
         """The trusted entries, and the others. Changes nothing. Raises `StoreError`."""
         return self._sorted(self._file.read(keep_aside=False))
 
+    def _is_valid(self, stored: _File, _: bytes) -> bool:
+        """Raises `msgspec.ValidationError`."""
+        return self._known.decoded(stored.entries) is not None and stored.events() is not None
+
     def _sorted(self, stored: _File) -> tuple[list[HeldCall], list[HeldCall]]:
         """The trusted entries, and the others."""
         own = self._key(stored) if stored.entries else b""
         both: tuple[list[HeldCall], list[HeldCall]] = [], []
-        for entry, raw in zip(stored.held(), stored.entries, strict=True):
-            both[not signed_entry.is_trusted(own, raw)].append(entry)
+        for entry, raw in zip(self._known.decoded(stored.entries), stored.entries, strict=True):
+            both[not self._known.is_trusted(own, raw)].append(entry)
         return both
 
     def sweep(self, now: float) -> None:
@@ -184,7 +181,7 @@ class FileNonces:
         with self._file.locked(patient=patient):
             stored = self._file.read()
             own = self._key(stored)
-            held = stored.held()
+            held = self._known.decoded(stored.entries)
             raw = {entry.nonce: each for entry, each in zip(held, stored.entries, strict=True)}
             ledger = Ledger(held, partial(self._trusted_now, own, raw, closed={}))
             ledger.sweep(now)
@@ -235,7 +232,7 @@ class FileNonces:
 
         `closed` caches the ids of all events since a time.
         """
-        if not signed_entry.is_trusted(own, raw[entry.nonce]):
+        if not self._known.is_trusted(own, raw[entry.nonce]):
             return False
         if entry.status not in OPEN:
             return True
@@ -276,6 +273,3 @@ class FileNonces:
         return audit_log.AuditEvent(
             id=f"outbox-{name}-forged", time=audit_log.when(now), event="forged", why=why, gateway=self._gateway
         )
-
-
-_ENTRY = msgspec.json.Decoder(HeldCall)
