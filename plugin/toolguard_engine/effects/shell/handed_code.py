@@ -43,24 +43,26 @@ def _known() -> frozenset[str]:
 
 _RUNS = lazy_re.compile(
     r"--?[a-z-]{0,40}(?:program|command|exec|script|hook|renderer|askpass|loader|plugin|require|startup|preload|pinentry|wrapper"
-    r"|runner|interpreter)[a-z-]{0,20}"
+    r"|runner|interpreter)[a-z-]{0,20}|--pre"
 )
 """Options by whose names a program says that it runs or loads the value."""
 
 
 def run_handed_code(walk: Walk, run: ProgramRun, state: ShellState) -> None:
     """Code that an agent wrote and that is named to a program which nobody knows, or to an option that says that it runs."""
-    if not run.argv[1:] or is_away(run) or UNKNOWN in run.name or (run.origin is not None and not run.origin.made):
+    if not (run.argv[1:] or run.assigns) or is_away(run) or UNKNOWN in run.name or (run.origin is not None and not run.origin.made):
         return
     if _is_made(walk, run.argv[0], run):  # what it does is read
         return
     known = run.name in _known() or run.name in walk.specials or INTERPRETER.fullmatch(run.name) is not None
     given = _of_options(run) if known or runner_table.runners(run.name) else _of_all(run)
-    for path in given:
-        language = _LANGUAGES.get(path[path.rfind(".") :].lower() if "." in path.rpartition("/")[2] else "", "")
-        if not language or GLOB.search(path) or not _is_made(walk, path, run):
+    for path in dict.fromkeys((*given, *_of_variables(run))):
+        ending = path[path.rfind(".") :].lower() if "." in path.rpartition("/")[2] else ""
+        language = _LANGUAGES.get(ending, "") if ending else "shell"
+        if not path or not language or GLOB.search(path) or not _is_made(walk, path, run):
             continue
-        if file := found_file(walk, (path,), "", run):
+        file = found_file(walk, (path,), "", run)
+        if file and (ending or file.text.startswith("#!")):
             before = set(walk.flaws)
             judge(walk, file, Runner((run.name,), language), run, state)
             walk.flaws &= before  # whether it runs the file is not known, so one that is long is no reason to ask
@@ -81,3 +83,14 @@ def _of_options(run: ProgramRun) -> Iterator[str]:
         name, sign, value = word.partition("=")
         if word[:1] == "-" and _RUNS.fullmatch(name):
             yield value if sign else following
+
+
+def _of_variables(run: ProgramRun) -> Iterator[str]:
+    """The values of variables for the program, or of settings among its words: `X_PAGER=./x less`, `configure CC=./x`."""
+    yield from (value for _, value in run.assigns[:MAX_WORDS])
+    for word in run.argv[1:MAX_WORDS]:
+        if found := _SETTING.fullmatch(word):
+            yield found[1]
+
+
+_SETTING = lazy_re.compile(r"(?:-D)?[A-Za-z_][\w.-]{0,60}=[\"']?([^\"']{1,400})[\"']?")

@@ -109,6 +109,8 @@ WRAPPERS: dict[str, Wrapper] = {
     "unshare": Wrapper("SGRw", flags=_SPACES, folder=("-w", "--wd")),
     "nsenter": Wrapper("tSGrw", flags=_SPACES, folder=("-w", "--wd")),
     "dbus-run-session": _PREFIX,
+    **dict.fromkeys(("xinit", "startx", "sx", "cage", "catchsegv"), Wrapper("ds")),
+    **dict.fromkeys(("ts", "tsp"), Wrapper("LDWON")),
     "xvfb-run": Wrapper("efnpsw"),
     "gosu": Wrapper("", 1),
     "su-exec": Wrapper("", 1),
