@@ -50,7 +50,9 @@ _RUNS = lazy_re.compile(
 
 def run_handed_code(walk: Walk, run: ProgramRun, state: ShellState) -> None:
     """Code that an agent wrote and that is named to a program which nobody knows, or to an option that says that it runs."""
-    if not (run.argv[1:] or run.assigns) or is_away(run) or UNKNOWN in run.name or (run.origin is not None and not run.origin.made):
+    if not (run.argv[1:] or run.assigns) or is_away(run) or UNKNOWN in run.name:
+        return
+    if run.origin is not None and not run.origin.made:
         return
     if _is_made(walk, run.argv[0], run):  # what it does is read
         return
