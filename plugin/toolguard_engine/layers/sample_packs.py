@@ -10,16 +10,16 @@ import tomllib
 
 from toolguard_engine import packaged
 
-_DATA = packaged.FOLDER.joinpath("samples")
+_SAMPLES = packaged.FOLDER.joinpath("samples")
 
 
 def names() -> list[str]:
-    return sorted(file.name.removesuffix(".toml") for file in packaged.FOLDER.iterdir() if file.name.endswith(".toml"))
+    return sorted(file.name.removesuffix(".toml") for file in _SAMPLES.iterdir() if file.name.endswith(".toml"))
 
 
 def text(name: str) -> str:
     """The pack as it is written. `name`: one of `names()`."""
-    return packaged.FOLDER.joinpath(f"{name}.toml").read_text("utf-8")
+    return _SAMPLES.joinpath(f"{name}.toml").read_text("utf-8")
 
 
 def about(name: str) -> str:
