@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import gc
 import os
+import signal
 import time
 from collections.abc import Iterator
 from functools import cache, lru_cache
@@ -24,6 +25,9 @@ from toolguard_cli.rig.downloads import cache_dir
 from toolguard_engine.rules import packs
 
 effort.load_profile()
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As for a job that a shell runs in the background. Programs that tests start and interrupt would ignore it as well.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("PYTHONFAULTHANDLER", "1")  # pytest enables it in its own processes only
 
 FOREIGN = ("OPENCLAW_", "TOOLGUARD_")

@@ -15,18 +15,18 @@ PYTHON = "import shutil\n\nshutil.rmtree('{folder}')\n"
 NODE = "import fs from 'fs';\nfs.rmSync('{folder}', {{recursive: true, force: true}});\n"
 SLIPS: dict[str, tuple[str, str, str]] = {
     # run: the file, its content, the place that the reason names
-    "sh a/x.sh": ("a/x.sh", SHELL, "a/x.sh line 3"),
+    "sh aa/x.sh": ("aa/x.sh", SHELL, "aa/x.sh line 3"),
     "cd bb && chmod +x x.sh && ./x.sh": ("bb/x.sh", SHELL, "bb/x.sh line 3"),
-    ". ./c/x": ("c/x", SHELL, "c/x line 3"),
-    "bash < d/x": ("d/x", SHELL, "d/x line 3"),
-    "cat e/x | sh": ("e/x", SHELL, "e/x line 3"),
-    "python3 f/x.py": ("f/x.py", PYTHON, "f/x.py line 3"),
-    'cd g && python3 -c "import tidy"': ("g/tidy.py", PYTHON, "g/tidy.py line 3"),
-    "node h/x.mjs": ("h/x.mjs", NODE, "h/x.mjs line 2"),
-    "cd i && npm run clean": ("i/package.json", '{{\n"scripts": {{"clean": "{harm}"}}}}', "i/package.json line 2"),
-    "make -C j clean": ("j/Makefile", "all:\n\techo\nclean:\n\t{harm}\n", "j/Makefile line 4"),
-    "cd k && git init -q && git config core.hooksPath hooks && git commit --allow-empty -m x": (
-        "k/hooks/pre-commit", SHELL, "k/hooks/pre-commit line 3"
+    ". ./cc/x": ("cc/x", SHELL, "cc/x line 3"),
+    "bash < dd/x": ("dd/x", SHELL, "dd/x line 3"),
+    "cat ee/x | sh": ("ee/x", SHELL, "ee/x line 3"),
+    "python3 ff/x.py": ("ff/x.py", PYTHON, "ff/x.py line 3"),
+    'cd gg && python3 -c "import tidy"': ("gg/tidy.py", PYTHON, "gg/tidy.py line 3"),
+    "node hh/x.mjs": ("hh/x.mjs", NODE, "hh/x.mjs line 2"),
+    "cd ii && npm run clean": ("ii/package.json", '{{\n"scripts": {{"clean": "{harm}"}}}}', "ii/package.json line 2"),
+    "make -C jj clean": ("jj/Makefile", "all:\n\techo\nclean:\n\t{harm}\n", "jj/Makefile line 4"),
+    "cd kk && git init -q && git config core.hooksPath hooks && git commit --allow-empty -m x": (
+        "kk/hooks/pre-commit", SHELL, "kk/hooks/pre-commit line 3"
     ),
 }  # fmt: skip
 
@@ -74,9 +74,9 @@ def test_the_same_files_doing_ordinary_work_run(stage: Stage) -> None:
 
 RUNNERS: dict[str, tuple[str, str, str]] = {
     # The program need not be there: what counts is the verdict.
-    "cd l && gradle build": ("l/build.gradle", "task x {{\n  exec {{ commandLine 'sh', '-c', '{harm}' }}\n}}\n", "line 2"),
-    "cd m && ed -s a < s": ("m/s", "a\nhi\n.\n!{harm}\nq\n", "m/s line 4"),
-    "cd n && MAKEFILES=x.mk make": ("n/x.mk", "all:\n\t{harm}\n", "n/x.mk line 2"),
+    "cd ll && gradle build": ("ll/build.gradle", "task x {{\n  exec {{ commandLine 'sh', '-c', '{harm}' }}\n}}\n", "line 2"),
+    "cd mm && ed -s a < s": ("mm/s", "a\nhi\n.\n!{harm}\nq\n", "mm/s line 4"),
+    "cd nn && MAKEFILES=x.mk make": ("nn/x.mk", "all:\n\t{harm}\n", "nn/x.mk line 2"),
 }
 
 
