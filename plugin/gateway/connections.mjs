@@ -10,6 +10,7 @@ import { subscribe } from "node:diagnostics_channel";
 import { Socket } from "node:net";
 import { networkInterfaces } from "node:os";
 
+import { isInside } from "./bridges.mjs";
 import { engineCommand } from "./command.mjs";
 
 /** @typedef {import("./command.mjs").Command} Command */
@@ -36,6 +37,7 @@ const CERTAIN = new Set(["person", "gateway", "device"]);
 /** The gateway is nobody: what it sends to itself was not sent by a person. */
 const CARRYING = new Set(["person", "device"]);
 const DEVICE = { kind: "device", why: "by another device" };
+const INSIDE = { kind: "unknown", why: "by a container or a virtual machine on this machine" };
 const FOREIGN = { kind: "unknown", why: "by a page that is not the gateway's own" };
 const GONE = { kind: "unknown", why: "it was closed before its program could be identified" };
 
@@ -67,7 +69,7 @@ function earlier() {
 /** @param {import("node:net").Socket & { server?: import("node:http").Server }} socket */
 function accepted(socket) {
   const { remoteAddress = "", remotePort = 0, localAddress = "", localPort = 0 } = socket;
-  const peer = isHere(remoteAddress, localAddress) ? null : DEVICE;
+  const peer = isHere(remoteAddress, localAddress) ? null : isInside(remoteAddress) ? INSIDE : DEVICE;
   /** @type {Connection} */
   const connection = { address: remoteAddress, port: remotePort, local: localPort, opened: Date.now(), closed: 0, requests: "", peer };
   shared.all.push(connection);
