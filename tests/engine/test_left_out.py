@@ -1,4 +1,4 @@
-"""What a program that copies or packs a folder leaves out: known patterns count, unknown ones leave out nothing."""
+"""What a program that copies or packs takes and leaves out by lists and patterns: unknown ones leave out nothing."""
 
 from __future__ import annotations
 
@@ -120,3 +120,45 @@ def test_only_what_is_asked_for_is_taken() -> None:
 )  # fmt: skip
 def test_honest_neighbours_pass(command: str) -> None:
     assert protects(command) == "allow"
+
+
+LIST = "docs/a.md\n.openclaw/toolguard/key\nb.md\n"
+TAKEN_BY_LIST = [
+    "tar czf /b/a.tgz -C ~ -T /e/list", "tar czf /b/a.tgz --directory=$HOME --null --files-from=/e/list",
+    "cd ~; tar czf /b/a.tgz -T /e/list", "cd ~ && zip /b/a.zip -@ < /e/list", "cd ~ && cpio -o < /e/list > /b/a",
+    "cd ~ && 7z a /b/a.7z @/e/list", "rsync -a --files-from=/e/list ~ /b", "rclone copy ~ r:x --files-from /e/list",
+    "cd ~ && cat /e/list | cpio -o > /b/a",
+]  # fmt: skip
+PERHAPS_TAKEN_BY_LIST = [
+    "cd ~ && xargs cat < /e/list", "cd ~ && cat /e/list | xargs cat", "cd ~; cat $(cat /e/list)", "cd ~; cat $(< /e/list)",
+    'cd ~; while read f; do cat "$f"; done < /e/list', 'cd ~; for f in $(cat /e/list); do cat "$f"; done',
+    'cd ~; mapfile -t all < /e/list; cat "${all[1]}"',
+]  # fmt: skip
+
+
+@each_row("command", TAKEN_BY_LIST)
+def test_a_list_that_names_a_secret_is_like_its_name(command: str) -> None:
+    assert protects(command, {"/e/list": LIST}) == "block"
+    honest = protects(command, {"/e/list": LIST.replace("toolguard", "workspace")})
+    assert honest == ("hold" if command.startswith(("rsync", "rclone")) else "allow")
+
+
+@each_row("command", PERHAPS_TAKEN_BY_LIST)
+def test_what_prints_files_of_a_list_with_a_secret_is_held(command: str) -> None:
+    assert protects(command, {"/e/list": LIST}) == "hold"
+    assert protects(command, {"/e/list": LIST.replace("toolguard", "workspace")}) == "allow"
+
+
+def test_lists_of_folders_and_lists_to_come() -> None:
+    pack = "tar czf /b/a.tgz -C ~ -T /e/list"
+    above = (".\n", ".openclaw/\n", "docs\n.openclaw/toolguard\n", "/\n", "../u")
+    assert [protects(pack, {"/e/list": line}) for line in above] == ["hold"] * len(above)
+    assert protects(f"{pack} --no-recursion", {"/e/list": "."}) == "allow"
+    assert protects(pack, {"/e/list": "docs/\npictures\n.openclaw/workspace\n"}) == "allow"
+    made = FileMemory()
+    made.expect("/e/list", ExpectedText("call-1", LIST, whole=True))
+    assert protects(pack, {"/e/list": "docs"}, made) == "block"
+    assert protects(pack, {}) == "allow"
+    assert protects("wc -l < /e/list", {"/e/list": LIST}) == "allow"
+    assert protects("git ls-files | tar czf x.tgz -T -", {}) == "allow"
+    assert protects(pack, {"/e/list": "".join(f"/x/{at}/key\n" for at in range(3000))}) == "hold"

@@ -28,6 +28,7 @@ from toolguard_engine.layers.self_protection import (
     dashboard_requests,
     installed_gateway,
     landings_on_disk,
+    read_lists,
 )
 from toolguard_engine.layers.self_protection.gateway_command_line import CHAT_COMMAND
 from toolguard_engine.layers.self_protection.scene import ProtectionFinding, base, possible_place, strongest
@@ -121,6 +122,7 @@ def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[P
         for text, command in zip(reading.commands, commands, strict=True):
             yield from command_findings.findings(text, command, host, folder, reading.work, partial(_list, reading))
         yield from landings_on_disk.findings(commands, host, folder, reading.files)
+        yield from read_lists.findings(commands, host, folder, partial(_texts, reading))
     if reading.executes:
         return
     for operation in controlplane.operations(tool, params):
@@ -135,10 +137,19 @@ def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[P
 
 def _list(reading: CallReading, path: str) -> str | None:
     """The text of a file with patterns as it is when the call runs; None if it is not known."""
-    if any(reading.made.expected(each) is not None for each in (path, reading.files.resolve(path))):
-        return None
+    found = _texts(reading, path)
+    return found[0] if len(found) == 1 and not _expected(reading, path) else None
+
+
+def _texts(reading: CallReading, path: str) -> list[str]:
+    """What a file contains, and what calls of the same message write to it."""
     found = reading.files.read(path)
-    return found.text if isinstance(found, FileText) else None
+    return [*([found.text] if isinstance(found, FileText) else []), *_expected(reading, path)]
+
+
+def _expected(reading: CallReading, path: str) -> list[str]:
+    paths = dict.fromkeys((path, reading.files.resolve(path)))
+    return [found.text for each in paths if (found := reading.made.expected(each)) is not None]
 
 
 def _folder(params: dict[str, Any], cwd: str) -> str:

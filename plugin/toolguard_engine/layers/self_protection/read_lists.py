@@ -1,0 +1,116 @@
+"""Finds the guard's secrets in lists of files that lie on the disk: `tar -T list`, `xargs cat < list`, `cat $(cat list)`.
+
+Lists that the command itself writes are read by `file_lists`. One that is not known is judged by the program alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import islice
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.manuals.command_words import CommandWords
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun, Reading
+from toolguard_engine.layers.self_protection.exclusions import secrets
+from toolguard_engine.layers.self_protection.scene import (
+    KEY,
+    CommandScene,
+    ProtectionFinding,
+    lies_below,
+    place_of,
+    resolved,
+)
+from toolguard_engine.model.call import Host
+
+MAX_LISTS = 8
+"""Of a call; more are not read."""
+
+MAX_PATHS = 200
+"""Names in a list that may be those of secrets; one with more of them is held for that alone."""
+
+MAX_FOLDERS = 8
+_BY_INPUT = frozenset({"cpio", "pax", "afio", "xargs", "parallel", "read", "mapfile", "readarray"})
+"""Programs that read names of files from their input."""
+
+_SHOW = program_catalogue.programs("content_reader")
+_ARGUMENT_FILES = ("-a", "--arg-file", "--arg-file=")
+
+Texts = Callable[[str], list[str]]
+"""What a file may contain when the command runs; nothing where that is not known."""
+
+
+def findings(commands: tuple[Reading, ...], host: Host, folder: str, texts: Texts) -> Iterator[ProtectionFinding]:
+    left = MAX_LISTS
+    for reading in commands:
+        named = [(run, found) for run in reading.runs if (found := list(dict.fromkeys(_lists(run))))]
+        if named:
+            scene = CommandScene(reading.runs, host, folder)
+            for run, lists in named:
+                yield from _of_lists(run, lists[:left], scene, texts)
+                left = max(left - len(lists), 0)
+
+
+def _lists(run: ProgramRun) -> Iterator[str]:
+    """The files in which a program finds the names of files."""
+    named = [word.text.removeprefix("@") for words in run.readings if _takes_files(words) for word in words.named("names")]
+    yield from (word for word in named if word != "-")
+    if run.name in _BY_INPUT or "-" in named or any(words.trait("names-stdin") for words in run.readings):
+        yield from (each.target for each in run.redirects if each.kind == "read" and each.fd in ("", "0"))
+        yield from run.stdin.files if run.stdin is not None else ()
+    if run.name == "xargs":
+        yield from (after for before, after in zip(run.argv, run.argv[1:], strict=False) if before in _ARGUMENT_FILES)
+        yield from (word.partition("=")[2] for word in run.argv if word.startswith("--arg-file="))
+    for at, feed in run.given:
+        if run.argv[at] == UNKNOWN:
+            yield from feed.files
+    if run.name in _SHOW and "$()" in run.via:
+        yield from (word for word in run.argv[1:] if word[:1] != "-")
+
+
+def _takes_files(words: CommandWords) -> bool:
+    """Whether it reads the files whose names are in its lists."""
+    return "packs" in words.acts or not words.does.isdisjoint(("copies", "moves"))
+
+
+def _of_lists(run: ProgramRun, lists: list[str], scene: CommandScene, texts: Texts) -> Iterator[ProtectionFinding]:
+    known = secrets(scene)
+    pattern = _of_names(frozenset(part for key in known for part in key))
+    paths = (resolved(each, scene.host, scene.here(run)) for each in lists if UNKNOWN not in each)
+    found = list(islice((name for path in paths for text in texts(path) for name in _names(text, pattern)), MAX_PATHS + 1))
+    for folder in _folders(run, scene) if found else ():
+        for path in dict.fromkeys(resolved(name, scene.host, folder) for name in found[:MAX_PATHS]):
+            if place_of(path, scene.host, ("/",)) == "key":
+                yield ProtectionFinding(KEY, certain=any(map(_takes_files, run.readings)))
+            elif _takes_folders(run) and any(lies_below(key, path) for key in known):
+                yield ProtectionFinding(KEY, certain=False)
+    if len(found) > MAX_PATHS:
+        yield ProtectionFinding(KEY, certain=False)
+
+
+@lru_cache(maxsize=8)
+def _of_names(names: frozenset[str]) -> re.Pattern[str]:
+    """The end of a line that names one of these, or a folder as `.` or `..`."""
+    either = "|".join(re.escape(name) for name in sorted(names))
+    named = rf"(?:^|(?<=[/ \t'\"\0]))(?:{either}|\.\.?)/?"
+    return re.compile(rf"(?:{named}|^/)[ \t'\"\r]?(?=[\n\0]|\Z)", re.MULTILINE)
+
+
+def _names(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
+    """The lines that end in one of the names of a pattern. A list may be long, so only these are taken out of it."""
+    for match in pattern.finditer(text):
+        start = max(text.rfind("\n", 0, match.end()), text.rfind("\0", 0, match.end())) + 1
+        if line := text[start : match.end()].strip(" \t'\"\r\n\0"):
+            yield line
+
+
+def _takes_folders(run: ProgramRun) -> bool:
+    return any(words.recursive and not words.has("--no-recursion") for words in run.readings)
+
+
+def _folders(run: ProgramRun, scene: CommandScene) -> list[str]:
+    """The folders that a name may be relative to."""
+    here = scene.here(run)
+    named = [word.text for words in run.readings for word in words.named("folder", "source") if UNKNOWN not in word.text]
+    return list(dict.fromkeys([here, *(resolved(each, scene.host, here) for each in named[:MAX_FOLDERS])]))
