@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tables import each_row
-from toolguard_engine.approvals.binding import EXACT, bind
+from toolguard_engine.approvals.binding import bind
+from toolguard_engine.approvals.canonical_json import EXACT
 from toolguard_engine.model.call import Call
 
 CALL = Call("exec", {"command": "git push", "env": {"A": "1"}}, agent="main", session="agent:main:main", cwd="/w")

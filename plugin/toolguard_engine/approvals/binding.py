@@ -14,13 +14,11 @@ from typing import Any
 import msgspec
 import rfc8785
 
+from toolguard_engine.approvals import canonical_json
 from toolguard_engine.approvals.call_meaning import Meaning
+from toolguard_engine.approvals.canonical_json import EXACT
 from toolguard_engine.host import session_names
 from toolguard_engine.model.call import Call
-
-EXACT = 2**53 - 1
-"""Beyond this JavaScript has no exact integers, so the gateway itself holds a float there (RFC 8785, section 3.2.2.3)."""
-
 
 FORMAT = 2
 MEANT = 3
@@ -46,14 +44,14 @@ def bind(call: Call, files: Iterable[str] = (), gateway: str = "") -> str:
     if digests := sorted(files):
         bound["files"] = digests
     try:
-        return sha256(rfc8785.dumps(_exact(bound))).hexdigest()
+        return sha256(canonical_json.dumps(_exact(bound))).hexdigest()
     except (rfc8785.CanonicalizationError, RecursionError, OverflowError, UnicodeEncodeError) as error:
         raise ValueError(f"params without a canonical form: {type(error).__name__}") from error
 
 
 def bind_meaning(meaning: Meaning) -> str:
     """The binding of format 3: of the words (`Meaning.call`, which is a binding of format 2) and of what they mean."""
-    return sha256(rfc8785.dumps({"v": MEANT, "meaning": msgspec.to_builtins(meaning)})).hexdigest()
+    return sha256(canonical_json.dumps({"v": MEANT, "meaning": msgspec.to_builtins(meaning)})).hexdigest()
 
 
 def _exact(value: Any) -> Any:

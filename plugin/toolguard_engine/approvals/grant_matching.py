@@ -24,6 +24,7 @@ import msgspec
 import rfc8785
 from msgspec import Meta
 
+from toolguard_engine.approvals import canonical_json
 from toolguard_engine.approvals.call_meaning import Meaning
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
@@ -272,7 +273,7 @@ def _rest_is_free(grant: Grant, subject: GrantSubject, params: dict[Any, Any]) -
 
 def _canonical(value: Any) -> str | None:
     try:
-        return rfc8785.dumps(value).decode()
+        return canonical_json.dumps(value).decode()
     except (rfc8785.CanonicalizationError, RecursionError, UnicodeError):
         return None
 
