@@ -163,3 +163,23 @@ def test_what_is_only_read_or_lies_elsewhere(command: str, expected: str) -> Non
 )
 def test_services_and_processes_of_ours_are_not_ended_by_other_tools(command: str, expected: str) -> None:
     assert decision(command) == expected
+
+
+OTHERS = "; ".join(f"cd /tmp/{at}" for at in range(102))
+OWN = "; ".join(f"cd ~/.openclaw/toolguard/{at}" for at in range(9))
+
+
+@each_row(
+    ("command", "expected"),
+    [
+        (f"cd ~/.openclaw/toolguard; cat key; {OTHERS}", "block"),
+        (f"cd ~/.openclaw/toolguard; rm key; {OTHERS}", "block"),
+        (f"{OWN}; cd ~/.openclaw/toolguard; cat key", "block"),
+        (f"{OWN}; cd ~/.openclaw; cat toolguard/key", "block"),
+        (f"cd ~/notes; cat key; {OTHERS}", "allow"),
+        (f"{OTHERS}; cd ~/notes; rm key", "allow"),
+        ("; ".join(f"cd ~/.openclaw/agents/{at}; git status" for at in range(12)), "allow"),
+    ],
+)
+def test_no_other_folders_hide_the_one_that_a_program_runs_in(command: str, expected: str) -> None:
+    assert decision(command) == expected

@@ -52,6 +52,7 @@ CHARACTERS = 16
 """So many characters of them are a step."""
 
 LONG = "This command names the guard and is too long to analyze."
+FOLDERS = "This command changes to more folders of the guard than can be analyzed."
 
 _MAX_INNER = 3
 _MAX_TEXTS = 50
@@ -117,6 +118,8 @@ def _elsewhere(runs: tuple[ProgramRun, ...]) -> tuple[ProgramRun, ...]:
 
 def _of_scene(scene: CommandScene, runs: tuple[ProgramRun, ...], work: WorkLimit, depth: int) -> Iterator[ProtectionFinding]:
     """`runs`: the programs whose texts are judged as commands."""
+    if scene.is_all_over_ours:
+        yield ProtectionFinding(FOLDERS)
     for check in _CHECKS:
         yield from check(scene)
     yield from _inner(scene, runs, work, depth)

@@ -67,7 +67,6 @@ OWN_WORDS = 16
 """Words at most that count as a wrapper's own, if they cannot be separated from its program's words."""
 
 MAX_FOLDERS = 8
-MAX_MOVES = 100
 MAX_PATH = 2048
 _MAX_CACHED = 512
 _MAX_NAME = 100
@@ -275,19 +274,29 @@ class CommandScene:
     @cached_property
     def folders(self) -> tuple[str, ...]:
         """Folders that a relative path may start from: the first and those the command changes to, protected ones first."""
-        moves = list(dict.fromkeys(run.cwd for run in self.runs if run.cwd and UNKNOWN not in run.cwd))
-        found = dict.fromkeys([self.start, *(resolved(cwd, self.host, self.start) for cwd in moves[-MAX_MOVES:])])
+        return self._entered[:MAX_FOLDERS]
+
+    @cached_property
+    def _entered(self) -> tuple[str, ...]:
+        moves = dict.fromkeys(run.cwd for run in self.runs if run.cwd and UNKNOWN not in run.cwd)
+        found = dict.fromkeys([self.start, *(resolved(cwd, self.host, self.start) for cwd in moves)])
         if any(UNKNOWN in run.cwd for run in self.runs):
             found |= dict.fromkeys(below(self.start))
         found |= dict.fromkeys(entered(self.runs, self.host, self.start))
-        near = sorted(found, key=lambda path: not (holds_ours(path, self.host, "/") or place_of(path, self.host, ("/",))))
-        return tuple(near[:MAX_FOLDERS])
+        return tuple(sorted(found, key=lambda path: not self._is_among_ours(path)))
+
+    def _is_among_ours(self, folder: str) -> bool:
+        return bool(holds_ours(folder, self.host, "/") or place_of(folder, self.host, ("/",)))
 
     @cached_property
     def is_among_ours(self) -> bool:
         """Whether one of these folders is protected or holds a protected place."""
-        first = self.folders[0]
-        return bool(holds_ours(first, self.host, "/") or place_of(first, self.host, ("/",)))
+        return self._is_among_ours(self.folders[0])
+
+    @cached_property
+    def is_all_over_ours(self) -> bool:
+        """Whether there are more such folders than are looked at."""
+        return any(map(self._is_among_ours, self._entered[MAX_FOLDERS : MAX_FOLDERS + 1]))
 
     @cached_property
     def text(self) -> str:
