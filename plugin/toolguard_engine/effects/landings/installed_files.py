@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from toolguard_engine import lazy_re
@@ -26,10 +26,19 @@ def by_package_manager(run: ProgramRun) -> Iterator[Landing]:
     folders = [found[1] for word in words if (found := _FOLDER.fullmatch(word)) and found[1]]
     folders += [value for option, value in pairwise(words) if _FOLDER.fullmatch(option) and "=" not in option]
     verb = next((word for word in words if word in _INSTALLS | _GENERATES), "")
-    if verb in _INSTALLS:
+    if verb in _INSTALLS and (folders or not _is_global(words)):
         yield from (Landing(UNKNOWN, folder, "node_modules") for folder in folders or ["."])
     elif verb and len(made := [word for word in words[words.index(verb) + 1 :] if word[:1] != "-"]) > 1:
         yield Landing(UNKNOWN, inside(folders[0] if folders else "", made[1]))
+
+
+def _is_global(words: Sequence[str]) -> bool:
+    """Whether packages are installed for all projects, wherever it runs."""
+    return words[:1] == ("global",) or (not _GLOBAL.isdisjoint(words) and not any(map(_NOT_GLOBAL.match, words)))
+
+
+_GLOBAL = frozenset({"-g", "--global", "--location=global"})
+_NOT_GLOBAL = lazy_re.compile(r"--no-g|--(?:global|location)(?:=(?!global\Z)|\Z)(?<!--global)")
 
 
 def is_generator(name: str) -> bool:
@@ -38,11 +47,11 @@ def is_generator(name: str) -> bool:
 
 
 def by_generator(run: ProgramRun) -> Iterator[Landing]:
-    """In any of the folders that it is given; in its own if it is given none, or only a template."""
+    """In any of the folders that it is given; in its own if it is given none, or only a template (not `create-x`)."""
     words = [_VALUES.sub("", word, count=1) for word in run.argv[1:_MAX_WORDS]]
     named = [word for word in words if word[:1] not in ("-", "")]
     yield from (Landing(UNKNOWN, word) for word in named)
-    if len(named) < _TEMPLATE_AND_FOLDER:
+    if len(named) < (1 if run.name.startswith("create-") else _TEMPLATE_AND_FOLDER):
         yield Landing(UNKNOWN, ".")
 
 
