@@ -100,7 +100,7 @@ def test_ordinary_calls_are_not_remembered() -> None:
 
 def test_long_calls_that_are_repeated_run_again_with_time() -> None:
     """Calls that are held meanwhile do not put it off."""
-    allowance, long = WorkAllowance(), 7_500.0
+    allowance, long = WorkAllowance(), 2 * FREE - 500.0
     allowance.used(CALL, 2 * FULL)
     in_a_row, longest = 0, 0
     for second in range(0, 300, 3):

@@ -2,8 +2,8 @@
 would have the engine work for nobody else, so theirs are held sooner.
 
 A session has an allowance of steps, which refills as time passes. The first `FREE` steps of each call are free; what exceeds
-them uses the allowance up, and the next call may cost no more than what is left. The largest call of the development corpus
-takes a seventh of what is free. The content of files that a call runs has a budget of its own, which is not reduced.
+them uses the allowance up, and the next call may cost no more than what is left. Honest commands of 4,000 characters take no
+more than what is free. The content of files that a call runs has a budget of its own, which is not reduced.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections import OrderedDict
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.work_limit import MOST
 
-FULL = 120_000.0
+FULL = 220_000.0
 """Steps: four to five calls of any size at once."""
 
-PER_SECOND = 1_000.0
-"""Steps that come back in a second, about a 500th of the processor's time. No model writes text that fast."""
+PER_SECOND = 3_000.0
+"""Steps that come back in a second, about a 300th of the processor's time. No model writes text that fast."""
 
-FREE = 4_000
+FREE = 8_000
 """Steps that any call may cost."""
 
 MAX_SESSIONS = 1_000

@@ -12,8 +12,8 @@ import math
 BASE = 12_000
 """Steps for any call, however short."""
 
-PER_CHARACTER = 1
-MOST = 30_000
+PER_CHARACTER = 3
+MOST = 60_000
 """Steps for any call, however long."""
 
 

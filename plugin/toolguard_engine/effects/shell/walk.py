@@ -26,6 +26,7 @@ from toolguard_engine.effects.shell import (
     environment_options,
     guesses,
     patches,
+    runner_table,
     served_folders,
     statement_files,
 )
@@ -54,7 +55,7 @@ from toolguard_engine.effects.shell.wrappers import NEVER, SHELLS, WRAPPERS, Wra
 from toolguard_engine.model.lazy import FAILURES
 from toolguard_engine.model.work_limit import steps_to_build
 
-MAX_RUNS = 500
+MAX_RUNS = 800
 MAX_NESTED = 12
 MAX_WRAPPED = 24
 MAX_TOTAL = 2 * MAX_CHARS
@@ -64,15 +65,21 @@ MAX_SIMILAR = 64
 MAX_JOINED = 4 * MAX_CHARS
 """What such names may stand for, all in all."""
 MAX_LOOP = 64
-PROGRAM, WORD, PATTERN, GROUP, EXPANSION = 25, 1, 20, 5, 4
+PROGRAM, WORD, PATTERN, GROUP, EXPANSION = 9, 0.375, 15, 20, 8
 """Steps of work for each program that runs, each of its words (again for each slash in them) and wildcard patterns, each
-compound command, each command or assignment with expansions."""
+compound command, each command or assignment with expansions. `scripts/bench steps` measures what they cost."""
+
+MANUAL, ROW, WRITTEN, FED = 45, 14, 20, 12
+"""More steps for a program with a manual, for each row of the table of runners and each redirection, and for its input."""
 
 OPTION, FEW_WORDS = 4, 50
 """Steps for each option of a program, which its manual reads several times, behind so many words."""
 
 CHARACTERS = 16
 """Of a program's words and input, for one step of work."""
+
+PARSED = {"python": 1.5, "javascript": 2.0}
+"""Steps for each character of code in a command; the content of files has a budget of its own."""
 
 CODE_CHARACTERS = 4
 """Of code in a file, for one step of work."""
@@ -1233,7 +1240,7 @@ class Walk:
         """What the code of an interpreter does with programs."""
         parsed = interpreters.reading(code, language)
         if parsed is not None:
-            state.work.spend(parsed.steps)
+            state.work.spend(parsed.steps + (PARSED.get(language, 0) * len(code) if self.here is None else 0))
             self._deeds(parsed, state.fork(run.name), run.stdin)
         if parsed is None or not parsed.whole:
             if len(code) > interpreters.MAX_CODE and (self.here is None or self.here.made):
@@ -1288,12 +1295,15 @@ def _steps(run: ProgramRun) -> float:
     text = "\n".join(run.argv)
     characters = len(text) + len(run.cwd)
     for each in run.redirects:
-        characters += len(each.target)
+        characters += len(each.target) + WRITTEN * CHARACTERS
     for _, value in run.assigns:
         characters += len(value) + CHARACTERS
     if run.stdin is not None:
-        characters += len(known(run.stdin) or "")
-    steps = len(run.argv) * WORD + text.count("/") * WORD + characters / CHARACTERS
+        characters += len(known(run.stdin) or "") + FED * CHARACTERS
+    steps = len(run.argv) * WORD + ROW * len(runner_table.runners(run.name))
+    if manual_catalogue.manual(run.name) is not None:
+        steps += MANUAL + len(run.argv)
+    steps += text.count("/") * WORD + characters / CHARACTERS
     if len(run.argv) > FEW_WORDS:
         steps += OPTION * sum(1 for word in run.argv[FEW_WORDS:] if word[:1] == "-")
     if "*" in text or "?" in text or "[" in text:

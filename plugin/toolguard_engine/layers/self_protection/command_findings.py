@@ -44,9 +44,9 @@ from toolguard_engine.layers.self_protection.scene import (
 from toolguard_engine.model.call import Host
 from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
 
-NEAR, NEAR_WORD, NEAR_SIGN = 20, 6, 5
-"""Steps of work for each program of a command that may concern the guard, for each of its words (any may be a path),
-and for each wildcard and variable in them."""
+NEAR, NEAR_WORD, NEAR_PATH, NEAR_SIGN = 14, 2, 4, 5
+"""Steps of work for each program of a command that may concern the guard, for each of its words, again where one of them may
+be a path that leads anywhere, and for each wildcard and variable in them."""
 
 CHARACTERS = 16
 """So many characters of them are a step."""
@@ -104,10 +104,14 @@ def findings(
 
 def _steps(runs: tuple[ProgramRun, ...]) -> float:
     """What looking at these programs takes."""
-    words = [word for run in runs for word in (*run.argv, *[value for _, value in run.assigns])]
-    text = "".join(words)
-    signs = sum(map(text.count, "*?[$"))
-    return NEAR * len(runs) + NEAR_WORD * len(words) + NEAR_SIGN * signs + len(text) / CHARACTERS
+    steps = 0.0
+    for run in runs:
+        words = [*run.argv, *[value for _, value in run.assigns]]
+        text = "\n".join(words)
+        steps += NEAR + NEAR_WORD * len(words) + len(text) / CHARACTERS
+        if protected_places.may_lead_anywhere(text):
+            steps += NEAR_PATH * len(words) + NEAR_SIGN * sum(map(text.count, "*?[$"))
+    return steps
 
 
 def _elsewhere(runs: tuple[ProgramRun, ...]) -> tuple[ProgramRun, ...]:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
-from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base, sources
+from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base
 from toolguard_engine.model.call import Host
 
 REASON = "This command would stop the guard or the gateway that it protects."
@@ -227,16 +227,11 @@ def _by_debugger(rest: tuple[str, ...], scene: CommandScene) -> Aim:
 
 def _unknown_process(scene: CommandScene) -> Aim:
     """What an id that the command finds out may be."""
-    if _OWN_PARENT.search(_named_text(scene)):
+    if _OWN_PARENT.search(scene.named_text):
         return Aim.US
     if not any(run.name in _LISTERS or run.name in _NAME_LISTERS for run in scene.runs):
         return Aim.MAYBE_US
     return max(_lists_ours(run, scene) for run in scene.runs)
-
-
-def _named_text(scene: CommandScene) -> str:
-    """The texts of a command, and the files from which its programs read."""
-    return "\n".join([scene.text, *(path for run in scene.runs for path in sources(run))])
 
 
 def _number(text: str) -> int:
@@ -255,7 +250,7 @@ def _by_number(rest: tuple[str, ...], scene: CommandScene) -> Aim:
         if number == "-1" or _number(number) in scene.host.pids or _PARENT.search(target):
             return Aim.US
         if "$" in target or UNKNOWN in target:
-            named = _named_text(scene)
+            named = scene.named_text
             if _OWN_PARENT.search(named):
                 return Aim.US
             if _mentions_us(scene.text) or _OF_ANY.search(named):

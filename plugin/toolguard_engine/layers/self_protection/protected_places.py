@@ -102,9 +102,14 @@ def _names_nothing(run: ProgramRun, scene: CommandScene) -> bool:
         return False
     words = [*run.argv, *[each.target for each in run.redirects], *[value for _, value in run.assigns]]
     text = "\n".join(words)
-    if not text.isascii() or _OPEN_SIGN.search(text):
+    if may_lead_anywhere(text):
         return False
     return not glance.names_ours(text.lower(), scene.host)
+
+
+def may_lead_anywhere(text: str) -> bool:
+    """Whether one of these words, each in a line, is more than a plain path below the folder."""
+    return not text.isascii() or _OPEN_SIGN.search(text) is not None
 
 
 _OPEN_SIGN = lazy_re.compile(r"[~$*?\[{%\\\0]|\.\.|(?:\A|\n(?:-[A-Za-z]*)?|[^\w.@+\n-])/")

@@ -304,6 +304,11 @@ class CommandScene:
         return "\n".join(word for run in self.runs for word in (*run.argv, *targets(run), *texts(run)))
 
     @cached_property
+    def named_text(self) -> str:
+        """The same, and the files from which the programs read."""
+        return "\n".join([self.text, *(path for run in self.runs for path in sources(run))])
+
+    @cached_property
     def transparent(self) -> frozenset[tuple[str, ...]]:
         """Chains of wrappers whose program is among the runs."""
         return frozenset(run.via[:end] for run in (*self.runs, *self.apart) for end in range(1, len(run.via) + 1))
