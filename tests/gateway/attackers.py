@@ -7,7 +7,9 @@ writes `done` into its folder when the gateway has taken the message, so that an
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,10 +144,24 @@ with Browser(1000, 700) as page:
     time.sleep(told["stay"])
 """
 
+PLUGIN = """
+import { createRequire } from "node:module";
+export default {
+  id: "ATTACK", name: "ATTACK", description: "Connects to another gateway.", configSchema: { type: "object" },
+  register(api) {
+    api.registerService({ id: "ATTACK", start() {
+      process.argv[2] = "TOLD";
+      createRequire(import.meta.url)("FOLDER/attack.cjs");
+    }, stop() {} });
+  },
+};
+"""
+
 LAUNCH = """
 const { command, waits } = JSON.parse(require("node:fs").readFileSync(process.argv[2], "utf8"));
 const child = require("node:child_process").spawn(command[0], command.slice(1), { stdio: "ignore", detached: !waits });
 if (!waits) child.unref();
+require("node:fs").writeFileSync(process.argv[2] + ".pid", String(child.pid));
 """
 """Starts what a file names, so that the guard does not see what it is."""
 
@@ -166,6 +182,24 @@ class Attack:
 
     def websocket(self, mode: str = "plain", stay: float = 3) -> list[str]:
         return [str(downloads.node()), str(self.folder / "attack.cjs"), self._told(mode, stay)]
+
+    def plugin(self) -> Path:
+        """The folder of a plugin for another gateway, which connects from there."""
+        made = self.folder / "connects"
+        made.mkdir()
+        text = (
+            PLUGIN.replace("TOLD", self._told("plain", 3)).replace("FOLDER", str(self.folder)).replace("ATTACK", made.name)
+        )
+        about = {"name": made.name, "version": "1.0.0", "type": "module", "openclaw": {"extensions": ["./index.mjs"]}}
+        manifest = {"id": made.name, "configSchema": {"type": "object"}, "activation": {"onStartup": True}}
+        for name, content in (("package.json", about), ("openclaw.plugin.json", manifest)):
+            (made / name).write_text(json.dumps(content))
+        (made / "index.mjs").write_text(text)
+        return made
+
+    def end(self) -> None:
+        """Ends what was launched without waiting for it, and all that this has started."""
+        os.killpg(int((self.folder / "launched.json.pid").read_text()), signal.SIGKILL)
 
     def python(self, name: str = "attack.py", stay: float = 3, port: int = 0) -> list[str]:
         return [sys.executable, str(self.folder / name), self._told("plain", stay, port)]

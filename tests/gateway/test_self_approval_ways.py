@@ -16,13 +16,15 @@ import psutil
 import pytest
 
 import login_service
+import user_manager
 from attackers import Attack
 from browser import MISSING as NO_BROWSER
 from gate import sampled
 from gateway_stage import NEW_HOST, Stage, audit, nonces, once
 from operator_client import OWNER, Operator
 from shared_gateway import Shared
-from toolguard_cli.rig.private_home import free_port
+from toolguard_cli.rig import downloads
+from toolguard_cli.rig.private_home import Home, free_port
 from toolguard_cli.rig.scripted_model import call
 from toolguard_engine.approvals.ledger import HeldCall
 
@@ -200,12 +202,29 @@ def test_at(stage: Stage, attack: Attack) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.skipif(user_manager.MISSING, reason="no service manager for users can be started here")
 def test_systemd_run(stage: Stage, attack: Attack) -> None:
-    """`tests/cli/test_connection_holders.py` has the processes as systemd starts them."""
-    if subprocess.run([program("systemd-run"), "--user", "true"], check=False, capture_output=True).returncode != 0:
-        pytest.skip("no service manager for users runs here")
-    agent_runs(stage, attack, "systemd-run", "--user", "--", *attack.python())
-    refused(stage, attack, NOT_TOLD)
+    with user_manager.running(attack.folder / "runtime") as runtime:
+        if runtime is None:
+            pytest.skip("the service manager for users does not start here")
+        agent_runs(
+            stage, attack, "env", f"XDG_RUNTIME_DIR={runtime}", "systemd-run", "--user", "--", *attack.python()
+        )  # fmt: skip
+        refused(stage, attack, NOT_TOLD)
+
+
+@pytest.mark.thorough
+def test_a_second_gateway(stage: Stage, attack: Attack, real: downloads.Runtime) -> None:
+    """With a home, a port and settings of its own, and nothing in its environment that tells whose it is."""
+    plugin = attack.plugin()
+    loaded = {"load": {"paths": [str(plugin)]}, "entries": {plugin.name: {"enabled": True}}}
+    with Home(stage.server.base_url, plugins=loaded) as second:
+        environment = [f"{name}={value}" for name, value in second.environment.items()]
+        agent_runs(stage, attack, "env", "-i", *environment, *real.command("gateway", "run"), waits=False)
+        try:
+            refused(stage, attack, REFUSALS)
+        finally:
+            attack.end()
 
 
 ROUTES: dict[str, Callable[[Operator, str], object]] = {
