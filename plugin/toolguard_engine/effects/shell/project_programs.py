@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from toolguard_engine.effects.run_languages import project_files
 from toolguard_engine.effects.shell.command import ProgramRun, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState
+from toolguard_engine.effects.shell.linked_repositories import linked_repository
 from toolguard_engine.effects.shell.package_scripts import PACKAGE
 from toolguard_engine.effects.shell.runner_files import found_file
 from toolguard_engine.effects.shell.walk import Special, Walk, is_away
@@ -70,8 +71,9 @@ def _hook_folders(walk: Walk, run: ProgramRun, names: tuple[str, ...]) -> Iterat
     for root in walk.running.above(run.cwd):
         for config in (f"{root}/.git/config", "~/.gitconfig"):
             yield from _configured(walk, run, root, config, names)
-        if any(walk.running.is_made(f"{root}/.git/hooks/{name}") for name in names):
-            yield f"{root}/.git/hooks"
+        for folder in (f"{root}/.git", linked_repository(walk, root)):
+            if folder and any(walk.running.is_brought(f"{folder}/hooks/{name}", "") for name in names):
+                yield f"{folder}/hooks"
 
 
 def _configured(walk: Walk, run: ProgramRun, root: str, config: str, names: tuple[str, ...]) -> Iterator[str]:
@@ -83,7 +85,7 @@ def _configured(walk: Walk, run: ProgramRun, root: str, config: str, names: tupl
     for _, value in project_files.settings(file.text.replace("\n\t", "\n"), r"(?i:hooksPath)"):
         folder = value if value.startswith(("/", "~")) else f"{root}/{value}"
         mades = (f"{each}/{name}" for each in _with_own(folder) for name in names)
-        if running.is_made_at(config, "") or any(running.is_made_at(path, run.cwd) for path in mades):
+        if running.is_made_at(config, "") or any(running.is_brought(path, run.cwd) for path in mades):
             yield from _with_own(folder)
 
 

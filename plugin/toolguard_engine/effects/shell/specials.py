@@ -14,7 +14,7 @@ from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import getopt
 from toolguard_engine.effects.run_languages import tool_scripts
 from toolguard_engine.effects.run_languages.project_files import makefile
-from toolguard_engine.effects.shell import git_variables, project_programs, runners, watchers
+from toolguard_engine.effects.shell import git_variables, linked_repositories, project_programs, runners, watchers
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, ProgramRun, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState, here
 from toolguard_engine.effects.shell.file_lines import run_lines, these
@@ -296,6 +296,7 @@ def _git(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
         words = (word for word in run.argv[1:] if not word.startswith("--config-env="))
         return walk.inner(("git", *given, *words), replace(run, assigns=()), _without(state, git_variables.NAMES))
     project_programs.hooks(walk, run, state)
+    linked_repositories.linked(walk, run, state)
     spelled = " ".join(run.argv)
     if (
         _GIT_RUNS.isdisjoint(run.argv)
