@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from toolguard_cli.doctor.checks import entry_check
+from toolguard_engine import packaged
 from toolguard_engine.config import plugin_manifest, settings_page
 from toolguard_engine.config.settings import Config
 from toolguard_engine.layers.rubric import SOFT_STAKES
@@ -125,7 +126,7 @@ def test_words_and_settings_out_of_step_are_an_error(
 ) -> None:
     assert WORDS.count(old) == 1
     (tmp_path / "plugin.toml").write_text(WORDS.replace(old, new), "utf-8")
-    monkeypatch.setattr(plugin_manifest, "files", lambda _: tmp_path)
+    monkeypatch.setattr(packaged, "FOLDER", tmp_path)
     with pytest.raises(ValueError, match=re.escape(error)):
         plugin_manifest.build()
 
@@ -142,7 +143,7 @@ def test_the_committed_page_of_settings_is_in_step() -> None:
 
 def test_a_longer_text_belongs_to_a_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "plugin.toml").write_text(f'{WORDS}fashion = "New."\n', "utf-8")
-    monkeypatch.setattr(settings_page, "files", lambda _: tmp_path)
+    monkeypatch.setattr(packaged, "FOLDER", tmp_path)
     with pytest.raises(ValueError, match=re.escape("unknown settings: ['fashion']")):
         settings_page.page()
 

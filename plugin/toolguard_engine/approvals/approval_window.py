@@ -14,7 +14,8 @@ of which its agent cannot be told yet does not count until its next run begins. 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from toolguard_engine.approvals.ledger import SKEW, HeldCall, Woken, latest_end
 
@@ -22,8 +23,7 @@ RENEWED_BELOW = 0.75
 """The part of a window that must be left while a run is in progress."""
 
 
-@dataclass(frozen=True)
-class EndMove:
+class EndMove(Struct, frozen=True):
     """The end that an approval gets (seconds since 1970), and whether its agent was told."""
 
     nonce: str
@@ -32,8 +32,7 @@ class EndMove:
     asleep: str = ""
 
 
-@dataclass(frozen=True)
-class WakeOutcome:
+class WakeOutcome(Struct, frozen=True):
     """What the gateway says of waking an agent. `asleep`: why it could not be woken."""
 
     woken: Woken

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from toolguard_engine import lazy_re
 from toolguard_engine.approvals import replies
@@ -33,8 +34,7 @@ FENCE = "```"
 _FENCES = lazy_re.compile(f"{FENCE}+")
 
 
-@dataclass(frozen=True)
-class ChatView:
+class ChatView(Struct, frozen=True):
     """`whole`: all of the call is in `lines`; `enough`: at least all its dangers are."""
 
     lines: tuple[str, ...]

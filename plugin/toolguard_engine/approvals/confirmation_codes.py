@@ -36,8 +36,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-@dataclass(frozen=True)
-class Showing:
+class Showing(msgspec.Struct, frozen=True):
     """Where a call is shown and to whom. `chat`: the channel and the conversation, empty where they are not known; `lasts`:
     for how long the call would be allowed beside."""
 

@@ -17,7 +17,6 @@ its `workdir`, else the one it came with; a relative one is unknown. Times are s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -71,8 +70,7 @@ _NUMBER: Types = (int, float)
 _ANY: Types = (object,)
 
 
-@dataclass(frozen=True)
-class GrantSubject:
+class GrantSubject(msgspec.Struct, frozen=True):
     """What the pattern of a tool's grant is compared with: these params, and those that are free beside them."""
 
     kind: Kind

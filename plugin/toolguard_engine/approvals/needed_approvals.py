@@ -7,7 +7,8 @@ counts; demands on different teams add up, and nobody counts for two. Without a 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from toolguard_engine.model.held_details import MAX_EFFECTS, HeldDetails
 
@@ -15,8 +16,7 @@ MAX_NEED = 8
 """Persons for one call, over all demands: as many signatures as an entry can have."""
 
 
-@dataclass(frozen=True)
-class ApproverRule:
+class ApproverRule(Struct, frozen=True):
     """One table. Without `effect` it fits every kind; `stakes`: from these on; no `teams`: the team of the policy."""
 
     effect: tuple[str, ...] = ()
@@ -25,8 +25,7 @@ class ApproverRule:
     teams: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class ApproverPolicy:
+class ApproverPolicy(Struct, frozen=True):
     """Who may approve the calls of a team. `members`: the principals of each team; None where the policy names none, so that
     every allowed signer counts."""
 
@@ -35,16 +34,14 @@ class ApproverPolicy:
     members: Mapping[str, frozenset[str]] | None = None
 
 
-@dataclass(frozen=True)
-class Demand:
+class Demand(Struct, frozen=True):
     """This many people of these teams."""
 
     count: int
     teams: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Need:
+class Need(Struct, frozen=True):
     """`demands`: at least one."""
 
     demands: tuple[Demand, ...]

@@ -6,8 +6,6 @@ something else the next time. What is not known to be harmless in this sense is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
 
 from toolguard_engine import lazy_re
@@ -75,8 +73,7 @@ _ANY_CONTENT = frozenset({"write", "edit", "message"})
 _EXPANDED = lazy_re.compile(r"[*?$`\[{]|[<>]\(")
 
 
-@dataclass(frozen=True)
-class NarrowGrant:
+class NarrowGrant(msgspec.Struct, frozen=True):
     """The grant for exactly a held call, without an id and a date; or why there is none, in one sentence."""
 
     grant: Grant | None

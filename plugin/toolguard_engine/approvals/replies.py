@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import ceil
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from toolguard_engine.approvals.ledger import (
     LAPSED,
@@ -44,8 +43,7 @@ GO_ON = "tell the agent to continue if it does not do so on its own"
 NOT_LAPSED = "held calls that waited for it could not be closed; toolguard doctor shows why"
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What is the matter, in one line, and the next step."""
 
     text: str

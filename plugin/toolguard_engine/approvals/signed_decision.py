@@ -7,7 +7,6 @@ is empty and `need` is 1. `until`: whole seconds since 1970, after which the app
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Literal, TypeVar
 
@@ -35,8 +34,7 @@ _SHOWN_SINCE = ("changes",)
 _OF_GRANT = ("tool", "pattern", "agent", "expires", "created", "by", "reason", "params", "cwd")
 
 
-@dataclass(frozen=True)
-class Issuer:
+class Issuer(msgspec.Struct, frozen=True):
     """Which gateway a signature is for. `fleet` is empty on one machine."""
 
     gateway: str

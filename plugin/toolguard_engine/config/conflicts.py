@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import combinations, pairwise
 from typing import Any, Literal, get_args
@@ -27,8 +26,7 @@ MAX_NAMES = 5
 """Tools named in one message."""
 
 
-@dataclass(frozen=True)
-class SettingConflict:
+class SettingConflict(msgspec.Struct, frozen=True):
     """`path`: the keys, below the plugin's settings, of a non-default value to change. `instead`: another way to end the
     conflict. `weight`: a "warn" leaves the guard as strict as it would be without the setting."""
 
@@ -38,8 +36,7 @@ class SettingConflict:
     weight: Literal["error", "warn"] = "error"
 
 
-@dataclass(frozen=True)
-class _Order:
+class _Order(msgspec.Struct, frozen=True):
     """`low` must be below `high`, or equal to it if `may_equal`; otherwise `then` happens."""
 
     low: Path

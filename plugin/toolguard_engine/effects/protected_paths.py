@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from posixpath import dirname, normpath
 from typing import Literal
+
+from msgspec import Struct
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.proc_links import link_targets
@@ -59,8 +61,7 @@ _ADDRESS = lazy_re.compile(r"^(?:file:)?//(?:localhost|127\.0\.0\.1)(?=/)|^file:
 _TILDE = lazy_re.compile(r"^~[\w.-]*(?=/|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class Protected:
+class Protected(Struct, frozen=True):
     """The protected places of one host as tuples of path parts, and words for fast rejection of other paths.
 
     `starts`, `tops`: places and roots as lower-case text; `names`: one of them is in every protected path from an unknown

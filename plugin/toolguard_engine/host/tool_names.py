@@ -7,9 +7,10 @@ A verb that can also be a noun (`list`, `log`, `view`) gives way to another verb
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
+
+from msgspec import Struct
 
 from toolguard_engine import lazy_re
 
@@ -23,8 +24,7 @@ _SPLIT = lazy_re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SERVER = lazy_re.compile(r"__|\.|/|:")
 
 
-@dataclass(frozen=True, slots=True)
-class NameMeaning:
+class NameMeaning(Struct, frozen=True):
     """`small`: it concerns something trivial to lose or restore. `many`: it concerns many things at once. `words`: those of
     the tool's own name; `whole`: including those of its server."""
 

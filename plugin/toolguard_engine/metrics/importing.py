@@ -17,9 +17,10 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
 
 from toolguard_engine.metrics import old_plugin, sources
 from toolguard_engine.metrics.database import MetricsError, connect, is_ours, reported
@@ -35,8 +36,7 @@ Progress = Callable[[int, int], None]
 """Called after every chunk of events with the number done and the number in all."""
 
 
-@dataclass(frozen=True)
-class OldMetrics:
+class OldMetrics(Struct, frozen=True):
     """What the old plugin left. `first` and `last`: milliseconds since 1970, `None` if no row has a time."""
 
     events: int
@@ -46,8 +46,7 @@ class OldMetrics:
     last: int | None
 
 
-@dataclass(frozen=True)
-class Imported:
+class Imported(Struct, frozen=True):
     """What one run imported: events, and rows of hours and days that knew of more calls than there are events.
 
     `skipped`: invalid rows of the old tables.

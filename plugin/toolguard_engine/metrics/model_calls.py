@@ -17,6 +17,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
+from msgspec import Struct
+
 from toolguard_engine.metrics import channels
 from toolguard_engine.metrics.bounds import MAX_COST, MAX_TOKENS
 from toolguard_engine.metrics.row_writer import CallRecord
@@ -34,8 +36,7 @@ COMPLETED = "completed"
 FAILED_STOPS = frozenset({"error", "aborted"})
 
 
-@dataclass(frozen=True)
-class Half:
+class Half(Struct, frozen=True):
     """One of the two notes, or both. `at`: seconds since 1970."""
 
     at: float

@@ -26,8 +26,7 @@ _VERSION = lazy_re.compile(r"(?:-(?:20\d{6}|20\d\d-\d\d-\d\d|v\d|latest|preview)
 _GLOBS = lazy_re.compile(r"[\[?]")
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(msgspec.Struct, frozen=True):
     """USD for a million tokens."""
 
     input: float

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from toolguard_engine.model.call_world import Named
 from toolguard_engine.model.held_details import HeldDetails
 from toolguard_engine.model.history import Past
@@ -69,8 +71,7 @@ class Host:
         return hash((self.home, self.state_dir, self.config_path))
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterProblem:
+class ParameterProblem(Struct, frozen=True):
     """What is wrong with one parameter. `path` may be nested (`edits.0.newText`); `missing` means it was not sent."""
 
     path: str
@@ -78,8 +79,7 @@ class ParameterProblem:
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """Why the gateway refused a call that a retry cannot fix. `expected` is the tool's input as the host words it."""
 
     error: ErrorClass
@@ -112,8 +112,7 @@ class Verdict:
 ALLOW = Verdict("allow", "allow")
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """The run ends now; `text` takes the place of the model's message. `waiting`: what the run's answer must name: the
     nonces of held calls, or a command."""
 
@@ -122,8 +121,7 @@ class Stop:
     waiting: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Correction:
+class Correction(Struct, frozen=True):
     """The text the model sees in place of the gateway's, what it is (`action`), and the end of the run, if it is due."""
 
     action: Action

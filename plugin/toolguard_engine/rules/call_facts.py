@@ -6,7 +6,6 @@ Bounded: where not all of a call could be looked at, `Paths.all_seen` and `CallF
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -31,8 +30,7 @@ MAX_EFFORT = 100_000_000
 where a text was made for a pattern with which each character leads to another state."""
 
 
-@dataclass(frozen=True, slots=True)
-class Paths:
+class Paths(msgspec.Struct, frozen=True):
     """Each path once. `hidden`: there are others of which not even the beginning is known."""
 
     paths: tuple[Path, ...]

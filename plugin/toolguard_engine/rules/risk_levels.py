@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, get_args
+
+from msgspec import Struct
 
 from toolguard_engine import packaged
 from toolguard_engine.config.settings import Config, RiskLevel
@@ -24,8 +25,7 @@ RANKS = {name: rank for rank, name in enumerate(LEVELS)}
 SAFE, LOW, HIGH, CRITICAL = (RANKS[name] for name in ("SAFE", "LOW", "HIGH", "CRITICAL"))
 
 
-@dataclass(frozen=True, slots=True)
-class Floor:
+class Floor(Struct, frozen=True):
     """What an effect of one kind raises a call to. `flags`, `places`: one of them, where there are any."""
 
     rank: int
@@ -44,8 +44,7 @@ class Floor:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Mapped:
+class Mapped(Struct, frozen=True):
     """The data, in ranks. `by_stakes`: for each of 0 to `MOST`; `undescribed`: by deed; `floors`: by kind of effect."""
 
     by_stakes: tuple[int, ...]

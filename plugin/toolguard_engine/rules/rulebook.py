@@ -40,7 +40,6 @@ ask where a call comes from, when, or to which paths (`Rule.needs_view`) are loo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import compress
 
 import msgspec
@@ -90,8 +89,7 @@ class Match(msgspec.Struct, frozen=True):
     origin: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
+class _Form(msgspec.Struct, frozen=True):
     """One text of a rule's `run`: the rule's place in the book, the sub-commands it wants, and a test for the last of them,
     which most commands do not have."""
 
@@ -100,8 +98,7 @@ class _Form:
     is_last: Callable[[str], object]
 
 
-@dataclass(frozen=True, slots=True)
-class _Program:
+class _Program(msgspec.Struct, frozen=True):
     """The forms that speak about one program: by its first sub-command, and those that name none."""
 
     by_word: Mapping[str, tuple[_Form, ...]]

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
+
+from msgspec import Struct
 
 from toolguard_engine import lazy_re, packaged
 
@@ -21,8 +22,7 @@ Scores = tuple[int, int]
 """Clarity and stakes, each 1 to `MOST`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Addition:
+class Addition(Struct, frozen=True):
     """What calls of a tool add where their parameters match."""
 
     params: tuple[tuple[str, re.Pattern[str]], ...]
@@ -30,8 +30,7 @@ class Addition:
     stakes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Rubric:
+class Rubric(Struct, frozen=True):
     """`always`: what every call of a tool scores; `sometimes`: what some of its calls add."""
 
     start: Scores

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from toolguard_engine.approvals import chat_senders, chat_view, confirmation_codes, repeatable_calls, replies
 from toolguard_engine.approvals.confirmation_codes import ConfirmationCodes, Showing
@@ -16,8 +17,7 @@ MAX_IN_FULL = 20
 """Calls whose effects are looked up for one list."""
 
 
-@dataclass(frozen=True)
-class ChatAnswer:
+class ChatAnswer(Struct, frozen=True):
     """`counts`: the message approves the call, and `text` is the reason in it; otherwise `text` is the answer, and `ok`
     whether that is no error."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
+
 from toolguard_engine.metrics.model_calls import WAIT_SECONDS
 from toolguard_engine.server.clock import Clock
 from toolguard_engine.server.output import Output
@@ -36,8 +38,7 @@ class Intervals:
     """Within which a question is answered, whether or not the store has answered by then."""
 
 
-@dataclass(frozen=True)
-class Context:
+class Context(Struct, frozen=True):
     session: Session
     output: Output
     queue: StoreQueue

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from toolguard_engine.approvals import call_meaning, chat_view, exact_grant, granted_meaning, repeatable_calls, replies
 from toolguard_engine.approvals import grant_matching as grants
@@ -59,8 +58,7 @@ Look = Callable[[], Meaning | None]
 """What a call means now, looked at once."""
 
 
-@dataclass(frozen=True)
-class Settled:
+class Settled(Struct, frozen=True):
     """What became of a call that asked. `entry`: the held call it is now or was; `fresh`: it is new in the book."""
 
     verdict: Verdict

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from toolguard_engine.config import conflicts
 from toolguard_engine.server import warm_up
@@ -34,8 +35,7 @@ RULES_EVERY = Intervals.rules
 """Seconds until a changed rule counts at the latest."""
 
 
-@dataclass(frozen=True)
-class Parts:
+class Parts(Struct, frozen=True):
     """What the loop drives. `serve_setup` builds them."""
 
     pipe: Pipe

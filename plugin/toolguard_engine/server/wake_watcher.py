@@ -7,10 +7,11 @@ The file is looked at only while calls wait, or expired unanswered and may be re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from toolguard_engine.approvals import approval_window
 from toolguard_engine.approvals.approval_window import NO_NEWS, EndMove, WakeOutcome
@@ -46,8 +47,7 @@ Say = Callable[[list[messages.Wire]], None]
 _WORDS: dict[Status, Literal["approve", "deny"]] = {"approved": "approve", "denied": "deny"}
 
 
-@dataclass(frozen=True)
-class _Look:
+class _Look(Struct, frozen=True):
     """What was found: `entries` is None where the file is as it was."""
 
     stamp: tuple[int, int, int]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 
 import msgspec
@@ -55,8 +54,7 @@ class ChangedMeanwhile(StoreError):  # noqa: N818 - an answer
     code = "settings.changed"
 
 
-@dataclass(frozen=True)
-class AcceptedState:
+class AcceptedState(msgspec.Struct, frozen=True):
     """The result of a start with some settings. `fresh`: reported for the first time; `over`: no longer weaker."""
 
     fresh: tuple[Notice, ...] = ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -47,8 +46,7 @@ class AuditEvent(msgspec.Struct, frozen=True, omit_defaults=True):
     gateway: str = ""
 
 
-@dataclass(frozen=True)
-class Verification:
+class Verification(msgspec.Struct, frozen=True):
     """`line` is the first broken one of `file`, or 0.
 
     `gaps`: how often the head was lost, so that lines before may be missing.

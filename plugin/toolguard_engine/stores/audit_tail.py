@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated
@@ -49,8 +48,7 @@ class AuditLine(msgspec.Struct):
 _DECODER = msgspec.json.Decoder(AuditLine)
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(msgspec.Struct, frozen=True):
     """Some lines. `first`: which line the log begins with. `behind`: the parts after the one that was read."""
 
     data: bytes = b""

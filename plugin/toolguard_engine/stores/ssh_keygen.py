@@ -12,8 +12,9 @@ import stat
 import subprocess
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from toolguard_engine import lazy_re
 from toolguard_engine.approvals import security_keys
@@ -45,8 +46,7 @@ class InvalidSignatureError(Exception):
     """The signature does not count. The text is one line for a person."""
 
 
-@dataclass(frozen=True)
-class SignerFiles:
+class SignerFiles(Struct, frozen=True):
     """Who may sign: an `allowed_signers` file, and a list of revoked keys if there is one. `handles`: open files that the
     paths name as `/dev/fd/N`."""
 

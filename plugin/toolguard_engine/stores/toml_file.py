@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from toolguard_engine import lazy_re
 from toolguard_engine.stores import atomic
@@ -59,16 +60,14 @@ class InvalidTomlError(ValueError):
         self.column = column
 
 
-@dataclass(frozen=True)
-class At:
+class At(Struct, frozen=True):
     """A position in the file."""
 
     line: int = 0
     column: int = 0
 
 
-@dataclass(frozen=True)
-class _Key:
+class _Key(Struct, frozen=True):
     """`name`: the first part of the key. Offsets of the key, its value and the value's end."""
 
     name: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +31,7 @@ class KillSwitchState(msgspec.Struct):
     at: float = 0.0
 
 
-@dataclass(frozen=True)
-class Presented:
+class Presented(msgspec.Struct, frozen=True):
     """The result for a call that needs approval. `outcome`: `used` (it may run, once), `pending` or `denied`; `expired`: its
     approval does not count, and `refusal` says why."""
 
@@ -67,8 +65,7 @@ class InvalidRulesError(StoreError):
         self.path, self.at, self.message, self.fix = path, at, message, fix
 
 
-@dataclass(frozen=True)
-class Placed:
+class Placed(msgspec.Struct, frozen=True):
     """A rule, its position, and its table as written."""
 
     rule: Rule
@@ -76,8 +73,7 @@ class Placed:
     table: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """What a file contains. `good`: the valid rules, in file order; `fault`: the first error; `former`: the number of tables
     that are still called `[[constraint]]`."""
 

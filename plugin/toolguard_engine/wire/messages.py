@@ -8,7 +8,6 @@ Unknown members are ignored, so that a newer gateway part may say more.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -487,8 +486,7 @@ LEADING = 2048
 """Bytes at the beginning of a line in which the members are looked for that say what it was."""
 
 
-@dataclass(frozen=True)
-class Leading:
+class Leading(msgspec.Struct, frozen=True):
     """What the first members of a line say that cannot be read as a whole. `id` is None where that could not be read."""
 
     id: int | None = None

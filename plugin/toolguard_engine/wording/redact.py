@@ -12,8 +12,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from toolguard_engine import lazy_re
 from toolguard_engine.wording.visible_text import counted_spaces, visible
@@ -172,8 +173,7 @@ def cut(text: str, limit: int = MAX_VALUE) -> str:
     return text if len(text) <= limit else f"{text[:limit]}... ({len(text)} characters)"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """How much of a value is shown. `active`: to its approver."""
 
     nodes: int

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import product
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
@@ -114,8 +114,7 @@ _REVEALING = program_catalogue.programs("host_revealer")
 """Programs whose output describes the user or the machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """The destination of a request: the whole URL and the flags `local`, `private`, `tls`."""
 
     url: str

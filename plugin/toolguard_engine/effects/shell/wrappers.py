@@ -5,15 +5,14 @@ Short options with a value are written as for getopt. Long ones are in `LONG`, o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from toolguard_engine.effects import program_catalogue
 
 NEVER = 99
 
 
-@dataclass(frozen=True, slots=True)
-class Wrapper:
+class Wrapper(Struct, frozen=True):
     """`short`: short options with a value; `skip`: words before the program that are not options (a host, a duration).
 
     `joined`: the rest is one text for a shell, as is the value of `text`, an option such as `-c`; programs that take only

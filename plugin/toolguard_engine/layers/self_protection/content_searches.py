@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+
+from msgspec import Struct
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
@@ -35,8 +36,7 @@ _MAYBE_GROUP = lazy_re.compile(r"\)(?:[?*]|\\?\{)")
 _ALTERNATIVES = lazy_re.compile(r"\\?\||\n")
 
 
-@dataclass(frozen=True, slots=True)
-class SearchRequest:
+class SearchRequest(Struct, frozen=True):
     """`names_only`: it prints no lines; `kinds`: globs over the names of the files it opens, empty for all."""
 
     patterns: tuple[str, ...]

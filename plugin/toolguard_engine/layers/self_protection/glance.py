@@ -7,8 +7,9 @@ word that approves or changes something; or has a path that can lead to a protec
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects import protected_paths
@@ -65,8 +66,7 @@ _MAX_PLACES = 800
 """A command with more folders, paths, or paths from each folder to resolve is near for that alone."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Signs:
+class _Signs(Struct, frozen=True):
     """`words`: any of them in a text makes it near, one of `short` as a whole; `starts`: beginnings of paths that
     may lead to a protected place; `firsts`, `states`: the names after `/` and `~/` on the way there."""
 

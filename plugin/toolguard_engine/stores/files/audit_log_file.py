@@ -18,7 +18,6 @@ import secrets
 import stat
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -58,8 +57,7 @@ class _Head(msgspec.Struct, frozen=True):
     mac: str
 
 
-@dataclass(frozen=True)
-class _End:
+class _End(msgspec.Struct, frozen=True):
     """The end of a log: number and hash of its last whole line, and the bytes after it."""
 
     seq: int = 0

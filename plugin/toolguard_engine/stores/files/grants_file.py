@@ -16,7 +16,6 @@ import re
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -55,8 +54,7 @@ _ANY_HEADER = lazy_re.compile(r"[ \t]*\[")
 _MAC = lazy_re.compile(r"((?<![ \t])[ \t]*(?:mac|\"mac\"|'mac')[ \t]*=[ \t]*)(?:\"[^\"]*\"|'[^']*')(?![\"'])")
 
 
-@dataclass(frozen=True)
-class _Judged:
+class _Judged(msgspec.Struct, frozen=True):
     """All grants of the file, in two groups."""
 
     signed: tuple[Grant, ...] = ()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from toolguard_engine.rules.rule_form import Rule
 from toolguard_engine.stores.fleet.last_good_policy import LastGoodPolicy, SignedPolicy, Stamps
@@ -17,8 +18,7 @@ _FAULT = (
 )
 
 
-@dataclass(frozen=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     stamp: Stamps
     signed: SignedPolicy | None = None
     fault: str = ""

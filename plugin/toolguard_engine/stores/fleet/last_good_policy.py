@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -45,8 +44,7 @@ class _Kept(msgspec.Struct, frozen=True):
     v: int = 1
 
 
-@dataclass(frozen=True)
-class SignedPolicy:
+class SignedPolicy(msgspec.Struct, frozen=True):
     """A policy whose signature is valid, and the principal who signed it."""
 
     policy: FleetPolicy

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from toolguard_engine import lazy_re
 from toolguard_engine.approvals.needed_approvals import MAX_NEED, ApproverPolicy, ApproverRule
@@ -41,8 +40,7 @@ _SIGNS = lazy_re.compile(r"[^\s\"'\\,\x00-\x1f\x7f]+")
 _ADD = "write it like need = 2, with effect = [...], stakes = 8 or teams = [...] beside it"
 
 
-@dataclass(frozen=True)
-class FleetPolicy:
+class FleetPolicy(Struct, frozen=True):
     """A policy that was understood. `team`: `*` for teams without a policy of their own."""
 
     version: int
