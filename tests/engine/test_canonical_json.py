@@ -48,3 +48,10 @@ def test_it_is_what_the_reference_writes(value: Any) -> None:
 )  # fmt: skip
 def test_what_encoders_disagree_about(value: Any) -> None:
     assert written(canonical_json.dumps, value) == written(rfc8785.dumps, value)
+
+
+def test_what_is_nested_too_deeply_for_the_reference_is_not_written() -> None:
+    value: Any = "x"
+    for _ in range(2_000):
+        value = [value]
+    assert written(canonical_json.dumps, value) is written(rfc8785.dumps, value) is RecursionError

@@ -16,7 +16,6 @@ import rfc8785
 
 from toolguard_engine.approvals import canonical_json
 from toolguard_engine.approvals.call_meaning import Meaning
-from toolguard_engine.approvals.canonical_json import EXACT
 from toolguard_engine.host import session_names
 from toolguard_engine.model.call import Call
 
@@ -44,7 +43,7 @@ def bind(call: Call, files: Iterable[str] = (), gateway: str = "") -> str:
     if digests := sorted(files):
         bound["files"] = digests
     try:
-        return sha256(canonical_json.dumps(_exact(bound))).hexdigest()
+        return sha256(canonical_json.dumps_exactly(bound)).hexdigest()
     except (rfc8785.CanonicalizationError, RecursionError, OverflowError, UnicodeEncodeError) as error:
         raise ValueError(f"params without a canonical form: {type(error).__name__}") from error
 
@@ -52,13 +51,3 @@ def bind(call: Call, files: Iterable[str] = (), gateway: str = "") -> str:
 def bind_meaning(meaning: Meaning) -> str:
     """The binding of format 3: of the words (`Meaning.call`, which is a binding of format 2) and of what they mean."""
     return sha256(canonical_json.dumps({"v": MEANT, "meaning": msgspec.to_builtins(meaning)})).hexdigest()
-
-
-def _exact(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(name): _exact(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [_exact(item) for item in value]
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > EXACT:
-        return float(value)
-    return value
