@@ -48,14 +48,12 @@ def main() -> int:
 
 
 def figures(folder: Path, calls: int) -> Iterator[Figure]:
-    work = folder / "work"
-    work.mkdir()
-    aged = Engine(folder / "aged", work)
+    aged = Engine(folder / "aged")
     aged.runs(range(BATCH * ROUNDS))
     young = _memory()
     aged.runs(range(BATCH * ROUNDS, calls))
     old, known = _memory(), len(aged.files.records)
-    fresh = Engine(folder / "fresh", work)
+    fresh = Engine(folder / "fresh")
     batches = [range(calls + at * BATCH, calls + (at + 1) * BATCH) for at in range(ROUNDS)]
     costs = [(fresh.runs(batch), aged.runs(batch)) for batch in batches]
     beside = f"{known:,} files remembered"
@@ -63,8 +61,8 @@ def figures(folder: Path, calls: int) -> Iterator[Figure]:
     yield Figure("memory of the process", old, "MB", f"{young:.0f} MB after {BATCH * ROUNDS:,} calls", MOST_MB)
     yield Figure("written to disk for a call", aged.written / (calls or 1), "bytes")
     aged.ends()
-    Engine(folder / "empty", work).ends()
-    starts = [(_start(folder / "empty"), _start(folder / "aged")) for _ in range(9)]
+    Engine(folder / "empty").ends()
+    starts = [(_start(folder / "empty" / "state"), _start(folder / "aged" / "state")) for _ in range(9)]
     yield Figure("processor time of a start, beside an empty memory", _ratio(starts), "x", promise=MOST_START)
     for name, command in {"rm -rf": "rm -rf build", "mv": "mv build old", "mv of all in it": "mv build/* old/"}.items():
         deeds = [(fresh.does(command, 0), fresh.does(command, FILES)) for _ in range(DEEDS)]
@@ -74,8 +72,10 @@ def figures(folder: Path, calls: int) -> Iterator[Figure]:
 class Engine:
     """`written`: bytes that saving the memory of files has written."""
 
-    def __init__(self, state: Path, work: Path) -> None:
-        self.use, self.work, self.state = YearOfUse(state), work, state
+    def __init__(self, folder: Path) -> None:
+        self.work, self.state = folder / "work", folder / "state"
+        self.work.mkdir(parents=True)
+        self.use = YearOfUse(self.state)
         self._deeds = 0
         self.written = 0
 
@@ -87,7 +87,10 @@ class Engine:
         """The processor time of so many calls, in all."""
         spent = 0.0
         for first in range(numbers.start, numbers.stop, BATCH):
-            lines = [line for at in range(first, min(first + BATCH, numbers.stop)) for line in _lines(at, self.work)]
+            batch = range(first, min(first + BATCH, numbers.stop))
+            lines = [line for at in batch for line in _lines(at, self.work)]
+            for at in batch:
+                _really(at, self.work)
             self.use.clock.pass_by(BATCH / 10)
             before = _saved(self.state)
             spent += _spent(lambda lines=lines: self.use.send(lines))  # type: ignore[misc]
@@ -112,11 +115,37 @@ class Engine:
         self.use.engine.run()
 
 
+def _place(number: int, work: Path) -> tuple[int, int, str, str]:
+    """The session of a call, its number there, its folder, and where it works in that."""
+    session, part = number % SESSIONS, number // SESSIONS
+    return session, part, f"{work}/project-{session}", f"src/part-{part // 400}/unit-{part // 20 % 20}"
+
+
+def _really(number: int, work: Path) -> None:
+    """Does to the disk what the call does."""
+    _, part, folder, source = _place(number, work)
+    here = Path(folder) / source
+    here.mkdir(parents=True, exist_ok=True)
+    match part % 20:
+        case 1:
+            (here / f"copy_file_{part}.py").touch()
+        case 6:
+            (here / f"file_{part - 6}.py").rename(here / f"moved_{part}.py")
+        case 8:
+            (here / f"copy_file_{part - 7}.py").unlink()
+        case 15 if not part % 3:
+            here.rename(f"{here}-{part}")
+        case _ if _writes(part):
+            (here / f"file_{part}.py").touch()
+
+
+def _writes(part: int) -> bool:
+    return part % 20 in (0, 2, 4, 10, 12, 14, 16, 18)
+
+
 def _lines(number: int, work: Path) -> Iterator[Line]:
-    session = number % SESSIONS
-    part = number // SESSIONS
-    folder = f"{work}/project-{session}"
-    source, name = f"src/part-{part // 400}/unit-{part // 20 % 20}", f"file_{part}.py"
+    session, part, folder, source = _place(number, work)
+    name = f"file_{part}.py"
     commands = {
         1: f"cp {source}/{name} {source}/copy_{name}",
         3: f"sed -n 1,80p {source}/{name}",
@@ -131,7 +160,7 @@ def _lines(number: int, work: Path) -> Iterator[Line]:
     }  # fmt: skip
     if command := commands.get(part % 20):
         yield from _call(f"c{number}", "exec", {"command": command}, Path(folder), session)
-    elif part % 4 == 0 or part % 20 in (2, 10, 14, 18):
+    elif _writes(part):
         params = {"path": f"{folder}/{source}/{name}", "content": f"def run_{part}():\n    return {part}\n" * 8}
         yield from _call(f"c{number}", "write", params, Path(folder), session)
     else:
