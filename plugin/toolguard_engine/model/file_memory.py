@@ -7,6 +7,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
+from typing import NamedTuple
 
 import msgspec
 
@@ -35,6 +36,15 @@ ANY = "*"
 MAX_MOVED_INTO = 8
 MAX_UNSAVED = 10_000
 """Changes that are remembered one by one until they are saved."""
+
+
+class _Moving(NamedTuple):
+    """What is moved out of a folder: names there with their new names, the last ones as the latest."""
+
+    path: str
+    folder: Folder
+    doubted: bool
+    names: list[tuple[str, str]]
 
 
 class FileMemory:
@@ -227,55 +237,62 @@ class FileMemory:
     def moved(self, source: str, target: str) -> None:
         """Also for a folder with what is in it. A source that cannot be moved, or is not known, changes nothing. What is
         known of the source is kept until it is `removed`: the move may fail."""
-        found = self._tree.find(source.split("/")) if is_movable(source) and not is_in(target, source) else None
-        if found is None:
+        if not is_movable(source) or is_in(target, source):
+            return
+        above, _, name = source.rpartition("/")
+        found = self._tree.find(above.split("/"))
+        if found is None or isinstance(found.node, FileRecord) or name not in found.node.children:
             return
         self._changed(MovedFile(source, target))
-        folder, _, name = target.rpartition("/")
-        self._move(folder, [(file_search.FoundFile(source, *found), name)])
+        folder, _, new_name = target.rpartition("/")
+        self._move(folder, [_Moving(above, found.node, found.doubted, [(name, new_name)])])
 
-    def _move(self, folder: str, found: Sequence[tuple[file_search.FoundFile, str]]) -> None:
-        """`found`: with the new name of each in the folder, the last one as the latest."""
-        if any(isinstance(each.node, Folder) for each, _ in found):
+    def _move(self, folder: str, moving: Sequence[_Moving]) -> None:
+        landing = self._landing(folder, moving)
+        if any(isinstance(node, Folder) for new in landing for node in new.values()):
             self._tree.share()
-        for above, group in groupby(found, lambda each: each[0].path.rpartition("/")[0]):
-            self._tree.doubt(above.split("/"), [basename(each.path) for each, _ in group])
-        for new in self._landing(folder, found):
+        for each in moving:
+            self._tree.doubt(each.path.split("/"), [name for name, _ in each.names])
+        for new in landing:
             self._tree.put(folder.split("/"), new, maker_of(next(iter(new.values()))))
         file_bounds.shrink(self._tree)
 
-    def _landing(self, folder: str, found: Sequence[tuple[file_search.FoundFile, str]]) -> list[dict[str, Node]]:
+    def _landing(self, folder: str, moving: Sequence[_Moving]) -> list[dict[str, Node]]:
         """What lands in a folder; where two have the same name, one after the other."""
-        room, new = MAX_PATH - len(folder), list[dict[str, Node]]()
-        for (path, node, doubted), name in found:
-            if not new or name in new[-1]:
-                new.append({})
-            if length_of(name, node) <= room:
-                new[-1][name] = self._tree.doubted(node) if doubted else node
-            elif len(name) < room:  # the paths in it would become too long
-                new[-1][name] = FileRecord("agent", "mv", was=path)
+        room, new = MAX_PATH - len(folder), [dict[str, Node]()]
+        for path, above, doubted, names in moving:
+            for name, new_name in names:
+                node = above.children[name]
+                if new_name in new[-1]:
+                    new.append({})
+                if length_of(new_name, node) > room:  # the paths in it would become too long
+                    node = FileRecord("agent", "mv", was=f"{path}/{name}")
+                elif doubted or above.is_doubted(name):
+                    node = self._tree.doubted(node)
+                if len(new_name) < room:
+                    new[-1][new_name] = node
         return [each for each in new if each]
-
-    def size_of(self, path: str) -> int:
-        """How much there is in a folder, or how many names there are where a pattern means some."""
-        is_many = file_search.WILD.search(path) is not None
-        above = path.rpartition("/")[0] if is_many else path
-        found = (each.node for each in file_search.meant(self._tree, above)) if is_movable(above) else ()
-        folders = [folder for folder in found if isinstance(folder, Folder)]
-        return sum(len(folder.children) if is_many else sum(folder.sizes.values()) for folder in folders)
 
     def moved_matching(self, pattern: str, folder: str) -> list[str]:
         """The same for all that a pattern with `*`, `?` and `[]` means, as a shell does: a hidden name only if the pattern
         says so. What else the pattern means is known by its old folder only. Returns the sources that are known, the latest
         first."""
-        shows_hidden = basename(pattern).startswith(".")
-        known = [each for each in file_search.meant(self._tree, pattern) if shows_hidden or basename(each.path)[:1] != "."]
-        found = [each for each in known if is_movable(each.path) and not is_in(folder, each.path)]
         self._changed(MovedFiles(pattern, folder))
-        names = ((each, basename(each.path)) for each in found[::-1])
-        self._move(folder, [(each, name) for each, name in names if f"{folder}/{name}" != each.path])
+        above, _, last = pattern.rpartition("/")
+        fits, shows_hidden, found = file_search.named(last), last.startswith("."), list[_Moving]()
+        for each in file_search.meant(self._tree, above):
+            if isinstance(each.node, Folder):
+                around = folder[len(each.path) + 1 :].partition("/")[0] if is_in(folder, each.path) else ""
+                names = [name for name in reversed(each.node.children) if fits(name) and (shows_hidden or name[:1] != ".")]
+                self._tree.steps += len(each.node.children) / 20
+                found.append(
+                    _Moving(each.path, each.node, each.doubted, [(name, name) for name in names if name and name != around])
+                )
+        known = [f"{each.path}/{name}" for each in found for name, _ in each.names]
+        moving = [_Moving(*each[:3], each.names[::-1]) for each in reversed(found) if each.path != folder and each.names]
+        self._move(folder, moving)
         self._write(f"{folder}/{ANY}", FileRecord("agent", "mv", was=pattern))
-        return [each.path for each in found]
+        return known
 
     def removed(self, paths: Iterable[str]) -> None:
         """Also what is in them."""

@@ -108,10 +108,11 @@ class FileTree:
     def _put(self, parts: Parts, found: Mapping[str, Node], maker: int, waiting: _Waiting) -> None:
         chain, change, longest = self._own(parts, maker), Change(), 0
         folder = chain[-1]
-        self.steps += len(chain) / 2 + len(found)
+        self.steps += len(chain) / 2 + 0.35 * len(found)
         for name, node in found.items():
             before = folder.children.pop(name, None)
-            change.count(name, before, -1)
+            if before is not None:
+                change.count(name, before, -1)
             if isinstance(before, Folder) and not _has_all(node, before):
                 if isinstance(node, Folder):
                     waiting.append(([*parts, name], self._seen(node)))
@@ -126,7 +127,8 @@ class FileTree:
             folder.children[name] = node
             folder.trust(name)
             change.count(name, node, 1)
-            longest = max(longest, length_of(name, node))
+            if len(name) >= longest or isinstance(node, Folder):
+                longest = max(longest, length_of(name, node))
         self._count(chain, parts, change, longest)
 
     @staticmethod
@@ -207,7 +209,7 @@ class FileTree:
             node = folder.children.pop(name)
             folder.children[name] = node if folder.is_doubted(name) else self.doubted(node)
             return
-        self.steps += len(folder.children) / 4
+        self.steps += len(folder.children) / 20
         others, before = folder.children.keys() - meant, folder.doubts
         folder.doubts = others if before is None else others & before
 

@@ -35,7 +35,7 @@ from toolguard_engine.server.outbox import Outbox
 
 CODE_CHANGED = "file.changed-after-judging"
 MAX_RUNNING = 500
-MAX_STEPS = 30_000
+MAX_STEPS = 16_000
 """Of the memory for moves of one call."""
 
 MAX_LOOKED_AT = 1_000

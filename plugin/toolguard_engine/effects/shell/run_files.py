@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
-from posixpath import dirname
+from posixpath import basename, dirname
 
 from msgspec import structs
 
@@ -85,7 +85,7 @@ class RunFiles:
         self._where = where
         self._work_of_call = work
         self.was_empty = made.is_empty
-        self._moved_size, self._moved_places = 0, set[str]()
+        self._after: FileMemory | None = None
         self._known: dict[str, FileText | None] = {}
         self._copies: dict[str, str] = {}
         """The paths that the command itself copies, moves or links to, and where that comes from."""
@@ -298,16 +298,16 @@ class RunFiles:
                 self._count_move(normal(before, self._where, run.cwd), normal(after, self._where, run.cwd))
 
     def _count_move(self, source: str, target: str) -> None:
-        """What is done behind the answer is counted before it. A folder is moved at no cost, but not to where there is one,
-        and what a pattern means is moved name by name."""
-        if is_many := UNKNOWN in source or GLOB.search(source) is not None:
-            source, target = f"{dirname(source)}/*".replace(UNKNOWN, "*"), dirname(target)
-        size = self._made.size_of(source)
-        self._moved_size += size
-        places = {dirname(source) if is_many else source, target}
-        if is_many or self._made.has_below(target) or not places.isdisjoint(self._moved_places):
-            self._work_of_call.spend(self._moved_size / 2)
-        self._moved_places |= places
+        """What the memory of files does behind the answer is counted before it: it is done with a copy."""
+        after = self._after = self._after or self._made.fork()
+        steps = after.steps
+        if UNKNOWN in source or GLOB.search(source) is not None:
+            after.moved_matching(source.replace(UNKNOWN, "*"), dirname(target))
+        else:
+            if after.has_below(target):  # there may be a folder, or nothing any more
+                after.moved(source, f"{target}/{basename(source)}")
+            after.moved(source, target)
+        self._work_of_call.spend(after.steps - steps)
 
     def copy(self, before: str, after: str, cwd: str) -> None:
         """The content of one file becomes that of another."""
