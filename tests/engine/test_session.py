@@ -13,7 +13,7 @@ from toolguard_engine import __version__
 from toolguard_engine.config.settings import Config
 from toolguard_engine.metrics.row_writer import VerdictRecord
 from toolguard_engine.server import tool_hints
-from toolguard_engine.server.session import Session
+from toolguard_engine.server.session import MAX_LOGGED, Session
 from toolguard_engine.server.session_state import SessionTally, Setup
 from toolguard_engine.wire import messages as protocol
 
@@ -211,6 +211,16 @@ def test_every_stopped_call_of_a_message_is_recorded() -> None:
         ("read", "c1", "validation", "stopped"),
         ("write", "c2", "not-executed", "stopped"),
     ]
+
+
+def test_of_a_message_with_thousands_of_stopped_calls_the_first_are_recorded() -> None:
+    talk = session()
+    for _ in range(3):
+        talk.answer(failed())
+    talk.outbox.records.clear()
+    calls = [protocol.MessageCall("write", {"path": f"{number}"}, f"c{number}") for number in range(10_000)]
+    assert talk.answer(protocol.Message(8, calls, run="r")) == protocol.Stopped(8, LIMIT)
+    assert [line["callId"] for line in talk.outbox.records] == [f"c{number}" for number in range(MAX_LOGGED)]
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,10 @@ CODE_REWRITTEN = "security.rewritten"
 CODE_REDACTED = "secret.redacted"
 
 
+MAX_LOGGED = 100
+"""Calls of one message of the model that are logged and counted where its run ends before they run: it may have thousands."""
+
+
 class Session(SessionState):
     """Answers one gateway."""
 
@@ -301,14 +305,14 @@ class Session(SessionState):
         if not refusals:
             return messages.Stopped(message.id)
         shadow = self.is_shadowed(message.agent)
-        for refusal in refusals:
+        for refusal in refusals[:MAX_LOGGED]:
             if shadow and self.outbox.is_reported(message.run, _code(refusal)):
                 continue  # a run that would have been stopped goes on: that is said once
             if refusal.failure not in (HELD, BLOCKED):  # with those nothing was wrong with how they were called
                 self.outbox.refusal(refusal, message.provider, message.model, shadow=self.is_shadowed(refusal.call.agent))
         if shadow:
             return messages.Stopped(message.id)
-        for refusal in refusals:
+        for refusal in refusals[:MAX_LOGGED]:
             self.outbox.measured(partial(Measure.malformed, refusal=refusal, now=self.now()))
         first = refusals[0]
         if first.correction.stop:
