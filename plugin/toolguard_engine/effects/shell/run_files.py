@@ -38,6 +38,9 @@ MAX_WORD = 4_096
 MAX_DEPTH = 4
 """Files that run files."""
 
+MAX_ENTERED = 8
+"""Folders that a command enters one after the other, all of which may not be there."""
+
 MAX_PARTS = 8
 """Targets and scripts that run others, of the same file."""
 
@@ -398,9 +401,20 @@ class RunFiles:
         self.later.reads(path)
         found = self._known[path]
         if found is None:
-            return None
+            return self._where_it_was(word, cwd, path)
         foreign = self.is_made(path) or self.is_made(found.path) or _OF_SKILLS in path or _OF_SKILLS in found.path
         return FilePlace(self.shown(path), path, found.text, 0, foreign)
+
+    def _where_it_was(self, word: str, cwd: str, path: str) -> FilePlace | None:
+        """A folder that is not there is not entered: what comes after `cd x;` runs in the folder before, with what an agent
+        made there."""
+        if not cwd or word[:1] in "/~$" or self.asked.get(path) != "absent":
+            return None
+        parts = [] if cwd[:1] in "/~$" else cwd.split("/")[:MAX_ENTERED]
+        for before in ("/".join(parts[:end]) for end in range(len(parts) - 1, -1, -1)) if parts else ("",):
+            if self.path(word, before) != path and self.is_brought(word, before):
+                return self.text(word, before, sure=False)
+        return None
 
     def exists(self, path: str) -> bool:
         """Whether there is such a file, readable or not."""
