@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from msgspec import structs
 
 from effort import examples
 from test_file_memory import DEEDS, RECORDS
+from toolguard_engine.model import file_memory
 from toolguard_engine.model.file_memory import MAX_UNSAVED, FileMemory
 from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.model.living_programs import LivingProgram
@@ -113,6 +115,34 @@ def test_too_many_changes_are_saved_as_a_whole(tmp_path: Path, engine: Engine) -
         engine.memory.wrote(f"/x/{at}", RECORDS[0])
     engine.saves()
     assert engine.whole == 2
+    assert Engine(tmp_path).memory.records == engine.memory.records
+
+
+def test_what_takes_long_to_do_again_is_saved_as_a_whole(
+    tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_memory, "MAX_REPEATED", 2_000)
+    engine.memory.restore({f"/x/{at}": RECORDS[0] for at in range(200)})
+    for _ in range(20):
+        engine.memory.moved_matching("/x/*", "/y")
+        engine.saves()
+    assert 1 < engine.whole < 10
+    assert Engine(tmp_path).memory.records == engine.memory.records
+
+
+def test_a_disk_that_gets_full_within_a_line(tmp_path: Path, engine: Engine) -> None:
+    engine.memory.wrote("/first", RECORDS[0])
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        resource.setrlimit(
+            resource.RLIMIT_FSIZE, (engine.store.path.with_name("made-files.journal").stat().st_size + 20, before[1])
+        )
+        engine.store.append(engine.memory.take_unsaved() or [], [])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert engine.store.wants_all
+    engine.memory.wrote("/second", RECORDS[0])
+    engine.saves()
     assert Engine(tmp_path).memory.records == engine.memory.records
 
 

@@ -37,6 +37,10 @@ MAX_MOVED_INTO = 8
 MAX_UNSAVED = 10_000
 """Changes that are remembered one by one until they are saved."""
 
+MAX_REPEATED = 300_000
+"""Steps of changes that are saved one by one: the next engine makes them again before it is ready. A short command may move
+thousands of files."""
+
 
 class _Moving(NamedTuple):
     """What is moved out of a folder: names there with their new names, the last ones as the latest."""
@@ -57,6 +61,8 @@ class FileMemory:
         self.changes = 0
         """Since the memory is there."""
         self._unsaved: list[FileChange] | None = None
+        self._saved_steps = 0.0
+        """When it was last to be saved as a whole."""
 
     @property
     def steps(self) -> float:
@@ -80,7 +86,7 @@ class FileMemory:
 
     def restore(self, records: dict[str, FileRecord], changes: Iterable[FileChange] = ()) -> None:
         """What was known before, and what was done then; what is known now counts more."""
-        now, self._tree = list(self._records()), FileTree()
+        now, self._tree, self._saved_steps = list(self._records()), FileTree(), 0.0
         self._put_all(records.items())
         for change in changes:
             self._apply(change)
@@ -109,8 +115,11 @@ class FileMemory:
                 self.doubts(change.path)
 
     def take_unsaved(self) -> list[FileChange] | None:
-        """What was changed since the last time; None if that is too much to tell, or not known."""
+        """What was changed since the last time; None if that is too much to tell or to do again, or not known."""
         unsaved, self._unsaved = self._unsaved, []
+        if unsaved is None or self.steps - self._saved_steps > MAX_REPEATED:
+            self._saved_steps = self.steps
+            return None
         return unsaved
 
     def expect(self, path: str, found: ExpectedText) -> None:

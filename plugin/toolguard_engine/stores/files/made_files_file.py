@@ -119,7 +119,9 @@ class FileMemoryFile:
                 size = file.seek(0, os.SEEK_END)
                 if size > self._most:
                     return
-                file.write(msgspec.json.encode(line) + b"\n")
+                data = msgspec.json.encode(line) + b"\n"
+                if file.write(data) != len(data):  # the disk is full
+                    return
         except (OSError, ValueError) as error:
             raise unusable(self.journal, error) from error
         self._id, self._programs = owner, list(programs)
