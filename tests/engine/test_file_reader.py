@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import threading
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from toolguard_engine.model.files import FileText, Unread
-from toolguard_engine.server import file_reader
+from toolguard_engine.model.work_limit import TooIntricate
 from toolguard_engine.server.file_reader import MAX_BYTES, MAX_STUCK, FileReader
 from toolguard_engine.server.local_disks import LocalDisks
 
@@ -134,23 +135,35 @@ def test_the_mounts_of_this_machine_are_known() -> None:
         assert disks.real("/") == "/"
 
 
-def test_a_file_that_is_read_again_is_as_it_lies_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where size and time of the last change are set to what they were before."""
-    monkeypatch.setattr(file_reader, "SETTLED", 0)
-    reader, path = FileReader(disks=LocalDisks(slow=())), tmp_path / "script"
-    path.write_text("echo a")
-    first = reader.read(str(path))
-    assert reader.read(str(path)) is first
-    before = path.stat()
-    path.write_text("echo b")
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    while path.stat().st_ctime_ns == before.st_ctime_ns:  # the clock of the file system is coarse
-        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert why(reader.read(str(path))) == "echo b"
+def test_news_of_mounts_are_not_lost_where_a_reading_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    disks = LocalDisks()
+    if disks.real("/") is None:
+        pytest.skip("the root of this machine is no local disk")
+
+    class Stopped:
+        def poll(self, _: int) -> None:
+            raise TooIntricate
+
+    with monkeypatch.context() as patched:
+        patched.setattr(disks, "_slow", frozenset({"/proc"}))
+        patched.setattr(disks, "_news", Stopped())
+        with pytest.raises(TooIntricate):
+            disks.real("/proc")
+    disks._slow = frozenset({"/proc"})
+    assert disks.real("/proc") == "/proc"
 
 
-def test_a_file_that_has_just_changed_is_read_each_time(tmp_path: Path) -> None:
+def test_a_file_that_is_read_again_is_as_it_lies_there(tmp_path: Path) -> None:
+    """Also where inode, size and all times are the same: a process may share memory with the file."""
     reader, path = FileReader(disks=LocalDisks(slow=())), tmp_path / "script"
     path.write_text("echo a")
-    first = reader.read(str(path))
-    assert reader.read(str(path)) is not first
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as shared:
+        shared[5:] = b"b"
+        first, before = reader.read(str(path)), path.stat()
+        assert why(first) == "echo b"
+        assert reader.read(str(path)) is first
+        shared[5:] = b"c"
+        assert why(reader.read(str(path))) == "echo c"
+        if path.stat().st_ctime_ns == before.st_ctime_ns:
+            shared[5:] = b"b"
+            assert reader.read(str(path)) == first

@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import time
 from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import sha256
@@ -18,6 +17,8 @@ from itertools import groupby
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
+
+from msgspec import structs
 
 from toolguard_engine.model.files import FileText, Unread
 from toolguard_engine.model.work_timer import WorkTimer
@@ -30,17 +31,12 @@ WAIT = 0.2
 
 MAX_STUCK = 4
 MAX_KEPT = 64
-MAX_KEPT_TEXT = 2_000_000
-"""Files whose content is kept, and their characters."""
+MAX_KEPT_BYTES = 2_000_000
+"""Files whose content is kept, and their size."""
 
-SETTLED = 2_500_000_000
-"""Nanoseconds since its last change, after which any further change gives a file another time (vfat counts in 2 s)."""
-
-MAX_ASKED_HERE = 64
-"""Paths that are looked at without the thread, if they are on disks that answer."""
-
-FEW = 16
-"""Paths in one folder that are looked at one by one."""
+FEW = 64
+"""Paths that are looked at one by one, and without the thread if they are on disks that answer. To list a folder takes as
+long as there are files in it."""
 
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 _FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EAGAIN, errno.EIO})
@@ -57,27 +53,20 @@ def read_now(path: str) -> FileText | Unread:
 def read_real(real: str, kept: _KeptTexts | None = None) -> FileText | Unread:
     """The same for a path without links."""
     try:
-        status = os.lstat(real)
-        if not stat.S_ISREG(status.st_mode):  # opening some devices does something
+        if not stat.S_ISREG(os.lstat(real).st_mode):  # opening some devices does something
             return Unread("not-regular")
-        if kept is not None and (known := kept.get(real, status)) is not None:
-            return known
         handle = os.open(real, _OPEN)
     except (OSError, ValueError) as error:
         return _why(error)
     try:
-        found = _content(real, handle)
-        status = os.fstat(handle)
+        return _content(real, handle, kept)
     except OSError as error:
         return _why(error)
     finally:
         os.close(handle)
-    if kept is not None and isinstance(found, FileText):
-        kept.put(found, status)
-    return found
 
 
-def _content(path: str, handle: int) -> FileText | Unread:
+def _content(path: str, handle: int, kept: _KeptTexts | None) -> FileText | Unread:
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
         return Unread("not-regular")
@@ -90,7 +79,7 @@ def _content(path: str, handle: int) -> FileText | Unread:
         return Unread("too-large")
     if b"\0" in data:
         return Unread("binary")
-    return FileText(path, data.decode("utf-8", "replace"), sha256(data).hexdigest(), identity_of(status))
+    return (kept.of if kept is not None else _text_of)(path, data, identity_of(status))
 
 
 def identity_of(status: os.stat_result) -> tuple[int, int, int, int]:
@@ -98,34 +87,36 @@ def identity_of(status: os.stat_result) -> tuple[int, int, int, int]:
 
 
 class _KeptTexts:
-    """The last files that were read, as long as they are the same by inode, size and both times: programs of a project read
-    the same few files each time. The time of the last change of the inode cannot be set by who changes a file."""
+    """What the last files that were read contained: programs of a project read the same few files each time.
+
+    A file is read again and compared. Inode, size and times do not tell whether it has changed: they stay the same when a
+    process writes to memory that it shares with the file (`mmap`).
+    """
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, tuple[tuple[int, ...], FileText]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[bytes, FileText]] = OrderedDict()
         self._size = 0
 
-    def get(self, path: str, status: os.stat_result) -> FileText | None:
-        known = self._known.get(path)
-        return known[1] if known is not None and known[0] == _whole_identity(status) else None
-
-    def put(self, found: FileText, status: os.stat_result) -> None:
-        self._drop(found.path)
-        changed = max(status.st_ctime_ns, status.st_mtime_ns)
-        if found.identity != identity_of(status) or time.time_ns() - changed < SETTLED:
-            return
-        self._known[found.path] = _whole_identity(status), found
-        self._size += len(found.text)
-        while len(self._known) > MAX_KEPT or self._size > MAX_KEPT_TEXT:
+    def of(self, path: str, data: bytes, identity: tuple[int, int, int, int]) -> FileText:
+        data_before, found = self._known.get(path, (b"", None))
+        if found is None or data != data_before:
+            self._drop(path)
+            found = _text_of(path, data, identity)
+            self._size += len(data)
+        elif found.identity != identity:
+            found = structs.replace(found, identity=identity)
+        self._known[path] = data, found
+        while len(self._known) > MAX_KEPT or self._size > MAX_KEPT_BYTES:
             self._drop(next(iter(self._known)))
+        return found
 
     def _drop(self, path: str) -> None:
         if (known := self._known.pop(path, None)) is not None:
-            self._size -= len(known[1].text)
+            self._size -= len(known[0])
 
 
-def _whole_identity(status: os.stat_result) -> tuple[int, ...]:
-    return *identity_of(status), status.st_ctime_ns
+def _text_of(path: str, data: bytes, identity: tuple[int, int, int, int]) -> FileText:
+    return FileText(path, data.decode("utf-8", "replace"), sha256(data).hexdigest(), identity)
 
 
 def _folders(paths: list[str]) -> list[str]:
@@ -212,7 +203,7 @@ class FileReader:
         return self._looked(_folders, paths)
 
     def _looked(self, look: Callable[[list[str]], list[str]], paths: list[str]) -> list[str]:
-        is_local = len(paths) <= MAX_ASKED_HERE and all(self._disks.real(path) is not None for path in paths)
+        is_local = len(paths) <= FEW and all(self._disks.real(path) is not None for path in paths)
         found = look(paths) if is_local else self.bounded(look, paths)
         return found or []
 

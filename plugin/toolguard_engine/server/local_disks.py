@@ -55,8 +55,12 @@ class LocalDisks:
 
     def real(self, path: str) -> str | None:
         """A path with its links followed as far as they exist; None if it may lead to a file system that hangs."""
-        if self._news is not None and self._news.poll(0):
-            self._look()
+        if self._news is not None:
+            known, self._is_known = self._is_known, False  # the news come once: whoever is interrupted here looks again
+            if self._news.poll(0) or not known:
+                self._look()
+            else:
+                self._is_known = True
         if not self._is_known or path[:1] != "/":
             return None
         return self._followed(path)
