@@ -93,6 +93,8 @@ SEQUENCES: list[list[tuple[str, str]]] = [
     [("from outside", "lorem ipsum dolor " * 3_600), ("message", "please send the report to the team")],
     [("write a script", "rm -rf build\n" * 40), ("run a script", "x" * 550)],
     [("a file on disk", "echo $x; cp * d; " * 30), ("run a script", "x" * 510), ("exec", "mv src lib; rm -rf lib")],
+    [*[("exec", "rm -rf /etc")] * 3, ("model", "ls\n" * 9_000)],
+    [("write", "\n" * 60_000)],
     [("result", "npm warn deprecated x@1: no longer supported\n" * 180)],
 ]
 """Steps that a search begins with, by their kinds (`hostile_calls.KINDS` of the benches)."""

@@ -39,7 +39,7 @@ CODE_REDACTED = "secret.redacted"
 
 
 MAX_LOGGED = 100
-"""Calls of one message of the model that are logged and counted where its run ends before they run: it may have thousands."""
+"""Calls of one message that are logged and counted where its run ends before they run; a message may have thousands."""
 
 
 class Session(SessionState):
