@@ -48,6 +48,9 @@ def program_of(reading: CallReading) -> LivingProgram | None:
     if not reading.commands:
         return None
     _, running, call = reading.command_readings, reading.running, reading.call
+    made = frozenset(islice(_made(reading), MAX_PATHS))
+    if not (made or running.may_run_files):
+        return None
     known = [path for path in run_by(running) if not (_is_open(path) or HALVES.search(path))]
     patterns = {path.replace(UNKNOWN, "*"): runner for path, runner in running.later.named.items() if _is_open(path)}
     all_patterns: dict[str, str | None] = {**dict.fromkeys(running.patterns), **patterns, **running.later.loaded}
@@ -67,10 +70,10 @@ def program_of(reading: CallReading) -> LivingProgram | None:
         fed={path: runner for path, runner in running.later.fed.items() if path in known},
         patterns=dict(islice(known_patterns.items(), MAX_PATTERNS)),
         named=tuple(each for each in running.named if not HALVES.search(each[1]))[:MAX_PATTERNS],
-        makes=frozenset(islice(_made(reading), MAX_PATHS)),
+        makes=made,
         goes_on=running.later.goes_on or any(word.startswith(_DETACHING) for run in reading.runs for word in run.argv[1:]),
     )
-    return found if running.may_run_files or found.makes else None
+    return found
 
 
 def _is_data(path: str, running: RunFiles) -> bool:

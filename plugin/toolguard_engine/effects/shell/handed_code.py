@@ -54,7 +54,7 @@ def run_handed_code(walk: Walk, run: ProgramRun, state: ShellState) -> None:
         return
     if run.origin is not None and not run.origin.made:
         return
-    if _is_made(walk, run.argv[0], run):  # what it does is read
+    if "/" in run.argv[0] and _is_made(walk, run.argv[0], run):  # what it does is read
         return
     known = run.name in _known() or run.name in walk.specials or INTERPRETER.fullmatch(run.name) is not None
     given = _of_options(run) if known or runner_table.runners(run.name) else _of_all(run)
