@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from toolguard_engine import lazy_re
+from toolguard_engine.any_of import AnyOf
 from toolguard_engine.effects.call_digest import DIGITS, ISO_TEXT, TEMPORARY, UUID, UUID_HINT, without_attempts
 
 MAX_TEXT = 20_000
@@ -33,6 +34,13 @@ _REMAINING_BEFORE = lazy_re.compile(
     rb"(?:remaining|left|(?<![a-z])eta)(?:[ _](?:time|is|in|about|of)){0,2}[^\w\n]{0,8}\Z|(?<![a-z])time= {0,2}\Z"
 )
 _REMAINING_AFTER = lazy_re.compile(rb"[ \t]{0,3}(?:remain|left\b|to go\b|of\b|/ ?~?[0-9])")
+_PROGRESS = AnyOf((
+    rb"remain|left|time=|to go",
+    rb"(?:\A|[^a-z])eta",
+    rb"[0-9] ?[a-z.\xc2\xb5]{0,12}[ \t]{0,3}(?:of\b|/ ?~?[0-9])",
+))  # fmt: skip
+"""What a text in lower case must contain for one of its times to tell how much is done or remains: the last of them is a
+number, its unit, and what may follow it."""
 _CONTEXT = 32
 """Characters before a time that may say what it is."""
 _WRAPPER = lazy_re.compile(rb'(EXTERNAL_UNTRUSTED_CONTENT id=\\{0,3}")[0-9a-f]{8,64}')
@@ -94,7 +102,7 @@ def stable(data: bytes, known: frozenset[bytes], *, sent: bool) -> bytes:
         data = TEMPORARY.sub(masked, data)
     data = without_attempts(data)
     low = data.lower()
-    data = _TIMES.sub(masked_time, data)
+    data = _TIMES.sub(masked_time if known or _PROGRESS.may_be_in(low) else b"<time>", data)
     if b"UNTRUSTED_CONTENT" in data:
         data = _WRAPPER.sub(rb"\1", data)
     if sent:

@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from toolguard_engine import lazy_re
+from toolguard_engine.any_of import AnyOf
 from toolguard_engine.wording.visible_text import counted_spaces, visible
 
 MAX_VALUE = 120
@@ -104,6 +105,8 @@ HALVES = lazy_re.compile("[\ud800-\udfff]")
 
 def keys_in(text: str) -> Iterator[re.Match[str]]:
     """The texts in a known key format, a bounded number. Only the places where one can begin are examined."""
+    if not _ANY_KEY.may_be_in(text.encode(errors="replace")):
+        return
     for start, offset in _KEY_STARTS:
         at, count = text.find(start), 0
         while at >= 0 and count < _MAX_PLACES:
@@ -116,6 +119,8 @@ def keys_in(text: str) -> Iterator[re.Match[str]]:
 def assigned_in(text: str) -> Iterator[re.Match[str]]:
     """Values beside the name of a secret, with `name` and `value`; a bounded number."""
     lower = text.lower()
+    if not _ANY_NAME.may_be_in(lower.encode(errors="replace")):
+        return
     for start in _NAME_STARTS:
         at, count = lower.find(start), 0
         while at >= 0 and count < _MAX_PLACES:
@@ -133,8 +138,10 @@ _KEY_STARTS = (
     ("npm_", 0),
     ("pypi-AgE", 0), ("hf_", 0), ("fw_", 0), ("gsk_", 0), (":AA", -10), (":AA", -9), (":AA", -8), ("SG.", 0),
 )  # fmt: skip
+_ANY_KEY = AnyOf(re.escape(start.encode()) for start, _ in _KEY_STARTS)
 """A text that each key format begins with, or that stands so far behind its beginning."""
 _NAME_STARTS = ("pass", "secret", "token", "api", "access", "private", "credential")
+_ANY_NAME = AnyOf(start.encode() for start in _NAME_STARTS)
 
 
 def redact_text(text: str, *, active: bool = False, scanned: int = MAX_SCANNED) -> str:
