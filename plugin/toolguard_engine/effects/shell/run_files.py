@@ -118,7 +118,7 @@ class RunFiles:
         self.opaque: set[str] = set()
         """See `RanScripts`."""
         self.later = LaterFiles()
-        self.overwritten: list[ProgramRun] = []
+        self.overwritten: list[tuple[ProgramRun, str]] = []
         """Programs that run files of agents which the command itself may have changed before."""
 
     def will_run(self, word: str, cwd: str, runner: str = "", *, line_by_line: bool = False) -> None:
@@ -151,7 +151,7 @@ class RunFiles:
         `set -C`, `cp -n`): then an agent's file runs as it lies there."""
         path = self.path(word, run.cwd) if len(self.overwritten) < MAX_OVERWRITTEN else ""
         if path and (is_written or self._before_copying(path) != path) and self.is_made(path):
-            self.overwritten.append(run)
+            self.overwritten.append((run, word))
 
     @contextmanager
     def as_they_lie(self) -> Iterator[None]:

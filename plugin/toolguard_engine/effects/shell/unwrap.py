@@ -50,11 +50,14 @@ def read(
 def _judge_as_they_lie(walk: Walk, running: RunFiles, state: ShellState) -> None:
     """Adds what the programs would run that run files which the command may not have changed after all."""
     with running.as_they_lie():
-        for run in tuple(running.overwritten):
-            again = Walk(SPECIALS, running)
-            inner = state.fork()
-            inner.cwd = run.cwd
-            fed = run.stdin if run.stdin is None else StdinSource(None, run.stdin.programs, run.stdin.files)
-            again.run(replace(run, stdin=fed), inner)
-            walk.runs += again.runs
-            walk.flaws |= again.flaws
+        for run, word in tuple(running.overwritten):
+            for text in (None, *walk.texts_before(word, run.cwd)):
+                again = Walk(SPECIALS, running)
+                if text is not None:
+                    again.as_if(word, run.cwd, text)
+                inner = state.fork()
+                inner.cwd = run.cwd
+                fed = run.stdin if run.stdin is None else StdinSource(None, run.stdin.programs, run.stdin.files)
+                again.run(replace(run, stdin=fed), inner)
+                walk.runs += again.runs
+                walk.flaws |= again.flaws

@@ -59,6 +59,9 @@ MAX_RUNS = 800
 MAX_NESTED = 12
 MAX_WRAPPED = 24
 MAX_TOTAL = 2 * MAX_CHARS
+MAX_SKIPPED = 6
+"""Texts that a file may have because changes before an edit have not happened."""
+
 MAX_STORED = 8 * MAX_TOTAL
 MAX_SIMILAR = 64
 """Files and words of which the name is known only in part."""
@@ -572,11 +575,25 @@ class Walk:
         script = tuple(word for word in run.argv[:-1] if not word.startswith(("-i", "--in-place")))
         changed = None if text is None else printed(replace(run, argv=script, stdin=StdinSource(text))).text
         if changed is not None:
+            self._edited_before(path, replace(run, argv=script), changed)
             self._store(_located(path, run.cwd), changed[:MAX_CHARS])
         elif own := literals(run):
             self.adds(own, path, run.cwd)
             if text is not None:
                 self.opaque.add(_located(path, run.cwd))
+
+    def _edited_before(self, path: str, run: ProgramRun, changed: str) -> None:
+        """What an edit makes of a file if changes before it have not happened (`false && echo > x; sed -i s/a/b/ x`)."""
+        place = _located(path, run.cwd)
+        if place not in self.files:
+            return
+        there = None if self.running is None else self.running.text(path, run.cwd, sure=False)
+        before = dict.fromkeys((there.text if there else "", *(text for other, text in self.replaced if other == place)))
+        for text in islice(filter(None, before), MAX_SKIPPED):
+            edited = printed(replace(run, stdin=StdinSource(text))).text
+            if edited is not None and edited not in (text, changed):
+                self.replaced.append((place, edited[:MAX_CHARS]))
+                self.stored += len(edited)
 
     def _brought(self, run: ProgramRun) -> None:
         """What an archive or a patch brings along."""
@@ -849,6 +866,15 @@ class Walk:
         if not any(sign in path for sign in "*?["):
             return None
         return self._joined((text for other, text in self.files.items() if fnmatch(other, place)), "\n") or None
+
+    def texts_before(self, path: str, cwd: str) -> list[str]:
+        """What a file may contain if some of the command's changes have not happened."""
+        place = _located(path, cwd)
+        return list(dict.fromkeys(text for other, text in self.replaced if other == place))[-MAX_SKIPPED:]
+
+    def as_if(self, path: str, cwd: str, text: str) -> None:
+        """The file is taken to have this text."""
+        self._store(_located(path, cwd), text)
 
     def run_from(self, path: str, cwd: str) -> str | None:
         """The same of a file that is run, in which there may also be what was written to a name known only in part."""
