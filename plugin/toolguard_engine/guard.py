@@ -48,8 +48,10 @@ from toolguard_engine.layers.provenance.context import RunContexts
 from toolguard_engine.layers.repetition import Reaction
 from toolguard_engine.layers.spending_totals import SpendingTotals
 from toolguard_engine.model.call import Call, Correction, Host, MalformedCall, Run, Stop, Verdict
+from toolguard_engine.model.call_world import Named
 from toolguard_engine.model.file_memory import FileMemory
 from toolguard_engine.model.files import FileSource, NoFiles
+from toolguard_engine.model.lazy import FAILURES
 from toolguard_engine.model.living_programs import LivingPrograms
 from toolguard_engine.model.work_allowance import WorkAllowance
 from toolguard_engine.model.work_limit import MOST, TooIntricate, WorkLimit
@@ -198,11 +200,18 @@ class Guard:
         self.allowance.used(call, reading.work.spent, stopped=is_stopped)
         verdict = self._final(found.verdict, given.config)
         if verdict.decision == "hold":
-            details = hold_details.of(found, reading, self._book.waits)
-            verdict = replace(verdict, details=details, named=named_places.of(reading))
+            verdict = self._described(verdict, found, reading)
             if is_stopped:
                 verdict = replace(verdict, reason=TOO_MANY)
         return verdict
+
+    def _described(self, verdict: Verdict, found: Judgement, reading: CallReading) -> Verdict:
+        """A hold with what a person is shown, and what has to be looked at: as far as the call was read."""
+        try:
+            details = hold_details.of(found, reading, self._book.waits)
+            return replace(verdict, details=details, named=named_places.of(reading))
+        except FAILURES:
+            return replace(verdict, named=Named(gap=named_places.INTRICATE))
 
     @staticmethod
     def _final(verdict: Verdict, config: Config) -> Verdict:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
+import random
 import re
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import NoReturn
 
 import pytest
 
+from effort import ALL
 from engine_talk import Talk, talks
 from test_run_files import WORK, guard
 from toolguard_engine import guard as guards
+from toolguard_engine.effects import reading as readings
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.files import FileText, Unread
@@ -92,6 +98,47 @@ def ticking() -> Iterator[WorkTimer]:
     finally:
         work_ticks.stop()
         signal.signal(signal.SIGPROF, before)
+
+
+def late_at(number: int, command: str) -> tuple[str, bool, int]:
+    """The decision if the time of the reading is over when this function of the engine is called; whether that interrupted
+    it; and how many calls there were."""
+    readings._kept.clear()
+    one = guard({"f.sh": "ls -la\ncat a | wc -l\n"})[0]
+    count, is_interrupted = 0, False
+
+    def trace(frame: FrameType, event: str, _: object) -> None:
+        nonlocal count, is_interrupted
+        code = frame.f_code
+        if event == "call" and "toolguard_engine" in code.co_filename and not code.co_flags & inspect.CO_GENERATOR:
+            count += 1
+            if count == number:
+                sys.settrace(None)
+                one._timer.tick(0.0)
+                is_interrupted = True
+                one._timer.tick(1e9)
+                is_interrupted = False  # no reading was under way
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        verdict = one.judge(Call("exec", {"command": command}, agent="main", session="s", run="r", cwd=WORK))
+    finally:
+        sys.settrace(before)
+    assert one._timer.reading is None
+    return verdict.decision, is_interrupted, count
+
+
+@pytest.mark.parametrize(
+    "command", ["ls -la; cd a && git status | head -3", "sh f.sh", "python3 -c 'import os; os.listdir()'"]
+)
+def test_a_reading_whose_time_is_over_anywhere_has_a_verdict_and_is_held(command: str) -> None:
+    assert late_at(0, command)[0] == "allow"
+    _, _, calls = late_at(0, command)  # what is compiled on first use is there now
+    points = random.Random(command).sample(range(1, calls + 1), k=min(calls, 300 if ALL else 60))  # noqa: S311
+    found = {(interrupted, decision) for decision, interrupted, _ in (late_at(at, command) for at in points)}
+    assert found <= {(True, "hold"), (False, "allow")}
+    assert (True, "hold") in found
 
 
 class Slow:
