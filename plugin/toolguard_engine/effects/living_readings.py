@@ -55,7 +55,7 @@ def program_of(reading: CallReading) -> LivingProgram | None:
     patterns = {path.replace(UNKNOWN, "*"): runner for path, runner in running.later.named.items() if _is_open(path)}
     all_patterns: dict[str, str | None] = {**dict.fromkeys(running.patterns), **patterns, **running.later.loaded}
     known_patterns = {path: runner for path, runner in all_patterns.items() if not HALVES.search(path)}
-    found = LivingProgram(
+    return LivingProgram(
         commands=tuple(HALVES.sub("\ufffd", command) for command in reading.commands),
         folder=HALVES.sub("\ufffd", reading.command_where.cwd),
         workspace=call.cwd,
@@ -73,7 +73,6 @@ def program_of(reading: CallReading) -> LivingProgram | None:
         makes=made,
         goes_on=running.later.goes_on or any(word.startswith(_DETACHING) for run in reading.runs for word in run.argv[1:]),
     )
-    return found
 
 
 def _is_data(path: str, running: RunFiles) -> bool:
