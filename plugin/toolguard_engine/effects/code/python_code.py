@@ -41,7 +41,7 @@ _MAGIC = lazy_re.compile(r"^([ \t]*)%{1,2}[a-z]\w*[^\n]*$", re.MULTILINE)
 _PRINT = lazy_re.compile(r"^([ \t]*)print[ \t]+(?!=)([^\n;]*)", re.MULTILINE)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=32)
 def read(code: str) -> CodeReading | None:
     """What Python code does; None if it cannot be parsed."""
     commands: list[Deed] = []

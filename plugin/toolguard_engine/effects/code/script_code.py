@@ -53,7 +53,7 @@ _HINTS = dict.fromkeys(("perl", "ruby", "php", "lua"), _DEED) | {
 }  # fmt: skip
 """What code must contain to do anything that is known here; any other code is not walked."""
 
-_KEPT = 8
+_KEPT = 24
 _MAX_PATHS = 64
 
 

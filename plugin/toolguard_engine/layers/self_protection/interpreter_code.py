@@ -11,6 +11,7 @@ import re
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 
 from toolguard_engine import lazy_re
@@ -114,6 +115,13 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
             yield ProtectionFinding(KEY, certain=False)
 
 
+@lru_cache(maxsize=400)
+def _has(pattern: re.Pattern[str], code: str) -> bool:
+    """Whether a pattern is in code. Kept: the same files are run again and again."""
+    return pattern.search(code) is not None
+
+
+@lru_cache(maxsize=24)
 def _with_hidden_texts(code: str) -> str:
     """The code with its string pieces joined, followed by the texts that it holds encoded or reversed."""
     code = _JOINED.sub("", code)
@@ -149,31 +157,31 @@ def _takes_token(code: str, found: set[Place], scene: CommandScene) -> bool:
         return False
     if "guard" in found and metrics_path.TOKEN in code:
         return True
-    listed, named, part = (search(code) for search in (_WALKS.search, _TOKEN_NAME.search, _TOKEN_PART.search))
+    listed, named, part = (_has(pattern, code) for pattern in (_WALKS, _TOKEN_NAME, _TOKEN_PART))
     if _is_near(code, found, name, scene):
         return bool(named or (part and (listed or name.partition(".")[0] in code)))
-    return bool(named and listed and (_FROM_ALL_HOME.search(code) or _quoted(scene.protected.home, code)))
+    return bool(named and listed and (_has(_FROM_ALL_HOME, code) or _quoted(scene.protected.home, code)))
 
 
 def _is_near(code: str, found: set[Place], name: str, scene: CommandScene) -> bool:
     """Whether code names the token's folder, or the metrics file `name` in the home or in such a folder."""
-    if _STATE.search(code) or _LINK.search(code) or not found.isdisjoint({"root", "guard"}):
+    if _has(_STATE, code) or _has(_LINK, code) or not found.isdisjoint({"root", "guard"}):
         return True
-    return name in code and bool(_FROM_HOME.search(code) or any(base(above) in code for above in scene.protected.above))
+    return name in code and (_has(_FROM_HOME, code) or any(base(above) in code for above in scene.protected.above))
 
 
 def _reads_all_home(code: str, scene: CommandScene) -> bool:
     """Whether code walks the whole home folder or disk and reads what it finds, or copies it."""
-    walks = _WALKS_ALL.search(code) and _READS.search(code) and not _CHOOSES.search(code)
-    if not walks and not _COPIES.search(code):
+    walks = _has(_WALKS_ALL, code) and _has(_READS, code) and not _has(_CHOOSES, code)
+    if not walks and not _has(_COPIES, code):
         return False
-    if _ALL_HOME.search(code) or _quoted(scene.protected.home, code):
+    if _has(_ALL_HOME, code) or _quoted(scene.protected.home, code):
         return True
     copies = walks or "tarfile" in code or any(not match[0].startswith(".add") for match in _COPIES.finditer(code))
     named = islice(_FOLDER.finditer(code), _MAX_FOLDERS) if copies else ()
     if any(_holds_secret(match[1], scene) for match in named):
         return True
-    return "~/**" in code and _HIDDEN_TOO.search(code) is not None
+    return "~/**" in code and _has(_HIDDEN_TOO, code)
 
 
 def _holds_secret(path: str, scene: CommandScene) -> bool:
@@ -187,7 +195,7 @@ def _quoted(text: str, code: str) -> bool:
 
 
 def _about(code: str, program: str, scene: CommandScene) -> str:
-    if "toolguard" in code and program not in _EDITORS and (_IMPORT.search(code) or _CALLED.search(code)):
+    if "toolguard" in code and program not in _EDITORS and (_has(_IMPORT, code) or _has(_CALLED, code)):
         return CLI
     found = {scene.place(path) for path in set(_SPLIT.split(code)) if "/" in path or "." in path}
     kept = scene.protected.kept
@@ -195,16 +203,16 @@ def _about(code: str, program: str, scene: CommandScene) -> str:
         return KEY
     if (program in SEDS and sed_prints(code.split("\n"))) or (program in AWKS and awk_prints(code)):
         return ""
-    writes = program in _EDITORS or _WRITES.search(code) is not None
+    writes = program in _EDITORS or _has(_WRITES, code)
     if "guard" in found and writes:
         return FILES
-    if writes and _TELLING.search(code) and _FROM_HOME.search(code) and _WALKS.search(code):
+    if writes and _has(_TELLING, code) and _has(_FROM_HOME, code) and _has(_WALKS, code):
         return FILES
-    if _LINK.search(code) and _SECRET.search(code) and "toolguard" in code:
+    if _has(_LINK, code) and _has(_SECRET, code) and "toolguard" in code:
         return KEY
-    if not _STATE.search(code):
-        return FILES if "root" in found and _WHOLE.search(code) else ""
-    if _SECRET.search(code) and _SECRET_FOLDER.search(code):
+    if not _has(_STATE, code):
+        return FILES if "root" in found and _has(_WHOLE, code) else ""
+    if _has(_SECRET, code) and _has(_SECRET_FOLDER, code):
         return KEY
-    ours = _OURS.search(code) is not None or any(name in code for name in kept)
-    return FILES if (writes and ours) or _WHOLE.search(code) else ""
+    ours = _has(_OURS, code) or any(name in code for name in kept)
+    return FILES if (writes and ours) or _has(_WHOLE, code) else ""
