@@ -240,16 +240,18 @@ class Guard:
         )  # fmt: skip
 
     def _layered(self, given: LayerInput) -> Judgement:
-        """The call judged by all layers, within the limit of processor time."""
+        """The call, with what it types into programs, judged by all layers within the limit of processor time."""
         work, timer = given.reading.work, self._timer
-        before = timer.reading
+        before, found = timer.reading, None
         try:
-            timer.reading = work
+            timer.reading = before or work
             found = _by_layers(given)
         except TooIntricate:  # between two layers
-            found = judgement.of(TOO_INTRICATE)
+            pass
         finally:
             timer.reading = before
+        if found is None:
+            return judgement.of(TOO_INTRICATE)
         if work.is_stopped and found.decision == "allow":
             return judgement.changed(found, TOO_INTRICATE)
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import random
 import re
 import signal
@@ -168,6 +169,23 @@ def test_a_call_with_an_endless_loop_is_held_and_the_next_one_is_judged(
     assert one.allowance.most(CALL) == FREE
     assert one.judge(CALL).decision == "allow"
     assert ticking.reading is None
+
+
+def test_commands_that_a_call_types_have_no_time_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, clock = guard({})[0], itertools.count(0.0, SECONDS * 0.6)
+
+    class Typing:
+        def judge(self, given: LayerInput, found: Judgement) -> Judgement | None:  # noqa: ARG002
+            if given.is_typed:
+                one._timer.tick(next(clock))
+            else:
+                for _ in range(3):
+                    given.judge_command(one.read(CALL))
+            return None
+
+    monkeypatch.setattr(guards, "LAYERS", (Typing(), *guards.LAYERS))
+    assert one.judge(CALL).code == "rule.too-intricate"
+    assert one._timer.reading is None
 
 
 def test_what_swallows_the_failure_is_stopped_again(ticking: WorkTimer, monkeypatch: pytest.MonkeyPatch) -> None:
