@@ -14,6 +14,7 @@ from toolguard_engine.model import work_allowance
 from toolguard_engine.model.file_memory import FileMemory
 from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.model.work_limit import BASE
+from toolguard_engine.server.file_watch import MAX_LOOKED_AT
 from toolguard_engine.wire import messages
 
 AGENT = FileRecord("agent", "exec", "s", created=True)
@@ -247,3 +248,15 @@ def test_a_large_folder_is_moved_and_deleted_unasked(play: Play, command: str) -
         {f"{play.work}/{folder}/f{at}": AGENT for folder in ("a", "build") for at in range(2_000)}
     )
     assert decided(play, command) == "allow"
+
+
+def test_a_large_folder_that_was_not_deleted_is_doubted(play: Play) -> None:
+    """Not each of its files is looked at."""
+    memory = play.session.guard.files
+    (play.work / "build").mkdir()
+    memory.restore({f"{play.work}/build/f{at}": AGENT for at in range(MAX_LOOKED_AT + 500)})
+    assert decided(play, "false && rm -rf build") == "allow"
+    ends(play, "false && rm -rf build")
+    known = memory.records
+    assert len(known) >= 500
+    assert not any(record.created for record in known.values())
