@@ -112,14 +112,19 @@ class _Group:
         self._kinds = frozenset(kind for each in active for kind in each.rule.effect)
         self._globs = tuple({glob.text: glob for each in active for glob in each.paths}.values())
         self._needles = tuple({glob.needle for glob in self._globs})
-        self._others = tuple(each for each in active if not each.paths and not each.rule.effect)
+        others = tuple(each for each in active if not each.paths and not each.rule.effect)
+        self._others = tuple(each for each in others if not each.rule.params)
+        self._by_pattern: dict[str, dict[str, list[_ActiveRule]]] = {}
+        for each in others:
+            for name, pattern in each.rule.params[:1]:
+                self._by_pattern.setdefault(name, {}).setdefault(pattern, []).append(each)
         self._by_path = tuple(each for each in active if each.paths and not each.rule.effect)
         self._by_effect = tuple(each for each in active if not each.paths and each.rule.effect)
         self._by_both = tuple(each for each in active if each.paths and each.rule.effect)
 
     def speaking(self, view: CallFacts) -> list[Rule]:
         """Those that are about a call, in the order of the book."""
-        asked, by_path = self._others, self._by_path
+        asked, by_path = self._others + tuple(self._by_params(view)), self._by_path
         if self._kinds and not self._kinds.isdisjoint(view.kinds):
             asked, by_path = asked + self._by_effect, by_path + self._by_both
         if by_path and view.may_reach(self._needles, self._globs):
@@ -127,6 +132,13 @@ class _Group:
         found = [each for each in asked if each.holds(view)]
         found.sort(key=lambda each: each.number)
         return [each.rule for each in found]
+
+    def _by_params(self, view: CallFacts) -> Iterable[_ActiveRule]:
+        """Without those whose first pattern is not in the call."""
+        for name, rules in self._by_pattern.items():
+            possible = view.possible(name)
+            for pattern in rules if possible is None else possible:
+                yield from rules.get(pattern, ())
 
 
 _last: tuple[Rulebook | None, str, tuple[Book, Book]] = (None, "", (Book((), ""), Book((), "")))

@@ -103,14 +103,18 @@ class CallFacts:
                 found[full, deep] = Path(full, deep=deep)
         return Paths(tuple(found.values()), all_seen and "flood" not in self.kinds, hidden)
 
+    def possible(self, name: str) -> frozenset[str] | None:
+        """The sought patterns that may be in a parameter's text; None where that cannot be told of all of it."""
+        texts, all_seen = self._texts_at(name)
+        if self._sought is None or not all_seen:
+            return None
+        if name not in self._possible:
+            self._possible[name] = frozenset[str]().union(*map(self._sought.possible, texts))
+        return self._possible[name]
+
     def has(self, name: str, pattern: str, *, unseen: bool) -> bool:
         """Whether a parameter's text contains this pattern; `unseen`: the answer where not all could be searched."""
-        known = self._texts.get(name)
-        if known is None:
-            known = self._texts[name] = self._texts_of(name)
-        texts, all_seen = known
-        if self._sought is not None and pattern in self._sought.all and pattern not in self._possible_in(name, texts):
-            return unseen and not all_seen
+        texts, all_seen = self._texts_at(name)
         wanted = compiled(pattern)
         for text in texts:
             cost = min(len(text), MAX_SEARCHED) * wanted.size
@@ -122,12 +126,11 @@ class CallFacts:
                 return True
         return unseen and not all_seen
 
-    def _possible_in(self, name: str, texts: list[str]) -> frozenset[str]:
-        found = self._possible.get(name)
-        if found is None and self._sought is not None:
-            found = frozenset[str]().union(*(self._sought.possible(text[:MAX_SEARCHED]) for text in texts))
-            self._possible[name] = found
-        return found or frozenset()
+    def _texts_at(self, name: str) -> tuple[list[str], bool]:
+        known = self._texts.get(name)
+        if known is None:
+            known = self._texts[name] = self._texts_of(name)
+        return known
 
     def _texts_of(self, name: str) -> tuple[list[str], bool]:
         """The texts of a parameter, those of a command also as its programs get them; and whether that is all."""
