@@ -121,6 +121,11 @@ def test_none_of_them_is_written_unasked(way: str) -> None:
         "cp index.js ~/.openclaw/node_modules/x/",
         "cp x.mjs /srv/Gateway/node_modules/typebox/build/index.mjs",
         "sed -i 1d /srv/gateway/node_modules/zod/index.js",
+        "echo x >> /tmp/openclaw/openclaw-shell-snapshot-abc/snapshot.out",
+        'while :; do for f in /tmp/openclaw/openclaw-shell-snapshot-*/snapshot.out; do echo x >> "$f"; done; done',
+        "tee -a /tmp/openclaw/*/snapshot.out < x",
+        "inotifywait -m /tmp/openclaw | while read d e f; do cp x /tmp/openclaw/$f/snapshot.out; done",
+        "cd /tmp/openclaw-0 && ln -sf ~/x openclaw-shell-snapshot-a/snapshot.out",
     ],
 )
 def test_nor_in_other_ways(command: str) -> None:
@@ -130,7 +135,7 @@ def test_nor_in_other_ways(command: str) -> None:
 FREE = [
     "notes.md", "hooks/useUser.js", "hooks/lib/format.js", "src/hooks/auth/handler.js", "dist/index.js", "package.json",
     "skills/mail/SKILL.md", "skills/mail/send.py", "node_modules/left-pad/index.js", "/tmp/a.js", "/tmp/build/x.sh",
-    "~/.openclaw/workspace/notes.md", "~/.openclaw/tmp/note.txt",
+    "~/.openclaw/workspace/notes.md", "~/.openclaw/tmp/note.txt", "/tmp/openclaw/notes.txt", "/tmp/snapshot.out",
     "~/.openclaw/media/inbound/a.txt", "~/.openclaw/workspace/hooks/useUser.js", "~/.local/bin/mytool", "~/.cache/app/x.js",
 ]  # fmt: skip
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+import browsing_agent
 import login_service
 import user_manager
 from attackers import Attack
@@ -211,6 +212,26 @@ def test_systemd_run(stage: Stage, attack: Attack) -> None:
             stage, attack, "env", f"XDG_RUNTIME_DIR={runtime}", "systemd-run", "--user", "--", *attack.python()
         )  # fmt: skip
         refused(stage, attack, NOT_TOLD)
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(NO_BROWSER, reason="Chromium is missing")
+def test_the_gateways_own_browser_tool(shared: Shared) -> None:
+    """The agent opens the gateway's web chat in it and types there what a person would: it may not type the command, and if
+    it types it key by key, that does not count."""
+    stage = shared.under(host=browsing_agent.HOST, alwaysBlock=["write"], approval={"wake": False})
+    entry = held(stage, "typed-in-a-browser.txt")
+    page = f"http://127.0.0.1:{stage.home.port}/chat?session={entry.session}#token={stage.home.token}"
+    said = f"/toolguard approve {entry.nonce}"
+    try:
+        whole = stage.play(browsing_agent.Typist(page, said), "agent:main:browsing")
+        assert any("Only a person may send the guard's chat commands" in text for text in whole.results)
+        typed = stage.play(browsing_agent.Typist(page, said[2:], before=said[:2]), "agent:main:browsing-again")
+        until(lambda: refusals(stage, entry.nonce), lambda: "\n".join(typed.results))
+    finally:
+        stage.play(once(call("browser", {"action": "stop"})), "agent:main:browsing")
+    assert refusals(stage, entry.nonce) == OF_AN_AGENT
+    assert status(stage, entry.nonce) == "pending"
 
 
 @pytest.mark.thorough

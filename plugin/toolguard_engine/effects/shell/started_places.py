@@ -13,6 +13,13 @@ from toolguard_engine.host import started_catalogue
 from toolguard_engine.host.started_catalogue import StartedFile
 
 _TEMPORARY = ("/tmp/", "/var/tmp/", "/dev/shm/")  # noqa: S108 - where agents' paths lead
+_READ_BACK = tuple(
+    StartedFile(f"temporary/openclaw*/{name}", use="sourced", present=True)
+    for name in ("openclaw-shell-snapshot-*/**", "*/snapshot.out")
+)
+"""What a shell prints into a temporary file, for the gateway to read and to source from another one before every command: in
+a trace it is data."""
+
 _MAX_PART = 256
 _MAX_PARTS = 40
 _REST = "**"
@@ -59,7 +66,7 @@ class StartedPlaces:
 @cache
 def bundled() -> StartedPlaces:
     """The places of the bundled list."""
-    return StartedPlaces(started_catalogue.load().places)
+    return StartedPlaces((*started_catalogue.load().places, *_READ_BACK))
 
 
 def is_started(low: str, home: str, workspace: str) -> bool:
