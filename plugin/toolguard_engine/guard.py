@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Literal, Protocol
 
@@ -126,7 +126,7 @@ class Guard:
     ) -> None:
         """`timer`: stops readings that take too long; `files`: the files of this machine."""
         self._config = config
-        self._timer = timer or WorkTimer()
+        self.timer = timer or WorkTimer()
         self._files = files or NoFiles()
         self._configs: dict[str, Config] = {}
         self._hints = hints
@@ -207,9 +207,13 @@ class Guard:
 
     def _described(self, verdict: Verdict, found: Judgement, reading: CallReading) -> Verdict:
         """A hold with what a person is shown, and what has to be looked at: as far as the call was read."""
-        try:
+
+        def described() -> Verdict:
             details = hold_details.of(found, reading, self._book.waits)
             return replace(verdict, details=details, named=named_places.of(reading))
+
+        try:
+            return self.timer.limited(reading.work, described)
         except FAILURES:
             return replace(verdict, named=Named(gap=named_places.INTRICATE))
 
@@ -241,16 +245,10 @@ class Guard:
 
     def _layered(self, given: LayerInput) -> Judgement:
         """The call, with what it types into programs, judged by all layers within the limit of processor time."""
-        work, timer = given.reading.work, self._timer
-        before, found = timer.reading, None
+        work = given.reading.work
         try:
-            timer.reading = before or work
-            found = _by_layers(given)
+            found = self.timer.limited(work, partial(_by_layers, given))
         except TooIntricate:  # between two layers
-            pass
-        finally:
-            timer.reading = before
-        if found is None:
             return judgement.of(TOO_INTRICATE)
         if work.is_stopped and found.decision == "allow":
             return judgement.changed(found, TOO_INTRICATE)

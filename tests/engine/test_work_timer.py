@@ -30,6 +30,7 @@ from toolguard_engine.model.work_timer import SECONDS, WorkTimer
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.server import work_ticks
 from toolguard_engine.server.file_reader import FileReader
+from toolguard_engine.wire import messages
 
 CALL = Call("exec", {"command": "ls"}, agent="main", session="s", run="r", cwd=WORK)
 
@@ -115,9 +116,9 @@ def late_at(number: int, command: str) -> tuple[str, bool, int]:
             count += 1
             if count == number:
                 sys.settrace(None)
-                one._timer.tick(0.0)
+                one.timer.tick(0.0)
                 is_interrupted = True
-                one._timer.tick(1e9)
+                one.timer.tick(1e9)
                 is_interrupted = False  # no reading was under way
 
     before = sys.gettrace()
@@ -126,7 +127,7 @@ def late_at(number: int, command: str) -> tuple[str, bool, int]:
         verdict = one.judge(Call("exec", {"command": command}, agent="main", session="s", run="r", cwd=WORK))
     finally:
         sys.settrace(before)
-    assert one._timer.reading is None
+    assert one.timer.reading is None
     return verdict.decision, is_interrupted, count
 
 
@@ -163,7 +164,7 @@ def test_a_call_with_an_endless_loop_is_held_and_the_next_one_is_judged(
     monkeypatch.setattr("toolguard_engine.model.work_timer.SECONDS", 0.05)
     monkeypatch.setattr(guards, "LAYERS", (Slow(loop), *guards.LAYERS))
     one = guard({})[0]
-    one._timer = ticking
+    one.timer = ticking
     verdict = one.judge(CALL)
     assert (verdict.decision, verdict.code) == ("hold", "rule.too-intricate")
     assert one.allowance.most(CALL) == FREE
@@ -177,7 +178,7 @@ def test_commands_that_a_call_types_have_no_time_of_their_own(monkeypatch: pytes
     class Typing:
         def judge(self, given: LayerInput, found: Judgement) -> Judgement | None:  # noqa: ARG002
             if given.is_typed:
-                one._timer.tick(next(clock))
+                one.timer.tick(next(clock))
             else:
                 for _ in range(3):
                     given.judge_command(one.read(CALL))
@@ -185,7 +186,7 @@ def test_commands_that_a_call_types_have_no_time_of_their_own(monkeypatch: pytes
 
     monkeypatch.setattr(guards, "LAYERS", (Typing(), *guards.LAYERS))
     assert one.judge(CALL).code == "rule.too-intricate"
-    assert one._timer.reading is None
+    assert one.timer.reading is None
 
 
 def test_what_swallows_the_failure_is_stopped_again(ticking: WorkTimer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +203,7 @@ def test_what_swallows_the_failure_is_stopped_again(ticking: WorkTimer, monkeypa
 
     monkeypatch.setattr(guards, "LAYERS", (Slow(loop), *guards.LAYERS))
     one = guard({})[0]
-    one._timer = ticking
+    one.timer = ticking
     assert one.judge(CALL).code == "rule.too-intricate"
     assert raised == 3
 
@@ -236,4 +237,20 @@ def test_the_engine_hands_its_timer_to_every_guard(tmp_path: Path) -> None:
         timer = talk.engine.session.setup.timer
         talk.hello(tmp_path)
         assert timer is not None
-        assert talk.engine.session.guard._timer is timer
+        assert talk.engine.session.guard.timer is timer
+
+
+def test_an_approved_call_is_stopped_as_well_when_it_is_read_again(
+    ticking: WorkTimer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolguard_engine.model.work_timer.SECONDS", 0.05)
+    with talks(Talk) as start:
+        talk = start()
+        talk.hello(tmp_path)
+        session = talk.engine.session
+        session.guard.timer = ticking
+        monkeypatch.setattr(session.files, "begins", lambda _: endless())
+        answer = session._verdicts.let_run(1, CALL, "approval.used")
+    assert isinstance(answer, messages.VerdictAnswer)
+    assert answer.decision == "allow"
+    assert ticking.reading is None

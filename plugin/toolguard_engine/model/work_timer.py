@@ -7,6 +7,9 @@ expression. It stops nothing but a reading: stores and answers are never interru
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from toolguard_engine.model.work_limit import MOST, TooIntricate, WorkLimit
 
 SECONDS = 0.5
@@ -14,8 +17,11 @@ SECONDS = 0.5
 Waiting on a loaded machine is not work."""
 
 
+T = TypeVar("T")
+
+
 class WorkTimer:
-    """Set `reading` before a reading begins, and back to what it was before when that is over."""
+    """`reading` is set while one is under way, see `limited`."""
 
     __slots__ = ("_end", "_seen", "reading")
 
@@ -24,6 +30,16 @@ class WorkTimer:
         """The budget of the reading that is under way; None where nothing may be interrupted."""
         self._seen: WorkLimit | None = None
         self._end = 0.0
+
+    def limited(self, work: WorkLimit, read: Callable[[], T]) -> T:
+        """Does this within the limit. Whoever asks for it has to do with `TooIntricate`. No state that others rely on may be
+        changed in there but in one step."""
+        before = self.reading
+        try:
+            self.reading = before or work
+            return read()
+        finally:
+            self.reading = before
 
     def tick(self, now: float) -> None:
         """`now`: the seconds of processor time used so far. A reading that takes too long is stopped for good, and

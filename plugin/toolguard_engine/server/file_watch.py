@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, groupby, islice
 from math import inf
 from posixpath import basename
@@ -30,6 +30,7 @@ from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.model.files import FileText
 from toolguard_engine.model.living_programs import LivingPrograms
 from toolguard_engine.model.work_limit import TooIntricate
+from toolguard_engine.model.work_timer import WorkTimer
 from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.outbox import Outbox
 
@@ -89,12 +90,14 @@ class FileWatch:
         memory: Callable[[], FileMemory],
         living: Callable[[], LivingPrograms],
         is_outside: Callable[[Call, str], bool],
+        timer: WorkTimer | None = None,
     ) -> None:
         self._outbox = outbox
         self._reader = reader
         self._memory = memory
         self._living = living
         self._is_outside = is_outside
+        self._timer = timer or WorkTimer()
         self._begun: list[_Running] = []
         self._running: OrderedDict[str, _Running] = OrderedDict()
         self._asked: list[_Running] = []
@@ -164,9 +167,11 @@ class FileWatch:
             changed = ((each, arrivals.at(each)) for each in reversed(list(living)))
             for program, found in islice(((each, texts) for each, texts in changed if texts), MAX_GROWING):
                 texts = {name: text for name, text in found.items() if text is not None}
-                again = living_readings.again(program, reading, texts, made.also(texts))
+                read = partial(living_readings.again, program, reading, texts, made.also(texts))
+                again = self._timer.limited(reading.work, read)
                 living.grew(program, living_readings.program_of(again) or program)
-        if (started := living_readings.program_of(reading)) is not None:
+        started = self._timer.limited(reading.work, partial(living_readings.program_of, reading))
+        if started is not None:
             living.started(structs.replace(started, call="", process=running.process) if running.process else started)
 
     def _begin(self, running: _Running) -> None:
@@ -174,7 +179,8 @@ class FileWatch:
             self._remember(running)
         running.most_steps = self._memory().steps + MAX_STEPS
         with suppress(TooIntricate, MemoryError, RecursionError):
-            for removes, found in groupby(running.found, lambda change: change.kind == "removed"):
+            known = self._timer.limited(running.reading.work, lambda: running.found)
+            for removes, found in groupby(known, lambda change: change.kind == "removed"):
                 if removes:
                     running.leaving.update(change.path for change in found if is_movable(change.path))
                     continue

@@ -51,8 +51,9 @@ class Session(SessionState):
         self.outbox = Outbox(self.setup.clock)
         self._sync = StandingsSync(self, self.outbox)
         self.files = FileWatch(
-            self.outbox, self.setup.files, lambda: self.guard.files, lambda: self.guard.living, self._is_from_outside
-        )
+            self.outbox, self.setup.files, lambda: self.guard.files, lambda: self.guard.living, self._is_from_outside,
+            self.setup.timer,
+        )  # fmt: skip
         self._verdicts = Verdicts(self, self.outbox, self._sync, self.files)
         self._person = PersonDecisions(self, self.outbox, self._sync, self._verdicts)
 

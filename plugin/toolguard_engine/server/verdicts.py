@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config
@@ -125,12 +126,11 @@ class Verdicts:
         read = self._read if self._read is not None and self._read.call is call else self._state.guard.read(call)
         typed = self._state.guard.typed(read) if read.tool == "process" else ()
         self._state.guard.processes.sent(call, keep=not code.startswith(APPROVED))
-        try:
-            self._files.begins(read)
+        limited = self._state.guard.timer.limited
+        with suppress(TooIntricate, MemoryError, RecursionError):
+            limited(read.work, partial(self._files.begins, read))
             for command in typed:
-                self._files.begins(command, str(read.params.get("sessionId", "")))
-        except (TooIntricate, MemoryError, RecursionError):
-            pass
+                limited(read.work, partial(self._files.begins, command, str(read.params.get("sessionId", ""))))
         return messages.VerdictAnswer(question, "allow", code, pin=pin, note=note, outcome=self._state.guard.wanted(call))
 
     def report_signals(self) -> None:
@@ -161,7 +161,8 @@ class Verdicts:
             wanted = self._state.guard.wanted(call)
             self._state.guard.processes.sent(call, keep=False)
             with suppress(TooIntricate, MemoryError, RecursionError):
-                self._files.may_begin(self._state.guard.read(call))
+                read = self._state.guard.read(call)
+                self._state.guard.timer.limited(read.work, partial(self._files.may_begin, read))
             return messages.VerdictAnswer(question, "hold", verdict.code, verdict.text, prompt=prompt, outcome=wanted)
         verdict, stop = self._state.guard.refused(call, verdict, nonce if held else "")
         self._sync.save()
