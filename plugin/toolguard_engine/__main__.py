@@ -7,14 +7,12 @@ import os
 import signal
 import sys
 
-gc.disable()  # until all is loaded: hardly any of it is garbage, and looking for that takes a tenth of the start
-
-from toolguard_engine.model.work_timer import WorkTimer  # noqa: E402
-from toolguard_engine.server import work_ticks  # noqa: E402
-from toolguard_engine.server.composition import engine  # noqa: E402
-from toolguard_engine.server.frame_room import with_room  # noqa: E402
-from toolguard_engine.server.pipe import DescriptorPipe  # noqa: E402
-from toolguard_engine.stores import system_calls  # noqa: E402
+from toolguard_engine.model.work_timer import WorkTimer
+from toolguard_engine.server import work_ticks
+from toolguard_engine.server.composition import engine
+from toolguard_engine.server.frame_room import with_room
+from toolguard_engine.server.pipe import DescriptorPipe
+from toolguard_engine.stores import system_calls
 
 MEMORY = 1 << 30
 """Bytes of memory that the engine may use, about ten times of what it needs. A call that would need more is held."""
