@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from toolguard_engine.model import file_bounds, file_search
+from toolguard_engine.model import file_bounds, file_filling, file_search
 from toolguard_engine.model.file_changes import DoubtedFile, FileChange, MovedFile, MovedFiles, RemovedFiles, WroteFile
 from toolguard_engine.model.file_folder import Folder, Node, length_of, maker_of, share_of
 from toolguard_engine.model.file_record import FileRecord
@@ -86,20 +86,13 @@ class FileMemory:
 
     def restore(self, records: dict[str, FileRecord], changes: Iterable[FileChange] = ()) -> None:
         """What was known before, and what was done then; what is known now counts more."""
-        now, self._tree, self._saved_steps = list(self._records()), FileTree(), 0.0
-        self._put_all(records.items())
+        now, self._tree, self._saved_steps = list(self._records()), file_filling.filled(records.items()), 0.0
         for change in changes:
             self._apply(change)
-        self._put_all(now)
+        for path, record in now:
+            self._write(path, record)
         file_bounds.shrink(self._tree)
         self._unsaved = None if now else []
-
-    def _put_all(self, records: Iterable[tuple[str, FileRecord]]) -> None:
-        for inside, paths in groupby(records, lambda each: each[0][: each[0].rfind("/") + 1]):
-            skip, share = len(inside), self._tree.records.shared
-            found = {path[skip:]: share(record) for path, record in paths if len(path) <= MAX_PATH}
-            if found:
-                self._tree.put(inside.split("/")[:-1], found, maker_of(next(iter(found.values()))))
 
     def _apply(self, change: FileChange) -> None:
         match change:

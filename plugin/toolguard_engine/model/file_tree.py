@@ -68,6 +68,10 @@ class FileTree:
         """From now on, what is there is copied before it changes: it may lie at two places."""
         self._owner = object()
 
+    def folder(self, maker: int, record: FileRecord | None) -> Folder:
+        """One that may be put into it."""
+        return Folder(self._owner, maker, record)
+
     def find(self, parts: Parts) -> TreePlace | None:
         node: Node = self.root
         doubted = False
