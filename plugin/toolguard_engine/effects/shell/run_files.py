@@ -272,11 +272,9 @@ class RunFiles:
         if self._made.is_empty:
             return True
         for path in paths:
-            if self.is_made(path):
+            if self._made.of(path) is not None:
                 return False
-            found = self.brought_asked[path] = self._made.of(path) is not None
-            if found:
-                return False
+            self.made_asked[path] = self.brought_asked[path] = False
         return True
 
     def above(self, cwd: str) -> list[str]:
