@@ -197,7 +197,7 @@ class Guard:
             if found.note:
                 self.autonomy.warned(call, given.config)
         is_stopped = found.verdict.code == TOO_INTRICATE.code and reading.work.most < MOST
-        self.allowance.used(call, reading.work.spent, stopped=is_stopped)
+        self.allowance.used(call, reading.spent, stopped=is_stopped)
         verdict = self._final(found.verdict, given.config)
         if verdict.decision == "hold":
             verdict = self._described(verdict, found, reading)

@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from honest_scripts import PYTHON, Author
 from hostile_texts import bomb, texts
 from toolguard_engine.config.settings import Config
+from toolguard_engine.effects.shell.run_files import LEAST_WORK, WORK
 from toolguard_engine.guard import TOO_MANY, Guard
 from toolguard_engine.model import work_allowance
 from toolguard_engine.model.call import Call, Host
+from toolguard_engine.model.files import FileText, Unread
 from toolguard_engine.model.work_allowance import FREE, FULL, MAX_SESSIONS, PER_SECOND, WorkAllowance
 from toolguard_engine.model.work_limit import BASE, MOST, TooIntricate, WorkLimit
 from toolguard_engine.rules import packs
@@ -124,3 +127,31 @@ def test_a_smaller_budget_is_not_made_larger_by_a_long_text_but_by_files() -> No
     work.admit(65_536)
     assert work.limit <= 2 * FREE + MOST
     assert work.beside(MOST).limit == MOST
+
+
+class Scripts:
+    """Long code of Python in every file; each one another."""
+
+    def read(self, path: str) -> FileText | Unread:
+        if not path.endswith(".py"):
+            return Unread("absent")
+        return FileText(path, Author(len(path)).code(PYTHON, 60_000), path, (0, 0, 0, 0))
+
+    def resolve(self, path: str) -> str:
+        return path
+
+    def is_unchanged(self, path: str) -> bool:  # noqa: ARG002
+        return False
+
+
+def test_long_content_of_files_uses_it_up_until_less_is_read() -> None:
+    made = Guard(Config(), {}, Host("/home/u", "/home/u/.openclaw"), packs.load(), files=Scripts())
+    limits = list[float]()
+    while not limits or (limits[-1] == WORK and len(limits) < FULL / (WORK - LEAST_WORK - FREE)):
+        names = " ".join(f"; python3 {'a' * at}.py" for at in range(1, 4))
+        reading = made.read(replace(CALL, params={"command": f": {len(limits)}{names}"}))
+        made.judge_reading(reading)
+        assert reading.running.work.spent > LEAST_WORK
+        limits.append(reading.running.work.limit)
+    assert limits[0] == WORK
+    assert limits[-1] == LEAST_WORK

@@ -132,6 +132,12 @@ class CallReading:
                 _keep((self.commands, where), _KeptReading(readings, named, self.running))
         return tuple([self._owned(found, where, seen.runs) for seen, found in zip(readings, named, strict=True)])
 
+    @property
+    def spent(self) -> float:
+        """The steps that judging the call has used of its session's allowance."""
+        running: RunFiles | None = self.__dict__.get("running")
+        return self.work.spent + (running.spent if running is not None else 0.0)
+
     _named_effects: tuple[tuple[Effect, ...], ...] | None = None
     """The effects on the paths as they are named, where they are known from before."""
 

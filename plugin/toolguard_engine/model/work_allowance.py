@@ -3,7 +3,8 @@ would have the engine work for nobody else, so theirs are held sooner.
 
 A session has an allowance of steps, which refills as time passes. The first `FREE` steps of each call are free; what exceeds
 them uses the allowance up, and the next call may cost no more than what is left. Honest commands of 4,000 characters take no
-more than what is free. The content of files that a call runs has a budget of its own, which is not reduced.
+more than what is free. The content of files that a call runs has a budget of its own; what exceeds half
+of that counts as well, and half of it is always left.
 """
 
 from __future__ import annotations

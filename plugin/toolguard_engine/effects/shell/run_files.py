@@ -22,7 +22,7 @@ from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.effects.shell.places import MEMORY, Where, is_device, normal
 from toolguard_engine.model.file_memory import ExpectedText, FileMemory
 from toolguard_engine.model.files import FileSource, FileText, Unread
-from toolguard_engine.model.work_limit import WorkLimit
+from toolguard_engine.model.work_limit import MOST, WorkLimit
 
 MAX_FILES = 16
 MAX_ASKED = 64
@@ -55,8 +55,9 @@ WORK_OF_PATTERN = 50
 WORK_OF_NAMES = 50
 """The same for the files of certain names in one folder."""
 
-WORK = 30_000
-"""Steps for the content of all files of a call."""
+WORK, LEAST_WORK = 60_000, 30_000
+"""Steps for the content of all files of a call, and of one whose session has used up its allowance. What exceeds the latter
+uses it up."""
 
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/opt/", "/lib", "/nix/", "/snap/", "/System/", "/Library/", "/dev/", "/proc/")
 
@@ -247,10 +248,15 @@ class RunFiles:
     def work(self) -> WorkLimit:
         """What reading the content of files may cost."""
         if self._work is None:
-            self._work = self._work_of_call.beside(WORK)
+            self._work = self._work_of_call.beside(WORK if self._work_of_call.most >= MOST else LEAST_WORK)
         return self._work
 
     _work: WorkLimit | None = None
+
+    @property
+    def spent(self) -> float:
+        """Steps for the content of files that count for the session's allowance."""
+        return 0.0 if self._work is None else max(0.0, self._work.spent - LEAST_WORK)
 
     def path(self, word: str, cwd: str) -> str:
         """The absolute path that a word names; empty if it is not known."""
