@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import dropwhile, pairwise
+from itertools import dropwhile, islice, pairwise
 
 from msgspec.structs import replace
 
@@ -20,7 +20,7 @@ from toolguard_engine.effects.shell.expand import ShellState, here
 from toolguard_engine.effects.shell.file_lines import run_lines, these
 from toolguard_engine.effects.shell.outputs import NOTHING, known
 from toolguard_engine.effects.shell.place_names import words as names
-from toolguard_engine.effects.shell.walk import ASSIGNMENT, EVERY, STDIN, Special, Walk
+from toolguard_engine.effects.shell.walk import ASSIGNMENT, EVERY, INTERPRETER, STDIN, Special, Walk
 from toolguard_engine.effects.shell.wrappers import SHELLS, Wrapper, options, value_of
 
 MAX_GIVEN = 50
@@ -257,12 +257,33 @@ def _find(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
             continue
         end = next((n for n in range(at + 1, len(argv)) if argv[n] in (";", "+")), len(argv))
         for start in starts[:MAX_GIVEN] or ["."]:
-            found = f"{start.rstrip('/')}/{UNKNOWN}"
-            filled = tuple(_filled(word, "{}", found) for word in argv[at + 1 : end])
-            if filled:
+            for found in _found(walk, run, start, argv[at + 1 : end]):
+                filled = tuple(_filled(word, "{}", found) for word in argv[at + 1 : end])
                 walk.inner(filled, run, state.fork("find"))
         at = end + 1
     return None
+
+
+def _found(walk: Walk, run: ProgramRun, start: str, command: tuple[str, ...]) -> Iterator[str]:
+    """What `find` puts in place of `{}`. Where it runs what it finds, these are also agents' files that it may mean."""
+    if not command:
+        return
+    folder, program, running = start.rstrip("/"), command[0].rpartition("/")[2], walk.running
+    runs = program == "{}" or program in SHELLS or INTERPRETER.fullmatch(program) is not None
+    if runs and running is not None:
+        asked = (word for option, word in pairwise(run.argv) if option in ("-name", "-iname") and not _CODE.search(word))
+        names = (f"{folder}/{'*/' * depth}{name}" for name in islice(asked, MAX_GIVEN) for depth in range(MAX_DEPTH))
+        yield from (name for name in names if running.meant(name, run.cwd) or running.is_made_at(name, run.cwd))
+        if running.is_made_at(start, run.cwd):
+            yield start
+    yield f"{folder}/{UNKNOWN}"
+
+
+MAX_DEPTH = 4
+"""Folders below the first one in which scripts are looked for."""
+
+_CODE = lazy_re.compile(r"\.[a-z]{1,4}\Z")
+"""Names with such an ending are looked for in any case."""
 
 
 def _fd(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
