@@ -27,6 +27,10 @@ def link_targets(path: str, folders: tuple[str, ...], links: int = 0) -> list[st
     return [*(end for start in starts for end in link_targets(f"{start}{rest}" or "/", folders[:1], links + 1)), path]
 
 
+def is_through_process(path: str) -> bool:
+    return bool(_first_link(path[:_MAX_PATH].split("/"))[0])
+
+
 def _first_link(given: list[str]) -> tuple[list[str], str]:
     """The links of a process that the first such part of a path may be, and the path after it."""
     parts: list[str] = []

@@ -12,7 +12,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import protected_paths
+from toolguard_engine.effects import proc_links, protected_paths
 from toolguard_engine.effects.landings import is_open, leaves_its_folder
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.host import file_names, metrics_path
@@ -216,13 +216,18 @@ def _folder(cwd: str, folder: str, host: Host) -> str:
     return resolved(cwd, host, start) if cwd and UNKNOWN not in cwd else start
 
 
+def _is_fixed(path: str) -> bool:
+    """Whether a path leads to the same place from every folder; `/proc/self/cwd` does not."""
+    return path[:1] == "/" and not proc_links.is_through_process(path)
+
+
 def _leads(start: str, words: list[str], signs: _Signs, host: Host, bases: tuple[str, ...]) -> bool:
     """Whether a word with this beginning is a path to a protected place or to a folder above one."""
     begin = start.strip("\n")
     paths = {path for word in words if begin in word.lower() for path in _paths(word, signs)}
     if len(paths) > _MAX_PATHS:
         return True
-    places = [(path, base) for path in paths for base in (bases[:1] if path[:1] == "/" else bases)]
+    places = [(path, base) for path in paths for base in (bases[:1] if _is_fixed(path) else bases)]
     if len(places) > _MAX_PLACES:
         return True
     return any(
