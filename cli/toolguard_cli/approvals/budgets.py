@@ -12,10 +12,9 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals.standing import EXACT, Standing
 from toolguard_engine.config.settings import BudgetConfig, Config, parse
-from toolguard_engine.layers import store_unavailable
 from toolguard_engine.layers.autonomy import budget
 from toolguard_engine.layers.autonomy.drift import alone, cautioned, escalation, outward, resource, speed
-from toolguard_engine.rules.risk_levels import LEVELS, SAFE
+from toolguard_engine.rules.risk_ranks import LEVELS, SAFE
 from toolguard_engine.wording import printable
 
 SHOWN = 10
@@ -26,7 +25,7 @@ _ASKED = range(SAFE + 1, len(LEVELS))
 _CAUSES = {
     budget.EXHAUSTED: "too little budget was left for a call",
     budget.DISTRUSTED: "its trust was too low for a call",
-    store_unavailable.CODE: "the amount spent before was unknown",
+    budget.NO_STORE: "the amount spent before was unknown",
     speed.CODE: "more than {calls_per_minute} calls a minute",
     alone.CODE: "no user activity for {minutes_alone} minutes",
     cautioned.CODE: "{warnings} warnings",

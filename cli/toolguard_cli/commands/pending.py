@@ -15,7 +15,7 @@ from toolguard_cli.operations import missed_calls
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
 from toolguard_cli.terminal.result import Line, Result
-from toolguard_engine.approvals import repeatable_calls, replies
+from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import OPEN, HeldCall, is_lapsed
 from toolguard_engine.wording import printable
 
@@ -98,6 +98,8 @@ def _lines(found: list[HeldCall], now: float, everything: bool, options: str) ->
     if len(waiting) == 1:
         only = next(entry for entry in found if entry.nonce == waiting[0])
         lines.append(Line("next", f"toolguard approve {waiting[0]}{options}, or toolguard deny {waiting[0]}{options}"))
+        from toolguard_engine.approvals import repeatable_calls  # noqa: PLC0415 - reads commands, and is slow to import
+
         narrow = repeatable_calls.narrow_grant(only)
         if narrow.grant:
             lines.append(

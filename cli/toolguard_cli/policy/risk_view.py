@@ -10,7 +10,7 @@ from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.layers.autonomy.budget import TRUST, cost
 from toolguard_engine.model.call import Call
-from toolguard_engine.rules import risk_levels
+from toolguard_engine.rules import risk_levels, risk_ranks
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.rules.rulebook import Rule
 from toolguard_engine.wording import printable
@@ -28,14 +28,14 @@ _MODES = {
 def risk(call: Call, found: Judgement, config: Config) -> dict[str, Any]:
     """`level`, `cost` (of `budget.size`) and the required `trust` (0 to 1). `call`: without an envelope."""
     rank, _ = risk_levels.weigh(CallReading(call), found, config)
-    return {"level": risk_levels.LEVELS[rank], "cost": cost(rank, config.budget), "trust": TRUST.needed[rank]}
+    return {"level": risk_ranks.LEVELS[rank], "cost": cost(rank, config.budget), "trust": TRUST.needed[rank]}
 
 
 def words(measured: dict[str, Any], found: Judgement, config: Config) -> str:
     if found.decision == "block":
         lost = f"trying it lowers trust by {-TRUST.violation:.2f}"
         return f"{measured['level']}: it never runs, so it costs nothing; {lost}"
-    if measured["level"] == risk_levels.LEVELS[risk_levels.SAFE]:
+    if measured["level"] == risk_ranks.LEVELS[risk_ranks.SAFE]:
         return f"{measured['level']}: needs neither budget nor trust"
     costs = f"costs {measured['cost']:.2f} of a budget of {config.budget.size:.2f}, needs trust {measured['trust']:.2f}"
     return f"{measured['level']}: {costs}; {_MODES[config.active_budget_mode]}"

@@ -6,15 +6,14 @@ there. So would be ending an engine that cannot save what is spent.
 
 from __future__ import annotations
 
-from toolguard_engine.layers.autonomy.budget import LOWEST_HELD
+from toolguard_engine.layers.autonomy.budget import LOWEST_HELD, NO_STORE
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.model.call import Verdict
 from toolguard_engine.rules import judgement, risk_levels
 from toolguard_engine.rules.judgement import Judgement
 
-CODE = "budget.no-store"
 REASON = "The budget of this agent cannot be read or written; run `toolguard doctor --fix`."
-_HOLD = judgement.of(Verdict("hold", CODE, reason=REASON))
+_HOLD = judgement.of(Verdict("hold", NO_STORE, reason=REASON))
 
 
 def judge(given: LayerInput, found: Judgement) -> Judgement | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.model.call import Verdict
-from toolguard_engine.rules import judgement, risk_levels
+from toolguard_engine.rules import judgement, risk_levels, risk_ranks
 from toolguard_engine.rules.judgement import Judgement
 
 CODE = "policy.unread"
@@ -23,7 +23,7 @@ def judge(given: LayerInput, found: Judgement) -> Judgement | None:
         or config.active_mode not in ("enforce", "soft")
     ):
         return None
-    if risk_levels.weigh(given.reading, found, config)[0] == risk_levels.SAFE:
+    if risk_levels.weigh(given.reading, found, config)[0] == risk_ranks.SAFE:
         return None
     words = given.unreadable_policy
     which = words if words.startswith("the fleet") else f"your {words} in policy.toml"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import Any, get_args
+from typing import Any
 
 from msgspec import Struct
 
@@ -16,13 +16,8 @@ from toolguard_engine.effects.shell.command import Effect
 from toolguard_engine.host.tool_names import named
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.rules.judgement import Judgement
+from toolguard_engine.rules.risk_ranks import CRITICAL, LEVELS, RANKS, SAFE
 from toolguard_engine.rules.scores import MOST
-
-LEVELS: tuple[RiskLevel, ...] = get_args(RiskLevel)
-"""In ascending order; a level's place in it is its rank."""
-
-RANKS = {name: rank for rank, name in enumerate(LEVELS)}
-SAFE, LOW, HIGH, CRITICAL = (RANKS[name] for name in ("SAFE", "LOW", "HIGH", "CRITICAL"))
 
 
 class Floor(Struct, frozen=True):

@@ -9,7 +9,7 @@ from functools import partial
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.layers import store_unavailable
+from toolguard_engine.layers.autonomy import budget
 from toolguard_engine.layers.autonomy.checkpoint_gate import ASKS
 from toolguard_engine.model.call import Call, Stop, Verdict
 from toolguard_engine.model.work_limit import TooIntricate
@@ -117,7 +117,7 @@ class Verdicts:
         self._files.settle()
         reading = self._read = self._state.guard.read(call)
         verdict = self._state.guard.judge_reading(reading)
-        if verdict.code != store_unavailable.CODE:
+        if verdict.code != budget.NO_STORE:
             return verdict
         self._sync.save()
         return verdict if self._state.guard.lost else self._state.guard.judge_reading(reading)

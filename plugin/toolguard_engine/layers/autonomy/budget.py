@@ -12,13 +12,14 @@ import msgspec
 
 from toolguard_engine.approvals.standing import EXACT, Signal, Standing
 from toolguard_engine.config.settings import BudgetConfig, Mode
-from toolguard_engine.rules.risk_levels import HIGH, LEVELS, LOW, SAFE
+from toolguard_engine.rules.risk_ranks import HIGH, LEVELS, LOW, SAFE
 from toolguard_engine.wording import correction
 
 LOWEST_HELD: dict[Mode, int] = {"soft": HIGH, "enforce": LOW}
 """In which modes of the budget calls are held, and from which level on."""
 
 EXHAUSTED = "budget.exhausted"
+NO_STORE = "budget.no-store"
 DISTRUSTED = "budget.trust"
 MOST_TRUST = 1.0
 

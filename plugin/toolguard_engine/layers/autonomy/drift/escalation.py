@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolguard_engine.approvals.standing import Seen
 from toolguard_engine.layers.autonomy.drift.step import DriftStep
-from toolguard_engine.rules.risk_levels import LEVELS
+from toolguard_engine.rules.risk_ranks import LEVELS
 
 CODE = "drift.escalation"
 
