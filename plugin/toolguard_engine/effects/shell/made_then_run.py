@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.landings import landings
+from toolguard_engine.effects.landings.landing import split_host
+from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import file_programs
 from toolguard_engine.effects.programs.unpacking import archive_of, folder_of, inflated, unpacks
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, RanScripts, Reading
@@ -20,7 +23,11 @@ from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.effects.shell.places import Where, normal
 
 MAX_MADE = 200
+MAX_PAIRS = 20
+"""Of what one program copies."""
+
 _COMPILERS = program_catalogue.programs("source_compiler")
+_SYNCHRONIZERS = frozenset({*manual_catalogue.aliases("rsync"), *manual_catalogue.aliases("ditto"), "rclone", "scp"})
 _FETCHERS = program_catalogue.programs("fetcher")
 _DECODERS = program_catalogue.programs("decoder", "gpg")
 _OUTPUTS = frozenset({"-o", "-out", "--output"})
@@ -73,7 +80,7 @@ def unknown_changes(seen: Reading, scripts: RanScripts, found: Sequence[Effect],
             break
         if run.name in _COMPILERS or (run.origin is not None and not run.origin.made):
             continue
-        if pairs := list(file_programs.copied(run, where)):
+        if pairs := [*file_programs.copied(run, where), *_brought(run)]:
             _move(made, pairs, at, run, where)
             continue
         made += _by_unpacking(made, scripts, at, run, where)
@@ -95,13 +102,23 @@ def _written(run: ProgramRun, found: Iterable[Effect], where: Where) -> Iterator
             yield path
 
 
+def _brought(run: ProgramRun) -> Iterator[tuple[str, str]]:
+    """What other programs than `cp` and `mv` copy on this machine, before and after."""
+    if run.name in _SYNCHRONIZERS:
+        for each in islice(landings(run), MAX_PAIRS):
+            if each.source and UNKNOWN not in each.source and not each.host and not split_host(each.source)[0]:
+                yield each.source, each.path
+
+
 def _move(made: list[UnknownChange], pairs: list[tuple[str, str]], at: int, run: ProgramRun, where: Where) -> None:
     """A copy is as unknown as what it is a copy of."""
     for before, after in pairs:
         source, target = normal(before, where, run.cwd), normal(after, where, run.cwd)
-        unknown = [each for each in made if each.covers(source) or each.path.startswith(f"{source}/")]
+        unknown = [each for each in made if each.covers(source) or f"{each.path}/".startswith(f"{source}/")]
         made[:] = [each for each in made if each.path != target or each.below]
-        made += [UnknownChange(target, at, below=each.below or each.path != source) for each in unknown]
+        below = {each.below or each.path != source for each in unknown}
+        itself = any(each.covers(source) for each in unknown)
+        made += [UnknownChange(target, at, below=each) for each in below | ({False} if itself else set())]
 
 
 def _by_unpacking(

@@ -15,6 +15,9 @@ from toolguard_engine.effects.shell.runner_table import Runner
 from toolguard_engine.effects.shell.walk import STDIN, Walk, is_away
 from toolguard_engine.model.file_search import IN_ANY_FOLDER
 
+MAX_WRITTEN = 400
+"""Files of one command."""
+
 MAX_FILES = 8
 """For one row and one run of a program."""
 
@@ -139,7 +142,9 @@ def made_elsewhere(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Ite
         names = tuple(name for group in row.reads for name in group)
         where = join(run.cwd, folder) if folder else run.cwd
         for part in (tuple(n for n in names if "*" not in n), tuple(n for n in names if "*" in n)):
-            paths += running.made_named(name_pattern(part, row.below), where) if part else []
+            if part:
+                yield from _written_named(walk, name_pattern(part, row.below), where, run)
+                paths += running.made_named(name_pattern(part, row.below), where)
     if row.above:
         above = running.above(join(run.cwd, folder) if folder else run.cwd)[1:]
         names = tuple(name for group in row.reads for name in group if "*" not in name and name[:1] != "~")
@@ -150,6 +155,20 @@ def made_elsewhere(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Ite
         walk.will_run(path, run)
         if file := running.text(path, "", sure=False):
             yield file
+
+
+def _written_named(walk: Walk, pattern: re.Pattern[str], folder: str, run: ProgramRun) -> Iterator[FilePlace]:
+    """What this very command wrote in the folder."""
+    if walk.running is None or not walk.files or not (above := walk.running.path(folder or ".", "")):
+        return
+    if len(walk.files) > MAX_WRITTEN:
+        walk.flaws.add("long")
+    places = tuple(islice(walk.files, MAX_WRITTEN))
+    paths = walk.running.paths(places, "") or [walk.running.path(place, "") for place in places]
+    for place, path in zip(places, paths, strict=True):
+        if path.startswith(f"{above}/") and pattern.match(path, len(above) + 1) and (text := walk.scripts(place, "")):
+            walk.will_run(place, run)
+            yield FilePlace(place, place, text, made=True)
 
 
 @cache

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from toolguard_engine import lazy_re
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.code.code_deeds import INPUT, CodeReading
+from toolguard_engine.effects.landings import landings
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import interpreters, sql, sql_meta_commands, unpacking
 from toolguard_engine.effects.run_languages import quoted_commands
@@ -78,6 +79,12 @@ MANUAL, ROW, WRITTEN, FED = 45, 14, 20, 12
 OPTION, FEW_WORDS = 4, 50
 """Steps for each option of a program, which its manual reads several times, behind so many words."""
 
+LOOKED_AT, PLACED = 0.5, 6
+"""Steps for each file that the command wrote, where a program copies or moves files, and for each that it brings along."""
+
+MAX_LANDED = 20
+"""Of what one program copies."""
+
 CHARACTERS = 16
 """Of a program's words and input, for one step of work."""
 
@@ -100,6 +107,7 @@ _WRITING = {">": "write", ">|": "write", "&>": "write", ">>": "append", "&>>": "
 ASSIGNMENT = lazy_re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
 _RUN_PACKAGES = program_catalogue.programs("package_program_runner")
 _COPIERS = program_catalogue.programs("copier")
+_PLACERS = frozenset().union(*map(manual_catalogue.doing, ("copies", "moves", "links")))
 _CODED = frozenset((*interpreters.PROGRAMS, *sql.CLIENTS))
 _FINDERS = program_catalogue.programs("file_finder", "list_runner")
 _REMOTE = program_catalogue.programs("remote_login")
@@ -501,7 +509,7 @@ class Walk:
             return StdinSource(fed.text, (*fed.programs, "cat"), fed.files, fed.was)
         return feed
 
-    def run(self, run: ProgramRun, state: ShellState) -> StdinSource:  # noqa: PLR0912 - a case for each kind
+    def run(self, run: ProgramRun, state: ShellState) -> StdinSource:  # noqa: PLR0912, PLR0915 - a case for each kind
         """Runs one program and everything it starts; returns its output."""
         name = run.name
         state.work.spend(PROGRAM + _steps(run))
@@ -522,6 +530,8 @@ class Walk:
                 self.add(applied, state)
         if name in _EDITORS and any(word.startswith(("-i", "--in-place")) for word in run.argv):
             self._edited(run)
+        if self.files and name in _PLACERS:
+            self._place(run, state)
         if self.running is not None and (name in _PATCHERS or name in _UNPACKERS):
             self._brought(run)
         if "/" in run.argv[0]:
@@ -594,6 +604,19 @@ class Walk:
             if edited is not None and edited not in (text, changed):
                 self.replaced.append((place, edited[:MAX_CHARS]))
                 self.stored += len(edited)
+
+    def _place(self, run: ProgramRun, state: ShellState) -> None:
+        """What this command wrote is at its new place as well when it, or a folder around it, is copied, moved or linked."""
+        for each in islice(landings(run), MAX_LANDED):
+            if not each.source or UNKNOWN in each.source or each.host:
+                continue
+            state.work.spend(len(self.files) * LOOKED_AT)
+            source, text_at = _located(each.source, run.cwd), dict(self.files)
+            for place, text in text_at.items():
+                if (rest := _below(place, source)) is not None:
+                    state.work.spend(PLACED + len(place) / CHARACTERS)
+                    landed = each.folder if GLOB.search(each.name) else each.path
+                    self._store(_located(f"{landed}{rest}", run.cwd), text)
 
     def _brought(self, run: ProgramRun) -> None:
         """What an archive or a patch brings along."""
@@ -1432,6 +1455,14 @@ def _all_located(names: tuple[str, ...], cwd: str) -> frozenset[str] | None:
     if UNKNOWN in cwd or any(UNKNOWN in name or GLOB.search(name) for name in names):
         return None
     return frozenset(folded(_located(name, cwd)) for name in names)
+
+
+def _below(place: str, source: str) -> str | None:
+    """What follows in a path after a folder, or after the folder of all that a pattern means; None if it lies elsewhere."""
+    if GLOB.search(source) is None:
+        return place[len(source) :] if place == source or place.startswith(f"{source}/") else None
+    parts, depth = place.split("/"), source.count("/")
+    return f"/{'/'.join(parts[depth:])}" if fnmatch("/".join(parts[: depth + 1]), source) else None
 
 
 def _base(word: str) -> str:
