@@ -15,7 +15,7 @@ from toolguard_cli.commands.grant import GrantRequest
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.stores.files.audit_log_file import AuditLog
 from toolguard_engine.stores.files.grants_file import PolicyFiles
 from toolguard_engine.stores.locked import StoreError

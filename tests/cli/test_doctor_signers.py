@@ -15,7 +15,7 @@ from toolguard_cli.commands import run_doctor as doctor
 from toolguard_cli.doctor.check_types import DoctorSubject
 from toolguard_cli.doctor.checks import grants_check, signers_check
 from toolguard_cli.system.paths import Places
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.config import settings
 from toolguard_engine.stores import ssh_keygen
 from toolguard_engine.stores.files.grants_file import PolicyFiles

@@ -18,7 +18,7 @@ from toolguard_cli.dashboard.api import waiting_calls
 from toolguard_cli.dashboard.known_gateways import WatchedGateway
 from toolguard_cli.notify import message_text
 from toolguard_cli.system.paths import Places
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import parse
 from toolguard_engine.guard import Guard

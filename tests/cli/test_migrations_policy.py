@@ -13,7 +13,7 @@ from toolguard_cli.doctor.check_types import DoctorSubject
 from toolguard_cli.doctor.checks import rules_check
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.files.grants_file import PolicyFiles
 from toolguard_engine.stores.files.user_rules import UserRules

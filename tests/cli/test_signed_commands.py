@@ -18,7 +18,7 @@ from toolguard_cli.operations import approve_call
 from toolguard_cli.system import ssh_signing
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.model.held_details import ExactCall, HeldDetails
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores import ssh_keygen

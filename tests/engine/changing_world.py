@@ -8,7 +8,7 @@ from typing import Any
 
 from toolguard_cli.operations import granted_folders
 from toolguard_cli.system.paths import Places
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.ledger import Decision
 from toolguard_engine.config.settings import parse
 from toolguard_engine.effects import named_places

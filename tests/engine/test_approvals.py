@@ -17,7 +17,7 @@ from filelock import FileLock
 from chat_confirmation import confirmed
 from engine_talk import answered
 from toolguard_engine.approvals import ledger, replies
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config, parse
 from toolguard_engine.model.call import Call, Verdict

@@ -11,7 +11,7 @@ import pytest
 import tomlkit
 
 from chat_confirmation import confirmed
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.config.settings import Config, parse
 from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.model.held_details import HeldDetails, HeldEffect

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tables import each_row
 from toolguard_engine.approvals import grant_matching
-from toolguard_engine.approvals.grant_matching import Grant, covering
+from toolguard_engine.approvals.grant_matching import covering
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.model.call import Call
 from toolguard_engine.rules.text_globs import Kind, matches
 

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from chat_confirmation import confirmed
 from engine_talk import Talk, answered
 from tables import each_row
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.model.call import Call
 from toolguard_engine.rules.rule_form import InvalidRuleError, rule_from
 from toolguard_engine.server import tool_hints

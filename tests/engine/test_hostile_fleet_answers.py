@@ -13,7 +13,7 @@ from msgspec import structs
 
 from ssh_signers import SshRoom, sign
 from toolguard_engine.approvals import signed_decision
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.approvals.needed_approvals import ApproverPolicy, ApproverRule
 from toolguard_engine.approvals.signed_decision import Issuer

@@ -14,7 +14,7 @@ import pytest
 from changing_world import ChangingWorld
 from effort import some
 from toolguard_engine.approvals import repeatable_calls
-from toolguard_engine.approvals.grant_matching import IN_POLICY, Grant
+from toolguard_engine.approvals.grant_record import IN_POLICY, Grant
 from toolguard_engine.model.call import Call
 from toolguard_engine.stores import signing_key
 from toolguard_engine.stores.state_files import GRANT_MEANINGS

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.stores import toml_file
 from toolguard_engine.stores.files import grants_file as policy
 from toolguard_engine.stores.files import signing_key_file as signing_key
@@ -500,7 +500,7 @@ def test_whatever_is_granted_reads_back(
 ADD = """
 import sys
 from pathlib import Path
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.stores import locked
 from toolguard_engine.stores.files.grants_file import PolicyFiles
 locked.LOCK_SECONDS = 600

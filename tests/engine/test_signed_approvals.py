@@ -16,7 +16,7 @@ import pytest
 
 from ssh_signers import SshRoom, sign
 from toolguard_engine.approvals import signed_decision
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.approvals.signed_decision import GRANT_NAMESPACE, Issuer
 from toolguard_engine.config.settings import parse

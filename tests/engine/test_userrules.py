@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import toolguard_engine
 from tables import each_row
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.layers import rule_examples, sample_packs
 from toolguard_engine.rules import packs as rulepacks
 from toolguard_engine.rules import vocabulary

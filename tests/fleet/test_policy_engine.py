@@ -17,7 +17,7 @@ from policy_desk import PolicyAdmin
 from ssh_signers import SshRoom, sign
 from test_fleet_engine import EngineInFleet, until_held
 from toolguard_engine.approvals import signed_decision
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.config.settings import parse
 from toolguard_engine.model.signed_body import SignedBody
 from toolguard_engine.stores import open as stores

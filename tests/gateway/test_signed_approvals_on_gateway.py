@@ -11,7 +11,7 @@ from gateway_stage import Stage, audit, nonces, once, toolguard, waiting
 from shared_gateway import Shared
 from ssh_signers import SshRoom
 from toolguard_cli.rig import scripted_model
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.ledger import Decision
 from toolguard_engine.stores import open as stores
 

@@ -14,7 +14,8 @@ from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import dated
 from toolguard_engine.approvals import granted_meaning
 from toolguard_engine.approvals.call_meaning import Meaning
-from toolguard_engine.approvals.grant_matching import Grant, is_expired, meaning
+from toolguard_engine.approvals.grant_matching import meaning
+from toolguard_engine.approvals.grant_record import Grant, is_expired
 from toolguard_engine.approvals.repeatable_calls import words
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores

@@ -24,7 +24,7 @@ from toolguard_engine.wording import printable
 
 if TYPE_CHECKING:
     from toolguard_cli.operations.sign_approval import Signing
-    from toolguard_engine.approvals.grant_matching import Grant
+    from toolguard_engine.approvals.grant_record import Grant
 
 LOCAL_NONCE = 8
 """The length of nonces on this machine; those of a fleet are longer."""

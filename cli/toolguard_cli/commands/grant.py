@@ -20,7 +20,7 @@ from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import confirm as asking
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.approvals import grant_matching
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.repeatable_calls import words
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call

@@ -16,7 +16,7 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
 from toolguard_cli.terminal.result import Line, Result
-from toolguard_engine.approvals.grant_matching import Grant, is_expired
+from toolguard_engine.approvals.grant_record import Grant, is_expired
 from toolguard_engine.stores import open as stores
 
 HEAD = ("ID", "LEFT", "TOOL", "AGENT", "BY", "PATTERN")

@@ -12,7 +12,7 @@ from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.person import require_human
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.repeatable_calls import words
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores

@@ -12,7 +12,7 @@ from toolguard_cli.operations import approve_call, grant_calls
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals import repeatable_calls
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.ledger import MAX_APPROVED, Decision, HeldCall
 from toolguard_engine.approvals.repeatable_calls import IN_WORDS, narrow_grant
 from toolguard_engine.config.settings import Config

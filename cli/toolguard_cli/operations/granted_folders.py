@@ -20,7 +20,8 @@ from toolguard_cli.policy import offline_guard
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals import grant_matching, granted_meaning
-from toolguard_engine.approvals.grant_matching import SUBJECTS, Grant
+from toolguard_engine.approvals.grant_matching import SUBJECTS
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call
 from toolguard_engine.stores.locked import StoreError

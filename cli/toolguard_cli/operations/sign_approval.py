@@ -10,7 +10,7 @@ from toolguard_cli.system import ssh_signing
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals import signed_decision
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.approvals.signed_decision import DECISION_NAMESPACE, GRANT_NAMESPACE
 from toolguard_engine.config.settings import Config

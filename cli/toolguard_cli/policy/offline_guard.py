@@ -20,7 +20,7 @@ from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals import call_meaning, granted_meaning
 from toolguard_engine.approvals import grant_matching as grants
 from toolguard_engine.approvals.call_meaning import Meaning
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.config.settings import Config, parse
 from toolguard_engine.effects import named_places
 from toolguard_engine.effects.call_texts import EXEC_TOOLS

@@ -18,7 +18,8 @@ from toolguard_cli.policy.offline_guard import Judging
 from toolguard_cli.policy.transcripts import of_event
 from toolguard_engine.approvals import exact_grant
 from toolguard_engine.approvals import grant_matching as grants
-from toolguard_engine.approvals.grant_matching import SUBJECTS, Grant
+from toolguard_engine.approvals.grant_matching import SUBJECTS
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.layers import always_block
 from toolguard_engine.model.call import Call

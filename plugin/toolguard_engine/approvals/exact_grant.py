@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from toolguard_engine.approvals import grant_matching
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.host.tool_search import short_name
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.held_details import ExactCall

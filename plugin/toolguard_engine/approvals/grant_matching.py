@@ -17,14 +17,13 @@ its `workdir`, else the one it came with; a relative one is unknown. Times are s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 import rfc8785
-from msgspec import Meta
 
 from toolguard_engine.approvals import canonical_json
-from toolguard_engine.approvals.call_meaning import Meaning
+from toolguard_engine.approvals.grant_record import Grant, is_expired
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.shell.unwrap import read
@@ -33,36 +32,6 @@ from toolguard_engine.effects.shell.wrappers import LONG, WRAPPERS
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call
 from toolguard_engine.rules.text_globs import Kind, matches, only_stars
-
-GrantId = Annotated[str, Meta(min_length=1, max_length=40, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
-Short = Annotated[str, Meta(max_length=400)]
-Pattern = Annotated[str, Meta(min_length=1, max_length=4_000)]
-
-
-class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One permission. `agent`, `cwd`: "" is any. `expires`: 0 is never. `params`: a glob for each named parameter.
-
-    `mac` proves that a person gave it (see `stores.files.grants_file`); what is covered does not depend on it. `bound`: what
-    its calls meant when it was given, one for each folder (see `granted_meaning`); None for a grant of an earlier version,
-    which covers the words alone. It is not part of `policy.toml`.
-    """
-
-    id: GrantId
-    tool: Annotated[str, Meta(min_length=1, max_length=200)]
-    pattern: Pattern
-    agent: Short = ""
-    expires: float = 0.0
-    created: float = 0.0
-    by: Short = ""
-    reason: Short = ""
-    params: dict[str, Pattern] = msgspec.field(default_factory=dict)
-    cwd: Short = ""
-    mac: Short = ""
-    bound: tuple[Meaning, ...] | None = None
-
-
-IN_POLICY = tuple(name for name in Grant.__struct_fields__ if name != "bound")
-"""The members of a grant that are written into the policy."""
 
 Types = tuple[type, ...]
 _TEXT: Types = (str,)
@@ -126,10 +95,6 @@ def covers(grant: Grant, call: Call, now: float) -> bool:
         and _named_params_match(grant, call.params)
         and _subject_matches(grant, call.params)
     )
-
-
-def is_expired(grant: Grant, now: float) -> bool:
-    return grant.expires != 0 and not now < grant.expires
 
 
 def too_broad(grant: Grant) -> str:

@@ -12,7 +12,8 @@ from msgspec import structs
 
 from toolguard_engine.approvals import call_meaning
 from toolguard_engine.approvals.call_meaning import SHARED, Meaning, MeantEffect, shown_from
-from toolguard_engine.approvals.grant_matching import Grant, kind_of
+from toolguard_engine.approvals.grant_matching import kind_of
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.effects.path_owners import THROUGH_LINK
 from toolguard_engine.model.call_world import NAMES
 

@@ -11,7 +11,7 @@ import msgspec
 from toolguard_engine import lazy_re
 from toolguard_engine.approvals import grant_matching, granted_meaning
 from toolguard_engine.approvals.exact_grant import NEW
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.host.tool_search import short_name, tool_name
 from toolguard_engine.model.held_details import HeldDetails, HeldEffect

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 import rfc8785
 
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.model.signed_body import MAX_BODY
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from toolguard_engine.approvals import repeatable_calls
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores.locked import StoreError

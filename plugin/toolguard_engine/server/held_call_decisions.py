@@ -18,7 +18,7 @@ from toolguard_engine.approvals import call_meaning, chat_view, exact_grant, gra
 from toolguard_engine.approvals import grant_matching as grants
 from toolguard_engine.approvals.binding import bind, bind_meaning
 from toolguard_engine.approvals.call_meaning import Meaning
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.ledger import (
     MAX_APPROVED,
     UNSIGNED,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from toolguard_engine.approvals import ledger, signed_decision
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.approvals.signed_decision import DECISION_NAMESPACE, GRANT_NAMESPACE, Cause, Issuer
 from toolguard_engine.model.signed_body import MAX_SIGNATURES, SignedBody

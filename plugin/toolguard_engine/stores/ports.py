@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:  # annotations only: importing this module stays cheap
     from toolguard_engine.approvals.approval_window import EndMove
-    from toolguard_engine.approvals.grant_matching import Grant
+    from toolguard_engine.approvals.grant_record import Grant
     from toolguard_engine.approvals.ledger import Decision, HeldCall, Status
     from toolguard_engine.approvals.standing import Key, Standing
     from toolguard_engine.config.strictness import EffectiveSettings, StrictnessChange

@@ -24,7 +24,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from toolguard_engine import lazy_re
-from toolguard_engine.approvals.grant_matching import IN_POLICY, Grant, is_expired
+from toolguard_engine.approvals.grant_record import IN_POLICY, Grant, is_expired
 from toolguard_engine.stores import atomic, signing_key, toml_file
 from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.files.expired_grants import ExpiredGrants

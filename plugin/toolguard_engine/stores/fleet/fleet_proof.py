@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import structs
 
 from toolguard_engine.approvals import signed_decision
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.approvals.needed_approvals import MAX_NEED, ApproverPolicy, missing_approvals, needed_approvals
 from toolguard_engine.approvals.signed_decision import Issuer
