@@ -16,6 +16,7 @@ FILES: dict[str, str | Unread] = {
 }  # fmt: skip
 MADE = {name: FileRecord("agent", "write", "s") for name in ("b", "p.diff", "ok.diff", "a.tar", "a.zip")}
 
+MANY = " ".join(f"a{at}" for at in range(30))
 HELD = [
     "tar xf a.tar -C o && sh o/a.sh",
     "tar -C o -xf a.tar; . o/a.sh",
@@ -31,6 +32,7 @@ HELD = [
     "tr a-z b-za < b > d/z; rsync -a d/ e/; sh e/z",
     "tar xf a.tar -C o; mv o p; sh p/a.sh",
     "tar xf a.tar -C o; cp o/a.sh z; sh z",
+    f"tr a-z b-za < b > z; rsync {MANY} z p/; sh p/z",
     "tr a-z b-za < b > z; sh < z",
     "tr a-z b-za < b | tee z > /dev/null; sh z",
     "tr a-z b-za < b > Makefile; make",
@@ -83,6 +85,9 @@ def test_what_nobody_can_know_is_held(command: str) -> None:
         f"echo '{HARM}' > o/z; mv o/* .; sh z",
         f"echo '{HARM}' > o/z; rsync -a o/ p/; bash p/*",
         f"echo '{HARM}' > o/z; ln -s o p; sh p/z",
+        f"cp {MANY} bad/x.sh p/; sh p/x.sh",
+        f"mv {MANY} bad/x.sh p; bash p/x.sh",
+        f"echo '{HARM}' > z; rsync {MANY} z p/; sh p/z",
         f"echo '{HARM}' > o/z; install -D o/z p/y; sh p/y",
         f"printf 'all:\\n\\t{HARM}\\n' > o/Makefile; cp -r o p; make -C p",
         f"echo 'import os; os.system(\"{HARM}\")' > tests/conftest.py; pytest",
@@ -118,6 +123,7 @@ HONEST = [
     "python3 gen.py > out.json && node report.js out.json",
     "touch hi.sh && sh hi.sh",
     "echo 'echo hi' > o/z; mv o p; sh p/z",
+    f"cp {MANY} hi.sh p/; sh p/hi.sh",
     "echo x > o/z; rsync -a o/ p/; sh p/hi.sh",
     "tar xf a.tar -C o; mv o p; ls p",
     "tar xf kit.tar; mv a-1 p; cd p; make",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from toolguard_engine.effects import program_catalogue
@@ -23,9 +23,6 @@ from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.effects.shell.places import Where, normal
 
 MAX_MADE = 200
-MAX_PAIRS = 20
-"""Of what one program copies."""
-
 _COMPILERS = program_catalogue.programs("source_compiler")
 _SYNCHRONIZERS = frozenset({*manual_catalogue.aliases("rsync"), *manual_catalogue.aliases("ditto"), "rclone", "scp"})
 _FETCHERS = program_catalogue.programs("fetcher")
@@ -105,7 +102,7 @@ def _written(run: ProgramRun, found: Iterable[Effect], where: Where) -> Iterator
 def _brought(run: ProgramRun) -> Iterator[tuple[str, str]]:
     """What other programs than `cp` and `mv` copy on this machine, before and after."""
     if run.name in _SYNCHRONIZERS:
-        for each in islice(landings(run), MAX_PAIRS):
+        for each in landings(run):
             if each.source and UNKNOWN not in each.source and not each.host and not split_host(each.source)[0]:
                 yield each.source, each.path
 

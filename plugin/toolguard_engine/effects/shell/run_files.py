@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import sha256
-from itertools import islice
 from posixpath import basename, dirname
 
 from msgspec import structs
@@ -51,6 +50,9 @@ _OF_SKILLS = "/skills/"
 
 WORK_OF_PATTERN = 50
 """Steps for finding what a pattern means among the files that agents made, beside those for the names that it looks at."""
+
+WORK_OF_COPY = 6
+"""Steps for each file that the command copies."""
 
 WORK_OF_NAMES = 50
 """The same for the files of certain names in one folder."""
@@ -299,7 +301,8 @@ class RunFiles:
 
     def copies(self, run: ProgramRun) -> None:
         """The command copies, moves or links files: they can be read at their old places only."""
-        for before, after in islice(file_programs.copied(run, self._where), MAX_PARTS):
+        for before, after in file_programs.copied(run, self._where):
+            self._work_of_call.spend(WORK_OF_COPY)
             self.copy(before, after, run.cwd)
             if run.name == "mv" and not self._made.is_empty:
                 self._count_move(normal(before, self._where, run.cwd), normal(after, self._where, run.cwd))

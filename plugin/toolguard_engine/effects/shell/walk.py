@@ -82,9 +82,6 @@ OPTION, FEW_WORDS = 4, 50
 LOOKED_AT, PLACED = 0.5, 6
 """Steps for each file that the command wrote, where a program copies or moves files, and for each that it brings along."""
 
-MAX_LANDED = 20
-"""Of what one program copies."""
-
 CHARACTERS = 16
 """Of a program's words and input, for one step of work."""
 
@@ -607,7 +604,8 @@ class Walk:
 
     def _place(self, run: ProgramRun, state: ShellState) -> None:
         """What this command wrote is at its new place as well when it, or a folder around it, is copied, moved or linked."""
-        for each in islice(landings(run), MAX_LANDED):
+        for each in landings(run):
+            state.work.spend(PLACED)
             if not each.source or UNKNOWN in each.source or each.host:
                 continue
             state.work.spend(len(self.files) * LOOKED_AT)
