@@ -60,6 +60,7 @@ def read(command: str) -> list[str]:
         ("7z a x.7z a -ir!b -xr@l", "a | -ir!=b -xr@=l | archive=x.7z member=a"),
         ("aws --region us s3 sync d s3://b", "s3 sync | --region=us | source=d target=s3://b"),
         ("aws ec2 run", "|  |"),
+        ("az storage fs file download -p a -d b", "storage fs file download | -p=a -d=b |"),
         ("rclone copy d r:x --transfers 8", "copy | --transfers=8 | source=d target=r:x"),
         ("gsutil -m cp -r a b gs://x", "cp | -m -R | source=a source=b target=gs://x"),
         ("scp -P 22 a h:b", "| -P=22 | source=a target=h:b"),

@@ -31,7 +31,7 @@ _FAR = 4
 _SHORT = lazy_re.compile(r"-[A-Za-z0-9?@#]\Z")
 _ONE_DASH = lazy_re.compile(r"-[^-].")
 _CLUSTER = lazy_re.compile(r"-[A-Za-z0-9]++")
-_OFF = frozenset(("false", "none", "no", "0", "off"))
+_OFF = frozenset(("false", "f", "none", "no", "0", "off"))
 _VALUED_ANYWHERE = (
     "--description --message --comment --reason --title --body --notes --name --namespace --context --set --var --filter"
     " --config --timeout --user --host --tag --format --exclude --include --label --selector -var -var-file"

@@ -22,6 +22,7 @@ MAX_READ = 6_000
 """Words that all readings of one command line go through together, about."""
 
 _MAX_CLUSTER = 64
+_VERB_WORDS = 4
 _PAIR = 2
 _NONE = ParsedWord("", 0)
 
@@ -85,7 +86,7 @@ def parse(manual: Manual, argv: tuple[str, ...], takes: Takes) -> CommandWords:
 
 def _verb(manual: Manual, read: _OptionReader) -> str:
     """The longest verb of the manual that the operands begin with."""
-    words = [word.text for word in read.operands[:3]]
+    words = [word.text for word in read.operands[:_VERB_WORDS]]
     for count in range(len(words), 0, -1):
         verb = " ".join(words[:count])
         if verb in manual.usages:

@@ -263,7 +263,7 @@ def _to_cloud(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Ef
         return
     target, sources = words.one("target"), words.named("source")[:_MAX_SOURCES]
     own = [word.text for word in sources if not remote(word.text) and word.text != "-"]
-    if not remote(target) and ("uploads" not in words.does or target.startswith(_LOCAL)):
+    if "downloads" in words.does or (not remote(target) and ("uploads" not in words.does or target.startswith(_LOCAL))):
         yield from _from_cloud(run, words, where)
         return
     flags = frozenset[str]().union(*(_bulk(path, run, where) for path in own))
@@ -280,7 +280,8 @@ def _to_cloud(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Ef
 def _from_cloud(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect]:
     """What a copy from another machine overwrites, or deletes because it is not there."""
     target = words.one("target")
-    if "uploads" not in words.does and not any(remote(word.text) for word in words.named("source")):
+    is_from_afar = not words.does.isdisjoint(("uploads", "downloads"))
+    if not is_from_afar and not any(remote(word.text) for word in words.named("source")):
         return
     if "deletes" in words.does or words.trait("deletes"):
         yield effect_on("delete", target, run, where, ["recursive", "mirror"])
