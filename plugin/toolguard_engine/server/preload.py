@@ -14,7 +14,12 @@ from toolguard_engine.effects.control_plane import verb_catalogue
 from toolguard_engine.effects.shell import runner_table, started_places
 from toolguard_engine.host import path_repairs
 from toolguard_engine.metrics import database, prices
-from toolguard_engine.rules import risk_levels, scores
+from toolguard_engine.rules import (
+    risk_levels,
+    rule_errors,  # noqa: F401
+    scores,
+    vocabulary,  # noqa: F401
+)
 from toolguard_engine.stores import open as stores
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from toolguard_engine.rules import rule_errors, vocabulary
 from toolguard_engine.rules.rule_form import SEVERITY_PACK, Example, InvalidRuleError, Rule, rule_from, try_examples
 from toolguard_engine.stores import atomic, toml_file
 from toolguard_engine.stores.locked import StoreError, lock
@@ -167,6 +166,8 @@ def _rule(table: dict[str, Any], kind: str, matcher: Matcher | None) -> Rule:
         name = f"{pack}.{name}"
     if isinstance(name, str) and pack == PACK:
         pack = name.partition(".")[0] or PACK
+    from toolguard_engine.rules import rule_errors, vocabulary  # noqa: PLC0415 - slow; most people have no rules
+
     rule = rule_from({**table, "id": name} if name is not None else table, pack)
     vocabulary.check(rule)
     if matcher is not None:
@@ -179,6 +180,8 @@ def _rule(table: dict[str, Any], kind: str, matcher: Matcher | None) -> Rule:
 def _explained(
     bad: InvalidRuleError, table: Mapping[str, Any], kind: str, number: int, places: TomlPositions, path: Path
 ) -> InvalidRulesError:
+    from toolguard_engine.rules import rule_errors  # noqa: PLC0415 - as above
+
     key = bad.key if bad.key in table else ""
     if bad.message.startswith("unknown key") or not key:
         at = places.key(number, bad.key) if bad.key else places.table(number)
