@@ -6,6 +6,7 @@ import pytest
 
 from effort import some
 from test_living_programs import LOOP, Stage, stage
+from toolguard_engine.model.file_record import FileRecord
 
 __all__ = ["stage"]
 
@@ -16,6 +17,7 @@ UNKNOWN = [
     "git rebase other", "git revert abc", "patch -p1 < x.diff", "patch job < x", "tar cf - -C d job | tar xf -",
     "(cd d && tar cf - .) | tar xf -", "tar xf a.tar", "tar xf a.tar job", "unzip -o a.zip", "7z x a.7z", "bsdtar xf a",
     "tar xf a.tar && cp d/job .", "git archive other | tar x", "npx degit a/b . --force", "docker cp c:/job .",
+    "kubectl cp c:job job",
     "aws s3 cp s3://b/job .", "uniq a job", "xxd -r a job", "shuf a -o job", "iconv a --output=job", "pandoc a -o job",
 ]  # fmt: skip
 ORDINARY = [
@@ -55,3 +57,11 @@ def test_it_is_free_under_programs_under_development(stage: Stage, program: str,
     stage.put(*BEGUN[program])
     stage.starts(program)
     assert stage.verdict(command).startswith("allow")
+
+
+def test_a_script_that_no_agent_made_may_be_updated(stage: Stage) -> None:
+    stage.put("job", "date\n")
+    stage.starts(LOOP)
+    assert stage.verdict("git pull").startswith("allow")
+    stage.session.guard.files.wrote(str(stage.work / "job"), FileRecord("agent"))
+    assert stage.verdict("git pull").startswith("hold living.unknown")

@@ -154,7 +154,7 @@ class Arrivals:
         What Git or an archive brings is ordinary for code under development, but not for scripts that a shell reads as it
         runs them. Archives and repositories put new files in their places: a script that has begun stays what it is.
         """
-        if change.landed and name not in program.again:
+        if change.landed and (name not in program.again or self._is_persons(name)):
             return
         before = found.get(name) or self._current(name)
         text = self._after_edit(change, before)
@@ -165,6 +165,10 @@ class Arrivals:
             lost.update(dict.fromkeys(before.split("\n")))
         elif change.run is None or change.run.name != "git" or name in program.lines:
             found[name] = None
+
+    def _is_persons(self, name: str) -> bool:
+        """Whether a file is there that no agent has made."""
+        return bool(self._current(name)) and self._reading.made.of(name) is None
 
     def _after_edit(self, change: UnknownChange, text: str) -> str | None:
         """The same for all programs."""

@@ -38,9 +38,9 @@ def _landed(run: ProgramRun, before: tuple[ProgramRun, ...], at: int, where: Whe
     for each in islice(landings(run, before), MAX_LANDINGS):
         if _is_unknown(each.source) and each.overwrites and not each.host and each.when != "absolute-names":
             path = normal(each.path, where, run.cwd)
-            yield UnknownChange(path, at, below=each.deep, landed=True)
-            if each.name:
-                yield UnknownChange(path, at, landed=True)
+            yield UnknownChange(path, at, landed=True)
+            if each.deep:
+                yield UnknownChange(path, at, below=True, landed=True)
 
 
 def _is_unknown(source: str) -> bool:
@@ -55,8 +55,8 @@ def _named(run: ProgramRun) -> Iterator[str]:
         prefixes = [word for option, word in pairwise(words) if option in _PREFIXES]
         prefixes += [word[2:] for word in words if word.startswith("-f") and len(word) > len("-f")]
         prefixes += [word.partition("=")[2] for word in words if word.startswith("--prefix=")]
-        prefixes += words[-1:] if run.name in ("split", "gsplit") and len(words) > 1 else ()
-        yield from (f"{prefix}{UNKNOWN}" for prefix in prefixes or [beginning])
+        prefixes += words[-1:] if run.name in ("split", "gsplit") else ()  # or that is what it cuts up
+        yield from (f"{prefix}{UNKNOWN}" for prefix in (*prefixes, beginning))
     yield from (word for option, word in pairwise(words) if option in _OUTPUTS)
     yield from (word.partition("=")[2] for word in words if word.startswith("--output="))
     if run.name in _WRITES_SECOND and words:
