@@ -478,3 +478,20 @@ DATABASE = "services:\n  db:\n    image: postgres\n    volumes:\n      - ./data:
 )
 def test_the_same_programs_with_ordinary_files(command: str, path: str, text: str) -> None:
     assert weighed(command, {path: text}, {path: FileRecord("agent", "write", "s")}).decision == "allow"
+
+
+@each_row(
+    ("command", "decision"),
+    [
+        ("echo a.sh x.sh | xargs -n1 sh", "hold"),
+        ("printf '%s\\n' a.sh b.sh x.sh | xargs -P4 -n 1 bash -e", "hold"),
+        ("echo a.sh b.sh x.sh | xargs --max-args=2 sh", "hold"),
+        ("echo a.sh x.sh | xargs sh", "allow"),
+        ("echo a.sh b.sh | xargs -n1 sh", "allow"),
+        ("echo a.sh x.sh | xargs -n1 cat", "allow"),
+    ],
+)
+def test_each_script_that_xargs_starts_is_read(command: str, decision: str) -> None:
+    files = {"a.sh": "echo a\n", "b.sh": "echo b\n", "x.sh": f"{HARM}\n"}
+    made = {name: FileRecord("agent", "write", "s") for name in files}
+    assert weighed(command, files, made).decision == decision

@@ -178,7 +178,26 @@ def _xargs(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None
         return last
     feeds = feed and StdinSource(None, feed.programs, feed.files)
     given = ((len(rest), feeds),) if feeds else ()
+    for batch in _batches(words, argv[1:at]) if _runs_script(rest) else ():
+        walk.inner((*rest, *batch), run, inner.fork())
     return walk.inner((*rest, *([*words, *more] or [UNKNOWN])), run, inner, given)
+
+
+def _runs_script(argv: tuple[str, ...]) -> bool:
+    """Whether the word behind these ones is a script that is run."""
+    name = argv[0].rpartition("/")[2]
+    return (name in SHELLS or INTERPRETER.fullmatch(name) is not None) and all(word[:1] == "-" for word in argv[1:])
+
+
+def _batches(words: list[str], given: tuple[str, ...]) -> Iterator[list[str]]:
+    """The words of `xargs` as it hands them on, if it does not hand on all of them at once; without the first."""
+    for option, following in pairwise((*given, "")):
+        if (found := _AT_ONCE.fullmatch(option)) and (number := found[1] or following).isdecimal() and int(number[:4]):
+            yield from (words[at : at + int(number[:4])] for at in range(int(number[:4]), len(words), int(number[:4])))
+            return
+
+
+_AT_ONCE = lazy_re.compile(r"(?:-\w{0,4}[nL]|--max-(?:args|lines)=?)(\d{0,4})")
 
 
 def _filled(word: str, mark: str, value: str) -> str:
