@@ -42,7 +42,13 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("link", [False, True], ids=["copied", "linked"])
-def test_a_healthy_installation_has_no_faults(there: Host, places: Places, link: bool) -> None:  # noqa: FBT001 - of a table
+def test_a_healthy_installation_has_no_faults(
+    there: Host,
+    places: Places,
+    monkeypatch: pytest.MonkeyPatch,
+    link: bool,  # noqa: FBT001 - of a table
+) -> None:
+    monkeypatch.setattr(engine_check, "MANY_TIMES", float("inf"))  # a busy machine is no fault
     healthy(places, link=link)
     before = picture(places.state_dir)
     result = doctor.run(places)

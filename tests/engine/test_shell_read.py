@@ -327,7 +327,7 @@ def test_sources_of_words() -> None:
     [
         ("echo 'a", "broken"), ('echo "a', "broken"), ("echo $(a", "broken"), ("(a", "broken"), ("if a; then b", "broken"),
         ("a )", "broken"), ("cat <<X\na", "broken"), ("f('x')", "broken"), ("echo " + "$(" * 60, "deep"),
-        ("eval " * 60, "deep"), ("sudo " * 60 + "ls", "deep"), ("a;" * 900, "intricate"),
+        ("eval " * 60, "deep"), ("sudo " * 60 + "ls", "deep"), ("a;" * 900, "long"),
         ("rm {a..z}{a..z}", "long"), ("rm {1..9}{1..9}{1..9}", "long"), ("rm {1..6500}", ""),
         ("A=ab;" + "A=$A$A;" * 40 + "$A", ""),
     ],
