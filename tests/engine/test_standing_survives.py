@@ -13,7 +13,7 @@ from msgspec import structs
 
 from engine_talk import Talk
 from toolguard_engine.approvals.standing import Standing
-from toolguard_engine.layers.store_unavailable import CODE
+from toolguard_engine.layers.autonomy.budget import NO_STORE
 from toolguard_engine.rules import packs
 from toolguard_engine.server import tool_hints
 from toolguard_engine.server.session import Session
@@ -114,7 +114,7 @@ def test_a_damaged_store_gives_nothing_back(engine: Engines, state: Path, conten
         assert call(talk, 2, tool="read", params={"path": "a"})["decision"] == "allow"  # SAFE: it costs nothing
         talk.kill()
     held = (state / "toolguard" / "nonces.json").read_text()
-    assert CODE in held
+    assert NO_STORE in held
     talk = engine()
     assert call(talk)["decision"] == "hold"
     for path in corrupt_files(place):  # as `doctor --fix` does
