@@ -20,7 +20,7 @@ from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import LAPSED, Decision, HeldCall, RefusedError
 from toolguard_engine.approvals.standing import Seen, Standing
 from toolguard_engine.config.settings import Config
-from toolguard_engine.layers import store_unavailable
+from toolguard_engine.layers.autonomy.budget import NO_STORE
 from toolguard_engine.layers.autonomy.drift import alone, cautioned, escalation, outward, resource, speed
 from toolguard_engine.stores.files.audit_log_file import AuditLog
 from toolguard_engine.stores.files.nonces import FileNonces
@@ -235,8 +235,8 @@ def test_a_budget_that_makes_calls_wait_is_a_warning(places: Places, mode: str, 
 
 
 def test_every_signal_has_plain_words() -> None:
-    codes = [module.CODE for module in (alone, cautioned, escalation, outward, resource, speed, store_unavailable)]
-    for code in (*codes, "budget.exhausted", "budget.trust"):
+    codes = [module.CODE for module in (alone, cautioned, escalation, outward, resource, speed)]
+    for code in (*codes, NO_STORE, "budget.exhausted", "budget.trust"):
         assert code not in budgets.words(used(reported=[code]), Config())
 
 
