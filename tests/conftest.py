@@ -45,15 +45,21 @@ ON_SHARED = {
     "test_approvals_in_chat.py",
     "test_approvals_native.py",
     "test_approvals_on_gateway.py",
+    "test_chat_senders.py",
     "test_claude_cli.py",
     "test_control_plane_on_gateway.py",
     "test_fail_mode.py",
     "test_guard_proof_on_gateway.py",
+    "test_heartbeats_on_gateway.py",
     "test_limits_on_gateway.py",
+    "test_meaning_on_gateway.py",
     "test_notify_on_gateway.py",
+    "test_same_error_on_gateway.py",
+    "test_self_approval_ways.py",
     "test_self_protection.py",
     "test_settings_page.py",
     "test_signed_approvals_on_gateway.py",
+    "test_slow_models_on_gateway.py",
     "test_stuck_store_on_gateway.py",
     "test_usage_on_gateway.py",
     "test_weakening_on_gateway.py",
@@ -118,10 +124,9 @@ def _give_way() -> None:
 
 
 def _assert_in_its_piece(item: pytest.Item) -> None:
-    """Otherwise a worker would start both gateways."""
+    """Otherwise a worker would start both gateways where everything is run."""
     used = set(getattr(item, "fixturenames", ())) & {"shared", "either"}
-    pieces = {LINKED if name == "either" and effort.ALL else SHARED for name in used}
-    if used and item.nodeid.startswith(GATEWAY) and pieces != {piece(item.nodeid)}:
+    if used and used != {"shared" if item.path.name in ON_SHARED else "either"}:
         raise pytest.UsageError(f"{item.nodeid} uses {' and '.join(sorted(used))}; see ON_SHARED in tests/conftest.py")
 
 
