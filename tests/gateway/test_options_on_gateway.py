@@ -42,7 +42,8 @@ def test_no_option_hides_where_a_folder_goes(stage: Stage, documents: Path) -> N
 
 def test_a_local_copy_with_options_runs(stage: Stage) -> None:
     command = (
-        "mkdir -p build public && echo new > build/index.html && echo old > public/gone.html"
+        "mkdir -p options/build options/public && cd options"
+        " && echo new > build/index.html && echo old > public/gone.html"
         " && rsync -a --delete --compress-level 9 build/ public/ && ls public"
     )
     played = stage.play(once(scripted_model.call("exec", {"command": command})))

@@ -72,6 +72,19 @@ def slow(seconds: float, name: str, over: threading.Event | None = None) -> scri
     return script
 
 
+def woken(nonce: str, reply: scripted_model.Reply) -> scripted_model.Script:
+    """Answers the agent that is woken for this nonce, once; a gateway that starts may ask for other agents first."""
+    answered = threading.Event()
+
+    def script(request: scripted_model.Request) -> scripted_model.Reply:
+        if answered.is_set() or not request.tools or nonce not in str(request.messages):
+            return scripted_model.Reply("Done.")
+        answered.set()
+        return reply
+
+    return script
+
+
 @pytest.mark.parametrize(
     "seconds",
     [
@@ -123,7 +136,7 @@ def test_the_gateway_starts_again_between_the_yes_and_the_call(shared: Shared, w
     wait(lambda: bool(stage.server.requests))
     stage.gateway.stop(how)
     over.set()
-    stage.server.play(once(command(name)))
+    stage.server.play(woken(nonce, command(name)))
     stage.gateway.start()
     wait(lambda: now(stage, nonce).status != "approved" and len(events(stage, nonce)) > 2)
     assert events(stage, nonce) == ["hold", "approve", "consume"]
