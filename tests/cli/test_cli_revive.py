@@ -11,7 +11,7 @@ from held_stage import hold, status_of
 
 from chat_confirmation import code_in
 from engine_talk import Talk
-from toolguard_cli.commands import approve, pending, revive, show_status
+from toolguard_cli.commands import approve, deny, pending, revive, show_status
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals import repeatable_calls
@@ -71,6 +71,17 @@ def test_exactly_this_call_is_allowed_for_a_day(places: Places) -> None:
     assert (grant.tool, grant.pattern, grant.agent, grant.cwd) == ("exec", "git push --force", "main", "/w")
     assert 86_300 < grant.expires - time.time() <= 86_400
     assert status_of(places, entry.nonce) == "approved"
+
+
+def test_a_denial_says_that_the_call_is_granted_still(places: Places) -> None:
+    entry = held(places)
+    approve.run(places, entry.nonce, yes=True, lasts="1d")
+    (grant,) = stores.grants(places.state_dir).active(time.time())
+    said = texts(deny.run(places, entry.nonce, reason="I changed my mind"))
+    assert f"the grant {grant.id} still allows this call when the agent makes it again" in said
+    assert f"toolguard revoke {grant.id}" in said
+    other = held(places, exact=ExactCall("git push --tags", cwd="/w"))
+    assert not [line for line in texts(deny.run(places, other.nonce, reason="")) if "grant" in line]
 
 
 def rule(name: str) -> dict[str, Any]:

@@ -44,6 +44,12 @@ def living(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "alive", lambda pid: pid == LIVING)
 
 
+def test_the_next_step_is_for_the_folder_that_was_given(tmp_path: Path) -> None:
+    given = ("--state-dir", str(tmp_path / "s"))
+    places = Places(tmp_path / "s", tmp_path / "s" / "openclaw.json", given)
+    assert texts(status.run(places))[-1] == f"toolguard install --state-dir {tmp_path / 's'}"
+
+
 def test_nothing_is_there(tmp_path: Path) -> None:
     places = Places(tmp_path / "s", tmp_path / "s" / "openclaw.json")
     result = status.run(places)

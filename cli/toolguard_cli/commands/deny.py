@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from typing import Annotated
 
@@ -16,8 +17,10 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import confirm as asking
 from toolguard_cli.terminal.result import Line, Result
-from toolguard_engine.approvals import replies
-from toolguard_engine.approvals.ledger import RefusedError
+from toolguard_engine.approvals import repeatable_calls, replies
+from toolguard_engine.approvals.grant_record import Grant
+from toolguard_engine.approvals.ledger import HeldCall, RefusedError
+from toolguard_engine.stores import open as stores
 from toolguard_engine.wording import printable
 
 app = command_app()
@@ -54,5 +57,25 @@ def run(
                 raise
             late = replies.too_late(refused.entry)
             raise UserError(late.text, late.fix) from refused
-    lines = (Line("ok", message), Line("info", printable.plain(entry.shown)))
+    lines = (Line("ok", message), Line("info", printable.plain(entry.shown)), *_still_granted(places, entry))
     return Result("deny", held_calls.public(entry, time.time()), lines)
+
+
+def _still_granted(places: Places, entry: HeldCall) -> list[Line]:
+    """What is said about grants for exactly this call, for example of `approve --for`: they outlast its denial."""
+    narrow = repeatable_calls.narrow_grant(entry).grant
+    with gateway_stores.user_errors():
+        active = stores.grants(places.state_dir).active(time.time())
+    same = [grant.id for grant in active if narrow is not None and _terms(grant) == _terms(narrow)]
+    return [
+        line
+        for each in same
+        for line in (
+            Line("warn", f"the grant {each} still allows this call when the agent makes it again"),
+            Line("next", shlex.join(["toolguard", "revoke", each, *places.given])),
+        )
+    ]
+
+
+def _terms(grant: Grant) -> tuple[str, str, str, dict[str, str], str]:
+    return grant.tool, grant.pattern, grant.agent, grant.params, grant.cwd

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections import deque
 from contextlib import suppress
@@ -63,7 +64,7 @@ def run(places: Places) -> Result:
         *_limits(limits),
     ]
     if known is None:
-        lines.append(Line("next", "toolguard install"))
+        lines.append(Line("next", shlex.join(["toolguard", "install", *places.given])))
     data = {
         "guard": guard_lines.data(proof),
         "installed": known is not None,
