@@ -70,8 +70,8 @@ def environment(tree: Path) -> dict[str, str]:
 
 
 @contextmanager
-def worker(tree: Path) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, str(HERE / "answer_worker.py")]
+def worker(tree: Path, script: str = "answer_worker.py", *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, str(HERE / script), *arguments]
     process = subprocess.Popen(
         command, env=environment(tree), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
     )

@@ -16,12 +16,12 @@ import sys
 import tarfile
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from answer import agent_commands, environment
+from answer import agent_commands, environment, worker
 from everyday import CORPUS, commands
 from figures import Figure, options, report
 
@@ -105,22 +105,12 @@ def kinds(corpus: Path) -> Iterator[tuple[str, list[Message], float | None]]:
     yield "an 8 kB result, log", results("".join(lines)[:RESULT]), None
 
 
-@contextmanager
-def worker(tree: Path, state: Path) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, str(HERE / "reference_worker.py"), str(state)]
-    process = subprocess.Popen(
-        command, env=environment(tree), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-    )
-    with process:
-        yield process
-        assert process.stdin is not None
-        process.stdin.close()
-
-
 def answers(trees: tuple[Path, Path], folder: Path, corpus: Path, rounds: int) -> Iterator[Figure]:
     """Whole answers, and results of tools: in one process for each checkout, in turns."""
     with ExitStack() as stack:
-        workers = [stack.enter_context(worker(tree, folder / f"state-{at}")) for at, tree in enumerate(trees)]
+        states = [str(folder / f"state-{at}") for at in range(len(trees))]
+        begun = (worker(tree, "reference_worker.py", state) for tree, state in zip(trees, states, strict=True))
+        workers = [stack.enter_context(each) for each in begun]
         judged = 0.0
         for kind, messages, most in kinds(corpus):
             ours, theirs, refused = _in_turns(workers, messages, rounds)
