@@ -9,6 +9,7 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.programs import interpreters
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.shell.handed_code import LANGUAGES_BY_ENDING
 from toolguard_engine.effects.shell.places import Where, normal
 
 MAX_LITERALS = 1_024
@@ -20,7 +21,7 @@ STEP_CHARACTERS = 64
 _LITERAL = lazy_re.compile(r"""(["'`])(?=([\w ./~@%+,:=-]{1,200})\1)""")
 """It consumes the first quote only, so an apostrophe before it hides none."""
 
-_SHELL_ENDINGS = (".sh", ".bash", ".zsh", ".ksh", ".fish")
+_SHELL_ENDINGS = tuple(ending for ending, language in LANGUAGES_BY_ENDING.items() if language == "shell")
 """Shell scripts are read word by word, so what they read is known better."""
 
 

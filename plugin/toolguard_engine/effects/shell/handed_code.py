@@ -20,7 +20,7 @@ from toolguard_engine.effects.shell.runner_table import Runner
 from toolguard_engine.effects.shell.walk import INTERPRETER, Walk, is_away
 from toolguard_engine.effects.shell.wrappers import WRAPPERS
 
-_LANGUAGES = {
+LANGUAGES_BY_ENDING = {
     **dict.fromkeys((".sh", ".bash", ".zsh", ".ksh", ".command"), "shell"),
     ".py": "python3",
     **dict.fromkeys((".js", ".mjs", ".cjs", ".ts", ".mts"), "node"),
@@ -60,7 +60,7 @@ def run_handed_code(walk: Walk, run: ProgramRun, state: ShellState) -> None:
     given = _of_options(run) if known or runner_table.runners(run.name) else _of_all(run)
     for path in dict.fromkeys((*given, *_of_variables(run))):
         ending = path[path.rfind(".") :].lower() if "." in path.rpartition("/")[2] else ""
-        language = _LANGUAGES.get(ending, "") if ending else "shell"
+        language = LANGUAGES_BY_ENDING.get(ending, "") if ending else "shell"
         if not path or not language or GLOB.search(path) or not _is_made(walk, path, run):
             continue
         file = found_file(walk, (path,), "", run)
