@@ -121,13 +121,12 @@ def test_it_never_runs_and_nobody_is_asked(stage: Stage) -> None:
 def test_a_day_of_ordinary_work_asks_for_nothing(stage: Stage) -> None:
     calls = [*SETUP, *WORK]
     assert len(calls) >= 50
-    before = len(audit(stage.home))
     played = stage.play(once(*calls, closing="That was all."))
     assert [text for text in played.results if "TOOLGUARD" in text] == []
     assert len(played.results) == len(calls)
     assert played.turn.answer == "That was all."
     # Fifty calls are more than a budget pays for; by default it only notes that it would ask.
-    assert [line["event"] for line in audit(stage.home)[before:]] == ["budget"]
+    assert [line["event"] for line in audit(stage.home) if line.get("session") == played.session] == ["budget"]
 
 
 HEARD = "curl -sm1 https://nowhere.invalid/ || cat page.txt"
