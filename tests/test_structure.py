@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,12 @@ ENGINE = (
     "guard", "stores", "metrics", "server",
 )  # fmt: skip
 """From the bottom up: a component imports only from components before it."""
+
+EFFECTS = (
+    "manuals", "facts", "syntax", "control_plane", "landings", "programs", "languages", "tools", "commands",
+    "terminal_input", "calls",
+)  # fmt: skip
+"""The floors of `toolguard_engine.effects`, from the bottom up."""
 
 FLEET = (
     "fleet_errors", "connection_options", "missing_rights", "blocking_connection", "deadline_connection",
@@ -53,9 +60,8 @@ def nodes(tree: ast.Module) -> list[ast.AST]:
 def imported(tree: ast.Module, package: str) -> Iterator[str]:
     """The components that a module imports from."""
     for name in imported_modules(tree):
-        first, _, rest = name.partition(".")
-        if first == package:
-            yield rest.partition(".")[0]
+        if name.startswith(f"{package}."):
+            yield name.removeprefix(f"{package}.").partition(".")[0]
 
 
 @cache
@@ -151,6 +157,39 @@ def test_components_import_only_from_components_below_them(package: str) -> None
         if parts[0] in order and component in order and order.index(component) > order.index(parts[0])
     ]
     assert upward == []
+
+
+def test_floors_of_effects_import_only_from_floors_below_them() -> None:
+    floors = {parts[1] for parts, _ in modules("toolguard_engine") if parts[0] == "effects" and len(parts) > 1}
+    assert floors - {"__init__"} == set(EFFECTS)
+    upward = [
+        f"{'.'.join(parts)} imports {floor}"
+        for parts, tree in modules("toolguard_engine")
+        if parts[0] == "effects" and parts[1] in EFFECTS
+        for floor in imported(tree, "toolguard_engine.effects")
+        if floor in EFFECTS and EFFECTS.index(floor) > EFFECTS.index(parts[1])
+    ]
+    assert upward == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Not for types either: whoever reads one module need not have read another that needs it."""
+    trees = {".".join((package, *parts)): tree for package in PACKAGES for parts, tree in modules(package)}
+    graph: dict[str, set[str]] = {}
+    for name, tree in trees.items():
+        if not name.endswith("__init__"):
+            graph[name] = {other for each in imported_modules(tree) if (other := nearest(each, trees)) and other != name}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def nearest(name: str, known: Container[str]) -> str:
+    """The module that this imported name is, or is taken from."""
+    while name and name not in known:
+        name = name.rpartition(".")[0]
+    return name
 
 
 def test_no_module_name_is_used_twice() -> None:

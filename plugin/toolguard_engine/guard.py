@@ -17,9 +17,9 @@ from typing import Literal, Protocol
 from msgspec import structs
 
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects import named_places
-from toolguard_engine.effects.outcomes import Outcome
-from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.calls import named_places
+from toolguard_engine.effects.calls.outcomes import Outcome
+from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.terminal_input.running_programs import Processes
 from toolguard_engine.host.refusals import classify
 from toolguard_engine.host.tool_search import is_envelope, unwrap
@@ -42,7 +42,7 @@ from toolguard_engine.layers import (
     unreadable_policy,
 )
 from toolguard_engine.layers.autonomy import checkpoint_gate
-from toolguard_engine.layers.autonomy.checkpoint_gate import Autonomy
+from toolguard_engine.layers.autonomy.agent_standings import Autonomy
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.layers.provenance.context import RunContexts
 from toolguard_engine.layers.repetition import Reaction

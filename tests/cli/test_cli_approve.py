@@ -311,7 +311,7 @@ def test_the_usual_form_needs_no_parser(places: Places, arguments: list[str], *,
         assert fast_path.run([*arguments, *where]) is None
 
 
-HEAVY = ("rich", "json5", "tomlkit", "pydantic", "toolguard_engine.guard", "toolguard_engine.effects.shell.walk")
+HEAVY = ("rich", "json5", "tomlkit", "pydantic", "toolguard_engine.guard", "toolguard_engine.effects.commands.walk")
 
 
 @pytest.mark.parametrize(

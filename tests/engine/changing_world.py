@@ -11,7 +11,7 @@ from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.approvals.ledger import Decision
 from toolguard_engine.config.settings import parse
-from toolguard_engine.effects import named_places
+from toolguard_engine.effects.calls import named_places
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host, Verdict
 from toolguard_engine.model.held_details import HeldDetails

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from toolguard_engine.config.settings import Config, parse
-from toolguard_engine.effects.outcomes import Outcome
+from toolguard_engine.effects.calls.outcomes import Outcome
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers.repetition import Reaction
 from toolguard_engine.model.call import Call, Run

@@ -9,7 +9,7 @@ import pytest
 
 from effort import examples
 from toolguard_engine.any_of import SHORT, AnyOf
-from toolguard_engine.effects import normalize_output
+from toolguard_engine.effects.calls import normalize_output
 from toolguard_engine.wording import redact
 
 TIMES = (

@@ -22,12 +22,12 @@ from toolguard_engine.config.settings import (
     Mode,
     RiskCosts,
 )
-from toolguard_engine.effects.outcomes import Outcome
-from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.effects.shell.command import Effect
+from toolguard_engine.effects.calls.outcomes import Outcome
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts.command import Effect
 from toolguard_engine.guard import Guard
-from toolguard_engine.layers.autonomy import checkpoint_gate as module
-from toolguard_engine.layers.autonomy.checkpoint_gate import CHECKPOINT, Autonomy
+from toolguard_engine.layers.autonomy import agent_standings as module
+from toolguard_engine.layers.autonomy.agent_standings import CHECKPOINT, Autonomy
 from toolguard_engine.model.call import Call, Host, Verdict
 from toolguard_engine.rules import packs as rulepacks
 from toolguard_engine.rules.judgement import Judgement

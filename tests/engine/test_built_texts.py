@@ -9,11 +9,10 @@ import pytest
 
 from hostile_texts import SEQUENCES
 from test_run_files import WORK, guard
-from toolguard_engine.effects.code.python_values import Either
-from toolguard_engine.effects.code.script_run import MAX_CHOICES, MAX_DEEDS, MAX_STEPS, distributed
-from toolguard_engine.effects.made_files import changes
-from toolguard_engine.effects.programs import interpreters
-from toolguard_engine.effects.shell import runner_files
+from toolguard_engine.effects.calls.made_files import changes
+from toolguard_engine.effects.commands import interpreters, runner_files
+from toolguard_engine.effects.languages.python_values import Either
+from toolguard_engine.effects.languages.script_run import MAX_CHOICES, MAX_DEEDS, MAX_STEPS, distributed
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.work_limit import BASE, BUILT, MOST
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine.effects import read_only
-from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.effects.shell import unwrap
+from toolguard_engine.effects.calls import read_only
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.commands import unwrap
 from toolguard_engine.guard import LAYERS
 from toolguard_engine.model.call import Call
 from toolguard_engine.rules import packs

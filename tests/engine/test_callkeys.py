@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tables import each_row
-from toolguard_engine.effects.call_digest import END, LONG, call_digest, digests, kind_digest
+from toolguard_engine.effects.calls.call_digest import END, LONG, call_digest, digests, kind_digest
 
 ONE = "123e4567-e89b-12d3-a456-426614174000"
 OTHER = "9b2e4567-e89b-12d3-a456-426614174abc"

@@ -6,8 +6,8 @@ from typing import Any
 
 from tables import each_row
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects import call_paths
-from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.calls import call_paths
+from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.layers import constraints, rubric
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.model.call import Call, Host

@@ -11,10 +11,10 @@ import pytest
 
 from tables import each_row
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.program_catalogue import ProgramCatalogue
-from toolguard_engine.effects.programs import interpreters
-from toolguard_engine.effects.shell.wrappers import WRAPPERS
+from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.program_catalogue import ProgramCatalogue
+from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs

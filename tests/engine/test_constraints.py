@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tables import each_row
 from toolguard_engine.config.settings import Config, parse
-from toolguard_engine.effects import call_paths
-from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.effects.shell import place_globs
-from toolguard_engine.effects.shell.places import Where
+from toolguard_engine.effects.calls import call_paths
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts import place_globs
+from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers import constraints, rubric
 from toolguard_engine.layers.layer_input import LayerInput

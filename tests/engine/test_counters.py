@@ -11,7 +11,7 @@ import pytest
 from engine_talk import Talk
 from tables import each_row
 from toolguard_engine.config.settings import parse
-from toolguard_engine.effects.outcomes import Outcome
+from toolguard_engine.effects.calls.outcomes import Outcome
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Failure, Identical, ParameterProblem, Run, Stop
 from toolguard_engine.model.history import Count, Past

@@ -9,7 +9,7 @@ import msgspec
 from loop_play import Play, config, play
 from tables import each_row
 from toolguard_engine.config.settings import parse
-from toolguard_engine.effects.outcomes import Outcome, outcome
+from toolguard_engine.effects.calls.outcomes import Outcome, outcome
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers import repetition
 from toolguard_engine.layers.repetition import after_compaction

@@ -7,7 +7,7 @@ from typing import Any
 from tables import each_row
 from toolguard_engine.approvals.standing import Seen
 from toolguard_engine.config.settings import DriftConfig
-from toolguard_engine.effects.shell.command import Effect
+from toolguard_engine.effects.facts.command import Effect
 from toolguard_engine.layers.autonomy import drift
 from toolguard_engine.layers.autonomy.drift import DriftStep, resource
 

@@ -7,12 +7,13 @@ import shlex
 from effort import some
 from tables import each_row
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects.programs import code_text, interpreters, sql
-from toolguard_engine.effects.shell.command import ProgramRun
-from toolguard_engine.effects.shell.effects import PROGRAMS, effects
-from toolguard_engine.effects.shell.places import Where
-from toolguard_engine.effects.shell.unwrap import read
-from toolguard_engine.effects.shell.wrappers import SHELLS, WRAPPERS
+from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.commands.effects import PROGRAMS, effects
+from toolguard_engine.effects.commands.unwrap import read
+from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.effects.programs import code_text, sql
+from toolguard_engine.effects.programs.wrappers import SHELLS, WRAPPERS
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs

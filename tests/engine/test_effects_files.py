@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from tables import each_row
-from toolguard_engine.effects.shell.effects import effects
-from toolguard_engine.effects.shell.places import Where
-from toolguard_engine.effects.shell.unwrap import read
+from toolguard_engine.effects.commands.effects import effects
+from toolguard_engine.effects.commands.unwrap import read
+from toolguard_engine.effects.facts.places import Where
 
 HOME: Final = Where(home="/home/ada", cwd="/home/ada/work", workspace="/home/ada/work", state_dir="/home/ada/.openclaw")
 

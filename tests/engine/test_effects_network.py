@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tables import each_row
-from toolguard_engine.effects.shell.command import Effect
-from toolguard_engine.effects.shell.effects import effects
-from toolguard_engine.effects.shell.places import Where
-from toolguard_engine.effects.shell.unwrap import read
+from toolguard_engine.effects.commands.effects import effects
+from toolguard_engine.effects.commands.unwrap import read
+from toolguard_engine.effects.facts.command import Effect
+from toolguard_engine.effects.facts.places import Where
 
 WHERE = Where("/home/me", "/home/me/work", "/home/me/work", "/home/me/.openclaw")
 
@@ -185,8 +185,8 @@ def test_harmless_network_commands(command: str) -> None:
 
 @each_row("name", ["curl", "wget", "http", "nc", "socat", "ssh", "scp", "rsync", "openssl", "mail", "gh", "dig", "ftp"])
 def test_any_arguments_are_accepted(name: str) -> None:
+    from toolguard_engine.effects.facts.command import ProgramRun  # noqa: PLC0415
     from toolguard_engine.effects.programs.network_programs import PROGRAMS  # noqa: PLC0415 - the table itself is what is tried
-    from toolguard_engine.effects.shell.command import ProgramRun  # noqa: PLC0415
 
     for word in ["", "-", "--", "\0", "-X", "@", ":", "-d", "=@", "http://[", "-connect", "\udcff"]:
         list(PROGRAMS[name](ProgramRun((name, word), name), WHERE))

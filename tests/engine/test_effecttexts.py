@@ -6,8 +6,8 @@ import pytest
 
 from tables import each_row
 from toolguard_engine.config.settings import parse
-from toolguard_engine.effects import descriptions
-from toolguard_engine.effects.shell.command import UNKNOWN, Effect
+from toolguard_engine.effects.facts import descriptions
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs

@@ -16,7 +16,7 @@ import pytest
 from effort import ALL, some
 from tables import each_row
 from test_run_files import HOME, WORK, FilesAt, guard
-from toolguard_engine.effects import reading
+from toolguard_engine.effects.calls import reading
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.file_record import FileRecord

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from effort import examples
-from toolguard_engine.effects.shell.runner_files import name_pattern
+from toolguard_engine.effects.commands.runner_files import name_pattern
 from toolguard_engine.model import file_bounds
 from toolguard_engine.model.file_folder import Change, Folder
 from toolguard_engine.model.file_memory import ANY, MAX_PATH, FileMemory, is_in

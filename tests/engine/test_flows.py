@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tables import each_row
-from toolguard_engine.effects.shell.effects import effects
-from toolguard_engine.effects.shell.places import Where
-from toolguard_engine.effects.shell.unwrap import read
+from toolguard_engine.effects.commands.effects import effects
+from toolguard_engine.effects.commands.unwrap import read
+from toolguard_engine.effects.facts.places import Where
 
 WHERE = Where("/home/me", "/home/me/work", "/home/me/work", "/home/me/.openclaw")
 

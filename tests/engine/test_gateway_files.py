@@ -7,7 +7,7 @@ import pytest
 from effort import some
 from tables import each_row
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects.shell import gateway_file_paths
+from toolguard_engine.effects.facts import gateway_file_paths
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs

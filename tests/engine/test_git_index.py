@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tables import each_row
-from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.files import NoFiles
 from toolguard_engine.server.git_index import is_unchanged

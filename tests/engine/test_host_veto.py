@@ -9,7 +9,7 @@ import pytest
 from loop_play import Play, config
 from tables import each_row
 from toolguard_engine.config.settings import parse
-from toolguard_engine.effects.outcomes import MAX_HOST_NOTES, Outcome, outcome
+from toolguard_engine.effects.calls.outcomes import MAX_HOST_NOTES, Outcome, outcome
 
 CODE = "loop.host"
 NOTE = (

@@ -6,8 +6,8 @@ from effort import some
 from hostile_texts import texts
 from tables import each_row
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects.shell.parse import MAX_CHARS
-from toolguard_engine.effects.shell.unwrap import read
+from toolguard_engine.effects.commands.unwrap import read
+from toolguard_engine.effects.syntax.parse import MAX_CHARS
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs

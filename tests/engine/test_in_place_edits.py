@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tables import each_row
-from toolguard_engine.effects.shell.command import ProgramRun
-from toolguard_engine.effects.shell.in_place_edits import MAX_TEXT, edited
+from toolguard_engine.effects.commands.in_place_edits import MAX_TEXT, edited
+from toolguard_engine.effects.facts.command import ProgramRun
 
 TEXT = (
     "date\n#rm -rf ~/x\nconst PORT = process.env.PORT || 3000;\nfoo(bar) + a.b? x|y {z}\nindex.html 12 34\n\nend [a] a*b\n"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tables import each_row
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.programs import instruction_files
-from toolguard_engine.effects.shell.command import ProgramRun
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from effort import ALL, examples, some
 from tables import each_row
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects.shell.unwrap import read
+from toolguard_engine.effects.commands.unwrap import read
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from tables import each_row
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects import key_owners
+from toolguard_engine.effects.facts import key_owners
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers.provenance import known_secrets
 from toolguard_engine.layers.provenance.known_secrets import KnownSecrets

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tables import each_row
-from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.layers import self_protection
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.file_memory import ExpectedText, FileMemory

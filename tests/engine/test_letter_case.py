@@ -8,9 +8,9 @@ from unicodedata import normalize
 
 from tables import each_row
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.shell import guesses, place_names
-from toolguard_engine.effects.shell.places import Where, place
+from toolguard_engine.effects.commands import guesses
+from toolguard_engine.effects.facts import place_names, program_catalogue
+from toolguard_engine.effects.facts.places import Where, place
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.files import FileText, NoFiles

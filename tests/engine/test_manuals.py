@@ -10,9 +10,9 @@ import subprocess
 import pytest
 
 from tables import each_row
+from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.manuals import manual_catalogue, manual_form
 from toolguard_engine.effects.manuals.option_parser import MAX_UNKNOWN, readings
-from toolguard_engine.effects.shell.command import ProgramRun
 
 
 def read(command: str) -> list[str]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from effort import examples
 from toolguard_engine.approvals.grant_matching import covering, covers
 from toolguard_engine.approvals.grant_record import Grant
-from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.layers import constraints
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules.patterns import MANY, Pattern, PatternFilter, why_refused

@@ -14,7 +14,7 @@ from toolguard_engine.approvals import call_meaning, chat_view, ledger
 from toolguard_engine.approvals.binding import bind, bind_meaning
 from toolguard_engine.approvals.call_meaning import TOO_LARGE, Meaning
 from toolguard_engine.approvals.ledger import Decision, HeldCall
-from toolguard_engine.effects import code_literals, named_places, reading
+from toolguard_engine.effects.calls import code_literals, named_places, reading
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.call_world import MANY, Named, NamedTarget, SeenPlaces, SeenTarget
 from toolguard_engine.model.work_limit import TooIntricate

@@ -7,8 +7,8 @@ import shlex
 from effort import some
 from tables import each_row
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects.code import script_code
-from toolguard_engine.effects.programs import interpreters
+from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.languages import script_code
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs

@@ -12,7 +12,7 @@ from msgspec import structs
 from effort import some
 from hostile_texts import texts
 from tables import each_row
-from toolguard_engine.effects.outcomes import Outcome, is_poll, outcome
+from toolguard_engine.effects.calls.outcomes import Outcome, is_poll, outcome
 
 
 def came(text: str, tool: str = "exec", params: Any = None, **facts: Any) -> Outcome:

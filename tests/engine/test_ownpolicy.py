@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tables import each_row
 from toolguard_engine.config.settings import Config, Mode
-from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.layers import unreadable_policy
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.model.call import Call

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tables import each_row
-from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.file_memory import FileMemory
 from toolguard_engine.model.file_record import FileRecord

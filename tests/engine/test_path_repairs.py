@@ -6,7 +6,7 @@ import pytest
 
 from tables import each_row
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.guard import Guard
 from toolguard_engine.host import file_addresses, repair_catalogue
 from toolguard_engine.layers.self_protection import judge

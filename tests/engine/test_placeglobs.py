@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolguard_engine.effects.shell.command import UNKNOWN
-from toolguard_engine.effects.shell.place_globs import fits, may_be, name_test, shell_fits
+from toolguard_engine.effects.facts.command import UNKNOWN
+from toolguard_engine.effects.facts.place_globs import fits, may_be, name_test, shell_fits
 
 NAMES = ["".join(letters) for length in range(1, 5) for letters in product("ab.", repeat=length)]
 PIECES = st.sampled_from(["*", "?", "a", "b", ".", "[ab]", "[!a]", "[a-b]"])

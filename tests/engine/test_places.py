@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tables import each_row
-from toolguard_engine.effects.shell.command import UNKNOWN
-from toolguard_engine.effects.shell.places import MAX_PATH, Where, marks, normal, place
+from toolguard_engine.effects.facts.command import UNKNOWN
+from toolguard_engine.effects.facts.places import MAX_PATH, Where, marks, normal, place
 
 HOME: Final = Where(home="/home/ada", cwd="/home/ada/work", workspace="/home/ada/work", state_dir="/home/ada/.openclaw")
 NOWHERE: Final = Where()

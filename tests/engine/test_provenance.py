@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from tables import each_row
-from toolguard_engine.effects import call_texts, tools
-from toolguard_engine.effects.shell import effects as shell_effects
-from toolguard_engine.effects.shell.command import Effect
-from toolguard_engine.effects.shell.places import Where
-from toolguard_engine.effects.shell.unwrap import read
+from toolguard_engine.effects.calls import call_texts
+from toolguard_engine.effects.commands import effects as shell_effects
+from toolguard_engine.effects.commands.unwrap import read
+from toolguard_engine.effects.facts.command import Effect
+from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.effects.tools import tools
 from toolguard_engine.layers.provenance import context as hearing
 from toolguard_engine.layers.provenance import gate
 from toolguard_engine.layers.provenance.context import RunContext, RunContexts, normal, source

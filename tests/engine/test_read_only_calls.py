@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tables import each_row
-from toolguard_engine.effects.read_only import MAX_COMMAND, is_read_only
-from toolguard_engine.effects.shell.plain import plain
-from toolguard_engine.effects.shell.unwrap import read
+from toolguard_engine.effects.calls.plain import plain
+from toolguard_engine.effects.calls.read_only import MAX_COMMAND, is_read_only
+from toolguard_engine.effects.commands.unwrap import read
 
 LOOKS = [
     "ls -la /srv", "cat a b | head -3", "grep -rn foo src 2>/dev/null | wc -l", "rg foo -g '*.py'",

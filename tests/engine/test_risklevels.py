@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from importlib.resources import files
+from importlib.resources import as_file, files
 from typing import Any, get_args
 
 from tables import each_row
 from toolguard_engine.config.settings import BudgetConfig, Config, RiskLevel
-from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.effects.shell.command import Effect
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts.command import Effect
 from toolguard_engine.guard import Guard
 from toolguard_engine.host.tool_names import ToolAction
 from toolguard_engine.model.call import Call, Host
@@ -149,14 +149,9 @@ def test_what_is_blocked_is_critical_where_it_runs_nevertheless() -> None:
 def test_the_data_names_kinds_and_flags_that_exist() -> None:
     """Kinds are named in the code that makes effects: a misspelt one would never fit."""
     data = tomllib.loads(files("toolguard_manifests").joinpath("levels.toml").read_text("utf-8"))
-    package = files("toolguard_engine")
-    sources = [
-        package / "effects" / "tools.py",
-        package / "effects" / "shell" / "effects.py",
-        package / "host" / "tool_names.py",
-    ]
-    sources += [path for path in (package / "effects" / "programs").iterdir() if path.name.endswith(".py")]
-    text = "".join(path.read_text("utf-8") for path in sources)
+    with as_file(files("toolguard_engine")) as package:
+        sources = [package / "host" / "tool_names.py", *(package / "effects").rglob("*.py")]
+        text = "".join(path.read_text("utf-8") for path in sources)
     assert set(data["undescribed"]) - {"other"} <= set(get_args(ToolAction))
     for entry in data["floor"]:
         for name in (*entry["kinds"], *entry.get("flags", ()), *entry.get("not_flags", ())):

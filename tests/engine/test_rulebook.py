@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tables import each_row
-from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.layers import rule_examples
 from toolguard_engine.rules import packs
 from toolguard_engine.rules.rule_form import try_examples

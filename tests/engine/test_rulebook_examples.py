@@ -11,7 +11,7 @@ import pytest
 
 from tables import each_row
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.layers import rubric, rule_examples
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs as rulepacks

@@ -12,9 +12,8 @@ import pytest
 from effort import some
 from tables import each_row
 from test_run_files import HOME, WORK, guard, weighed
-from toolguard_engine.effects.programs import interpreters
-from toolguard_engine.effects.run_languages import configured_values, language_table
-from toolguard_engine.effects.shell import runner_table, runners
+from toolguard_engine.effects.commands import interpreters, runner_table, runners
+from toolguard_engine.effects.syntax import configured_values, language_table
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.model.files import Unread

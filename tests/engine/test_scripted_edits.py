@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from tables import each_row
-from toolguard_engine.effects.shell.command import ProgramRun
-from toolguard_engine.effects.shell.scripted_edits import MAX_TEXT, edited
+from toolguard_engine.effects.commands.scripted_edits import MAX_TEXT, edited
+from toolguard_engine.effects.facts.command import ProgramRun
 
 TEXT = "const PORT = 3000;\nfoo(bar);\n// end\n"
 KNOWN = [

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tree_sitter import Language, Node, Parser
 
 from effort import examples
-from toolguard_engine.effects.shell.parse import parse
-from toolguard_engine.effects.shell.syntax_tree import Script, Simple, Substitution, Variable, Word
+from toolguard_engine.effects.syntax.parse import parse
+from toolguard_engine.effects.syntax.syntax_tree import Script, Simple, Substitution, Variable, Word
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpora" / "commands.jsonl"
 ORACLE = Parser(Language(tree_sitter_bash.language()))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tables import each_row
-from toolguard_engine.effects.shell.command import UNKNOWN
-from toolguard_engine.effects.shell.unwrap import read
+from toolguard_engine.effects.commands.unwrap import read
+from toolguard_engine.effects.facts.command import UNKNOWN
 
 U = UNKNOWN
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from tables import each_row
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.effects.shell.places import Where, place
-from toolguard_engine.effects.shell.started_places import StartedPlaces, is_started
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts.places import Where, place
+from toolguard_engine.effects.facts.started_places import StartedPlaces, is_started
 from toolguard_engine.host import started_catalogue
 from toolguard_engine.host.started_catalogue import StartedFile, StartedList
 from toolguard_engine.layers import rubric, self_protection

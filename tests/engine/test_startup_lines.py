@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tables import each_row
-from toolguard_engine.effects.shell.command import ProgramRun
-from toolguard_engine.effects.shell.startup_lines import adds_plain_lines
+from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.syntax.startup_lines import adds_plain_lines
 
 PLAIN = [
     "export EDITOR=vim", "export EDITOR='code --wait'", 'alias gs="git status"', "alias ls='ls --color=auto -F'",

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from effort import examples
 from tables import each_row
-from toolguard_engine.effects.shell.places import Where
-from toolguard_engine.effects.tools import DESCRIBED, commands, effects
+from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.effects.tools.tools import DESCRIBED, commands, effects
 from toolguard_engine.host import tool_names
 from toolguard_engine.host.tool_names import words
 from toolguard_engine.host.tool_search import tool_name

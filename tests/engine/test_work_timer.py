@@ -20,7 +20,7 @@ from effort import ALL
 from engine_talk import Talk, talks
 from test_run_files import WORK, guard
 from toolguard_engine import guard as guards
-from toolguard_engine.effects import reading as readings
+from toolguard_engine.effects.calls import reading as readings
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.files import FileText, Unread

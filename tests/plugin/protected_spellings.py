@@ -11,8 +11,7 @@ import os
 import sys
 from collections.abc import Iterator
 
-from toolguard_engine.effects import protected_paths
-from toolguard_engine.effects.shell import place_names, places
+from toolguard_engine.effects.facts import place_names, places, protected_paths
 from toolguard_engine.host import file_names, metrics_path
 from toolguard_engine.layers.self_protection.silent_places import DRIVE
 from toolguard_engine.model.call import Host

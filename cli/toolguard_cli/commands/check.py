@@ -21,9 +21,10 @@ from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables, unquoted_command
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.approvals import exact_grant, grant_matching
-from toolguard_engine.effects import call_texts, descriptions
-from toolguard_engine.effects.call_texts import EXEC_TOOLS
-from toolguard_engine.effects.shell.unwrap import read
+from toolguard_engine.effects.calls import call_texts
+from toolguard_engine.effects.calls.call_texts import EXEC_TOOLS
+from toolguard_engine.effects.commands.unwrap import read
+from toolguard_engine.effects.facts import descriptions
 from toolguard_engine.guard import inner_call
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.layers import always_block, exemptions, rubric

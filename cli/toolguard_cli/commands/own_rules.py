@@ -18,7 +18,7 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
 from toolguard_cli.terminal.result import Line, Result
-from toolguard_engine.effects.call_texts import EXEC_TOOLS
+from toolguard_engine.effects.calls.call_texts import EXEC_TOOLS
 from toolguard_engine.layers import rule_examples, sample_packs
 from toolguard_engine.rules import scores, vocabulary
 from toolguard_engine.rules.rulebook import Rule

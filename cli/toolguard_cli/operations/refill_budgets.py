@@ -18,7 +18,7 @@ from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.standing import Key, Standing, place_in
 from toolguard_engine.config.settings import BudgetConfig, Config
-from toolguard_engine.layers.autonomy.checkpoint_gate import Autonomy, means
+from toolguard_engine.layers.autonomy.agent_standings import Autonomy, means
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError

@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Literal
 
 from toolguard_cli.person.system_facts import ProcessInfo
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue
 
 Role = Literal["", "agent", "login", "ssh", "multiplexer", "terminal", "service", "shell"]
 

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 
 from toolguard_cli.policy.offline_guard import Judging, missing
-from toolguard_engine.effects import descriptions
+from toolguard_engine.effects.facts import descriptions
 from toolguard_engine.model.call import Call
 from toolguard_engine.wire.line_reader import Lines
 

@@ -22,8 +22,8 @@ from toolguard_engine.approvals import grant_matching as grants
 from toolguard_engine.approvals.call_meaning import Meaning
 from toolguard_engine.approvals.grant_record import Grant
 from toolguard_engine.config.settings import Config, parse
-from toolguard_engine.effects import named_places
-from toolguard_engine.effects.call_texts import EXEC_TOOLS
+from toolguard_engine.effects.calls import named_places
+from toolguard_engine.effects.calls.call_texts import EXEC_TOOLS
 from toolguard_engine.guard import Guard, inner_call
 from toolguard_engine.host.tool_search import OUTER_TOOL, is_envelope, tool_name
 from toolguard_engine.model.call import Call, Host

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolguard_cli.policy.offline_guard import Judging
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.layers.autonomy.budget import TRUST, cost
 from toolguard_engine.model.call import Call
 from toolguard_engine.rules import risk_levels, risk_ranks

@@ -8,9 +8,9 @@ from typing import Any
 
 from toolguard_cli.rig.path_probe import Opened, PathProbe, Prober
 from toolguard_cli.rig.path_spellings import PathSpelling, ProbePlace
-from toolguard_engine.effects import call_paths
-from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.effects.shell.places import normal
+from toolguard_engine.effects.calls import call_paths
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts.places import normal
 from toolguard_engine.host.repair_catalogue import PathRepair
 from toolguard_engine.model.call import Call, Host
 

@@ -24,11 +24,11 @@ import rfc8785
 
 from toolguard_engine.approvals import canonical_json
 from toolguard_engine.approvals.grant_record import Grant, is_expired
-from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
-from toolguard_engine.effects.shell.unwrap import read
-from toolguard_engine.effects.shell.walk import INTERPRETER
-from toolguard_engine.effects.shell.wrappers import LONG, WRAPPERS
+from toolguard_engine.effects.commands.unwrap import read
+from toolguard_engine.effects.commands.walk import INTERPRETER
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.programs.wrappers import LONG, WRAPPERS
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call
 from toolguard_engine.rules.text_globs import Kind, matches, only_stars

@@ -14,7 +14,7 @@ from toolguard_engine.approvals import call_meaning
 from toolguard_engine.approvals.call_meaning import SHARED, Meaning, MeantEffect, shown_from
 from toolguard_engine.approvals.grant_matching import kind_of
 from toolguard_engine.approvals.grant_record import Grant
-from toolguard_engine.effects.path_owners import THROUGH_LINK
+from toolguard_engine.effects.calls.path_owners import THROUGH_LINK
 from toolguard_engine.model.call_world import NAMES
 
 _BY_REPETITION = frozenset(["overwrites", "not unchanged", "not agent-made"])

@@ -19,10 +19,10 @@ from collections.abc import Callable, Iterable
 
 from msgspec import structs
 
-from toolguard_engine.effects.call_texts import EXEC_TOOLS
-from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.effects.shell.command import Effect
-from toolguard_engine.effects.shell.place_globs import name_test
+from toolguard_engine.effects.calls.call_texts import EXEC_TOOLS
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts.command import Effect
+from toolguard_engine.effects.facts.place_globs import name_test
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.model.call import Call, Host, Verdict

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from toolguard_engine.effects import living_readings
-from toolguard_engine.effects.arrivals import Arrivals
-from toolguard_engine.effects.arrivals import arrivals as arrivals_of
-from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.calls import living_readings
+from toolguard_engine.effects.calls.arrivals import Arrivals
+from toolguard_engine.effects.calls.arrivals import arrivals as arrivals_of
+from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.layers import typed_input
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.model.file_memory import FileMemory

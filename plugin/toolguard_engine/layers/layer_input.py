@@ -7,24 +7,21 @@ layers before it; the answer takes its place, None keeps it. The order of the la
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.terminal_input.running_programs import Processes, RunningProgram, TypedEntry
 from toolguard_engine.layers import self_protection
+from toolguard_engine.layers.autonomy.agent_standings import Autonomy
 from toolguard_engine.layers.provenance.context import RunContexts
 from toolguard_engine.layers.spending_totals import SpendingTotals
 from toolguard_engine.model.call import Call, Run, Verdict
 from toolguard_engine.model.lazy import Lazy
 from toolguard_engine.model.living_programs import LivingPrograms
+from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.rules.rulebook import Rulebook
-
-if TYPE_CHECKING:
-    from toolguard_engine.layers.autonomy.checkpoint_gate import Autonomy
-    from toolguard_engine.rules.judgement import Judgement
 
 
 class LayerInput(msgspec.Struct, eq=False, dict=True):

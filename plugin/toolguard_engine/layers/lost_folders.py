@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from posixpath import normpath
 
-from toolguard_engine.effects.call_place import named_folder
-from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.effects.shell.command import UNKNOWN
-from toolguard_engine.effects.shell.places import normal
+from toolguard_engine.effects.calls.call_place import named_folder
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts.command import UNKNOWN
+from toolguard_engine.effects.facts.places import normal
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.model.call import Verdict
 from toolguard_engine.model.files import Unread

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from posixpath import normpath
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.host import path_repairs
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.model import odd_signs

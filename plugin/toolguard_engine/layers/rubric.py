@@ -11,9 +11,9 @@ from __future__ import annotations
 from msgspec import structs
 
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects import descriptions
-from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.effects.shell.command import UNKNOWN, Effect
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts import descriptions
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect
 from toolguard_engine.layers import constraints
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.layers.provenance import gate, leaving_secrets, steering

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.layers import constraints, rubric
 from toolguard_engine.layers.provenance.context import RunContexts
 from toolguard_engine.model.call import Call, Host

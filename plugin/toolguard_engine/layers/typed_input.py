@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.terminal_input import key_presses
 from toolguard_engine.effects.terminal_input.running_programs import RunningProgram
 from toolguard_engine.layers.layer_input import LayerInput

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from toolguard_engine.effects import call_paths
-from toolguard_engine.effects.call_paths import Named
-from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.calls import call_paths
+from toolguard_engine.effects.calls.call_paths import Named
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.rules.path_globs import Path, PathGlob, whole
 from toolguard_engine.rules.patterns import PatternFilter, compiled
 from toolguard_engine.rules.rulebook import Rulebook

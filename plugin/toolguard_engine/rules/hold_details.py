@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.effects.shell.command import UNKNOWN, Effect
-from toolguard_engine.effects.shell.places import Where, normal
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect
+from toolguard_engine.effects.facts.places import Where, normal
 from toolguard_engine.model.held_details import MAX_EFFECTS, MAX_RULES, MAX_TARGET, HeldDetails, HeldEffect, HeldRule
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.rules.rulebook import Match

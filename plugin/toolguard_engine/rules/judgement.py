@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from msgspec import structs
 
-from toolguard_engine.effects.shell.command import Effect
+from toolguard_engine.effects.facts.command import Effect
 from toolguard_engine.model.call import ALLOW, Decision, Verdict
 from toolguard_engine.rules.rulebook import Match, Rule
 

@@ -20,10 +20,10 @@ from collections.abc import Callable, Sequence
 from unicodedata import normalize
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.shell import places
-from toolguard_engine.effects.shell.command import UNKNOWN
-from toolguard_engine.effects.shell.place_globs import fits, name_test
-from toolguard_engine.effects.shell.places import Where
+from toolguard_engine.effects.facts import places
+from toolguard_engine.effects.facts.command import UNKNOWN
+from toolguard_engine.effects.facts.place_globs import fits, name_test
+from toolguard_engine.effects.facts.places import Where
 
 MAX_PATH = 4_096
 """No system takes a longer path."""

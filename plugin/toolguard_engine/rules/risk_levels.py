@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from toolguard_engine import packaged
 from toolguard_engine.config.settings import Config, RiskLevel
-from toolguard_engine.effects import tools
-from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.effects.shell.command import Effect
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts.command import Effect
+from toolguard_engine.effects.tools import tools
 from toolguard_engine.host.tool_names import named
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.rules.judgement import Judgement

@@ -44,8 +44,8 @@ from itertools import compress
 
 import msgspec
 
-from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading
-from toolguard_engine.effects.shell.letter_case import folded
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
+from toolguard_engine.effects.facts.letter_case import folded
 from toolguard_engine.rules.patterns import MANY, filtered
 from toolguard_engine.rules.rule_form import Example, InvalidRuleError, Rule, rule_from
 from toolguard_engine.rules.terms import (

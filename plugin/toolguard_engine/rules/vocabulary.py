@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from typing import get_args
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.shell.command import Place
-from toolguard_engine.effects.shell.specials import SPECIALS
-from toolguard_engine.effects.shell.walk import INTERPRETER
-from toolguard_engine.effects.shell.wrappers import WRAPPERS
+from toolguard_engine.effects.commands.specials import SPECIALS
+from toolguard_engine.effects.commands.walk import INTERPRETER
+from toolguard_engine.effects.facts.command import Place
+from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.host.tool_names import ToolAction
 from toolguard_engine.rules.rule_form import InvalidRuleError, Rule
 

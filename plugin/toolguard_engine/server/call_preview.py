@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from fnmatch import fnmatchcase
 
-from toolguard_engine.effects.shell.place_globs import GLOB
+from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.model.held_details import MAX_TARGET, HeldDetails, HeldEffect
 from toolguard_engine.wording import printable
 

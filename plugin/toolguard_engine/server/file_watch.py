@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from toolguard_engine.effects import living_readings
-from toolguard_engine.effects.arrivals import arrivals as arrivals_of
-from toolguard_engine.effects.made_files import MadeFile, changes
-from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.effects.shell.command import Effect
+from toolguard_engine.effects.calls import living_readings
+from toolguard_engine.effects.calls.arrivals import arrivals as arrivals_of
+from toolguard_engine.effects.calls.made_files import MadeFile, changes
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts.command import Effect
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.model.file_memory import MAX_EXPECTED_TEXT, ExpectedText, FileMemory, is_movable

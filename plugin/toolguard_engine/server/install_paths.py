@@ -12,7 +12,7 @@ import toolguard_engine
 from toolguard_engine import lazy_re
 from toolguard_engine.config import notify_targets, public_hosts
 from toolguard_engine.config.settings import MetricsConfig, NotifyConfig
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.host import file_names, metrics_path
 from toolguard_engine.stores import atomic, gateway_config
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config
 from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.server.held_call_decisions import AWAY, Approvals, Settled, prompt_for
@@ -21,12 +22,23 @@ from toolguard_engine.server.store_queue import StoreJob, nothing
 from toolguard_engine.wire import messages
 from toolguard_engine.wording import approval as approval_texts
 
-if TYPE_CHECKING:
-    from toolguard_engine.server.verdicts import Verdicts
-
 RUN_OVER = "approval.run-over"
 UNUSED = "approval.unused"
 ENDED = "its run ended before the store of held calls had answered"
+
+
+class CallAnswers(Protocol):
+    """The answers that a parked call may get."""
+
+    def undecided(self, message: messages.Judge, call: Call, error: Exception) -> messages.Wire: ...
+
+    def approved(self, call: Call, entry: HeldCall, config: Config) -> None: ...
+
+    def let_run(self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False) -> messages.Wire: ...
+
+    def refuse(
+        self, question: int, call: Call, verdict: Verdict, nonce: str = "", prompt: messages.Prompt | None = None
+    ) -> messages.Wire: ...
 
 
 @dataclass(eq=False)
@@ -42,10 +54,10 @@ class ParkedCall:
 
 
 class ParkedCalls:
-    def __init__(self, state: SessionState, outbox: Outbox, verdicts: Verdicts) -> None:
+    def __init__(self, state: SessionState, outbox: Outbox, answers: CallAnswers) -> None:
         self._state = state
         self._outbox = outbox
-        self._verdicts = verdicts
+        self._answers = answers
         self._waiting: set[ParkedCall] = set()
 
     def park(self, message: messages.Judge, call: Call, asked: Verdict, approvals: Approvals) -> None:
@@ -75,14 +87,14 @@ class ParkedCalls:
         try:
             answer = make()
         except Exception as error:  # noqa: BLE001 - a bug must not become a yes, nor leave the question open
-            answer = self._verdicts.undecided(parked.message, parked.call, error)
+            answer = self._answers.undecided(parked.message, parked.call, error)
         self._state.answers.append((parked.message, answer))
 
     def _failed(self, parked: ParkedCall, error: Exception) -> None:
-        self._answer(parked, lambda: self._verdicts.undecided(parked.message, parked.call, error))
+        self._answer(parked, lambda: self._answers.undecided(parked.message, parked.call, error))
 
     def _refused(self, parked: ParkedCall, verdict: Verdict) -> messages.Wire:
-        return self._verdicts.refuse(parked.message.id, parked.call, verdict)
+        return self._answers.refuse(parked.message.id, parked.call, verdict)
 
     def _away(self, parked: ParkedCall) -> Verdict:
         prefix = parked.config.approval.prefix
@@ -107,7 +119,7 @@ class ParkedCalls:
             if verdict.decision == "hold" and entry and entry.whole and self._may_prompt(parked)
             else None
         )
-        return self._verdicts.refuse(parked.message.id, call, verdict, entry.nonce if entry else "", prompt)
+        return self._answers.refuse(parked.message.id, call, verdict, entry.nonce if entry else "", prompt)
 
     @staticmethod
     def _may_prompt(parked: ParkedCall) -> bool:
@@ -121,8 +133,8 @@ class ParkedCalls:
         if entry is None:
             self._outbox.event("grant-used", call, settled.verdict)
         else:
-            self._verdicts.approved(call, entry, parked.config)
-        return self._verdicts.let_run(parked.message.id, call, settled.verdict.code, pin=True)
+            self._answers.approved(call, entry, parked.config)
+        return self._answers.let_run(parked.message.id, call, settled.verdict.code, pin=True)
 
     def _refused_by_now(self, parked: ParkedCall, verdict: Verdict) -> Verdict | None:
         """What has come up since the call was parked; None where nothing has that would keep it from running."""

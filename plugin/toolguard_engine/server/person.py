@@ -10,7 +10,7 @@ from msgspec import structs
 
 from toolguard_engine.approvals import chat_senders, replies
 from toolguard_engine.approvals.ledger import Decision, HeldCall
-from toolguard_engine.layers.autonomy.checkpoint_gate import means
+from toolguard_engine.layers.autonomy.agent_standings import means
 from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.server.outbox import Outbox, fault
 from toolguard_engine.server.session_state import SessionState

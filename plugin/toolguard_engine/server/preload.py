@@ -9,9 +9,9 @@ import difflib  # noqa: F401
 
 import re2  # noqa: F401
 
-from toolguard_engine.effects import key_owners
+from toolguard_engine.effects.commands import runner_table
 from toolguard_engine.effects.control_plane import verb_catalogue
-from toolguard_engine.effects.shell import runner_table, started_places
+from toolguard_engine.effects.facts import key_owners, started_places
 from toolguard_engine.host import path_repairs
 from toolguard_engine.metrics import database, prices
 from toolguard_engine.rules import (

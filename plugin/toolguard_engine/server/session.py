@@ -13,7 +13,7 @@ import msgspec
 from toolguard_engine import __version__
 from toolguard_engine.config import spending_limits
 from toolguard_engine.config.settings import Config, metrics_of, parse
-from toolguard_engine.effects.outcomes import Outcome, outcome
+from toolguard_engine.effects.calls.outcomes import Outcome, outcome
 from toolguard_engine.guard import Guard, inner_call
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.layers.malformed_loops import BLOCKED, HELD

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolguard_engine.approvals.standing import place_of
-from toolguard_engine.layers.autonomy.checkpoint_gate import Autonomy
+from toolguard_engine.layers.autonomy.agent_standings import Autonomy
 from toolguard_engine.model.call import Call
 from toolguard_engine.server.outbox import Outbox
 from toolguard_engine.server.session_state import SessionState

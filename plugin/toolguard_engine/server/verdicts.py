@@ -8,9 +8,9 @@ from functools import partial
 
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.layers.autonomy import budget
-from toolguard_engine.layers.autonomy.checkpoint_gate import ASKS
+from toolguard_engine.layers.autonomy.agent_standings import ASKS
 from toolguard_engine.model.call import Call, Stop, Verdict
 from toolguard_engine.model.work_limit import TooIntricate
 from toolguard_engine.server.file_watch import FileWatch

@@ -14,7 +14,7 @@ from fnmatch import fnmatch
 from hashlib import sha256
 from itertools import islice
 
-from toolguard_engine.effects.path_owners import GLOBS
+from toolguard_engine.effects.calls.path_owners import GLOBS
 from toolguard_engine.model.call_world import Named, NamedTarget, SeenFile, SeenPlaces, SeenTarget
 from toolguard_engine.server.file_reader import FileReader, identity_of
 

@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from toolguard_engine.effects.shell import place_names
+from toolguard_engine.effects.facts import place_names
 from toolguard_engine.stores import atomic, gateway_config, gateway_database, secret_fields
 from toolguard_engine.stores.state_files import KEY
 from toolguard_engine.wording.secret_values import KnownSecret, is_usable

@@ -8,7 +8,7 @@ from toolguard_cli.doctor.check_types import FIX_CONFIG, UNREAD, Check, DoctorSu
 from toolguard_cli.setup.plugin_entry import ALLOW
 from toolguard_cli.system.paths import PLUGIN_ID
 from toolguard_engine.config.settings import Config, Mode
-from toolguard_engine.effects import read_only
+from toolguard_engine.effects.calls import read_only
 from toolguard_engine.host.tool_names import named
 from toolguard_engine.host.tool_search import tool_names
 from toolguard_engine.layers.rubric import SOFT_STAKES

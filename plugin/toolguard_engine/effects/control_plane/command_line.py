@@ -15,7 +15,7 @@ from typing import NamedTuple
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.control_plane import gateway_settings
 from toolguard_engine.effects.control_plane.verb_catalogue import PASSING, UNKNOWN_VERB, VerbCatalogue, load
-from toolguard_engine.effects.shell.command import UNKNOWN
+from toolguard_engine.effects.facts.command import UNKNOWN
 
 OWN_PROGRAM = lazy_re.compile(
     r"(?:^|[/:])(?:openclaw|clawdbot)(?:@[\w.^~-]*+)?/?$|openclaw\.mjs$"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.control_plane.verb_catalogue import UNKNOWN_VERB, Setting, load
-from toolguard_engine.effects.shell.command import UNKNOWN
+from toolguard_engine.effects.facts.command import UNKNOWN
 
 _SEGMENT = lazy_re.compile(
     r"""\[\s*(?:"(?P<double>(?:\\.|[^"\\])*)"|'(?P<single>(?:\\.|[^'\\])*)'|(?P<bare>[^\]\[]*))\s*\]|(?P<plain>(?:\\.|[^.\[\]\\])+)"""

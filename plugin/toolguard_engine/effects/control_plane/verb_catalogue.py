@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from toolguard_engine import packaged
-from toolguard_engine.effects.shell.command import UNKNOWN
+from toolguard_engine.effects.facts.command import UNKNOWN
 
 SOURCE = "controlplane.toml"
 MADE = "controlplane.json"

@@ -13,12 +13,12 @@ from functools import partial
 from msgspec import structs
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.landings import checked_out_files, copied_files, installed_files, unpacked_files
 from toolguard_engine.effects.landings.landing import Landing as Landing
 from toolguard_engine.effects.landings.landing import Lands
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 
 _FILLERS = manual_catalogue.doing("unpacks") | manual_catalogue.doing("restores")
 

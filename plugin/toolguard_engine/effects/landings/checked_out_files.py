@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.landings.landing import Landing, Lands, inside, last_part
 from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 
 _PATHS = frozenset({"restore", "checkout", "co", "checkout-index"})
 _PATCHES = frozenset({"apply", "am"})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.landings.landing import Landing, Lands, When, last_part, split_host
 from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 
 
 def sources_and_target(run: ProgramRun, words: CommandWords) -> tuple[list[str], str]:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.landings.landing import Landing, inside
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 
 MANAGERS = program_catalogue.programs("node_package_manager")
 _FOLDER = lazy_re.compile(r"(?:--(?:prefix|dir|cwd|modules-folder)|-C)(?:=(.*))?", re.DOTALL)

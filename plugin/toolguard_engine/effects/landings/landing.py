@@ -9,8 +9,8 @@ from typing import Literal, Protocol
 import msgspec
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 
 When = Literal["", "folder", "no-folder", "absolute-names"]
 """On what a landing depends: whether the target is an existing folder, or whether an archive has absolute names in it."""

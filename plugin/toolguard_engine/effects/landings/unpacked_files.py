@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.landings.landing import Landing, Lands, ListedLands, inside, last_part
 from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 
 TARS = program_catalogue.programs("tar")
 _TAR_ENDS = lazy_re.compile(r"\.(?:tar(?:\.\w{1,5})?|t[abglx]z\w?|tzst)\Z")

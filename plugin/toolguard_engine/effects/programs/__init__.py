@@ -1,10 +1,10 @@
 """The effects of single programs. Each module has `PROGRAMS`, a table from a program's name to the function that finds them.
 
 `file_programs`, `file_readers`, `system_programs`, `archives`, `unpacking`: files and the system. `network_programs`,
-`web_programs`, `addresses`: other machines. `interpreters`, `code_text`: code. `sql`, `sql_meta_commands`: databases.
-`agent_programs`, `gateway_programs`: other agents and the gateway. `data_flows`, `rebuilt_text`: what several programs do
-together. Options are read by manuals (`effects.manuals`), or for programs without one by `getopt`. The functions here make
-effects on paths, with a path's place and marks, in the same way everywhere.
+`web_programs`: other machines. `code_text`: code. `sql`, `sql_meta_commands`: databases. `gateway_programs`: the gateway.
+`wrappers`: programs that run another. `rebuilt_text`: texts that a pipeline takes apart and joins. Options are read by
+manuals (`effects.manuals`), or for programs without one by `getopt`. The functions here make effects on paths, with a path's
+place and marks, in the same way everywhere.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.facts.place_names import is_secret_name
+from toolguard_engine.effects.facts.places import Where, classify, is_simple, place
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs.getopt import OptionTable
-from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
-from toolguard_engine.effects.shell.place_names import is_secret_name
-from toolguard_engine.effects.shell.places import Where, classify, is_simple, place
 
 
 class Act(Protocol):

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.program_catalogue import words
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
+from toolguard_engine.effects.facts.places import Where, place
+from toolguard_engine.effects.facts.program_catalogue import words
 from toolguard_engine.effects.programs.getopt import options
 from toolguard_engine.effects.programs.web_programs import host_flags
-from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading
-from toolguard_engine.effects.shell.places import Where, place
 
 _GPG = program_catalogue.programs("gpg")
 _FETCHERS = program_catalogue.programs("fetcher")

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from itertools import islice
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts.command import Effect, ProgramRun
+from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.programs import effect_on, posted_messages, secrets_read, sql, web_programs, write_effects
-from toolguard_engine.effects.shell.command import Effect, ProgramRun
-from toolguard_engine.effects.shell.places import Where
 from toolguard_engine.model.kept_patterns import compiled
 
 MAX_FOUND = 64

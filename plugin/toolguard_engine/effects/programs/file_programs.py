@@ -9,7 +9,11 @@ from posixpath import basename
 from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.facts.gateway_file_paths import is_state
+from toolguard_engine.effects.facts.place_names import words as names
+from toolguard_engine.effects.facts.places import Where, marks, normal, place
 from toolguard_engine.effects.landings.copied_files import is_folder_by_option, is_never_folder, sources_and_target
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
@@ -25,10 +29,6 @@ from toolguard_engine.effects.programs import (
     write_effects,
 )
 from toolguard_engine.effects.programs.getopt import options
-from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
-from toolguard_engine.effects.shell.gateway_file_paths import is_state
-from toolguard_engine.effects.shell.place_names import words as names
-from toolguard_engine.effects.shell.places import Where, marks, normal, place
 
 _NONE: frozenset[str] = frozenset()
 _SHRED = frozenset(["-n", "--iterations", "-s", "--size", "--random-source"])

@@ -11,13 +11,13 @@ from posixpath import basename
 from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import Effect, ProgramRun
+from toolguard_engine.effects.facts.place_names import HISTORIES, is_secret_name
+from toolguard_engine.effects.facts.place_names import words as names
+from toolguard_engine.effects.facts.places import Where, marks, place
 from toolguard_engine.effects.programs import Act, effect_on, has_option, operands, secrets_read, write_effects
 from toolguard_engine.effects.programs.getopt import OptionTable, options
-from toolguard_engine.effects.shell.command import Effect, ProgramRun
-from toolguard_engine.effects.shell.place_names import HISTORIES, is_secret_name
-from toolguard_engine.effects.shell.place_names import words as names
-from toolguard_engine.effects.shell.places import Where, marks, place
 
 _SEARCH = names("-e --regexp -f --file -A -B -C -m --include --exclude --exclude-dir -g --glob -t --type -D -d")
 _SCRIPTS = frozenset(["-e", "--expression", "-f", "--file", "-v", "-F", "--assign"])

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from posixpath import join, normpath
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.control_plane.command_line import OWN_PROGRAM, operations
 from toolguard_engine.effects.control_plane.verb_catalogue import UNKNOWN_VERB
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import Effect, ProgramRun
+from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.programs import Act
-from toolguard_engine.effects.shell.command import Effect, ProgramRun
-from toolguard_engine.effects.shell.places import Where
 
 LAUNCHERS = program_catalogue.programs("node_launcher")
 _PACKAGERS = program_catalogue.programs("node_package_runner")

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from toolguard_engine.effects.facts.command import ProgramRun, StdinSource
 from toolguard_engine.effects.manuals.command_words import ParsedWord
-from toolguard_engine.effects.shell.command import ProgramRun, StdinSource
 
 _SHORTEST = 5  # "--dat": the shortest beginning of a long option that is taken for it
 

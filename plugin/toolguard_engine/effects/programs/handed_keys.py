@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import Effect, ProgramRun
+from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.programs import secrets_read
-from toolguard_engine.effects.shell.command import Effect, ProgramRun
-from toolguard_engine.effects.shell.places import Where
 
 MAX_WORDS = 60
 _RUNNERS = program_catalogue.programs("script_interpreter") | program_catalogue.programs("interpreter", "posix_shell")

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.shell.command import ProgramRun
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import ProgramRun
 
 STDIN = 0
 """In place of a position in `argv`: standard input."""

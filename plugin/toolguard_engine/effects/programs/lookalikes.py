@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from functools import cache
 from urllib.parse import urlsplit
 
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.facts.place_names import words
+from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.programs.getopt import options
-from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
-from toolguard_engine.effects.shell.place_names import words
-from toolguard_engine.effects.shell.places import Where
 
 MAX_NAMES = 20
 MAX_NAME = 60

@@ -17,7 +17,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.facts.places import Where, marks, place
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs import Act, by_manual, effect_on, web_programs, write_effects
@@ -32,8 +34,6 @@ from toolguard_engine.effects.programs.web_programs import (
     table,
     target,
 )
-from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
-from toolguard_engine.effects.shell.places import Where, marks, place
 
 # --- sockets ------------------------------------------------------------------------------------------------------------
 

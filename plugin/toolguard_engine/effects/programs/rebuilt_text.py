@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading
-from toolguard_engine.effects.shell.place_names import words
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
+from toolguard_engine.effects.facts.place_names import words
 
 _OUTPUT = lazy_re.compile(
     r"lib|libs|es|es\d+|es20\d\d|esm|cjs|mjs|umd|amd|iife|system|commonjs|modules?|types|typings|dts|browser|bundles?|compiled"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from toolguard_engine.effects.shell.command import UNKNOWN
+from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.model.kept_patterns import compiled
 
 Routine = Literal["", "reads", "installs", "restarts"]

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.programs import Act, sql_meta_commands
 from toolguard_engine.effects.programs.getopt import options
-from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
-from toolguard_engine.effects.shell.places import Where
 
 MAX_TEXT = 40_000
 MAX_STATEMENTS = 200

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue
 
 _STARTED = lazy_re.compile(
     r"""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.facts.place_names import words as names
+from toolguard_engine.effects.facts.places import Where, place
 from toolguard_engine.effects.programs import (
     Act,
     effect_on,
@@ -17,9 +20,6 @@ from toolguard_engine.effects.programs import (
 )
 from toolguard_engine.effects.programs.getopt import OptionTable, options
 from toolguard_engine.effects.programs.routine_administration import routine
-from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
-from toolguard_engine.effects.shell.place_names import words as names
-from toolguard_engine.effects.shell.places import Where, place
 
 _NONE: frozenset[str] = frozenset()
 _REFERENCE = frozenset(["--reference", "--from"])

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import dropwhile
 from shlex import join
 
+from toolguard_engine.effects.facts.command import Effect, ProgramRun
+from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.programs import Act
-from toolguard_engine.effects.shell.command import Effect, ProgramRun
-from toolguard_engine.effects.shell.places import Where
 from toolguard_engine.model.kept_patterns import compiled
 
 MAX_TEXT = 1_000

@@ -11,11 +11,11 @@ from itertools import islice, pairwise
 from posixpath import basename
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts.command import Effect, ProgramRun
+from toolguard_engine.effects.facts.places import Where, marks
 from toolguard_engine.effects.landings import landings
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import Act, write_effects
-from toolguard_engine.effects.shell.command import Effect, ProgramRun
-from toolguard_engine.effects.shell.places import Where, marks
 
 _FOLDER = lazy_re.compile(
     r"-[a-zA-Z]*[CdDoPy]|-out|--(?:directory(?:-prefix)?|prefix|dir|cwd|output-directory|destination|extract-to|work-tree)"

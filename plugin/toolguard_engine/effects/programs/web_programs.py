@@ -12,13 +12,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import key_owners, program_catalogue
+from toolguard_engine.effects.facts import key_owners, program_catalogue, web_services
+from toolguard_engine.effects.facts.addresses import canonical, is_quad
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, Place, ProgramRun, StdinSource
+from toolguard_engine.effects.facts.places import Where, marks, place
 from toolguard_engine.effects.manuals.command_words import CommandWords, ParsedWord
-from toolguard_engine.effects.programs import Act, by_manual, lookalikes, web_services, write_effects
-from toolguard_engine.effects.programs.addresses import canonical, is_quad
+from toolguard_engine.effects.programs import Act, by_manual, lookalikes, write_effects
 from toolguard_engine.effects.programs.getopt import OptionTable, given, options
-from toolguard_engine.effects.shell.command import UNKNOWN, Effect, Place, ProgramRun, StdinSource
-from toolguard_engine.effects.shell.places import Where, marks, place
 
 _QUESTIONS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "REPORT", "SEARCH", "QUERY"})
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "ip6-localhost", "host.docker.internal"})  # noqa: S104 - a name, nothing is bound

@@ -21,15 +21,16 @@ import msgspec
 from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.programs import interpreters, sql
+from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.commands.specials import SPECIALS
+from toolguard_engine.effects.commands.walk import Walk
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
+from toolguard_engine.effects.programs import sql
 from toolguard_engine.effects.programs.sql_meta_commands import started
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun, StdinSource
-from toolguard_engine.effects.shell.expand import ShellState
-from toolguard_engine.effects.shell.parse import parse
-from toolguard_engine.effects.shell.specials import SPECIALS
-from toolguard_engine.effects.shell.walk import Walk
-from toolguard_engine.effects.shell.wrappers import SHELLS, WRAPPERS
+from toolguard_engine.effects.programs.wrappers import SHELLS, WRAPPERS
+from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.effects.syntax.parse import parse
 
 Language = Literal["shell", "code", "sql", "other"]
 """`other`: an unknown program. Its input is read as a shell would."""

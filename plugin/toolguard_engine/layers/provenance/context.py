@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue, tools
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.tools import tools
 from toolguard_engine.layers.provenance.known_secrets import KnownSecrets
 
 MAX_TEXT = 65_536

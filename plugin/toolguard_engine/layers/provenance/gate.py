@@ -22,8 +22,8 @@ from urllib.parse import unquote_plus
 from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import call_texts
-from toolguard_engine.effects.shell.command import UNKNOWN, Effect
+from toolguard_engine.effects.calls import call_texts
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect
 from toolguard_engine.host.tool_names import words
 from toolguard_engine.layers.provenance import orders
 from toolguard_engine.layers.provenance.context import RunContext, normal

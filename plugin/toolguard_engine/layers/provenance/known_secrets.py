@@ -15,8 +15,8 @@ from itertools import islice
 from typing import Any
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import key_owners
-from toolguard_engine.effects.shell.place_names import is_secret_name
+from toolguard_engine.effects.facts import key_owners
+from toolguard_engine.effects.facts.place_names import is_secret_name
 from toolguard_engine.wording import redact
 
 MAX_SESSIONS = 128

@@ -17,9 +17,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import key_owners, tools
-from toolguard_engine.effects.program_catalogue import words
-from toolguard_engine.effects.shell.command import Effect
+from toolguard_engine.effects.facts import key_owners
+from toolguard_engine.effects.facts.command import Effect
+from toolguard_engine.effects.facts.program_catalogue import words
+from toolguard_engine.effects.tools import tools
 from toolguard_engine.host.tool_names import named
 from toolguard_engine.host.tool_search import short_name, tool_name
 from toolguard_engine.layers.provenance.known_secrets import SEPARATORS, KnownSecrets, is_key, key_name

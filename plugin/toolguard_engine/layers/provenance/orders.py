@@ -20,9 +20,9 @@ from typing import Any
 import msgspec
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import tools
-from toolguard_engine.effects.program_catalogue import words
-from toolguard_engine.effects.tool_parameters import meaning
+from toolguard_engine.effects.facts.program_catalogue import words
+from toolguard_engine.effects.tools import tools
+from toolguard_engine.effects.tools.tool_parameters import meaning
 from toolguard_engine.host.tool_search import short_name, tool_name
 from toolguard_engine.layers.provenance.context import RunContext, names, normal
 from toolguard_engine.model.call import Call

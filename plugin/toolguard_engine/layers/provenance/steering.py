@@ -18,10 +18,10 @@ from itertools import islice
 from typing import Any
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.effects.shell.command import UNKNOWN, Effect
-from toolguard_engine.effects.shell.places import normal
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect
+from toolguard_engine.effects.facts.places import normal
 from toolguard_engine.layers.provenance import context as texts
 from toolguard_engine.layers.provenance.context import RunContext
 from toolguard_engine.layers.provenance.orders import is_instruction

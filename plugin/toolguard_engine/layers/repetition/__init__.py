@@ -24,9 +24,9 @@ from typing import Literal, NamedTuple
 from msgspec import structs
 
 from toolguard_engine.config.settings import Config, LoopDetection
-from toolguard_engine.effects.call_digest import call_digest, digests, kind_digest
-from toolguard_engine.effects.outcomes import Outcome, is_poll
-from toolguard_engine.effects.read_only import is_read_only
+from toolguard_engine.effects.calls.call_digest import call_digest, digests, kind_digest
+from toolguard_engine.effects.calls.outcomes import Outcome, is_poll
+from toolguard_engine.effects.calls.read_only import is_read_only
 from toolguard_engine.layers import exemptions
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.layers.repetition import (

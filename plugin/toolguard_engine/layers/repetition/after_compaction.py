@@ -8,8 +8,8 @@ Identical calls of one message are one of them. One call alone repeats nothing: 
 from __future__ import annotations
 
 from toolguard_engine.config.settings import LoopDetection
-from toolguard_engine.effects.call_digest import exact_digest
-from toolguard_engine.effects.outcomes import Outcome
+from toolguard_engine.effects.calls.call_digest import exact_digest
+from toolguard_engine.effects.calls.outcomes import Outcome
 from toolguard_engine.layers.repetition.reaction import NOTHING, Reaction, end
 from toolguard_engine.model.call import Call, Run
 from toolguard_engine.model.history import Past, mixed

@@ -20,10 +20,10 @@ from typing import Any
 
 from toolguard_engine import lazy_re
 from toolguard_engine.config.settings import LoopDetection
-from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.call_digest import call_digest
-from toolguard_engine.effects.outcomes import Outcome
-from toolguard_engine.effects.read_only import is_read_only
+from toolguard_engine.effects.calls.call_digest import call_digest
+from toolguard_engine.effects.calls.outcomes import Outcome
+from toolguard_engine.effects.calls.read_only import is_read_only
+from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.layers.repetition.circuit_breaker import CODE
 from toolguard_engine.layers.repetition.reaction import NOTHING, Reaction, end

@@ -9,8 +9,8 @@ of freely varying calls: the next attempt is made with other knowledge. The same
 from __future__ import annotations
 
 from toolguard_engine.config.settings import IdenticalErrors
-from toolguard_engine.effects.call_digest import kind_digest
-from toolguard_engine.effects.outcomes import Outcome
+from toolguard_engine.effects.calls.call_digest import kind_digest
+from toolguard_engine.effects.calls.outcomes import Outcome
 from toolguard_engine.layers.repetition.reaction import NOTHING, Reaction, end
 from toolguard_engine.model.call import Call, Run
 from toolguard_engine.model.history import Count, Past, mixed

@@ -11,8 +11,8 @@ one call of a message. The counts start again after a call that succeeded with a
 from __future__ import annotations
 
 from toolguard_engine.config.settings import LoopDetection
-from toolguard_engine.effects.call_digest import call_digest, tool_digest
-from toolguard_engine.effects.outcomes import Outcome
+from toolguard_engine.effects.calls.call_digest import call_digest, tool_digest
+from toolguard_engine.effects.calls.outcomes import Outcome
 from toolguard_engine.layers.repetition.identical_errors import CODE, count_again
 from toolguard_engine.layers.repetition.reaction import NOTHING, Reaction, end
 from toolguard_engine.model.call import Call, Run

@@ -16,12 +16,13 @@ from urllib.parse import unquote
 from msgspec import structs
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue, protected_paths, tools
-from toolguard_engine.effects.call_place import named_folder
+from toolguard_engine.effects.calls.call_place import named_folder
+from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.control_plane import gateway_tools as controlplane
-from toolguard_engine.effects.reading import CallReading
-from toolguard_engine.effects.shell.command import ProgramRun, Reading
-from toolguard_engine.effects.shell.places import Where, normal
+from toolguard_engine.effects.facts import program_catalogue, protected_paths
+from toolguard_engine.effects.facts.command import ProgramRun, Reading
+from toolguard_engine.effects.facts.places import Where, normal
+from toolguard_engine.effects.tools import tools
 from toolguard_engine.host import tool_names
 from toolguard_engine.layers.self_protection import (
     command_findings,

@@ -12,9 +12,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.shell.command import ProgramRun, Reading
-from toolguard_engine.effects.shell.outputs import known, printed
-from toolguard_engine.effects.shell.unwrap import read
+from toolguard_engine.effects.commands.unwrap import read
+from toolguard_engine.effects.facts.command import ProgramRun, Reading
+from toolguard_engine.effects.syntax.outputs import known, printed
 from toolguard_engine.layers.self_protection import (
     containers,
     dashboard_requests,

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.shell import places
-from toolguard_engine.effects.shell.command import Reading
-from toolguard_engine.effects.shell.effects import effects
-from toolguard_engine.effects.shell.places import Where
+from toolguard_engine.effects.commands.effects import effects
+from toolguard_engine.effects.facts import places
+from toolguard_engine.effects.facts.command import Reading
+from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.layers.self_protection.scene import FILE_CHANGES, CommandScene, ProtectionFinding, is_elsewhere
 
 REASON = (

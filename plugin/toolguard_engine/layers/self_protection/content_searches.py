@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 from msgspec import Struct
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.layers.self_protection.exclusions import SEARCHERS
 
 _VALUED = {"rg": "efgtTABCmdjErM", "ag": "ABCGmp", "ack": "ABCm", "git": "eABCm"}

@@ -8,9 +8,9 @@ from functools import reduce
 from itertools import pairwise
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.effects.shell.command import ProgramRun
 from toolguard_engine.layers.self_protection.exclusions import patterns
 
 Source = tuple[int, str, str]

@@ -13,8 +13,8 @@ from socket import inet_aton
 from urllib.parse import unquote
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.shell.command import ProgramRun
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, is_textual, texts
 from toolguard_engine.model.call import Host
 

@@ -11,10 +11,10 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.effects.shell.command import ProgramRun
 from toolguard_engine.layers.self_protection import listed_patterns
 from toolguard_engine.layers.self_protection.scene import CommandScene, lies_below, resolved
 

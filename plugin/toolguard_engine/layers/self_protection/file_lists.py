@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from itertools import islice
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
-from toolguard_engine.effects.shell.outputs import known, printed
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.syntax.outputs import known, printed
 from toolguard_engine.layers.self_protection.scene import (
     FILES,
     KEY,

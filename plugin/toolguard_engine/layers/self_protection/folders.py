@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from urllib.parse import unquote
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.landings.checked_out_files import working_tree
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.layers.self_protection import copies
 from toolguard_engine.layers.self_protection.exclusions import TARS, left_out
 from toolguard_engine.layers.self_protection.scene import (

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.commands.effects import PROGRAMS
 from toolguard_engine.effects.control_plane.command_line import OWN_PROGRAM, Operation, operations
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.programs.gateway_programs import LAUNCHERS, own_words
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
-from toolguard_engine.effects.shell.effects import PROGRAMS
 from toolguard_engine.layers.self_protection.own_command_line import NAMES
 from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base, is_textual
 

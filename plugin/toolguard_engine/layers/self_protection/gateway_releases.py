@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.shell import places
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
-from toolguard_engine.effects.shell.places import Where
+from toolguard_engine.effects.facts import places, program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base, is_textual
 from toolguard_engine.model.call import Host
 

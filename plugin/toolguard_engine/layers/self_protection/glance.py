@@ -12,9 +12,9 @@ from functools import lru_cache
 from msgspec import Struct
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import proc_links, protected_paths
+from toolguard_engine.effects.facts import proc_links, protected_paths
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.landings import is_open, leaves_its_folder
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.host import file_names, metrics_path
 from toolguard_engine.layers.self_protection import dashboard_requests, sqlite_shell
 from toolguard_engine.layers.self_protection.installed_gateway import module_folders

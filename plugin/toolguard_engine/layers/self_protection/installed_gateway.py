@@ -13,11 +13,11 @@ from itertools import pairwise
 from posixpath import dirname
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.shell import places
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun, Reading
-from toolguard_engine.effects.shell.effects import effects
-from toolguard_engine.effects.shell.places import Where
-from toolguard_engine.effects.shell.wrappers import SHELLS
+from toolguard_engine.effects.commands.effects import effects
+from toolguard_engine.effects.facts import places
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Reading
+from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.effects.programs.wrappers import SHELLS
 from toolguard_engine.layers.self_protection import gateway_releases, service_environment
 from toolguard_engine.layers.self_protection.scene import (
     FILE_CHANGES,

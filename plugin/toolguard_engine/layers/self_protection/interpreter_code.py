@@ -1,8 +1,8 @@
 """Finds interpreter code that calls the guard's modules, changes its files, or reads its secrets.
 
-Code is searched with patterns, not parsed; what it evidently runs, deletes or writes (`effects.code`) is among the programs
-of the command. Joined strings, and texts in base64, in hexadecimal or reversed, are searched too. Code that only reads the
-guard's other files may run.
+Code is searched with patterns, not parsed; what it evidently runs, deletes or writes (`effects.languages`) is among the
+programs of the command. Joined strings, and texts in base64, in hexadecimal or reversed, are searched too. Code that only
+reads the guard's other files may run.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from functools import lru_cache
 from itertools import islice
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.programs import interpreters
-from toolguard_engine.effects.protected_paths import Place
+from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.facts.protected_paths import Place
 from toolguard_engine.host import file_names, metrics_path
 from toolguard_engine.layers.self_protection.own_command_line import CHANGES, CLI
 from toolguard_engine.layers.self_protection.scene import (

@@ -11,9 +11,9 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from posixpath import normpath
 
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.landings import Landing, landings
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
-from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.layers.self_protection.scene import (
     FILES,
     CommandScene,

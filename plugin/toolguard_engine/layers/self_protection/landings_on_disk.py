@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from posixpath import normpath
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Reading
+from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.landings import Landing, landings
 from toolguard_engine.effects.landings.checked_out_files import working_tree
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun, Reading
-from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.layers.self_protection.landed_files import OVER
 from toolguard_engine.layers.self_protection.scene import (
     CommandScene,

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.manuals.command_words import ParsedWord
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.layers.self_protection.scene import CommandScene, is_elsewhere, resolved, targets
 
 MAX_LISTS = 4

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterator
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue, protected_paths
+from toolguard_engine.effects.facts import program_catalogue, protected_paths
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.facts.protected_paths import Place
 from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.effects.protected_paths import Place
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
 from toolguard_engine.layers.self_protection import content_searches, glance, sqlite_shell
 from toolguard_engine.layers.self_protection.copies import working_folders
 from toolguard_engine.layers.self_protection.exclusions import COPIERS, SEARCHERS, patterns, without_patterns

@@ -10,12 +10,12 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue, protected_paths
-from toolguard_engine.effects.programs.addresses import canonical
-from toolguard_engine.effects.protected_paths import Place, Protected
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
-from toolguard_engine.effects.shell.walk import INTERPRETER
-from toolguard_engine.effects.shell.wrappers import WRAPPERS
+from toolguard_engine.effects.commands.walk import INTERPRETER
+from toolguard_engine.effects.facts import program_catalogue, protected_paths
+from toolguard_engine.effects.facts.addresses import canonical
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.facts.protected_paths import Place, Protected
+from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.model.call import Host
 
 _CHANGES_FOLDER = lazy_re.compile(r"\b(?:f?chdir|cd|Set-Location)\s{0,4}\(?\s{0,4}[\"'`]([^\"'`\n]{1,200})[\"'`]")

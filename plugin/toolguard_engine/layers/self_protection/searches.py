@@ -12,8 +12,8 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue, protected_paths
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.facts import program_catalogue, protected_paths
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.layers.self_protection import content_searches
 from toolguard_engine.layers.self_protection.exclusions import SEARCHERS, left_out, secrets
 from toolguard_engine.layers.self_protection.file_lists import reads_list

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, is_textual
 
 SERVICE = "This would change the service that starts the gateway, or that service's environment."

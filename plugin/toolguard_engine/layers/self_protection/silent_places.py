@@ -11,8 +11,7 @@ from typing import Any
 
 from toolguard_engine.config import limits
 from toolguard_engine.config.settings import MetricsConfig
-from toolguard_engine.effects import program_catalogue, protected_paths
-from toolguard_engine.effects.shell import place_names
+from toolguard_engine.effects.facts import place_names, program_catalogue, protected_paths
 from toolguard_engine.host import file_names, metrics_path, repair_catalogue
 
 STATE = ".openclaw"

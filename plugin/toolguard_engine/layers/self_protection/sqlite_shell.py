@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue
 
 NAMES = program_catalogue.programs("sqlite")
 _PLAIN = frozenset(

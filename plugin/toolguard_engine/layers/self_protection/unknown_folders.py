@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from itertools import takewhile
 
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.layers.self_protection.scene import MAX_FOLDERS, CommandScene, resolved
 
 UNDECIDED = frozenset({"git", "patch"})

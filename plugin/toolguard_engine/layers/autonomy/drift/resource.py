@@ -9,7 +9,7 @@ from posixpath import normpath
 from zlib import crc32
 
 from toolguard_engine.approvals.standing import Seen
-from toolguard_engine.effects.shell.command import Effect
+from toolguard_engine.effects.facts.command import Effect
 from toolguard_engine.layers.autonomy.drift.step import DriftStep
 from toolguard_engine.wording import correction
 

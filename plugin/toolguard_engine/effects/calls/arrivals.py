@@ -1,0 +1,335 @@
+"""What a call changes of the files that programs of earlier calls may still run, and what these files contain then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from itertools import islice
+from posixpath import basename, dirname
+from typing import Any
+
+from toolguard_engine.effects.calls.arriving_files import arriving
+from toolguard_engine.effects.calls.made_files import MadeFile, is_known
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.commands import in_place_edits, made_then_run, scripted_edits, unknown_landings
+from toolguard_engine.effects.commands.made_then_run import UnknownChange
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Reading
+from toolguard_engine.effects.facts.places import normal
+from toolguard_engine.model.files import FileText, Unread
+from toolguard_engine.model.lazy import kept
+from toolguard_engine.model.living_programs import LivingProgram
+
+MAX_CHANGED = 40
+"""Files of one program that a call changes, and edits of one call."""
+
+MAX_LANDED = 60
+"""Places where a call puts what is not known."""
+
+MAX_MEANT = 8
+"""Files that a pattern means."""
+
+MAX_MOVES = 8
+"""Places through which one file comes to another."""
+
+MAX_TEXT = 262_144
+MAX_LOST = 65_536
+"""Characters of lines that a file has only between two changes of a call."""
+
+EDITED = 4_000
+"""Characters that a word of an editor's command goes through in one step of work."""
+
+TEXT, FILE = 5, 30
+"""Steps of work for each file that is changed, and for each that is read for that."""
+
+_NOTHING_KNOWN = f"/*?{UNKNOWN}"
+
+
+class Arrivals:
+    """What a call may do to files, for those that may run later."""
+
+    def __init__(self, reading: CallReading) -> None:
+        self._reading = reading
+        self._lands: dict[str, tuple[str, ...]] = {}
+        self._changes = [(each, tuple(self._paths(each)) if is_known(each.path) else ()) for each in arriving(reading)]
+        landed = unknown_landings.found(reading.command_readings, reading.command_where) if reading.commands else ()
+        self._unknown = [*unknown_changes(reading), *islice(landed, MAX_LANDED)]
+        self._appended = set(_appended(reading))
+        self._texts: dict[str, str] = {}
+        self._unreadable: set[str] = set()
+        self._edited: dict[tuple[int, str], str | None] = {}
+        self._changed = frozenset(path for _, paths in self._changes for path in paths)
+        self._folders = frozenset(path for change, paths in self._changes if change.kind != "wrote" for path in paths)
+        """Where folders may be replaced."""
+        self._is_open = bool(self._unknown) or any(not paths for _, paths in self._changes)
+        """Whether it may change files whose paths are not known."""
+
+    def __bool__(self) -> bool:
+        return bool(self._changes or self._unknown)
+
+    def at(self, program: LivingProgram) -> dict[str, str | None]:
+        """The files of a program that are changed, by the names that it knows: their texts, None where not known."""
+        if not self._may_change(program):
+            self._reading.work.spend(1)
+            return {}
+        self._spend(program)
+        found: dict[str, str | None] = {}
+        lost: dict[str, dict[str, None]] = {}
+        for change, paths in self._changes:
+            for name, inside in self._meant(change, paths, program):
+                if len(found) >= MAX_CHANGED and name not in found:
+                    continue
+                before = found.get(name)
+                if (text := self._text(change, inside, name, before)) is not None:
+                    found[name] = text[-MAX_TEXT:]
+                    if before and not text.startswith(before):
+                        lost.setdefault(name, {}).update(dict.fromkeys(before.split("\n")))
+                elif self._is_unknown(change, inside, fresh=name in program.again):
+                    found[name] = None
+        for unknown in self._unknown:
+            for name in self._covered(unknown, program):
+                if name not in found or found[name] is not None:
+                    self._change(name, unknown, program, found, lost.setdefault(name, {}))
+        return {name: text and self._with_lost(text, name, lost.get(name)) for name, text in found.items()}
+
+    def _may_change(self, program: LivingProgram) -> bool:
+        """A quick look: whether any of the files that a program may run is concerned."""
+        if self._is_open or program.patterns or program.named or not self._changed.isdisjoint(program.files):
+            return True
+        return not self._folders.isdisjoint(program.folders)
+
+    def _with_lost(self, text: str, name: str, lost: dict[str, None] | None) -> str | None:
+        """A program may read a file between two changes of a call, and the later one may not happen: with the lines that
+        the file had only in between."""
+        if not lost:
+            return text
+        there = {*text.split("\n"), *self._current(name).split("\n")}
+        between = "\n".join(line for line in lost if line not in there)
+        if len(between) > MAX_LOST:
+            return None
+        return f"{text}\n{between}" if between else text
+
+    def _is_unknown(self, change: MadeFile, inside: str, *, fresh: bool) -> bool:
+        """Whether something arrives that cannot be read. `fresh`: what an archive or a repository brings counts, too."""
+        if change.kind == "wrote":
+            return change.text is None and not self._reading.commands
+        source = change.source + inside
+        return source in self._unreadable or (fresh and self._has_landed(source))
+
+    def _has_landed(self, path: str) -> bool:
+        """Whether the call itself puts something unknown there before it brings it elsewhere."""
+        return any(each.covers(path) or (UNKNOWN in each.path and _may_be(each.path, path)) for each in self._unknown)
+
+    def _spend(self, program: LivingProgram) -> None:
+        """What comparing the changes with the files of a program costs."""
+        folders = sum(change.kind != "wrote" or not paths for change, paths in self._changes)
+        folders += sum(each.below for each in self._unknown)
+        patterns = len(program.patterns) + len(program.named)
+        compared = (len(self._changes) + len(self._unknown)) * (1 + patterns) / 2 + folders * len(program.files) / 4
+        self._reading.work.spend(compared)
+
+    @staticmethod
+    def _covered(change: UnknownChange, program: LivingProgram) -> Iterator[str]:
+        """The files of a program that are changed in an unknown way."""
+        if change.below:
+            inside = f"{change.path}/"
+            yield from dict.fromkeys(name for path, name in program.files.items() if path.startswith(inside))
+        elif UNKNOWN in change.path:
+            yield from (name for path, name in program.files.items() if _may_be(change.path, path))
+        elif (name := program.files.get(change.path)) is not None:
+            yield name
+        elif program.is_among(change.path):
+            yield change.path
+
+    def _change(
+        self,
+        name: str,
+        change: UnknownChange,
+        program: LivingProgram,
+        found: dict[str, str | None],
+        lost: dict[str, None],
+    ) -> None:
+        """What an edit in place makes of a file, or that it is not known.
+
+        What Git or an archive brings is ordinary for code under development, but not for scripts that a shell reads as it
+        runs them. Archives and repositories put new files in their places: a script that has begun stays what it is.
+        """
+        if change.landed and (name not in program.again or self._is_persons(name)):
+            return
+        before = found.get(name) or self._current(name)
+        text = self._after_edit(change, before)
+        if text is not None:
+            found[name] = text
+            if lost and (others := self._after_edit(change, "\n".join(lost))):
+                lost.update(dict.fromkeys(others.split("\n")))
+            lost.update(dict.fromkeys(before.split("\n")))
+        elif change.run is None or change.run.name != "git" or name in program.lines:
+            found[name] = None
+
+    def _is_persons(self, name: str) -> bool:
+        """Whether a file is there that no agent has made."""
+        return bool(self._current(name)) and self._reading.made.of(name) is None
+
+    def _after_edit(self, change: UnknownChange, text: str) -> str | None:
+        """The same for all programs."""
+        if change.run is None:
+            return None
+        if (key := (id(change), text)) not in self._edited:
+            self._reading.work.spend(TEXT + len(text) * len(change.run.argv) / EDITED)
+            edited = in_place_edits.edited(change.run, text)
+            if edited is None:
+                edited = scripted_edits.edited(change.run, text, change.path)
+            self._edited[key] = self._joined(change.run) if edited is None else edited
+        return self._edited[key]
+
+    def _joined(self, run: ProgramRun) -> str | None:
+        """What `cat` puts together."""
+        if run.name != "cat" or not run.argv[1:] or any(word[:1] == "-" or UNKNOWN in word for word in run.argv[1:]):
+            return None
+        texts = [self._content(normal(word, self._reading.command_where, run.cwd)) for word in run.argv[1:]]
+        return "\n".join(text for text in texts if text) if all(texts) else None
+
+    def _meant(self, change: MadeFile, paths: tuple[str, ...], program: LivingProgram) -> Iterator[tuple[str, str]]:
+        """The names of files that a change is about, with the part of each that lies in a folder that is brought along."""
+        if not paths:
+            names = program.late if not change.path.strip(_NOTHING_KNOWN) else dict.fromkeys(program.files.values())
+            yield from ((name, "") for name in names if _may_be(change.path, name))
+            return
+        for path in paths:
+            if (name := program.files.get(path)) is not None:
+                yield name, ""
+            elif program.is_among(path):
+                yield path, ""
+            if change.many:
+                yield from ((name, f"/{basename(known)}") for known, name in program.files.items() if dirname(known) == path)
+            elif change.kind != "wrote":
+                inside = f"{path}/"
+                yield from ((name, known[len(path) :]) for known, name in program.files.items() if known.startswith(inside))
+
+    def _paths(self, change: MadeFile) -> Iterator[str]:
+        """Where it lands: also behind links, and in the folder that may be there."""
+        paths = [change.path]
+        if change.kind != "wrote" and change.source and not change.many:
+            paths.append(f"{change.path}/{basename(change.source)}")
+        for path in paths:
+            if path not in self._lands:
+                found = (path, self._reading.files.resolve(path), self._reading.made.was(path))
+                self._lands[path] = tuple(dict.fromkeys(found))
+            yield from self._lands[path]
+
+    def _text(self, change: MadeFile, inside: str, name: str, before: str | None) -> str | None:
+        """The text of a file after a change; None where it is not known or nothing arrives."""
+        self._reading.work.spend(TEXT + len(self._changes) / 2)
+        if change.kind == "wrote":
+            if change.text is not None:
+                return _changed(change, before or self._current(name), self._reading, appends=change.path in self._appended)
+            source = dict(self._reading.running.changed_files().copies).get(change.path) if self._reading.commands else None
+            return self._content(source) if source else None
+        source = f"{dirname(change.source)}{inside}" if change.many else change.source + inside
+        return self._content(source)
+
+    def _content(self, path: str) -> str | None:
+        """The text of a file that arrives elsewhere: as this call writes it or brings it there, or as it lies there."""
+        waiting, seen, found = [path], set[str](), list[str]()
+        while waiting and len(seen) <= MAX_MOVES:
+            if (at := waiting.pop()) in seen:
+                continue
+            seen.add(at)
+            if own := [each for each, _ in self._changes if each.path == at and each.text]:
+                found += [*([] if own[0].whole else [self._current(at)]), *(each.text or "" for each in own)]
+            elif sources := list(self._sources(at)):
+                waiting += sources
+            else:
+                found.append(self._lying_at(at))
+        return "\n".join(filter(None, found)) or self._lying_at(path) or None
+
+    def _sources(self, path: str) -> Iterator[str]:
+        """Where the call itself brings the content of a path from, perhaps with a folder around it."""
+        for each, _ in self._changes:
+            if each.kind != "wrote" and not each.many and f"{path}/".startswith(f"{each.path}/"):
+                yield each.source + path[len(each.path) :]
+
+    def _lying_at(self, path: str) -> str:
+        if is_known(path):
+            return self._current(path)
+        meant = self._reading.made.matching(path.replace(UNKNOWN, "*"), MAX_MEANT) if path.startswith("/") else []
+        return "\n".join(filter(None, map(self._current, meant)))
+
+    def _current(self, path: str) -> str:
+        """The text of a file before the call, with what other calls are writing to it."""
+        if path not in self._texts:
+            self._reading.work.spend(FILE)
+            self._texts[path] = self._read(path)
+        return self._texts[path]
+
+    def _read(self, path: str) -> str:
+        found = self._reading.files.read(path)
+        if isinstance(found, Unread) and found.reason not in ("absent", "not-regular"):
+            self._unreadable.add(path)
+        text = found.text if isinstance(found, FileText) else ""
+        expected = self._reading.made.expected(path)
+        if expected is None or expected.call == self._reading.call.call_id:
+            return text
+        return expected.text if expected.whole else f"{text}\n{expected.text}"
+
+
+@kept
+def arrivals(reading: CallReading) -> Arrivals:
+    """Those of a call: asked for when it is judged, and when it may run."""
+    return Arrivals(reading)
+
+
+@kept
+def unknown_changes(reading: CallReading) -> list[UnknownChange]:
+    """The files that commands change in an unknown way."""
+    if not reading.commands:
+        return []
+    found, scripts = list[UnknownChange](), reading.running.changed_files()
+    for seen, effects in zip(reading.command_readings, reading.command_effects, strict=True):
+        for change in made_then_run.unknown_changes(seen, scripts, effects, reading.command_where):
+            found.append(change._replace(run=_script_around(change, seen)) if change.run is not None else change)
+    return found
+
+
+def _script_around(change: UnknownChange, seen: Reading) -> ProgramRun | None:
+    """The program that changes the file; what code writes is shown as a `cat` that the interpreter starts."""
+    run = change.run
+    if run is None or run.argv != ("cat",) or not run.via:
+        return run
+    started = (each for each in reversed(seen.runs[: change.at]) if each.name == run.via[-1])
+    return next(started, run)
+
+
+def _appended(reading: CallReading) -> Iterator[str]:
+    """The files to whose end something is added."""
+    for effects in reading.command_effects if reading.commands else ():
+        for effect in effects:
+            if effect.kind == "write" and "append" in effect.flags and effect.run is not None:
+                yield normal(effect.target, reading.command_where, effect.run.cwd)
+
+
+def _may_be(path: str, name: str) -> bool:
+    """Whether a path that is known in part may be this file."""
+    return bool(path) and fnmatchcase(name, path.replace(UNKNOWN, "*"))
+
+
+def _changed(change: MadeFile, before: str, reading: CallReading, *, appends: bool) -> str:
+    text = change.text or ""
+    if change.whole:
+        return text
+    edits = list(_edits(reading.params)) if not reading.executes else []
+    if edits and all(old in before for old, _ in edits):
+        for old, new in edits:
+            before = before.replace(old, new, 1)
+        return before
+    if not before or before.endswith("\n") or appends:
+        return before + text
+    return f"{before}\n{text}"
+
+
+def _edits(params: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What an edit replaces by what, in the order of its parameters."""
+    given = params.get("edits")
+    for edit in islice(given, MAX_CHANGED) if isinstance(given, list) else (params,):
+        for old, new in (("oldText", "newText"), ("old_string", "new_string"), ("old_str", "new_str")):
+            if isinstance(edit, dict) and isinstance(edit.get(old), str) and isinstance(edit.get(new), str) and edit[old]:
+                yield edit[old], edit[new]

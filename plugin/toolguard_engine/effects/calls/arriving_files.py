@@ -1,0 +1,86 @@
+"""Which files a call may change, and with what, said generously: more than what `made_files` remembers of a call.
+
+It is asked where a file counts that runs later. Besides the effects of a call it takes what lands where (`landings`), what
+patches move and add, and any path that a tool is given which nobody has described.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from posixpath import basename
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.calls.made_files import MadeFile, possible_changes
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN
+from toolguard_engine.effects.facts.places import Where, normal
+from toolguard_engine.effects.landings import Landing, landings
+from toolguard_engine.effects.tools import tools
+from toolguard_engine.model.file_memory import MAX_EXPECTED_TEXT
+
+MAX_ARRIVING = 60
+MAX_TEXT = 65_536
+_PATCHES = program_catalogue.tools("patches")
+_MOVED = lazy_re.compile(r"^\*\*\* Update File:([^\n]{1,1000})\n\*\*\* Move to:([^\n]{1,1000})", re.MULTILINE)
+
+
+def arriving(reading: CallReading) -> list[MadeFile]:
+    """In no particular order; paths may have wildcards or `UNKNOWN` in them."""
+    found = [each for each in possible_changes(reading) if each.path and each.kind != "removed"]
+    shown = {(each.path, each.text) for each in found}
+    more = (
+        each
+        for each in (_of_commands(reading) if reading.commands else ())
+        if each.text is None or (each.path, each.text[:MAX_EXPECTED_TEXT]) not in shown
+    )
+    found += islice(more, MAX_ARRIVING)
+    found += islice(_of_tool(reading), MAX_ARRIVING)
+    return list(dict.fromkeys(found))[:MAX_ARRIVING]
+
+
+def _of_commands(reading: CallReading) -> Iterator[MadeFile]:
+    where = reading.command_where
+    for command in reading.command_readings:
+        for path, text in command.written:
+            yield MadeFile("wrote", normal(path, where), text=text[:MAX_TEXT])
+        for at, run in enumerate(command.runs):
+            for landing in islice(landings(run, command.runs[max(0, at - 1) : at]), MAX_ARRIVING):
+                if landing.source and not landing.host:
+                    yield _landed(landing, where, run.cwd)
+
+
+def _landed(landing: Landing, where: Where, cwd: str) -> MadeFile:
+    """A pattern, or a name that is not known, lands under the names that it means."""
+    source = normal(landing.source, where, cwd)
+    name = basename(landing.name)
+    many = bool(name) and (UNKNOWN in name or "*" in name or "?" in name)
+    path = normal(landing.folder if many else landing.path, where, cwd)
+    return MadeFile("moved" if many else "copied", path, source, many=many)
+
+
+def _of_tool(reading: CallReading) -> Iterator[MadeFile]:
+    if reading.executes or not reading.has_params:
+        return
+    where = reading.where
+    if reading.tool in _PATCHES:
+        text = str(reading.params.get("input") or reading.params.get("patch") or "")[: 4 * MAX_TEXT]
+        for found in _MOVED.finditer(text):
+            yield MadeFile("copied", normal(found[2].strip(), where), normal(found[1].strip(), where))
+    elif reading.tool not in tools.DESCRIBED:
+        named = list(dict.fromkeys(text for text in tools.path_texts(reading.params) if text and "\n" not in text))
+        paths = [normal(text, where) for text in named]
+        others = [text for text in _texts(reading.params, 0) if text not in named]
+        for path in paths:
+            yield MadeFile("wrote", path, text="\n".join(others)[:MAX_TEXT])
+            yield from (MadeFile("copied", path, other) for other in paths if other != path)
+
+
+def _texts(value: object, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list) and depth < 4:  # noqa: PLR2004 - levels
+        for item in islice(value.values() if isinstance(value, dict) else value, 50):
+            yield from _texts(item, depth + 1)

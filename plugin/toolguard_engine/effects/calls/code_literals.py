@@ -1,0 +1,50 @@
+"""The paths that stand in code as literals: a program in any language may take from such a file what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.commands.handed_code import LANGUAGES_BY_ENDING
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.facts.places import Where, normal
+
+MAX_LITERALS = 1_024
+"""Of all code together, counted before it is known whether there is a file."""
+
+STEP_CHARACTERS = 64
+"""Of code that cost one step."""
+
+_LITERAL = lazy_re.compile(r"""(["'`])(?=([\w ./~@%+,:=-]{1,200})\1)""")
+"""It consumes the first quote only, so an apostrophe before it hides none."""
+
+_SHELL_ENDINGS = tuple(ending for ending, language in LANGUAGES_BY_ENDING.items() if language == "shell")
+"""Shell scripts are read word by word, so what they read is known better."""
+
+
+def paths(reading: CallReading, runs: tuple[ProgramRun, ...], where: Where) -> list[str]:
+    """At most `MAX_LITERALS` and one more. A relative path is meant from the folder of the program, or of the script. Raises
+    `TooIntricate`."""
+    return list(dict.fromkeys(islice(_paths(reading, runs, where), MAX_LITERALS + 1)))
+
+
+def _paths(reading: CallReading, runs: tuple[ProgramRun, ...], where: Where) -> Iterator[str]:
+    folders = dict[str, None]()
+    for run in runs:
+        if UNKNOWN not in run.cwd and interpreters.language(run.name):
+            folders[run.cwd] = None
+            if (inline := interpreters.source(run)) is not None:
+                yield from _in(reading, inline[1], (run.cwd,), where)
+    for path, file in reading.running.judged.items() if folders else ():
+        if not path.endswith(_SHELL_ENDINGS):
+            yield from _in(reading, file.text, (*folders, path.rpartition("/")[0]), where)
+
+
+def _in(reading: CallReading, code: str, folders: tuple[str, ...], where: Where) -> Iterator[str]:
+    reading.work.spend(len(code) // STEP_CHARACTERS)
+    for literal in dict.fromkeys(text for _, text in _LITERAL.findall(code)):
+        if "://" not in literal:
+            yield from (normal(literal, where, folder) for folder in folders)

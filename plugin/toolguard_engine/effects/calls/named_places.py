@@ -1,0 +1,271 @@
+"""What a held call touches and reads, as its words name it: see `model.call_world`.
+
+Whatever decides what is done is listed: the targets of all effects, the files that run, and every path in the words of a
+program, since a list, a config or a payload may stand there. Not the content of a target: who approves `rm -rf build` means
+the folder, whatever is in it by then. Not what is only printed, nor logs: those grow while a call waits, and no approver
+means their content, unless targets are taken from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate, chain, takewhile
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.calls import code_literals
+from toolguard_engine.effects.calls.path_owners import FOLLOWED, GLOBS
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.commands.walk import INTERPRETER
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.facts.places import Where, normal
+from toolguard_engine.model.call_world import MANY, NAMES, Named, NamedTarget
+from toolguard_engine.model.work_limit import TooIntricate
+
+MAX_TARGETS = 1_024
+MAX_WORDS = 1_024
+MAX_RUNS = 1_024
+MAX_READ = 4_096
+"""Words of all programs together that are looked at."""
+
+WORD = 2
+"""Steps that each of them costs."""
+
+MAX_SETTINGS = 4
+MAX_WORD = 1_000
+INTRICATE = "it is too complex to be read"
+
+_ON_LINK = frozenset(["delete", "move"])
+"""Effects on a link itself, unless the path goes on behind it."""
+
+_MILD = frozenset(["unchanged", "agent-made", "filtered"])
+"""Flags that make an effect less dangerous: without one of them it is more."""
+
+_FOLLOWING = frozenset(["-L", "-H", "-follow"])
+
+_PRINTERS = program_catalogue.programs("safe_reader")
+_SHELLS = program_catalogue.programs("shell", "sourcer")
+_OPTION = lazy_re.compile(r"-[A-Za-z]{1,3}|--[a-z-]{0,40}")
+_NO_SETTINGS = _PRINTERS | _SHELLS | program_catalogue.programs("shell_state_changer") | {"git"}
+_SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib", "/dev/", "/proc/", "/sys/")
+MAX_GIT_FOLDERS = 16
+_GIT_VALUED = frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix"})
+"""Options before git's subcommand with a word of their own."""
+_GIT_ABOVE = 4
+_GIT_FILES = (
+    "config", "config.worktree", "hooks/pre-commit", "hooks/prepare-commit-msg", "hooks/commit-msg", "hooks/post-commit",
+    "hooks/pre-push", "hooks/post-checkout", "hooks/pre-merge-commit", "hooks/post-merge", "hooks/pre-rebase",
+    "hooks/post-rewrite", "hooks/reference-transaction",
+)  # fmt: skip
+"""What decides where a push goes, and what it runs."""
+
+
+def of(reading: CallReading) -> Named:
+    """Everything that has to be looked at for this call."""
+    where = reading.command_where if reading.executes else reading.where
+    folder = _folder(where) if reading.commands else ""
+    every, effects, gap = _known(reading)
+    runs = _short(every)
+    try:
+        reading.work.spend(WORD * sum(map(_words_of, runs)))
+    except TooIntricate:
+        runs, gap = (), INTRICATE
+    targets = list(dict.fromkeys([*_named(reading, where), *(_target(effect, where) for effect in effects)]))
+    code, unread = _code(reading) if reading.commands else ((), ())
+    words = list(dict.fromkeys(_words(runs, targets, where)))
+    unread = (*unread, *_git_files(runs, where))
+    words = [path for path in words if path not in dict(code) and path not in unread]
+    data, is_cut = _data(reading, runs, {*words, *unread, *dict(code), *(each.path for each in targets)}, where)
+    settings = tuple(_settings(runs, effects, where)) if reading.commands and not code else ()
+    is_cut = is_cut or len(targets) > MAX_TARGETS or len(words) > MAX_WORDS or len(runs) < len(every)
+    gap = gap or (MANY if is_cut else "")
+    folder = "" if runs and not (code or unread) and _is_anywhere(runs, effects) else folder
+    return Named(folder, tuple(targets[:MAX_TARGETS]), code, unread, tuple(words[:MAX_WORDS]), data, settings, gap)
+
+
+def _known(reading: CallReading) -> tuple[tuple[ProgramRun, ...], tuple[Effect, ...], str]:
+    """The programs and the effects, as far as they are known, and why not all are: what is known counts also if the rest is
+    too complex."""
+    runs: tuple[ProgramRun, ...] = ()
+    try:
+        runs = reading.runs if reading.commands else ()
+        found = reading.command_effects if reading.commands else ()
+        return runs, (*chain.from_iterable(found), *reading.tool_effects), ""
+    except (TooIntricate, RecursionError, MemoryError):
+        return runs, (), INTRICATE
+
+
+def _short(every: tuple[ProgramRun, ...]) -> tuple[ProgramRun, ...]:
+    """The first of these programs, up to `MAX_RUNS` with `MAX_READ` words."""
+    words = accumulate(map(_words_of, every[:MAX_RUNS]))
+    return every[: sum(1 for _ in takewhile(lambda so_far: so_far <= MAX_READ, words))]
+
+
+def _words_of(run: ProgramRun) -> int:
+    return len(run.argv) + len(run.assigns)
+
+
+def _is_anywhere(runs: tuple[ProgramRun, ...], effects: tuple[Effect, ...]) -> bool:
+    """Whether the folder of the call does not matter: all effects are known, and every word names a place from the root."""
+    known = {id(effect.run) for effect in effects}
+    return all(
+        id(run) in known and not run.cwd and run.stdin is None and all(map(_is_from_root, _names(run))) for run in runs
+    )
+
+
+def _names(run: ProgramRun) -> Iterator[str]:
+    yield from (word for word in run.argv[1:] if not _OPTION.fullmatch(word))
+    yield from (redirect.target for redirect in run.redirects)
+    yield from (value for _, value in run.assigns)
+
+
+def _is_from_root(word: str) -> bool:
+    return word.startswith(("/", "~/")) and UNKNOWN not in word
+
+
+def _folder(where: Where) -> str:
+    path = normal(where.cwd or where.workspace or ".", where)
+    return "" if UNKNOWN in path or path.startswith("/~") else path
+
+
+def _named(reading: CallReading, where: Where) -> Iterator[NamedTarget]:
+    """The files that a file tool names: its effects may not name them (`read`)."""
+    for path in () if reading.executes else reading.paths:
+        yield NamedTarget(NAMES, path, _place(normal(path, where)))
+
+
+def _target(effect: Effect, where: Where) -> NamedTarget:
+    path = ""
+    if effect.target and effect.place not in ("remote", "null") and (effect.place or effect.kind in FOLLOWED):
+        path = _place(normal(effect.target, where, effect.run.cwd if effect.run else ""))
+    goes_on = effect.target.endswith(("/", "/.")) or (effect.run is not None and _follows(effect.run))
+    dangers = tuple(sorted((effect.flags - _MILD) | {f"not {flag}" for flag in _MILD - effect.flags}))
+    is_from_file = effect.run is not None and effect.run.origin is not None
+    return NamedTarget(effect.kind, effect.target, path, dangers, effect.kind in _ON_LINK and not goes_on, is_from_file)
+
+
+def _follows(run: ProgramRun) -> bool:
+    """Whether links that the program is given are followed, also where it deletes."""
+    return run.name == "find" and not _FOLLOWING.isdisjoint(run.argv)
+
+
+def _place(path: str) -> str:
+    return "" if UNKNOWN in path else path
+
+
+def _code(reading: CallReading) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """The files that the call runs: those that were read, and the others that are there."""
+    running = reading.running
+    unread = [path for path, state in running.asked.items() if path not in running.judged and state != "absent"]
+    return tuple((path, file.digest) for path, file in running.judged.items()), tuple(unread)
+
+
+def _words(runs: tuple[ProgramRun, ...], targets: list[NamedTarget], where: Where) -> Iterator[str]:
+    """The paths that the programs may read, as far as they may decide what is done."""
+    taken = {target.path for target in targets if target.kind in FOLLOWED}
+    takes_targets = any(UNKNOWN in target.text for target in targets) or any(_takes_words(run) for run in runs)
+    for run in runs:
+        if UNKNOWN in run.cwd:
+            continue
+        for word in chain(["."] if run.cwd else (), _read_by(run)):
+            path = _before_wildcard(normal(word, where, run.cwd))
+            is_open = bool(path) and not path.startswith(_SYSTEM) and path not in taken
+            if is_open and (takes_targets or not _is_log(path)):
+                yield path
+
+
+def _data(reading: CallReading, runs: tuple[ProgramRun, ...], known: set[str], where: Where) -> tuple[tuple[str, ...], bool]:
+    """The paths in the code that the call runs, and whether there are more of them than are looked at."""
+    try:
+        found = code_literals.paths(reading, runs, where)
+    except TooIntricate:
+        return (), True
+    kept = (path for path in found[: code_literals.MAX_LITERALS] if path not in known)
+    data = tuple(path for path in kept if not path.startswith(_SYSTEM) and UNKNOWN not in path and not _is_log(path))
+    return data, len(found) > code_literals.MAX_LITERALS
+
+
+def _read_by(run: ProgramRun) -> Iterator[str]:
+    if run.name in _PRINTERS and not run.piped and "$()" not in run.via:
+        return
+    if "/" in run.argv[0]:
+        yield run.argv[0]
+    words = [*run.argv[1:], *(value for _, value in run.assigns)]
+    reads = [redirect.target for redirect in run.redirects if redirect.kind == "read"]
+    for word in chain(*map(_spellings, words), reads, run.stdin.files if run.stdin else ()):
+        if word and len(word) <= MAX_WORD and UNKNOWN not in word and "://" not in word:
+            yield word
+
+
+def _settings(runs: tuple[ProgramRun, ...], effects: tuple[Effect, ...], where: Where) -> list[str]:
+    """The folders whose settings decide what is done: of programs of which no effect is known, and those that they name."""
+    known = {id(effect.run) for effect in effects}
+    runners = {name for run in runs for name in run.via}
+    found = list[str]()
+    for run in runs:
+        if id(run) in known or UNKNOWN in run.cwd or run.name in runners | _NO_SETTINGS or INTERPRETER.fullmatch(run.name):
+            continue
+        words = [word for word in _read_by(run) if word.endswith("/") and word != "/"]
+        found += [_before_wildcard(normal(word, where, run.cwd)) for word in (".", *words)]
+    folders = (path for path in found if path.count("/") > 1 and not path.startswith(_SYSTEM) and path != where.home)
+    return list(dict.fromkeys(folders))[:MAX_SETTINGS]
+
+
+def _git_files(runs: tuple[ProgramRun, ...], where: Where) -> list[str]:
+    """What decides where git's programs send to, and what they run: of the repository around their folders."""
+    found = [_git_places(run) for run in runs if run.name == "git"]
+    folders = [*dict.fromkeys(folder for folder, _ in found if UNKNOWN not in folder)][:MAX_GIT_FOLDERS]
+    named = [*dict.fromkeys(each for _, each in found if each and UNKNOWN not in each)][:MAX_GIT_FOLDERS]
+    near = [f"{'../' * above}.git" for above in range(_GIT_ABOVE)]
+    places = [*(normal(place, where, folder) for folder in folders for place in near), *(normal(e, where) for e in named)]
+    return list(dict.fromkeys(each for place in places for each in (place, *(f"{place}/{name}" for name in _GIT_FILES))))
+
+
+def _git_places(run: ProgramRun) -> tuple[str, str]:
+    """The folder that git works in, and the one of its repository where the command names it."""
+    folder, words = run.cwd, iter(run.argv[1:])
+    repository = next((value for name, value in run.assigns if name == "GIT_DIR"), "")
+    for option in takewhile(lambda word: word.startswith("-"), words):
+        value = next(words, "") if option in _GIT_VALUED else ""
+        if option == "-C":
+            folder = _below(folder, value)
+        elif option.startswith("--git-dir"):
+            repository = value or option.partition("=")[2]
+    return folder, _below(folder, repository) if repository else ""
+
+
+def _below(folder: str, path: str) -> str:
+    return path if path.startswith(("/", "~")) or not folder else f"{folder.rstrip('/')}/{path}"
+
+
+def _spellings(word: str) -> Iterator[str]:
+    """The path in `list`, `--files=list`, `-Tlist`, `@list` and `name=@list`."""
+    if not word.startswith("-"):
+        yield word
+    elif not word.startswith("--"):
+        yield word[2:].removeprefix("=")
+    before, sign, after = word.partition("=")
+    if sign:
+        yield after
+        yield after.removeprefix("@")
+    elif before.startswith("@"):
+        yield before[1:]
+
+
+def _before_wildcard(path: str) -> str:
+    if UNKNOWN in path:
+        return ""
+    if GLOBS.isdisjoint(path):
+        return path
+    parts = path.split("/")
+    at = next((at for at, part in enumerate(parts) if GLOBS.intersection(part)), len(parts))
+    return "/".join(parts[:at])
+
+
+def _takes_words(run: ProgramRun) -> bool:
+    """Whether a program gets its words or its commands from what another one prints."""
+    return "xargs" in run.via or (run.name in _SHELLS and run.stdin is not None)
+
+
+def _is_log(path: str) -> bool:
+    return path.endswith(".log") or "/log/" in path or "/logs/" in path

@@ -1,0 +1,173 @@
+"""One tool call, read once: what it runs, what that does and where. Each part is worked out on first use and kept.
+
+Whatever judges a call is given its `CallReading` and never reads the call's commands again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any, NamedTuple
+
+from toolguard_engine.effects.calls import call_texts, path_owners, read_only
+from toolguard_engine.effects.calls.call_place import where_of
+from toolguard_engine.effects.commands.effects import effects
+from toolguard_engine.effects.commands.run_files import RunFiles
+from toolguard_engine.effects.commands.unwrap import read
+from toolguard_engine.effects.facts.command import Effect, ProgramRun, Reading
+from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.effects.tools import tools
+from toolguard_engine.host import path_repairs
+from toolguard_engine.host.tool_search import tool_name
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.model.file_memory import FileMemory
+from toolguard_engine.model.files import FileSource, NoFiles
+from toolguard_engine.model.lazy import Lazy
+from toolguard_engine.model.work_limit import WorkLimit
+
+_NO_HOST = Host()
+_NO_FILES = NoFiles()
+
+
+PER_RUN = 60
+"""Steps of work for judging each program that a file runs."""
+
+
+MAX_KEPT = 32
+MAX_KEPT_TEXT = 65_536
+
+
+class _KeptReading(NamedTuple):
+    readings: tuple[Reading, ...]
+    effects: tuple[tuple[Effect, ...], ...]
+    running: RunFiles
+
+
+_Key = tuple[tuple[str, ...], Where]
+_kept: OrderedDict[_Key, _KeptReading] = OrderedDict()
+"""The last commands that run files: they are run again and again, and reading a script takes ten times as long as reading a
+call. What counts is that each file is still the same one."""
+
+
+def _keep(key: _Key, found: _KeptReading) -> None:
+    texts = [*key[0], *(file.text for file in found.running.judged.values())]
+    if sum(map(len, texts)) > MAX_KEPT_TEXT:
+        return
+    _kept[key] = found
+    _kept.move_to_end(key)
+    if len(_kept) > MAX_KEPT:
+        _kept.popitem(last=False)
+
+
+def _as_opened(tool: str, call: Call, host: Host) -> dict[str, Any]:
+    around = path_repairs.Surroundings(host.home, host.state_dir, call.cwd)
+    return path_repairs.bundled().opened(tool, call.params, host.release, around)
+
+
+class CallReading:
+    """`tool`: the name in the form in which names are compared; `params`: with the paths that the gateway will really open,
+    empty where the call has no object of them;
+    `work`: what judging it may cost; `files`: the files of this machine; `made`: which of them the agents made."""
+
+    def __init__(
+        self,
+        call: Call,
+        host: Host = _NO_HOST,
+        work: WorkLimit | None = None,
+        files: FileSource = _NO_FILES,
+        made: FileMemory | None = None,
+    ) -> None:
+        self.call = call
+        self.host = host
+        self.work = work or WorkLimit()
+        self.files = files
+        self.made = made or FileMemory()
+        self.tool = tool_name(call.tool)
+        self.has_params = isinstance(call.params, dict)
+        self.params = _as_opened(self.tool, call, host) if self.has_params else {}
+        self.executes = self.tool in call_texts.EXEC_TOOLS
+        self.command_where = where_of(call, self.params, host)
+        """The folder of the commands."""
+
+    @Lazy
+    def commands(self) -> tuple[str, ...]:
+        """The texts that the call may run in a shell."""
+        return call_texts.commands(self.tool, self.params)
+
+    @Lazy
+    def paths(self) -> tuple[str, ...]:
+        """The files that a file tool names."""
+        return call_texts.paths(self.tool, self.params)
+
+    @Lazy
+    def command_readings(self) -> tuple[Reading, ...]:
+        """One for each of `commands`."""
+        if _kept and (known := _kept.get((self.commands, self.command_where))) is not None:
+            if self.running.is_as(known.running):
+                self._named_effects = known.effects
+                return known.readings
+            self.__dict__["running"] = RunFiles(self.files, self.made, self.command_where, self.work)
+        self.work.admit(sum(map(len, self.commands)))
+        found = tuple([read(command, work=self.work, running=self.running) for command in self.commands])
+        self.work.reserve()
+        if self.running.runs:
+            self.work.extend(PER_RUN * self.running.runs)
+        return found
+
+    @Lazy
+    def running(self) -> RunFiles:
+        """The files that the commands run, once `command_readings` was asked for."""
+        return RunFiles(self.files, self.made, self.command_where, self.work)
+
+    @Lazy
+    def command_effects(self) -> tuple[tuple[Effect, ...], ...]:
+        """What each of `commands` would do."""
+        readings, where = self.command_readings, self.command_where
+        named = self._named_effects
+        if named is None:
+            named = tuple([effects(reading, where, self.work) for reading in readings])
+            if (
+                self.running.judged
+                and not self.running.has_failed
+                and not any("intricate" in each.flaws for each in readings)
+            ):
+                _keep((self.commands, where), _KeptReading(readings, named, self.running))
+        return tuple([self._owned(found, where, seen.runs) for seen, found in zip(readings, named, strict=True)])
+
+    @property
+    def spent(self) -> float:
+        """The steps that judging the call has used of its session's allowance."""
+        running: RunFiles | None = self.__dict__.get("running")
+        return self.work.spent + (running.spent if running is not None else 0.0)
+
+    _named_effects: tuple[tuple[Effect, ...], ...] | None = None
+    """The effects on the paths as they are named, where they are known from before."""
+
+    @Lazy
+    def tool_effects(self) -> tuple[Effect, ...]:
+        """What the tool does besides running commands."""
+        if self.executes:
+            return ()
+        return self._owned(tools.effects(self.call.tool, self.params, self.where), self.where)
+
+    def _owned(self, found: tuple[Effect, ...], where: Where, runs: tuple[ProgramRun, ...] = ()) -> tuple[Effect, ...]:
+        if not path_owners.follows(found):
+            return found
+        return path_owners.Owners(where, self.files, self.made, self.work).effects(found, runs)
+
+    @Lazy
+    def runs(self) -> tuple[ProgramRun, ...]:
+        """All programs that the call would run."""
+        readings = self.command_readings
+        return readings[0].runs if len(readings) == 1 else tuple(run for reading in readings for run in reading.runs)
+
+    @Lazy
+    def where(self) -> Where:
+        """The folder of the call. Only an executing tool takes it from its parameters."""
+        return self.command_where if self.executes else where_of(self.call, {}, self.host)
+
+    @Lazy
+    def reads_only(self) -> bool:
+        """Whether the call surely changes nothing; False if that cannot be known."""
+        if self.executes and not read_only.may_be_read_only(self.runs):
+            return False
+        return read_only.is_read_only(self.tool, self.call.params)

@@ -1,0 +1,34 @@
+"""Other agents. They may read whatever is in the folder they are started in without asking."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import Effect, ProgramRun
+from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.effects.programs import Act, effect_on
+
+_AGENTS = program_catalogue.programs("coding_agent")
+_SHOWS = frozenset(["--help", "--version", "-h", "-v", "-V", "mcp", "doctor", "update", "auth", "login", "status", "models"])
+
+
+def _starts(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """`spawn` at the folder where the agent starts; nothing if it only prints information about itself."""
+    if run.argv[1:2] and run.argv[1] in _SHOWS:
+        return
+    yield replace(effect_on("spawn", ".", run, where), target=_folder(run, where))
+    feeds = [feed for _, feed in run.given] + ([run.stdin] if run.stdin else [])
+    for feed in feeds:
+        yield from (each for each in interpreters.hidden_text(run, feed, piped=False) if "fetched" in each.flags)
+
+
+def _folder(run: ProgramRun, where: Where) -> str:
+    return run.cwd if run.cwd[:1] in ("/", "~") else posixpath.join(where.cwd, run.cwd) or "."
+
+
+PROGRAMS: dict[str, Act] = dict.fromkeys(sorted(_AGENTS), _starts)

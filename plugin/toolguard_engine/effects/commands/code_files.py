@@ -1,0 +1,190 @@
+"""Which files an interpreter runs: its script, and what the code of a script takes in from its own folder.
+
+What an interpreter takes from the folders of its own installation is not looked for. Nothing is read here.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import islice, pairwise
+from posixpath import join, normpath
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.facts.command import ProgramRun
+
+MAX_IMPORTS = 32
+_MAX_WORDS = 40
+_LOADING = frozenset({"-r", "--require", "--import", "--loader", "--experimental-loader", "-f", "--file"})
+"""Options whose value is code as well."""
+
+COLLECTED = ("**conftest.py", "**test_*.py", "**_test.py")
+"""What test runners of Python find by themselves; only what agents made is read."""
+
+_CODE = frozenset({"-e", "--eval", "-p", "--print", "-pe", "-c"})
+
+_RUNNING = frozenset({"run", "test", "serve", "watch"})
+"""Sub-commands of `deno`, `bun` and `tsx` before the script."""
+
+_PYTHON = lazy_re.compile(
+    r"^[ \t]{0,40}(?:import[ \t]{1,9}(?P<names>[\w.][\w., \t]{0,200})|from[ \t]{1,9}(?P<dots>\.{0,4})(?P<module>[\w.]{0,99})"
+    r"[ \t]{1,9}import[ \t]{1,9}\(?(?P<parts>[\w, \t]{0,200}))"
+    r"|(?:import_module|__import__)\(\s{0,9}['\"](?P<called>[\w.]{1,100})"
+    r"|(?:run_path|open)\(\s{0,9}['\"](?P<path>[^'\"\n]{1,200}\.py)['\"]"
+    r"|exec\(\s{0,9}(?:compile\(\s{0,9})?(?:open|Path|pathlib\.Path)\(\s{0,9}['\"](?P<run>[^'\"\n]{1,200})['\"]",
+    re.MULTILINE,
+)
+_SCRIPT = lazy_re.compile(
+    r"(?:\brequire|\bimport|\bfrom|\brequire_relative|\bload|\bdo|\binclude|\bsource)(?:_once)?\b\s{0,4}\(?\s{0,4}"
+    r"(?:__DIR__\s{0,2}\.\s{0,2})?['\"](?P<path>[^'\"\n]{1,200})['\"]"
+)
+_PERL = lazy_re.compile(r"^[ \t]{0,40}use[ \t]{1,9}([A-Z]\w{0,60}(?:::\w{1,60}){0,6})", re.MULTILINE)
+_SEARCHED = {
+    "python": ("PYTHONPATH",), "javascript": ("NODE_PATH",), "perl": ("PERL5LIB", "PERLLIB"), "ruby": ("RUBYLIB",),
+    "lua": ("LUA_PATH",), "php": (),
+}  # fmt: skip
+"""Variables with the folders in which a language looks for modules."""
+MAX_SEARCHED = 6
+_ENDINGS = {
+    "javascript": (".js", ".ts", ".mjs", ".cjs"),
+    "ruby": (".rb",),
+    "lua": (".lua",),
+}
+
+
+def _of_folder(word: str, language: str) -> Iterator[str]:
+    """What runs where the script is a folder, or a name without its ending."""
+    if "." in word.strip("./"):
+        return
+    if language == "python":
+        yield f"{word}/__main__.py"
+    elif language == "javascript":
+        yield from (f"{word}.js", f"{word}/index.js")
+
+
+def scripts(run: ProgramRun, *, only_loaded: bool = False) -> Iterator[str]:
+    """The files that an interpreter is named, its script last. `only_loaded`: beside code in its words."""
+    argv, language = run.argv, interpreters.language(run.name)
+    at = 1
+    while at < min(len(argv), _MAX_WORDS):
+        word = argv[at]
+        name, sign, value = word.partition("=")
+        if name in _LOADING and (language != "ruby" or name != "-f"):
+            value = value if sign else "".join(argv[at + 1 : at + 2])
+            at += not sign
+            if "." in value or language == "awk":
+                yield value
+            if language == "awk":
+                return
+        elif word[:2] in ("-r", "-M", "-m") and word[2:] and language in ("ruby", "perl"):
+            if (word[:2] == "-r") == (language == "ruby"):
+                yield from _module_named(word[2:].partition("=")[0], language)
+        elif word == "-m" and language == "python":
+            module = "".join(argv[at + 1 : at + 2])
+            if module in ("pytest", "unittest"):
+                yield from ("conftest.py", *COLLECTED, *(word for word in argv[at + 2 :] if word.endswith(".py")))
+                return
+            if module and module.partition(".")[0] not in sys.stdlib_module_names:
+                path = module.replace(".", "/")
+                yield from (f"{path}.py", f"{path}/__main__.py")
+            return
+        elif word in interpreters.WITH_VALUE or (only_loaded and word in _CODE):
+            at += 1
+        elif not word.startswith("-") and not (word in _RUNNING and language == "javascript"):
+            if language != "awk" and language and not only_loaded:
+                yield word
+                yield from _of_folder(word, language)
+            return
+        at += 1
+
+
+def _module_named(name: str, language: str) -> Iterator[str]:
+    """The files that `ruby -rNAME` and `perl -MNAME` load, where they are not installed."""
+    if language == "ruby":
+        yield name if name.endswith(".rb") else f"{name}.rb"
+    else:
+        path = f"{name.split(maxsplit=1)[0].replace('::', '/')}.pm" if name.split() else ""
+        yield from (path, f"lib/{path}") if path else ()
+
+
+def module(run: ProgramRun) -> tuple[str, ...]:
+    """The words from the module on that `python3 -m` runs; empty without one."""
+    if interpreters.language(run.name) != "python":
+        return ()
+    at = next((at for at, word in enumerate(run.argv[1:_MAX_WORDS], 1) if word == "-m" or word[:1] != "-"), 0)
+    return run.argv[at + 1 :] if at and run.argv[at] == "-m" and run.argv[at + 1 : at + 2] not in ((), ("",)) else ()
+
+
+def imported(code: str, language: str, folder: str) -> Iterator[tuple[str, ...]]:
+    """For each file that code takes in from its folder: the paths at which it may be, of which the first one counts."""
+    if language == "python":
+        if "import" in code or ".py" in code or "exec(" in code:
+            yield from islice(_of_python(code, folder), MAX_IMPORTS)
+    elif language == "perl" and "use " in code:
+        for name in islice(_PERL.finditer(code), MAX_IMPORTS):
+            path = f"{name[1].replace('::', '/')}.pm"
+            yield (normpath(join(folder, path)), normpath(join(folder, "lib", path)))
+    elif language == "r" and "source" in code:
+        yield from ((found["path"],) for found in islice(_SCRIPT.finditer(code), MAX_IMPORTS))
+    if language in ("javascript", "ruby", "perl", "php", "lua", "tcl"):
+        for found in islice(_SCRIPT.finditer(code), MAX_IMPORTS):
+            path = found["path"]
+            if language == "javascript" and path[:1] not in "./":
+                inside = f"node_modules/{path}"
+                yield tuple(
+                    normpath(join(folder, each)) for each in (f"{inside}/index.js", f"{inside}.js", f"{inside}/main.js")
+                )
+            if path.startswith(("./", "../", "/")) or "relative" in found[0]:
+                yield _with_ending(normpath(join(folder, path.lstrip("/") if "__DIR__" in found[0] else path)), language)
+
+
+def _with_ending(path: str, language: str) -> tuple[str, ...]:
+    endings = _ENDINGS.get(language, ())
+    if not endings or "." in path.rpartition("/")[2]:
+        return (path,)
+    found = tuple(path + ending for ending in endings)
+    return (*found, f"{path}/index.js", f"{path}/index.ts") if language == "javascript" else found
+
+
+def _of_python(code: str, folder: str) -> Iterator[tuple[str, ...]]:
+    for found in _PYTHON.finditer(code):
+        if path := found["path"] or found["run"]:
+            yield (path,)
+        elif found["names"]:
+            for name in found["names"].split(","):
+                words = name.split()
+                yield from _module(words[0], folder) if words else ()
+        elif found["called"]:
+            yield from _module(found["called"], folder)
+        else:
+            above = normpath(join(folder, "../" * max(len(found["dots"]) - 1, 0)))
+            if found["module"]:
+                yield from _module(found["module"], above)
+            else:
+                for part in found["parts"].split(","):
+                    yield from _module(part.split()[0], above) if part.split() else ()
+
+
+def _module(name: str, folder: str) -> Iterator[tuple[str, ...]]:
+    path = normpath(join(folder, name.replace(".", "/")))
+    yield f"{path}.py", f"{path}/__init__.py"
+
+
+def searched(run: ProgramRun, variables: Mapping[str, str | tuple[str, ...]]) -> list[str]:
+    """Further folders in which an interpreter looks for modules: of variables, and of `-I`."""
+    language = interpreters.language(run.name)
+    known = {**variables, **dict(run.assigns)}
+    values = [value for name in _SEARCHED.get(language, ()) if isinstance(value := known.get(name), str)]
+    folders = [folder for value in values for folder in value.split(":")]
+    if language in ("perl", "ruby"):
+        folders += [word[2:] or following for word, following in pairwise((*run.argv[1:_MAX_WORDS], "")) if word[:2] == "-I"]
+    return [folder for folder in folders if folder][:MAX_SEARCHED]
+
+
+def is_unlikely(path: str) -> bool:
+    """Whether a module is probably not taken from this path, but from an installation: only what agents made is read."""
+    name = path.rpartition("/")[2]
+    is_standard = name.endswith(".py") and name.removesuffix(".py") in sys.stdlib_module_names
+    return is_standard or name == "__init__.py" or name.endswith(".pm") or "node_modules/" in path

@@ -1,0 +1,289 @@
+"""The effects of a command: those of all its programs and redirections, in the order of its text.
+
+The kinds, with the flags they may have beside those of the path (`places.marks`):
+
+- `delete`: `recursive`; `forced`; `wiped` (not recoverable); `filtered` (only part of what a search finds); `each` (whatever
+  a search finds: the target is the searched folder); `leftover` (and that is `*.bak` and the like); `rebuilt` (only what can
+  be built again); `mirror` (what the source lacks).
+- `empty`: the file remains, its content does not; `moved-away`: moved to where it cannot be recovered.
+- `write`: created or changed. `truncates`, `append`, `in-place`, `copied`, `unpacked`, `touched` (`dated`: with a forged
+  time);
+  `erases`: the content is zeros or random.
+- `device-write`: a write to hardware. `format`: a new file system on it.
+- `move` (target: the source), `link` (target: the link), `read` (credentials and devices only; `copied`, `linked`,
+  `packed`), `search` (`secrets`: a hunt for them in a wide place), `disguise` (a copy of a shell), `encrypt`, `pack` (a wide
+  place into an archive or a copy).
+- `permissions`: `recursive`, `world-writable`, `setuid`, `none` (for nobody), `attributes`; `owner`: `recursive`, `to-root`.
+- `elevate`: with administrator rights; the target is what runs. `reads`, `installs`: `routine_administration`.
+- `run-unread`: runs a file that an agent made and that cannot be read to its end; the target is the file.
+- `run-made`: runs a file that the same command changes in an unknown way; the target is the file.
+- `spawn`: starts another agent; the target is its folder. `run-later`: the target is the command that schedules others.
+- `gateway`: an operation on the gateway itself; the flag is its effect, as `controlplane.toml` explains.
+- `flood`: too many effects to examine. `load`: endless work without a result (`yes > /dev/null`).
+- `fills`: endless data into a file; the target is the file.
+- `variable`: `injects` (other programs load or run something), `forgets` (the shell's history), `permits` (another agent may
+  act without asking).
+
+The modules `network_programs`, `interpreters`, `sql` and `data_flows` of `effects.programs` document further kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec.structs import replace
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.commands import agent_programs, data_flows, file_doubts, interpreters, made_then_run
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading, Redirect
+from toolguard_engine.effects.facts.places import Where, place
+from toolguard_engine.effects.programs import (
+    MAX_PATHS,
+    Act,
+    archives,
+    effect_on,
+    file_programs,
+    file_readers,
+    gateway_programs,
+    handed_keys,
+    lookalikes,
+    network_programs,
+    rebuilt_text,
+    secrets_read,
+    sql,
+    system_programs,
+    timers,
+    unpacking,
+    write_effects,
+)
+from toolguard_engine.effects.programs.wrappers import WRAPPERS, started
+from toolguard_engine.effects.syntax.startup_lines import adds_plain_lines, starts_python
+from toolguard_engine.model.work_limit import WorkLimit
+
+_TABLES = (
+    file_programs.PROGRAMS, file_readers.PROGRAMS, archives.PROGRAMS, system_programs.PROGRAMS, network_programs.PROGRAMS,
+    interpreters.PROGRAMS, sql.PROGRAMS, agent_programs.PROGRAMS,
+    gateway_programs.PROGRAMS, unpacking.PROGRAMS, lookalikes.PROGRAMS, timers.PROGRAMS,
+)  # fmt: skip
+PROGRAMS: dict[str, tuple[Act, ...]] = {
+    name: tuple(table[name] for table in _TABLES if name in table) for name in {name for table in _TABLES for name in table}
+}
+_KNOWN = frozenset(
+    name
+    for name in PROGRAMS.keys() | program_catalogue.programs("key_user").union(*program_catalogue.load().programs.values())
+    if not handed_keys.runs_scripts(name)
+)
+"""Programs of which it is known what they do with a file."""
+_UNKNOWN_HOST = Where()
+_NOTHING = frozenset(["/dev/null", "&1", "&2", "1", "2", "-"])
+_SILENT = program_catalogue.programs("silent") | {""}
+_NO_FLAGS: frozenset[str] = frozenset()
+_ENDLESS: dict[str, Callable[[ProgramRun], bool]] = {
+    "yes": lambda _: True,
+    "cat": lambda run: any(word in run.argv for word in ("/dev/zero", "/dev/urandom", "/dev/random")),
+}
+_HUGE = lazy_re.compile(r"(?:-c|--bytes=)?(?:\d{12,30}|\d{2,9}G(?:i?B)?|\d{1,9}[TPE](?:i?B)?)")
+_BOUNDLESS = _ENDLESS | {
+    "head": lambda run: _ENDLESS["cat"](run) and any(map(_HUGE.fullmatch, run.argv[1:])),
+    "tail": _ENDLESS["cat"],
+}
+"""Programs that fill a disk with their output."""
+_INTO_FILES = frozenset(["write", "append"])
+_TEXT_PRINTERS = program_catalogue.programs("text_printer")
+_SEARCHERS = program_catalogue.programs("file_finder")
+
+
+def effects(  # noqa: PLR0912 - a case for each combination
+    seen: Reading, where: Where = _UNKNOWN_HOST, work: WorkLimit | None = None
+) -> tuple[Effect, ...]:
+    """`work`: what finding them may cost."""
+    work = work or WorkLimit()
+    found: list[Effect] = []
+    searches: dict[tuple[str, ...], ProgramRun] = {}
+    of_files = False
+    for at, run in enumerate(seen.runs):
+        name = run.name
+        of_files = of_files or run.origin is not None
+        if name not in _KNOWN and len(run.argv) > 1:
+            found += handed_keys.effects(run, where)
+        if name in _SEARCHERS:
+            searches[(*run.via, name)] = run
+        acts = _acts(name) if name not in PROGRAMS else PROGRAMS[name]
+        if not acts and not run.redirects and not run.assigns:
+            continue  # most programs
+        for effect in _of(run, acts, where):
+            work.spend(EFFECT + (GLOB if "*" in effect.target or "[" in effect.target else 0))
+            if searches and effect.target.endswith(UNKNOWN):
+                found += _on_finds(effect, run, searches, where)
+            else:
+                found.append(effect)
+            if len(found) > MAX_PATHS:
+                severe = list(_severe(seen.runs[at:], where))
+                return (*found, *severe, Effect("flood"), *data_flows.effects(seen, (*found[-PARTNERS:], *severe), where))
+    if found:
+        if any(effect.kind == "run-text" for effect in found):
+            found = _with_address(found)
+        if len(seen.runs) > 1 and any(rebuilt_text.possible(effect) for effect in found):
+            found = list(rebuilt_text.marked(seen, found))
+    if seen.unread:
+        found += [Effect("run-unread", each.file, "", _NO_FLAGS) for each in seen.unread if each.made]
+    if seen.scripts is not None:
+        found += made_then_run.effects(seen, seen.scripts, found, where)
+    found += data_flows.effects(seen, tuple(found), where)
+    return file_doubts.counted(found, where) if of_files else tuple(found)
+
+
+EFFECT, GLOB = 5, 20
+"""Steps of work for each effect, and for one on files that a pattern names."""
+
+PARTNERS = 100
+"""In a flood, so many of the last effects are combined with the severe ones after them."""
+_SEVERE_KINDS = frozenset(["device-write", "format", "send", "copy-out", "remote-shell", "run-text", "load"])
+
+
+def _severe(runs: tuple[ProgramRun, ...], where: Where) -> Iterator[Effect]:
+    """Severe effects after the limit of a flood, so that padding hides nothing."""
+    count = 0
+    for run in runs:
+        if _plain(run.name) not in PROGRAMS and not run.redirects:
+            continue
+        for effect in _of(run, _acts(run.name), where):
+            if effect.kind in _SEVERE_KINDS or effect.place in ("root", "home", "device", "credentials"):
+                yield effect
+                count += 1
+                if count > MAX_PATHS:
+                    return
+
+
+def _with_address(found: list[Effect]) -> list[Effect]:
+    """Sets the address as the target of `run-text` for fetched text, if it is known."""
+    address = next((effect.target for effect in found if effect.kind == "fetch"), "")
+    return [
+        replace(effect, target=address) if address and effect.kind == "run-text" and "fetched" in effect.flags else effect
+        for effect in found
+    ]
+
+
+def _plain(name: str) -> str:
+    """A program's name without a version, as `npx` and the like accept it."""
+    return name.partition("@")[0] or name if "@" in name else name
+
+
+def _acts(name: str) -> tuple[Act, ...]:
+    return PROGRAMS.get(_plain(name)) or ((gateway_programs.done,) if "claw" in name.lower() else ())
+
+
+def _of(run: ProgramRun, acts: tuple[Act, ...], where: Where) -> Iterator[Effect]:
+    if acts and "@" in run.name and "claw" not in run.name.lower():
+        named = replace(run, name=_plain(run.name))
+        yield from (replace(effect, run=run) for act in acts for effect in act(named, where))
+    else:
+        for act in acts:
+            yield from act(run, where)
+    if run.redirects:
+        yield from _redirected(run, where)
+    if run.name == "tee" and _passes_on_without_end(run):
+        found = (effect_on("fills", word, run, where) for word in run.argv[1:] if word[:1] != "-")
+        yield from (each for each in found if each.place not in ("null", "device"))
+    for name, value in run.assigns:
+        yield from system_programs.assigned(name, value, run)
+
+
+def _redirected(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    printing = started(run.argv) if run.name in WRAPPERS else run.name
+    for redirect in run.redirects:
+        if redirect.target == "/dev/null" and redirect.fd in ("", "1") and printing in _ENDLESS and _ENDLESS[printing](run):
+            yield Effect("load", run.name, "", _NO_FLAGS, run)
+        elif redirect.kind in _INTO_FILES and (
+            (printing in _BOUNDLESS and _BOUNDLESS[printing](run)) or _passes_on_without_end(run)
+        ):
+            yield effect_on("fills", redirect.target, run, where)
+        if redirect.kind == "text" or redirect.target in _NOTHING:
+            continue
+        if redirect.kind == "read":
+            yield from secrets_read([redirect.target], run, where)
+        elif redirect.kind == "append":
+            plain = ("plain-lines",) if adds_plain_lines(redirect.target, run) else ()
+            yield from write_effects(redirect.target, run, where, "append", *plain, *_code_of_python(redirect, run))
+        elif _prints_nothing(run, redirect):
+            yield effect_on("empty", redirect.target, run, where)
+        else:
+            yield from write_effects(redirect.target, run, where, "truncates", *_code_of_python(redirect, run))
+
+
+def _passes_on_without_end(run: ProgramRun) -> bool:
+    """Whether the output is an input that never ends, in whatever form: `yes | tee f`, `tr a b < /dev/zero > f`."""
+    feed = run.stdin
+    if feed is None or run.name not in _PASSING_ON or not _PASSING_ON.issuperset(feed.programs[1:]):
+        return False
+    first = feed.programs[:1]
+    return first == ("yes",) or (not _NEVER_EMPTY.isdisjoint(feed.files) and _PASSING_ON.issuperset(first))
+
+
+_NEVER_EMPTY = frozenset(["/dev/zero", "/dev/urandom", "/dev/random"])
+_PASSING_ON = frozenset(["cat", "tee", "tr", "base64", "base32", "nl", "rev", "gzip", "xz", "zstd"])
+
+
+def _code_of_python(redirect: Redirect, run: ProgramRun) -> tuple[str, ...]:
+    return ("imports",) if starts_python(redirect.target, run) else ()
+
+
+def _prints_nothing(run: ProgramRun, redirect: Redirect) -> bool:
+    """Whether the file will be empty: `> f`, `: > f`, `echo -n > f`, `cat /dev/null > f`."""
+    if run.name in _SILENT:
+        return not redirect.fd or redirect.fd == "1"
+    return run.argv[1:] in (("-n",), ("",), ("/dev/null",), ("-n", "")) and run.name in _TEXT_PRINTERS
+
+
+def _on_finds(
+    effect: Effect, run: ProgramRun, searches: dict[tuple[str, ...], ProgramRun], where: Where
+) -> Iterator[Effect]:
+    """An effect on what a search finds: it starts the program, `while read` takes its lines, or a variable keeps them."""
+    if run.via and (around := _search_around(run, searches)):
+        yield _searched(effect, around, where)
+    elif effect.target == UNKNOWN and _loses(effect) and (search := _search_before(run, searches)):
+        for folder in file_readers.search_roots(search)[:_MOST_ROOTS] or ["."]:
+            yield _searched(replace(effect, target=f"{folder}/{UNKNOWN}"), search, where)
+    else:
+        yield effect
+
+
+def _loses(effect: Effect) -> bool:
+    return effect.kind in _LOSING or (effect.kind == "write" and "truncates" in effect.flags)
+
+
+_LOSING = frozenset(["delete", "empty", "move", "encrypt"])
+_HANDING = program_catalogue.programs("list_runner")
+_MOST_ROOTS = 8
+
+
+def _search_before(run: ProgramRun, searches: dict[tuple[str, ...], ProgramRun]) -> ProgramRun | None:
+    """The search whose lines the program may be given: through its input, or from a substitution before it."""
+    if run.via and not _HANDING.isdisjoint(run.via):
+        return next(reversed(searches.values()))
+    feeding = [name for feed in (run.stdin, *(feed for _, feed in run.given)) if feed is not None for name in feed.programs]
+    return next((searches[key] for key in reversed(searches) if key[-1] in feeding or key[-2:-1] == ("$()",)), None)
+
+
+def _search_around(run: ProgramRun, searches: dict[tuple[str, ...], ProgramRun]) -> ProgramRun | None:
+    """The search that starts this program, perhaps through other programs."""
+    for end in range(len(run.via), 0, -1):
+        if run.via[:end] in searches:
+            return searches[run.via[:end]]
+    return None
+
+
+def _searched(effect: Effect, search: ProgramRun, where: Where) -> Effect:
+    """An effect on whatever a search finds, as one on the searched folder."""
+    flags = {"each"} | file_readers.search_flags(search, where)
+    folder = effect.target[: -len(UNKNOWN)].rstrip("/") or ("/" if effect.target.startswith("/") else ".")
+    kind = place(folder, where, search.cwd)
+    if kind in ("workspace", "in-workspace") and file_readers.finds_leftovers(search):
+        flags.add("leftover")
+    return replace(
+        effect,
+        target=folder,
+        place=kind or effect.place,
+        flags=effect.flags | flags,
+    )

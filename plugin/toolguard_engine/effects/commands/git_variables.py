@@ -1,0 +1,38 @@
+"""The settings that `GIT_CONFIG_COUNT` and `GIT_CONFIG_PARAMETERS` give to Git, as options."""
+
+from __future__ import annotations
+
+from shlex import split
+
+from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.syntax.expand import ShellState
+
+MAX_SETTINGS = 16
+_COUNT, _PARAMETERS, _KEY, _VALUE = "GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"
+NAMES = (_COUNT, _PARAMETERS)
+"""Without these, the variables give no settings."""
+
+
+def settings(run: ProgramRun, state: ShellState) -> list[str]:
+    """The words of `-c KEY=VALUE` for all of them."""
+    named = any(word.startswith("--config-env=") for word in run.argv[1:MAX_SETTINGS])
+    given = {name: value for name, value in state.variables.items() if named or name.startswith("GIT_CONFIG")}
+    known = {**{name: value if isinstance(value, str) else value[0] for name, value in given.items()}, **dict(run.assigns)}
+    found = []
+    if _COUNT in known:
+        numbers = [name.removeprefix(_KEY) for name in known if name.startswith(_KEY)][:MAX_SETTINGS]
+        found += [f"{known[_KEY + number]}={known.get(_VALUE + number, '')}" for number in numbers]
+    if parameters := known.get(_PARAMETERS, ""):
+        found += _words(parameters.replace("'='", "="))[:MAX_SETTINGS]
+    for word in run.argv[1:MAX_SETTINGS]:
+        key, sign, variable = word.removeprefix("--config-env=").partition("=")
+        if word.startswith("--config-env=") and sign and variable in known:
+            found.append(f"{key}={known[variable]}")
+    return [word for setting in found for word in ("-c", setting)]
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return split(text)
+    except ValueError:
+        return text.split()

@@ -1,0 +1,97 @@
+"""Programs that nobody knows, and that are named code which an agent wrote: it is judged as if they ran it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.commands import interpreters, runner_table
+from toolguard_engine.effects.commands.read_files import judge
+from toolguard_engine.effects.commands.runner_files import MAX_WORDS, found_file
+from toolguard_engine.effects.commands.runner_table import Runner
+from toolguard_engine.effects.commands.walk import INTERPRETER, Walk, is_away
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.facts.place_globs import GLOB
+from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.programs.wrappers import WRAPPERS
+from toolguard_engine.effects.syntax.expand import ShellState
+
+LANGUAGES_BY_ENDING = {
+    **dict.fromkeys((".sh", ".bash", ".zsh", ".ksh", ".command"), "shell"),
+    ".py": "python3",
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".ts", ".mts"), "node"),
+    ".rb": "ruby",
+    **dict.fromkeys((".pl", ".pm"), "perl"),
+    ".lua": "lua",
+    ".php": "php",
+    ".awk": "awk",
+    **dict.fromkeys((".groovy", ".gradle", ".java", ".kts", ".scala", ".clj", ".nix", ".tcl", ".exp", ".jl", ".el"), "code"),
+}
+
+
+@cache
+def _known() -> frozenset[str]:
+    """Programs whose arguments are understood; what they are named is read, copied or run in ways that are known."""
+    roles = program_catalogue.load().programs.values()
+    checkers = program_catalogue.programs("code_checker")
+    return checkers.union(*roles, manual_catalogue.programs(), WRAPPERS, interpreters.PROGRAMS)
+
+
+_RUNS = lazy_re.compile(
+    r"--?[a-z-]{0,40}(?:program|command|exec|script|hook|renderer|askpass|loader|plugin|require|startup|preload|pinentry|wrapper"
+    r"|runner|interpreter)[a-z-]{0,20}|--pre"
+)
+"""Options by whose names a program says that it runs or loads the value."""
+
+
+def run_handed_code(walk: Walk, run: ProgramRun, state: ShellState) -> None:
+    """Code that an agent wrote and that is named to a program which nobody knows, or to an option that says that it runs."""
+    if not (run.argv[1:] or run.assigns) or is_away(run) or UNKNOWN in run.name:
+        return
+    if run.origin is not None and not run.origin.made:
+        return
+    if "/" in run.argv[0] and _is_made(walk, run.argv[0], run):  # what it does is read
+        return
+    known = run.name in _known() or run.name in walk.specials or INTERPRETER.fullmatch(run.name) is not None
+    given = _of_options(run) if known or runner_table.runners(run.name) else _of_all(run)
+    for path in dict.fromkeys((*given, *_of_variables(run))):
+        ending = path[path.rfind(".") :].lower() if "." in path.rpartition("/")[2] else ""
+        language = LANGUAGES_BY_ENDING.get(ending, "") if ending else "shell"
+        if not path or not language or GLOB.search(path) or not _is_made(walk, path, run):
+            continue
+        file = found_file(walk, (path,), "", run)
+        if file and (ending or file.text.startswith("#!")):
+            before = set(walk.flaws)
+            judge(walk, file, Runner((run.name,), language), run, state)
+            walk.flaws &= before  # whether it runs the file is not known, so one that is long is no reason to ask
+
+
+def _is_made(walk: Walk, path: str, run: ProgramRun) -> bool:
+    made = walk.running is not None and walk.running.is_made_at(path, run.cwd)
+    return made or walk.written(path, run.cwd) is not None
+
+
+def _of_all(run: ProgramRun) -> Iterator[str]:
+    for word in run.argv[1:MAX_WORDS]:
+        yield word.partition("=")[2] if word[:1] == "-" else word
+
+
+def _of_options(run: ProgramRun) -> Iterator[str]:
+    for word, following in pairwise((*run.argv[1:MAX_WORDS], "")):
+        name, sign, value = word.partition("=")
+        if word[:1] == "-" and _RUNS.fullmatch(name):
+            yield value if sign else following
+
+
+def _of_variables(run: ProgramRun) -> Iterator[str]:
+    """The values of variables for the program, or of settings among its words: `X_PAGER=./x less`, `configure CC=./x`."""
+    yield from (value for _, value in run.assigns[:MAX_WORDS])
+    for word in run.argv[1:MAX_WORDS]:
+        if found := _SETTING.fullmatch(word):
+            yield found[1]
+
+
+_SETTING = lazy_re.compile(r"(?:-D)?[A-Za-z_][\w.-]{0,60}=[\"']?([^\"']{1,400})[\"']?")

@@ -1,0 +1,44 @@
+"""Repositories of Git that lie elsewhere than in `.git`: a file of that name leads to them, or the folder is one itself.
+
+Git runs programs that the settings of such a repository name (`core.fsmonitor`, `core.sshCommand`), and its hooks.
+"""
+
+from __future__ import annotations
+
+from posixpath import join, normpath
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.commands.read_files import judge
+from toolguard_engine.effects.commands.runner_files import found_file
+from toolguard_engine.effects.commands.runner_table import Runner
+from toolguard_engine.effects.commands.walk import Walk, is_away
+from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.programs.wrappers import value_of
+from toolguard_engine.effects.syntax.expand import ShellState
+
+_SETTINGS = ("config", "config.worktree", "../../config")
+"""The last one: of the repository that a working tree belongs to."""
+
+_LINK = lazy_re.compile(r"gitdir:\s{0,9}(\S.{0,400})")
+_GIT = Runner(("git",), "git")
+
+
+def linked_repository(walk: Walk, root: str) -> str:
+    """The repository that a file `.git` names; empty if there is no such file."""
+    running = walk.running
+    if running is None or (file := running.text(f"{root}/.git", "", sure=False)) is None:
+        return ""
+    found = _LINK.match(file.text)
+    return normpath(join(root, found[1])) if found else ""
+
+
+def linked(walk: Walk, run: ProgramRun, state: ShellState) -> None:
+    """Walks the settings that an agent may have made."""
+    if walk.running is None or is_away(run):
+        return
+    asked = value_of(run.argv, ("-C",))
+    for at, root in enumerate(walk.running.above(join(run.cwd, asked) if asked else run.cwd)):
+        folder = linked_repository(walk, root) or (root if at == 0 and asked else "")
+        for path in (normpath(f"{folder}/{name}") for name in _SETTINGS) if folder else ():
+            if walk.running.is_brought(path, "") and (file := found_file(walk, (path,), "", run)):
+                judge(walk, file, _GIT, run, state)

@@ -1,0 +1,94 @@
+"""Files that the arguments of an interpreter make it load and run.
+
+For example `node -e "require('./x.js')"`, `python3 -c "import x"` and `perl -Mx`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.facts.command import ProgramRun
+
+_LOADS = {
+    "javascript": r"(?<![\w.])(?:require|import|importScripts)\b",
+    "ruby": r"(?<![\w.])(?:require|require_relative|load|autoload)\b",
+    "perl": r"(?<![\w.])(?:require|do|use)\b",
+    "php": r"(?<![\w.])(?:include|include_once|require|require_once)\b",
+    "lua": r"(?<![\w.])(?:dofile|loadfile|require)\b",
+    "r": r"(?<![\w.])source\s{0,4}\(",
+}
+"""By language: words that load code from a file. Python's are its imports."""
+_EVALUATES = lazy_re.compile(
+    r"(?<![\w.])(?:exec|eval|execfile|loadstring|new\s{1,4}Function)\b|(?<!\w)(?:instance_eval|class_eval|run_path|load_source"
+    r"|runIn\w{0,12}Context|spec_from_file_location|SourceFileLoader|cdll|CDLL|dlopen)\b"
+)
+"""Calls that run what a file has, whatever its name."""
+_LITERAL = lazy_re.compile(r"\"([^\"\\\n]{1,200})\"|'([^'\\\n]{1,200})'|`([^`\\\n]{1,200})`")
+_IMPORTED = lazy_re.compile(
+    r"\b(?:import|from)\s{1,4}([\w, \t]{1,200})|\b(?:__import__|import_module|run_module)\(\s{0,4}[\"']([\w.]{1,60})"
+)
+_ENDS = (
+    ".js", ".cjs", ".mjs", ".ts", ".node", ".py", ".rb", ".pl", ".pm", ".lua", ".php", ".so", ".dylib", ".r", ".R", ".sh",
+)  # fmt: skip
+_FIRST = ("./", "../", "/")
+_MOST = 200
+
+
+class _Code(NamedTuple):
+    """What a code names: `texts`, the last parts of its literals, `nearby` of those that begin as paths; `modules`."""
+
+    texts: frozenset[str]
+    nearby: frozenset[str]
+    modules: frozenset[str]
+    loads: bool
+    evaluates: bool
+
+
+def loaded(run: ProgramRun, files: Iterable[str]) -> str:
+    """Which of these names of files this run of an interpreter loads; empty if none."""
+    language = interpreters.language(run.name)
+    found = interpreters.source(run)
+    code = _named(*found) if found is not None else _named(language, "")
+    modules = code.modules | _of_options(run, language)
+    for name in files:
+        stem, dot, end = name.rpartition(".")
+        if dot and stem in modules and f".{end}" in _ENDS:
+            return name
+        if name in code.texts and (code.evaluates or (code.loads and name.endswith(_ENDS))):
+            return name
+        if code.loads and dot and stem in code.nearby and f".{end}" in _ENDS:
+            return name
+    return ""
+
+
+def _of_options(run: ProgramRun, language: str) -> frozenset[str]:
+    """`python3 -m x`, `ruby -r./x`, `perl -Mx`: the names of modules."""
+    found: list[str] = []
+    for option, following in zip(run.argv[1:12], (*run.argv[2:12], ""), strict=False):
+        if language == "python" and option == "-m":
+            found.append(following)
+        elif (language == "ruby" and option.startswith("-r")) or (language == "perl" and option.startswith("-M")):
+            found.append(option[2:] or following)
+    return frozenset(each.rpartition("/")[2].partition("=")[0] for each in found)
+
+
+@lru_cache(maxsize=4)
+def _named(language: str, code: str) -> _Code:
+    literals = ["".join(found) for found in islice(_LITERAL.findall(code), _MOST)]
+    modules: set[str] = set()
+    if language == "python":
+        for names, name in islice(_IMPORTED.findall(code), _MOST):
+            modules.update(each.split()[0] for each in (*names.split(","), name) if each.split())
+    return _Code(
+        frozenset(each.rpartition("/")[2] for each in literals),
+        frozenset(each.rpartition("/")[2] for each in literals if each.startswith(_FIRST) or language == "ruby"),
+        frozenset(modules),
+        loads=language in _LOADS and re.search(_LOADS[language], code) is not None,
+        evaluates=_EVALUATES.search(code) is not None,
+    )

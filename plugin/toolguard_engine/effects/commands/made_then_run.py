@@ -1,0 +1,143 @@
+"""Files that a command changes in an unknown way and then runs: `tr a b < x > z; sh z`, `tar xf kit.tar -C o && sh o/x.sh`.
+
+As two calls, the second one would be judged by what lies there. In one command, nobody can know it beforehand, so the call
+is held (`run-made`). What the command shows (`echo ... > z`), copies from a file that can be read, or compiles from sources
+that are read is not meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import pairwise
+from typing import NamedTuple
+
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, RanScripts, Reading
+from toolguard_engine.effects.facts.place_globs import GLOB
+from toolguard_engine.effects.facts.places import Where, normal
+from toolguard_engine.effects.landings import landings
+from toolguard_engine.effects.landings.landing import split_host
+from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.programs import file_programs
+from toolguard_engine.effects.programs.unpacking import archive_of, folder_of, inflated, unpacks
+
+MAX_MADE = 200
+_COMPILERS = program_catalogue.programs("source_compiler")
+_SYNCHRONIZERS = frozenset({*manual_catalogue.aliases("rsync"), *manual_catalogue.aliases("ditto"), "rclone", "scp"})
+_FETCHERS = program_catalogue.programs("fetcher")
+_DECODERS = program_catalogue.programs("decoder", "gpg")
+_OUTPUTS = frozenset({"-o", "-out", "--output"})
+_CHANGES = frozenset({"write", "discard", "copy-in"})
+_ELSEWHERE = frozenset({"remote", "null", "device"})
+
+
+class UnknownChange(NamedTuple):
+    """A file whose content is not known after a command.
+
+    `path` is absolute. `at`: the position of the program that makes it; `below`: everything in this folder is meant.
+    """
+
+    path: str
+    at: int
+    below: bool = False
+    run: ProgramRun | None = None
+    """The program, where it changes the file itself."""
+    landed: bool = False
+    """Whether it may land there, with other files that an archive, a repository or a package decides."""
+
+    def covers(self, path: str) -> bool:
+        if self.below:
+            return path.startswith(f"{self.path}/") or self.path == "/"
+        if GLOB.search(path) or UNKNOWN in path:
+            return fnmatchcase(self.path, path.replace(UNKNOWN, "*"))
+        return path == self.path
+
+
+def effects(seen: Reading, scripts: RanScripts, found: Sequence[Effect], where: Where) -> Iterator[Effect]:
+    """One `run-made` for each script that is run after it was changed. `found`: the effects of the programs."""
+    made = unknown_changes(seen, scripts, found, where) if len(seen.runs) > 1 else []
+    for path, position in scripts.ran if made else ():
+        if any(each.at < position - 1 and each.covers(path) for each in made):
+            yield Effect("run-made", _shown(path, where))
+
+
+def unknown_changes(seen: Reading, scripts: RanScripts, found: Sequence[Effect], where: Where) -> list[UnknownChange]:
+    """The first `MAX_MADE`, in the order in which they happen."""
+    opaque = {normal(path, where) for path in scripts.opaque}
+    shown = {normal(path, where) for path, _ in seen.written} - opaque
+    copies = dict(scripts.copies)
+    written: dict[int, list[Effect]] = {}
+    for effect in found:
+        if effect.run is not None and effect.kind in _CHANGES and effect.place not in _ELSEWHERE:
+            written.setdefault(id(effect.run), []).append(effect)
+    made: list[UnknownChange] = []
+    for at, run in enumerate(seen.runs):
+        if len(made) >= MAX_MADE:
+            break
+        if run.name in _COMPILERS or (run.origin is not None and not run.origin.made):
+            continue
+        if pairs := [*file_programs.copied(run, where), *_brought(run)]:
+            _move(made, pairs, at, run, where)
+            continue
+        made += _by_unpacking(made, scripts, at, run, where)
+        for path in _written(run, written.get(id(run), ()), where):
+            if path in copies and path not in opaque:
+                _move(made, [(copies[path], path)], at, run, where)
+            elif path not in shown:
+                made.append(UnknownChange(path, at, run=run))
+    return made
+
+
+def _written(run: ProgramRun, found: Iterable[Effect], where: Where) -> Iterator[str]:
+    """The files whose content a program changes, as far as their names are known."""
+    targets = [effect.target for effect in found if "touched" not in effect.flags]
+    if run.name in _DECODERS:
+        targets += [value for option, value in pairwise(run.argv) if option in _OUTPUTS]
+    for target in targets:
+        if UNKNOWN not in (path := normal(target, where, run.cwd)):
+            yield path
+
+
+def _brought(run: ProgramRun) -> Iterator[tuple[str, str]]:
+    """What other programs than `cp` and `mv` copy on this machine, before and after."""
+    if run.name in _SYNCHRONIZERS:
+        for each in landings(run):
+            if each.source and UNKNOWN not in each.source and not each.host and not split_host(each.source)[0]:
+                yield each.source, each.path
+
+
+def _move(made: list[UnknownChange], pairs: list[tuple[str, str]], at: int, run: ProgramRun, where: Where) -> None:
+    """A copy is as unknown as what it is a copy of."""
+    for before, after in pairs:
+        source, target = normal(before, where, run.cwd), normal(after, where, run.cwd)
+        unknown = [each for each in made if each.covers(source) or f"{each.path}/".startswith(f"{source}/")]
+        made[:] = [each for each in made if each.path != target or each.below]
+        below = {each.below or each.path != source for each in unknown}
+        itself = any(each.covers(source) for each in unknown)
+        made += [UnknownChange(target, at, below=each) for each in below | ({False} if itself else set())]
+
+
+def _by_unpacking(
+    made: list[UnknownChange], scripts: RanScripts, at: int, run: ProgramRun, where: Where
+) -> Iterator[UnknownChange]:
+    for name in inflated(run):
+        yield UnknownChange(normal(name, where, run.cwd), at)
+    if not unpacks(run):
+        return
+    folder = folder_of(run)
+    if folder:
+        yield UnknownChange(normal(folder, where, run.cwd), at, below=True)
+        return
+    archive = normal(archive_of(run), where, run.cwd)
+    is_fed = run.stdin is not None and not _FETCHERS.isdisjoint(run.stdin.programs)
+    if is_fed or archive in scripts.foreign or any(each.covers(archive) for each in made):
+        yield UnknownChange(normal(".", where, run.cwd), at, below=True)
+
+
+def _shown(path: str, where: Where) -> str:
+    if where.cwd and path.startswith(f"{where.cwd}/"):
+        return path[len(where.cwd) + 1 :]
+    if where.home and path.startswith(f"{where.home}/"):
+        return f"~/{path[len(where.home) + 1 :]}"
+    return path

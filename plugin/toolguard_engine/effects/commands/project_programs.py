@@ -1,0 +1,99 @@
+"""Package managers, and `git` with its hooks: what they run besides what the table of runners says of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from posixpath import join
+
+from msgspec.structs import replace
+
+from toolguard_engine.effects.commands.linked_repositories import linked_repository
+from toolguard_engine.effects.commands.package_scripts import PACKAGE
+from toolguard_engine.effects.commands.runner_files import found_file
+from toolguard_engine.effects.commands.walk import Special, Walk, is_away
+from toolguard_engine.effects.facts.command import ProgramRun, StdinSource
+from toolguard_engine.effects.programs.wrappers import WRAPPERS, after_verb, value_of
+from toolguard_engine.effects.syntax import project_files
+from toolguard_engine.effects.syntax.expand import ShellState
+
+_HOOKS = {
+    "commit": ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"),
+    "push": ("pre-push",),
+    "merge": ("pre-merge-commit", "commit-msg", "post-merge"),
+    "pull": ("post-merge", "pre-rebase", "post-checkout"),
+    "checkout": ("post-checkout",),
+    "switch": ("post-checkout",),
+    "rebase": ("pre-rebase", "post-rewrite", "post-checkout"),
+    "am": ("applypatch-msg", "pre-applypatch", "post-applypatch"),
+}
+
+
+def _package(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    """A package manager that runs another program, sets a script, or is an interpreter as well."""
+    wrapper = WRAPPERS[run.name]
+    if after_verb(run.argv, wrapper):
+        return walk.run_wrapped(run, wrapper, state)
+    if run.argv[1:3] == ("pkg", "set"):
+        folder = value_of(run.argv, ("--prefix", "-C", "--dir", "--cwd"))
+        for word in run.argv[3:]:
+            name, sign, text = word.removeprefix("scripts.").partition("=")
+            if sign and name != word.partition("=")[0]:
+                walk.adds(f'"{name}": {json.dumps(text)}', join(folder, PACKAGE), run.cwd)
+    if run.name == "bun":
+        walk.code(run, state)
+    return None
+
+
+def hooks(walk: Walk, run: ProgramRun, state: ShellState) -> None:
+    """The hooks of a repository that an agent may have made, or that this command names."""
+    if _HOOKS.keys().isdisjoint(run.argv) or "--no-verify" in run.argv:
+        return
+    verb = next((word for word in run.argv[1:] if word in _HOOKS), "")
+    if not verb:
+        return
+    for folder in _hook_folders(walk, run, _HOOKS[verb]):
+        for name in _HOOKS[verb]:
+            if file := found_file(walk, (name,), folder, run):
+                walk.scripted(file, replace(run, argv=(join(folder, name),), name=name), state.fork("git"))
+
+
+def _hook_folders(walk: Walk, run: ProgramRun, names: tuple[str, ...]) -> Iterator[str]:
+    settings = [word for word in run.argv if word.lower().startswith("core.hookspath=")]
+    for earlier in walk.runs:
+        if earlier.name == "git" and "config" in earlier.argv and earlier is not run:
+            at = next((at for at, word in enumerate(earlier.argv) if word.lower() == "core.hookspath"), 0)
+            settings += [f"={value}" for value in earlier.argv[at + 1 : at + 2] if at]
+    for folder in (word.partition("=")[2] for word in settings):
+        yield from _with_own(folder)
+    if walk.running is None or is_away(run):
+        return
+    for root in walk.running.above(run.cwd):
+        for config in (f"{root}/.git/config", "~/.gitconfig"):
+            yield from _configured(walk, run, root, config, names)
+        for folder in (f"{root}/.git", linked_repository(walk, root)):
+            if folder and any(walk.running.is_brought(f"{folder}/hooks/{name}", "") for name in names):
+                yield f"{folder}/hooks"
+
+
+def _configured(walk: Walk, run: ProgramRun, root: str, config: str, names: tuple[str, ...]) -> Iterator[str]:
+    """The folder of hooks that a config file names, if an agent made that file or one of these hooks. Whatever call set it,
+    Git runs what is in it; a folder that the project itself chose has the person's own hooks."""
+    running = walk.running
+    if running is None or (file := running.text(config, "", sure=False)) is None:
+        return
+    for _, value in project_files.settings(file.text.replace("\n\t", "\n"), r"(?i:hooksPath)"):
+        folder = value if value.startswith(("/", "~")) else f"{root}/{value}"
+        mades = (f"{each}/{name}" for each in _with_own(folder) for name in names)
+        if running.is_made_at(config, "") or any(running.is_brought(path, run.cwd) for path in mades):
+            yield from _with_own(folder)
+
+
+def _with_own(folder: str) -> Iterator[str]:
+    """The hooks of husky are those in the folder above, which its own ones start."""
+    yield folder
+    if folder.rstrip("/").endswith("/_"):
+        yield folder.rstrip("/")[:-2]
+
+
+PROGRAMS: dict[str, Special] = dict.fromkeys(("npm", "pnpm", "yarn", "bun"), _package)

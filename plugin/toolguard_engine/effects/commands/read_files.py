@@ -1,0 +1,128 @@
+"""Walks what one file says, in the language of its row in the table of runners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from posixpath import basename
+
+from msgspec.structs import replace
+
+from toolguard_engine.effects.commands.file_lines import run_lines, these
+from toolguard_engine.effects.commands.runner_files import NO_CODE, found_file, operands
+from toolguard_engine.effects.commands.runner_table import Runner
+from toolguard_engine.effects.commands.walk import Walk
+from toolguard_engine.effects.facts.command import FilePlace, ProgramRun
+from toolguard_engine.effects.facts.place_globs import GLOB
+from toolguard_engine.effects.syntax import language_table, quoted_commands, tool_scripts
+from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.effects.syntax.project_files import Lines, Rules
+
+MAX_TAKEN = 4
+"""Further files that a Makefile includes."""
+
+VERB_WITHIN = 10
+"""Words: global options with values stand before it."""
+
+
+_ONLY_SHOWN = frozenset({"--check", "-C", "--syntax-check", "--list-tasks", "--list-hosts", "--list-tags"})
+"""Options of Ansible with which the tasks of a playbook do not run; its commands are read in any case."""
+
+
+def judge(walk: Walk, file: FilePlace, row: Runner, run: ProgramRun, state: ShellState) -> None:
+    """Walks one file in the language of its row."""
+    language = row.language
+    if language == "opaque":
+        _opaque(walk, file)
+    elif language == "shell":
+        walk.scripted(file, replace(run, argv=(file.path,), name=basename(file.path)), state.fork(run.name))
+    elif language in language_table.RULES:
+        _by_rules(walk, file, language_table.RULES[language], run, state)
+    elif language in language_table.KEYED:
+        picked = operands(run, row, verbs=True) if row.picks else None
+        keyed = partial(language_table.keyed, path=file.path, language=language, keys=row.keys, picked=picked)
+        run_lines(walk, file, keyed, state, run, "keys", sure=False)
+    elif language == "playbook":
+        every = file.made and _ONLY_SHOWN.isdisjoint(run.argv)
+        run_lines(walk, file, language_table.playbook_tasks if every else language_table.playbook_commands, state, run)
+    elif language == "git":
+        _git(walk, file, run, state)
+    elif language in language_table.LINES:
+        run_lines(walk, file, language_table.LINES[language], state, run)
+    else:
+        _code(walk, file, row, run, state)
+
+
+def _code(walk: Walk, file: FilePlace, row: Runner, run: ProgramRun, state: ShellState) -> None:
+    if file.path.endswith(NO_CODE):
+        return
+    name = "swift" if row.language == "code" else row.language
+    walk.run_code(file, replace(run, argv=(name,), name=name), state.fork(run.name))
+    if file.made and row.search:
+        run_lines(walk, file, quoted_commands.commands, state, run, sure=False)
+
+
+def _opaque(walk: Walk, file: FilePlace) -> None:
+    if file.made and walk.running is not None:
+        walk.running.cannot_read(file)
+
+
+def _git(walk: Walk, file: FilePlace, run: ProgramRun, state: ShellState) -> None:
+    """The settings of Git, and the alias that is used; all aliases of a file that is not given to a known command."""
+    folder = file.path.rpartition("/")[0] or "."
+
+    def read(text: str) -> Lines:
+        aliases = tool_scripts.git_aliases(text)
+        names = run.argv[1:VERB_WITHIN] if run.name == "git" else tuple(aliases)
+        return [*tool_scripts.git(text, folder), *(aliases[word] for word in names if word in aliases)]
+
+    run_lines(walk, file, read, state, run)
+
+
+def _by_rules(walk: Walk, file: FilePlace, read: Callable[[str], Rules], run: ProgramRun, state: ShellState) -> None:
+    rules = read(file.text)
+    names = [word for word in targets(run) if word]
+    names = names if read is language_table.RULES["make"] else names[:1]
+    inner = state.fork(run.name)
+    for name, value in {**rules.variables, **dict(_assigned(run))}.items():
+        if name.isidentifier():
+            inner.variables[name] = value
+    for name, value in rules.variables.items():
+        walk.variable_set(name, value, run, state)
+    inner.variables.setdefault("MAKE", "make")
+    folder = file.path.rpartition("/")[0] if "/" in file.path else ""
+    wanted = names and [*names, *(needed for name in names for needed in rules.needs.get(name, ()))]
+    for path in [each for name in rules.taken[:MAX_TAKEN] for each in _meant(walk, name, run)]:
+        taken = found_file(walk, (path,), "" if path[:1] == "/" else folder, run)
+        if taken is not None and taken.path != file.path:
+            more = read(taken.text)
+            inner.variables.update({name: value for name, value in more.variables.items() if name.isidentifier()})
+            run_lines(walk, taken, these(more.of(wanted)), inner, run, " ".join(names))
+    run_lines(walk, file, these(rules.of(names)), inner, run, " ".join(names))
+
+
+def _meant(walk: Walk, name: str, run: ProgramRun) -> list[str]:
+    return walk.running.meant(name, run.cwd) if GLOB.search(name) and walk.running is not None else [name]
+
+
+_WITH_VALUES = frozenset("fCIoWtd")
+
+
+def targets(run: ProgramRun) -> list[str]:
+    """The words that are no options, no values of short ones and no assignments."""
+    found, skip = list[str](), False
+    for word in run.argv[1:]:
+        if skip:
+            skip = False
+        elif word.startswith("-"):
+            skip = word[1:2] != "-" and word[-1] in _WITH_VALUES and (len(word) == 2 or word[1] not in _WITH_VALUES)  # noqa: PLR2004
+        elif "=" not in word:
+            found.append(word)
+    return found
+
+
+def _assigned(run: ProgramRun) -> Iterator[tuple[str, str]]:
+    for word in run.argv[1:]:
+        name, sign, value = word.partition("=")
+        if sign and name.isidentifier():
+            yield name, value

@@ -1,0 +1,74 @@
+"""Programs under another name: `cp /bin/rm t; ./t -rf x` and `hash -p /bin/rm ls; ls -rf x` run rm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from posixpath import basename
+
+from msgspec.structs import replace
+
+from toolguard_engine.effects.commands.guesses import spelled
+from toolguard_engine.effects.commands.run_files import RunFiles
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+
+_COPIERS = frozenset(["cp", "ln", "mv", "install", "gcp", "gln", "gmv"])
+_RENAMING = _COPIERS | {"hash"}
+_COPYING = _COPIERS | {"dd"}
+_LOCATORS = frozenset(["which", "command", "type", "whereis", "realpath"])
+_FOLDERS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/")
+_HASH = 4
+"""Words of `hash -p PATH NAME`."""
+
+
+def resolved(runs: list[ProgramRun], running: RunFiles | None = None) -> list[ProgramRun]:
+    """The runs with the real names of the programs that this command, or an earlier call, gave new ones."""
+    for run in runs:
+        if run.name in _RENAMING or "/" in run.argv[0] or run.assigns:
+            return _resolved(runs, running)
+    return runs
+
+
+def _resolved(runs: list[ProgramRun], running: RunFiles | None) -> list[ProgramRun]:
+    names: dict[str, str] = {}
+    found, located = [], ""
+    for run in runs:
+        if run.name in _LOCATORS:
+            located = run.argv[-1]
+        if run.redirects or run.name in _COPYING:
+            names |= {basename(target.rstrip("/")): spelled(basename(source)) for source, target in _copied(run, located)}
+        if run.name == "hash" and run.argv[1:2] == ("-p",) and len(run.argv) >= _HASH:
+            names[f"hash {run.argv[3]}"] = basename(run.argv[2])
+        real = _real(run, names, running) if names or "/" in run.argv[0] else ""
+        found.append(replace(run, argv=(real, *run.argv[1:]), name=real) if real else run)
+    return found
+
+
+def _real(run: ProgramRun, names: dict[str, str], running: RunFiles | None) -> str:
+    """The real name of a program; empty if it is the one that it is started by."""
+    by_path = "/" in run.argv[0] or any(name == "PATH" for name, _ in run.assigns)
+    real = names.get(run.name if by_path else f"hash {run.name}")
+    if real is None and running is not None and "/" in run.argv[0] and not run.argv[0].startswith(_FOLDERS):
+        source = running.copied_from(run.argv[0], run.cwd)
+        return basename(source) if source.startswith(_FOLDERS) else ""
+    return real or ""
+
+
+def _is_systems(path: str) -> bool:
+    return path.lower().startswith(_FOLDERS)
+
+
+def _copied(run: ProgramRun, located: str) -> Iterator[tuple[str, str]]:
+    """Programs of the system and the files that they are copied to. `located`: what `which` was asked for."""
+    words = [word for word in run.argv[1:] if word[:1] != "-"]
+    if run.name in _COPIERS and len(words) > 1:
+        if _is_systems(words[-2]):
+            yield words[-2], words[-1]
+        elif located and (UNKNOWN in words[-2] or words[-2] == located):
+            yield located, words[-1]
+    elif run.name == "dd":
+        given = dict(word.split("=", 1) for word in words if "=" in word)
+        if _is_systems(given.get("if", "")):
+            yield given["if"], given.get("of", "")
+    for redirect in run.redirects:
+        if redirect.kind in ("write", "append"):
+            yield from ((word, redirect.target) for word in words if _is_systems(word))

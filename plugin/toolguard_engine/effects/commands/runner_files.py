@@ -1,0 +1,266 @@
+"""Which files a program reads by a row in the table of runners: those it is named, and those it reads by itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+from itertools import islice
+from posixpath import join
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.commands.runner_table import Runner
+from toolguard_engine.effects.commands.walk import STDIN, Walk, is_away
+from toolguard_engine.effects.facts.command import FilePlace, ProgramRun
+from toolguard_engine.model.file_search import IN_ANY_FOLDER
+
+MAX_WRITTEN = 400
+"""Files of one command."""
+
+MAX_FILES = 8
+"""For one row and one run of a program."""
+
+MAX_WORDS = 60
+NO_CODE = (".json", ".yaml", ".yml", ".toml", ".snap", ".md", ".css", ".lock", ".d.ts")
+"""What is no code of an interpreter, though its name fits: `.eslintrc.json`."""
+
+_UNITS = (".service", ".timer", ".path", ".socket")
+
+
+def read_files(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Iterator[FilePlace]:
+    """Those that options and operands name, and those that it reads by itself."""
+    named = [value for value in option_values(run.argv, row.options) if value and value not in STDIN] if row.options else []
+    words = operands(run, row) if row.operands or row.inside or row.places else []
+    named_first = [*named, *(word for word in words if _is_operand(row, word))]
+    for name in islice(dict.fromkeys(named_first), MAX_FILES):
+        paths = _spellings(row, join(folder, name) if row.instead else name)
+        if (row.always or any(concerns(walk, path, run) for path in paths)) and (file := found_file(walk, paths, "", run)):
+            yield file
+    if row.instead and named:
+        return
+    for where in _folders(row, words, folder):
+        yield from _by_itself(walk, row, run, where)
+
+
+def _spellings(row: Runner, path: str) -> tuple[str, ...]:
+    """A module of Python may be named without the ending of its file."""
+    is_module = row.language == "python3" and "/" not in path and not path.endswith(".py") and not row.operands
+    return (f"{path.replace('.', '/')}.py",) if is_module else (path,)
+
+
+def _is_operand(row: Runner, word: str) -> bool:
+    word = word.partition("::")[0] if "::" in word else word
+    return bool(row.operands) and (row.operands == ("*",) or word.endswith(row.operands))
+
+
+def _folders(row: Runner, words: list[str], folder: str) -> list[str]:
+    if row.places:
+        return [""]
+    if not row.inside:
+        return [folder]
+    return [join(folder, word) for word in words if word in (".", "./") or "/" in word or row.language == "shell"]
+
+
+def _by_itself(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Iterator[FilePlace]:
+    if row.places:
+        for word in operands(run, row)[:MAX_FILES]:
+            name = word.rpartition("/")[2]
+            stem = name.rpartition(".")[0] if name.endswith(_UNITS) else name
+            template = f"{stem.partition('@')[0]}@" if "@" in stem else stem
+            places = (each.replace("{stem}", stem).replace("{template}", template) for each in row.places.split("|"))
+            if "/" not in word and stem and (file := found_file(walk, tuple(dict.fromkeys(places)), "", run)):
+                yield file
+        return
+    if not row.always and _are_untouched(walk, row, run, folder):
+        yield from made_elsewhere(walk, row, run, folder)
+        return
+    for group in (_at_home(each, run) for each in _exact(row.reads)):
+        _will_run(walk, row, group, folder, run)
+        if (row.always or any(concerns(walk, join(folder, name), run) for name in group)) and (
+            file := found_file(walk, group, folder, run)
+        ):
+            yield file
+    yield from made_elsewhere(walk, row, run, folder)
+
+
+def _are_untouched(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> bool:
+    """A quick look at all files of a row: whether neither this command nor an agent made any of them, as is usual."""
+    if walk.running is None or is_away(run) or any(name == "HOME" for name, _ in run.assigns):
+        return False
+    own, at_home = _names_in(row.reads, folder)
+    if (walk.files or walk.opaque) and walk.may_change((*own, *at_home), run.cwd):
+        return False
+    paths = walk.running.paths(own, run.cwd)
+    others = walk.running.paths(at_home, run.cwd) if at_home else ()
+    if paths is None or others is None:
+        return False
+    if row.language not in _SETTINGS:
+        walk.will_run_all(paths, run)
+    return walk.running.are_untouched(paths) and walk.running.are_untouched(others)
+
+
+@cache
+def _exact(reads: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    """The groups of names without wildcards."""
+    return tuple(group for group in reads if not any("*" in name for name in group))
+
+
+@lru_cache(maxsize=1024)
+def _names_in(reads: tuple[tuple[str, ...], ...], folder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names in the folder, and those in the home folder."""
+    names = dict.fromkeys(name for group in _exact(reads) for name in group)
+    own, at_home = [name for name in names if name[:1] != "~"], [name for name in names if name[:1] == "~"]
+    return tuple(join(folder, name) for name in own), tuple(join(folder, name) for name in at_home)
+
+
+def _at_home(group: tuple[str, ...], run: ProgramRun) -> tuple[str, ...]:
+    """The names with the home folder that this very command sets."""
+    home = next((value for name, value in run.assigns if name == "HOME"), "")
+    return tuple(f"{home}{name[1:]}" if name[:2] == "~/" else name for name in group) if home else group
+
+
+def _will_run(walk: Walk, row: Runner, group: tuple[str, ...], folder: str, run: ProgramRun) -> None:
+    """What this command or a later call puts there runs, whether anything lies there now or not."""
+    if not row.always and row.language not in _SETTINGS:
+        for name in group:
+            if name[:1] != "~":
+                walk.will_run(join(folder, name), run)
+
+
+_SETTINGS = frozenset({"git", "ssh", "vim", "npmrc"})
+"""Languages of files that programs read all the time."""
+
+
+def made_elsewhere(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Iterator[FilePlace]:
+    """Files that agents made: of names known by patterns, in the folders below or above."""
+    running = walk.running
+    if running is None or is_away(run):
+        return
+    paths: list[str] = []
+    if row.below or any("*" in name for group in row.reads for name in group):
+        names = tuple(name for group in row.reads for name in group)
+        where = join(run.cwd, folder) if folder else run.cwd
+        for part in (tuple(n for n in names if "*" not in n), tuple(n for n in names if "*" in n)):
+            if part:
+                yield from _written_named(walk, name_pattern(part, row.below), where, run)
+                paths += running.made_named(name_pattern(part, row.below), where)
+    if row.above:
+        above = running.above(join(run.cwd, folder) if folder else run.cwd)[1:]
+        names = tuple(name for group in row.reads for name in group if "*" not in name and name[:1] != "~")
+        paths += [path for each in above for name in names if running.is_made(path := f"{each}/{name}")]
+    for path in paths[: 2 * MAX_FILES]:
+        if path.endswith(NO_CODE) and interpreters.language(row.language):
+            continue
+        walk.will_run(path, run)
+        if file := running.text(path, "", sure=False):
+            yield file
+
+
+def _written_named(walk: Walk, pattern: re.Pattern[str], folder: str, run: ProgramRun) -> Iterator[FilePlace]:
+    """What this very command wrote in the folder."""
+    if walk.running is None or not walk.files or not (above := walk.running.path(folder or ".", "")):
+        return
+    if len(walk.files) > MAX_WRITTEN:
+        walk.flaws.add("long")
+    places = tuple(islice(walk.files, MAX_WRITTEN))
+    paths = walk.running.paths(places, "") or [walk.running.path(place, "") for place in places]
+    for place, path in zip(places, paths, strict=True):
+        if path.startswith(f"{above}/") and pattern.match(path, len(above) + 1) and (text := walk.scripts(place, "")):
+            walk.will_run(place, run)
+            yield FilePlace(place, place, text, made=True)
+
+
+@cache
+def name_pattern(names: tuple[str, ...], below: bool) -> re.Pattern[str]:  # noqa: FBT001 - a key of the cache
+    """Of paths from the folder on: names with `*` mean names in one folder."""
+    between = IN_ANY_FOLDER if below else ""
+    known = (name for name in names if name[:1] != "~" and (below or "*" in name))
+    one_of = "|".join(re.escape(name).replace(r"\*", "[^/]*") for name in known)
+    return re.compile(f"{between}(?:{one_of})\\Z")
+
+
+_NAME = lazy_re.compile(r"[\w.~/@-]{1,200}+")
+_TAKES = lazy_re.compile(
+    r"\b(?:include\w{0,12}|import\w{0,12}|extends|apply from|source\w{0,4}|from|load|files?)\b[ \t:='\"(\[]{1,20}"
+    r"([\w.~/@*-]{1,200}+)"
+)
+MAX_NAMES = 400
+
+
+def names_in(file: FilePlace) -> Iterator[str]:
+    """The paths of files that a file names: of the same kind, or behind a word that says that it takes them in."""
+    folder, _, name = file.path.rpartition("/")
+    for each in _names_of(file.text, f".{name.rpartition('.')[2]}"):
+        yield join(folder, each)
+        yield each
+
+
+@lru_cache(maxsize=8)
+def _names_of(text: str, ending: str) -> tuple[str, ...]:
+    """Kept: the same file is run again and again."""
+    found = (each[0] for each in _NAME.finditer(text) if each[0].endswith(ending))
+    taken = (each[1] for each in _TAKES.finditer(text))
+    return tuple(dict.fromkeys((*islice(found, MAX_NAMES), *islice(taken, MAX_NAMES))))
+
+
+def concerns(walk: Walk, path: str, run: ProgramRun) -> bool:
+    """Whether this very command or an agent before made a file, or brought it along with its folder."""
+    if walk.scripts(path, run.cwd) is not None or walk.is_unknown(path, run.cwd):
+        return True
+    return walk.running is not None and not is_away(run) and walk.running.is_brought(path, run.cwd)
+
+
+def found_file(walk: Walk, names: tuple[str, ...], folder: str, run: ProgramRun) -> FilePlace | None:
+    """The first of these files, as this command wrote it or as it is on this machine; else what may be one of them."""
+    paths = [join(folder, name) for name in names]
+    for path in paths:
+        walk.will_run(path, run)
+    for path in paths:
+        if walk.scripts(path, run.cwd) is not None and (text := walk.run_from(path, run.cwd)) is not None:
+            return FilePlace(path, path, text, made=True)
+        if walk.running is not None and not is_away(run) and (file := walk.running.text(path, run.cwd, sure=False)):
+            return file
+    for path in paths:
+        if (text := walk.run_from(path, run.cwd)) is not None:
+            return FilePlace(path, path, text, made=True)
+    return None
+
+
+def option_values(argv: tuple[str, ...], names: Iterable[str]) -> Iterator[str]:
+    """The values of options, in each form: `-f FILE`, `-fFILE`, `-kf FILE`, `--file FILE`, `--file=FILE`, `-file:FILE`."""
+    known = tuple(names)
+    for at, word in enumerate(argv[1:MAX_WORDS], 1):
+        if word[:1] != "-":
+            continue
+        name, sign, value = word.partition("=")
+        following = "".join(argv[at + 1 : at + 2])
+        if name in known:
+            yield value if sign else following
+        elif word[1:2] != "-":
+            yield from _short(word, following, known)
+
+
+def _short(word: str, following: str, known: tuple[str, ...]) -> Iterator[str]:
+    name, sign, value = word.partition(":")
+    if sign and name in known:
+        yield value
+    elif word[:2] in known:
+        yield word[2:].removeprefix("=")
+    elif f"-{word[-1]}" in known:
+        yield following
+
+
+def operands(run: ProgramRun, row: Runner, *, verbs: bool = False) -> list[str]:
+    """The words that are no options, no values of the row's options, no assignments and no `verbs`, unless these count."""
+    found, skip = list[str](), False
+    valued = {*row.options, *row.folder, "-u", "-M", "-H"}
+    for word in run.argv[1:MAX_WORDS]:
+        if skip:
+            skip = False
+        elif word.startswith("-") and len(word) > 1:
+            skip = word in valued
+        elif "=" not in word and word not in STDIN:
+            found.append(word.partition("::")[0] if "::" in word else word)
+    own = {word for verb in row.verbs for word in verb}
+    return found if verbs else [word for word in found if word not in own]

@@ -1,0 +1,100 @@
+"""What programs run that stands in files: finds the files that a program reads by the table (`runner_table`), and walks what
+they say. Programs that the table does not have are judged by the code that they are handed, if an agent wrote it."""
+
+from __future__ import annotations
+
+from itertools import islice
+from posixpath import join
+
+from toolguard_engine.effects.commands import package_scripts, runner_table
+from toolguard_engine.effects.commands.handed_code import run_handed_code
+from toolguard_engine.effects.commands.read_files import VERB_WITHIN, judge
+from toolguard_engine.effects.commands.runner_files import MAX_FILES, MAX_WORDS, names_in, option_values, read_files
+from toolguard_engine.effects.commands.runner_table import Runner
+from toolguard_engine.effects.commands.set_variables import run_variable
+from toolguard_engine.effects.commands.walk import Walk
+from toolguard_engine.effects.facts.command import FilePlace, ProgramRun, StdinSource
+from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.model.work_limit import steps_to_build
+
+
+def run_read_files(walk: Walk, run: ProgramRun, state: ShellState) -> None:
+    """Walks what a program reads and runs."""
+    rows = runner_table.runners(run.name)
+    nothing_made = not walk.files and (walk.running is None or walk.running.was_empty)
+    for row in rows:
+        if _applies(row, run):
+            _by_row(walk, row, run, state)
+    if not nothing_made:
+        run_handed_code(walk, run, state)
+
+
+def _applies(row: Runner, run: ProgramRun) -> bool:
+    words = run.argv[1:VERB_WITHIN]
+    if row.verbs and not any(all(word in words for word in verb) for verb in row.verbs):
+        return False
+    return not row.unless or not any(
+        word.startswith(each) and not word.endswith("=none") for word in run.argv[1:MAX_WORDS] for each in row.unless
+    )
+
+
+def _by_row(walk: Walk, row: Runner, run: ProgramRun, state: ShellState) -> None:
+    if row.language == "package":
+        package_scripts.run_scripts(walk, row, run, state)
+        return
+    seen = set[str]()
+    folder = next(option_values(run.argv, row.folder), "") if row.folder else ""
+    inner = _in_folder(state, folder)
+    for file in islice(read_files(walk, row, run, folder), MAX_FILES):
+        if file.path not in seen:
+            seen.add(file.path)
+            runs_itself = walk.running is not None and walk.running.is_running(file.path)
+            judge(walk, file, row, run, inner)
+            if not runs_itself:  # what it takes in is judged around this
+                _taken_in(walk, file, row, run, inner, seen)
+    for text in islice(option_values(run.argv, row.texts), MAX_FILES) if row.texts else ():
+        judge(walk, FilePlace("an option", "-", text, made=True), row, run, inner)
+    if row.stdin:
+        _at_input(walk, row, run, inner)
+
+
+def _taken_in(walk: Walk, file: FilePlace, row: Runner, run: ProgramRun, state: ShellState, seen: set[str]) -> None:
+    """Files that a file names, which an agent made as well: `extends`, `include`, `apply from` of any language."""
+    if walk.running is None or row.language in _FOLLOWED_ELSEWHERE:
+        return
+    if file.made:
+        state.work.spend(steps_to_build(len(file.text)))
+    for path in names_in(file):
+        if path not in seen and len(seen) < 2 * MAX_FILES and walk.running.is_made_at(path, run.cwd):
+            seen.add(path)
+            if taken := walk.running.text(path, run.cwd, sure=False):
+                judge(walk, taken, row, run, state)
+
+
+_FOLLOWED_ELSEWHERE = frozenset({"shell", "opaque", "make", "git", "vim", "node", "python3", "ruby", "perl", "lua", "swift"})
+"""Languages that follow what they take in by themselves, or do not say it by names of files."""
+
+
+def _in_folder(state: ShellState, folder: str) -> ShellState:
+    if not folder:
+        return state
+    inner = state.fork()
+    inner.cwd = join(state.cwd, folder)
+    return inner
+
+
+def _at_input(walk: Walk, row: Runner, run: ProgramRun, state: ShellState) -> None:
+    for file in walk.fed_files(run):
+        judge(walk, file, row, run, state)
+    if text := walk.fed(run):
+        judge(walk, FilePlace("standard input", "/dev/stdin", text, made=True), row, run, state)
+
+
+def ran(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    """The handler of all programs, and of `=` for variables that are set (`Walk.specials`)."""
+    if run.name == "=":
+        for name, value in run.assigns:
+            run_variable(walk, name, value, run, state)
+    else:
+        run_read_files(walk, run, state)
+    return None

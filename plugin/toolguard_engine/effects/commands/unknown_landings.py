@@ -1,0 +1,63 @@
+"""Where a command may put files whose text it does not show: `git stash pop`, `tar xf a.tar`, `split`, `xxd -r a b`.
+
+Asked where a file counts that a program of an earlier call reads as it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice, pairwise
+
+from toolguard_engine.effects.commands.made_then_run import UnknownChange
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Reading
+from toolguard_engine.effects.facts.places import Where, normal
+from toolguard_engine.effects.landings import landings
+from toolguard_engine.effects.landings.landing import split_host
+
+MAX_LANDINGS = 20
+"""Of one program."""
+
+_OUTPUTS = ("-o", "--output", "--out")
+_CUT_UP = {"split": "x", "gsplit": "x", "csplit": "xx", "gcsplit": "xx"}
+"""Programs that cut a file up, and how the names of the pieces begin unless the command says so."""
+
+_PREFIXES = ("-f", "--prefix")
+_WRITES_SECOND = frozenset({"uniq", "xxd"})
+"""Programs that write what their second operand names."""
+
+
+def found(commands: Sequence[Reading], where: Where) -> Iterator[UnknownChange]:
+    for command in commands:
+        for at, run in enumerate(command.runs):
+            yield from _landed(run, command.runs[max(0, at - 1) : at], at, where)
+            for path in _named(run):
+                yield UnknownChange(normal(path, where, run.cwd), at, landed=True)
+
+
+def _landed(run: ProgramRun, before: tuple[ProgramRun, ...], at: int, where: Where) -> Iterator[UnknownChange]:
+    for each in islice(landings(run, before), MAX_LANDINGS):
+        if _is_unknown(each.source) and each.overwrites and not each.host and each.when != "absolute-names":
+            path = normal(each.path, where, run.cwd)
+            yield UnknownChange(path, at, landed=True)
+            if each.deep:
+                yield UnknownChange(path, at, below=True, landed=True)
+
+
+def _is_unknown(source: str) -> bool:
+    """Whether it is chosen by something else, or lies on another machine."""
+    return source.startswith(UNKNOWN) or "://" in source or bool(split_host(source)[0])
+
+
+def _named(run: ProgramRun) -> Iterator[str]:
+    """The files that a program writes by its words alone."""
+    words = run.argv[1:]
+    if (beginning := _CUT_UP.get(run.name)) is not None:
+        prefixes = [word for option, word in pairwise(words) if option in _PREFIXES]
+        prefixes += [word[2:] for word in words if word.startswith("-f") and len(word) > len("-f")]
+        prefixes += [word.partition("=")[2] for word in words if word.startswith("--prefix=")]
+        prefixes += words[-1:] if run.name in ("split", "gsplit") else ()  # or that is what it cuts up
+        yield from (f"{prefix}{UNKNOWN}" for prefix in (*prefixes, beginning))
+    yield from (word for option, word in pairwise(words) if option in _OUTPUTS)
+    yield from (word.partition("=")[2] for word in words if word.startswith("--output="))
+    if run.name in _WRITES_SECOND and words:
+        yield words[-1]

@@ -1,0 +1,63 @@
+"""All programs that a command line runs: walks the tree of `parse` in execution order and unwraps wrappers.
+
+The entry point is `read`. Texts that become commands (`sh -c`, `eval`, here-documents and pipes to a shell, literals in
+interpreter code) are parsed by the same grammar, up to limits of depth, size and work; reaching one is noted in the flaws.
+Loops over known words are unrolled; functions and aliases are followed. Nothing is cached: `effects.reading` keeps what a
+call was read as.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from toolguard_engine.effects.commands import renamed_programs
+from toolguard_engine.effects.commands.run_files import RunFiles
+from toolguard_engine.effects.commands.specials import SPECIALS
+from toolguard_engine.effects.commands.walk import Walk
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Reading, StdinSource
+from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.model.work_limit import WorkLimit
+
+
+def read(
+    command: str,
+    variables: tuple[tuple[str, str], ...] = (),
+    work: WorkLimit | None = None,
+    running: RunFiles | None = None,
+) -> Reading:
+    """What `command` would run. `variables`: environment variables that the call itself sets. `work`: what this may cost.
+    `running`: the files of this machine; those that the command runs are read."""
+    if work is None:
+        work = WorkLimit()
+        work.admit(len(command))
+    walk = Walk(SPECIALS, running)
+    state = ShellState(variables=dict(variables), work=work)
+    for name, value in variables:
+        walk.variable_set(name, value, ProgramRun((":",), ":"), state)
+    walk.text(command.replace(UNKNOWN, "?"), state, None, piped=False, pipeline=0)
+    if running is not None and running.overwritten:
+        _judge_as_they_lie(walk, running, state)
+    unread = () if running is None or not running.unread else tuple(running.unread.values())
+    return Reading(
+        tuple(renamed_programs.resolved(walk.runs, running)),
+        frozenset(walk.flaws),
+        unread,
+        (*walk.replaced, *walk.files.items()) if walk.files else (),
+        None if running is None else running.scripts(walk.opaque),
+    )
+
+
+def _judge_as_they_lie(walk: Walk, running: RunFiles, state: ShellState) -> None:
+    """Adds what the programs would run that run files which the command may not have changed after all."""
+    with running.as_they_lie():
+        for run, word in tuple(running.overwritten):
+            for text in (None, *walk.texts_before(word, run.cwd)):
+                again = Walk(SPECIALS, running)
+                if text is not None:
+                    again.as_if(word, run.cwd, text)
+                inner = state.fork()
+                inner.cwd = run.cwd
+                fed = run.stdin if run.stdin is None else StdinSource(None, run.stdin.programs, run.stdin.files)
+                again.run(replace(run, stdin=fed), inner)
+                walk.runs += again.runs
+                walk.flaws |= again.flaws

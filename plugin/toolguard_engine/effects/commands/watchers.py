@@ -1,0 +1,161 @@
+"""Programs that run others again when files change, and servers that load code while they run: `nodemon x.js`,
+`watchexec -e js node x.js`, `ptw`, `cargo watch -x run`, `flask run --debug`, `php -S localhost:8000`.
+
+Their options are many and differ by version, so no table says where the command begins: it may begin with any of their
+words. A word that is no program does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from posixpath import join
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.commands.walk import Special, Walk
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
+from toolguard_engine.effects.facts.place_globs import GLOB
+from toolguard_engine.effects.programs.wrappers import WRAPPERS, value_of
+from toolguard_engine.effects.syntax.expand import ShellState
+
+MAX_WORDS = 40
+MAX_STARTS = 6
+"""Words with which the command may begin."""
+
+BY_ENDING = {
+    ".js": "node", ".mjs": "node", ".cjs": "node", ".ts": "tsx", ".mts": "tsx", ".py": "python3", ".rb": "ruby", ".sh": "sh",
+    ".pl": "perl", ".php": "php", ".go": "yaegi",
+}  # fmt: skip
+"""The program that usually runs a script, by the end of its name."""
+
+_ENDING = lazy_re.compile(r"\.\w{1,4}\Z")
+_MODULE = lazy_re.compile(r"([A-Za-z_][\w.]{0,100})(?::[\w.()]{0,60})?")
+_RELOADS = frozenset({"--reload", "--debug", "dev", "watch", "--autoreload", "--dev", "runserver"})
+_ON_DEMAND = "**.py"
+"""What a server that loads changed code may load."""
+
+
+def _again(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    """A watcher."""
+    with _Loop(walk):
+        for argv in _commands(run):
+            inner = state.fork(run.name)
+            if len(argv) == 1 and " " in argv[0]:
+                walk.inner_text(argv[0], run, inner)
+            else:
+                walk.inner(argv, run, inner)
+    return None
+
+
+def _commands(run: ProgramRun) -> Iterator[tuple[str, ...]]:
+    """The commands that its words may be."""
+    words = run.argv[:MAX_WORDS]
+    if "--" in words:
+        yield tuple(run.argv[words.index("--") + 1 :]) or (":",)
+        return
+    starts = 0
+    for at, word in enumerate(words[1:], 1):
+        text = word.partition("=")[2] if word.startswith("--") else word
+        if not text or text.startswith("-") or starts >= MAX_STARTS:
+            continue
+        starts += 1
+        if " " in text:
+            yield (text,)
+        elif runner := _runner(text):
+            yield (runner, *run.argv[at:])
+        elif not GLOB.search(text) and UNKNOWN not in text:
+            yield (text, *run.argv[at + 1 :])
+    if not starts and run.name == "nodemon":
+        yield ("node", "index.js")
+
+
+def _runner(word: str) -> str:
+    """The interpreter of a script, by the end of its name; empty if there is none, or if it is started by its path."""
+    found = _ENDING.search(word)
+    return "" if found is None or word.startswith(("./", "/")) else BY_ENDING.get(found[0], "")
+
+
+class _Loop:
+    """While it is open, what is walked may run at any time."""
+
+    def __init__(self, walk: Walk, *, loops: bool = True) -> None:
+        self._running = walk.running if loops else None
+
+    def __enter__(self) -> None:
+        if self._running is not None:
+            self._running.later.loops += 1
+
+    def __exit__(self, *_: object) -> None:
+        if self._running is not None:
+            self._running.later.loops -= 1
+
+
+def _wrapped_again(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    """A watcher whose command always begins at the same word."""
+    with _Loop(walk):
+        if run.name == "entr":
+            _changed_files(walk, run)
+            if "-s" in run.argv[1:-1]:
+                return walk.inner_text(run.argv[-1], run, state.fork(run.name))
+        return walk.run_wrapped(run, WRAPPERS[run.name], state)
+
+
+def _changed_files(walk: Walk, run: ProgramRun) -> None:
+    """`/_` stands for the file that has changed, whichever it is."""
+    if "/_" in run.argv and walk.running is not None:
+        before = run.argv[run.argv.index("/_") - 1]
+        walk.running.may_load(join(run.cwd, "**"), "" if before.startswith("-") or before == run.argv[0] else before)
+
+
+def _tests(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    with _Loop(walk):
+        walk.inner(("pytest", *run.argv[1:]), run, state.fork(run.name))
+    return None
+
+
+def _cargo_watch(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    if run.argv[1:2] != ("watch",) and run.name != "cargo-watch":
+        return None
+    with _Loop(walk):
+        for at, word in enumerate(run.argv[:MAX_WORDS]):
+            following = "".join(run.argv[at + 1 : at + 2])
+            if word in ("-x", "--exec"):
+                walk.inner(("cargo", *following.split()), run, state.fork("cargo"))
+            elif word in ("-s", "--shell"):
+                walk.inner_text(following, run, state.fork("cargo"))
+            elif word == "--":
+                walk.inner(tuple(run.argv[at + 1 :]) or (":",), run, state.fork("cargo"))
+    return None
+
+
+def _python_server(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    """A server of a Python application, which is named as a module: `uvicorn app:app`."""
+    reloads = not _RELOADS.isdisjoint(run.argv)
+    with _Loop(walk, loops=reloads):
+        for path in dict.fromkeys(_modules(run, state)):
+            walk.inner(("python3", path), run, state.fork(run.name))
+    if reloads and walk.running is not None:
+        walk.running.may_load(join(run.cwd, _ON_DEMAND), "python3")
+    return None
+
+
+def _modules(run: ProgramRun, state: ShellState) -> Iterator[str]:
+    given = [word for word in run.argv[1:MAX_WORDS] if ":" in word and not word.startswith("-")]
+    given += [value_of(run.argv, names) for names in (("--app", "-A"), ("-m",))]
+    variable = dict(run.assigns).get("FLASK_APP") or state.variables.get("FLASK_APP", "")
+    given += [variable] if isinstance(variable, str) else []
+    for word in filter(None, given):
+        if (found := _MODULE.fullmatch(word.removesuffix(".py"))) is not None:
+            yield f"{found[1].replace('.', '/')}.py"
+    yield from (word for word in run.argv[1:MAX_WORDS] if word.endswith(".py"))
+    if run.name == "flask":
+        yield from ("app.py", "wsgi.py")
+
+
+PROGRAMS: dict[str, Special] = {
+    **dict.fromkeys(program_catalogue.programs("watcher"), _again),
+    **dict.fromkeys(program_catalogue.programs("python_server"), _python_server),
+    **dict.fromkeys(("watch", "entr"), _wrapped_again),
+    **dict.fromkeys(("ptw", "pytest-watch", "pytest-watcher"), _tests),
+    **dict.fromkeys(("cargo", "cargo-watch"), _cargo_watch),
+}

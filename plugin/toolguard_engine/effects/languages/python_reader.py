@@ -1,0 +1,698 @@
+"""Follows Python code in the order of its text: names, branches, loops, functions and classes, without running anything.
+
+Both branches of a condition are read; a loop is read once for each of the first known items, or once. Functions are read
+where they are called, and once at the end if nothing calls them. What a call of a library does is left to `Libraries`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from toolguard_engine.effects.facts.command import UNKNOWN
+from toolguard_engine.effects.languages import python_folding as folding
+from toolguard_engine.effects.languages.code_deeds import Deed
+from toolguard_engine.effects.languages.python_values import (
+    MAX_ITEMS,
+    NOTHING,
+    PART,
+    Either,
+    Function,
+    Instance,
+    Library,
+    Sources,
+    Unknown,
+    Value,
+    choices,
+    either,
+    items,
+    sourced,
+    sources,
+    text,
+    texts,
+)
+from toolguard_engine.model.work_limit import BUILT, steps_to_build
+
+MAX_STEPS = 6_000
+MAX_CALLS = 80
+MAX_INLINE = 6
+MAX_LOOP = 12
+MAX_DEEDS = 200
+MAX_NESTED = 3
+
+
+class Exhausted(Exception):  # noqa: N818 - not an error: the limit of steps is reached
+    pass
+
+
+class Arguments(msgspec.Struct):
+    """The arguments of a call."""
+
+    args: list[Value] = []
+    named: dict[str, Value] = {}
+
+    def at(self, position: int, *names: str) -> Value:
+        """An argument by its position or one of its names; None if it is absent."""
+        if 0 <= position < len(self.args):
+            return self.args[position]
+        return next((self.named[name] for name in names if name in self.named), None)
+
+    def texts(self, position: int, *names: str) -> list[str]:
+        value = self.at(position, *names)
+        return [] if value is None else texts(value)
+
+    def text(self, position: int, *names: str) -> str:
+        """The argument as text; empty if it is absent."""
+        value = self.at(position, *names)
+        return "" if value is None else text(value)
+
+    @property
+    def all(self) -> list[Value]:
+        return [*self.args, *self.named.values()]
+
+
+class Libraries(Protocol):
+    """What is known of libraries. `call` and `method` return None for what they do not know."""
+
+    def call(self, code: PythonReader, name: str, given: Arguments) -> Value: ...
+    def method(self, code: PythonReader, value: Value, name: str, given: Arguments) -> Value: ...
+    def constant(self, name: str) -> Value: ...
+    def named(self, name: str) -> Value: ...
+    def inherited(self, name: str) -> dict[str, Value]: ...
+    def other(self, code: PythonReader, name: str, given: Arguments) -> None: ...
+    def reads(self, name: str, given: Arguments) -> list[str]: ...
+
+
+_BOUND = "bound."
+"""Begins the kind of a method that is taken from a path and called later; `text` is the path."""
+_PATH_METHODS = frozenset(["unlink", "rmdir", "rename", "replace", "write_text", "write_bytes", "chmod", "symlink_to"])
+
+
+class PythonReader:
+    """Reads modules. `deeds`: what was found; `state`: what the libraries remember; `endless`: inside an endless loop."""
+
+    def __init__(self, libraries: Libraries) -> None:
+        self.libraries = libraries
+        self.deeds: list[Deed] = []
+        self.state: dict[str, Value] = {}
+        self.steps = 0
+        self.nested = 0
+        self.endless = 0
+        self.looping = -1
+        self._scopes: list[dict[str, Value]] = [{}]
+        self._stars: list[str] = []
+        self._defined: list[tuple[Function, Function | None]] = []
+        self._called: set[int] = set()
+        self._made: dict[int, Instance] = {}
+        self._calling: list[int] = []
+        self._calls = 0
+        self._returned: list[list[Value]] = []
+        self._loops = 0
+
+    @property
+    def repeats(self) -> bool:
+        """Whether this is in an endless loop, and not in a function that it calls."""
+        return bool(self.endless) and self.looping == len(self._calling)
+
+    def add(self, *deeds: Deed) -> None:
+        for deed in deeds:
+            if deed not in self.deeds[-8:] and len(self.deeds) < MAX_DEEDS:
+                self.deeds.append(deed)
+
+    def module(self, tree: ast.Module) -> Value:
+        """Reads a whole module; returns the value of its last expression."""
+        last = self.block(tree.body)
+        done = 0
+        while done < len(self._defined):
+            function, owner = self._defined[done]
+            done += 1
+            if id(function.node) not in self._called and not isinstance(function.node, ast.ClassDef):
+                first = [self._made.get(id(owner.node)) or self.invoke(owner, Arguments())] if owner else []
+                self.invoke(function, Arguments(first), whole=False)
+        return last
+
+    # --- statements -------------------------------------------------------------------------------------------------------
+
+    def block(self, body: list[ast.stmt]) -> Value:
+        last: Value = NOTHING
+        for statement in body:
+            self.spend(1)
+            handler = _STATEMENTS.get(type(statement))
+            last = handler(self, statement) if handler else self._parts(statement)
+        return last
+
+    def spend(self, steps: int) -> None:
+        """Counts work that a library does."""
+        self.steps += steps
+        if self.steps > MAX_STEPS:
+            raise Exhausted
+
+    def _parts(self, node: ast.AST) -> Value:
+        """Reads everything in a node that has no meaning of its own here."""
+        found: list[Value] = []
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                found.append(self.value(child))
+            elif isinstance(child, ast.stmt):
+                self.block([child])
+            elif isinstance(child, ast.match_case):
+                self.block(child.body)
+        return Unknown(sources=sources(*found)) if found else NOTHING
+
+    def _branches(self, *bodies: Callable[[], object]) -> None:
+        """Reads alternatives from the same names; afterwards a name has the value from any of them."""
+        names = self._scopes[-1]
+        before, ends = dict(names), []
+        for body in bodies:
+            body()
+            ends.append(dict(names))
+            names.clear()
+            names.update(before)
+        for name in dict.fromkeys(name for end in ends for name in end):
+            values = [end[name] for end in ends if name in end]
+            if any(value is not before.get(name) for value in values):
+                names[name] = either(values)
+
+    def if_(self, node: ast.If) -> None:
+        self.value(node.test)
+        rest: list[ast.stmt] = node.orelse
+
+        def first() -> None:
+            self._refine(node.test)
+            self.block(node.body)
+
+        self._branches(first, lambda: self.block(rest))
+
+    def _refine(self, test: ast.expr) -> None:
+        """In a branch that asks for the end of a file's name, what a search finds has that end."""
+        parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And) else [test]
+        for part in parts:
+            name, ends = _asked_end(part)
+            value = self.lookup(name) if name else None
+            if name and isinstance(value, str) and value.endswith("*"):
+                end = self.value(ends) if ends is not None else NOTHING
+                wanted = [each for each in (items(end) or [end]) if isinstance(each, str) and UNKNOWN not in each]
+                if wanted:
+                    self._scopes[-1][name] = either([sourced(value + each, sources(value)) for each in wanted])
+
+    def for_each(self, node: ast.For | ast.AsyncFor) -> None:
+        values = self._iterated(self.value(node.iter))
+        self._loops += 1
+        for value in values:
+            self.bind(node.target, value)
+            self.block(node.body)
+        self._loops -= 1
+        self.block(node.orelse)
+
+    def _iterated(self, value: Value) -> list[Value]:
+        """The items that a loop is read with: one unknown item if there are too many or none is known."""
+        found = [each for one in choices(value) for each in self._items(one)]
+        if 0 < len(found) <= max(MAX_LOOP >> self._loops, 2):
+            return found
+        if found:
+            return [either(found)]
+        kind = value.kind if isinstance(value, Unknown) else ""
+        return [Unknown(f"{kind}[]" if kind else "", sources(value))]
+
+    def _items(self, value: Value) -> list[Value]:
+        if isinstance(value, dict):
+            return list(value)
+        if isinstance(value, list | tuple):
+            return list(value)
+        if isinstance(value, str) and 1 < len(value) <= MAX_LOOP and UNKNOWN not in value:
+            return list(value)
+        return [value] if isinstance(value, str) and "*" in value else []
+
+    def while_(self, node: ast.While) -> None:
+        self.value(node.test)
+        endless = isinstance(node.test, ast.Constant) and bool(node.test.value) and not _ends(node)
+        before, self.looping = self.looping, len(self._calling) if endless else self.looping
+        self.endless += endless
+        if endless and all(isinstance(each, ast.Pass) for each in node.body):
+            self.libraries.other(self, "while", Arguments())
+        self._branches(lambda: self.block(node.body), lambda: None)
+        self.endless -= endless
+        self.looping = before
+        self.block(node.orelse)
+
+    def try_(self, node: ast.Try) -> None:
+        self.block(node.body)
+        for handler in node.handlers:
+            self._branches(lambda handler=handler: self.block(handler.body), lambda: None)  # type: ignore[misc]
+        self.block(node.orelse)
+        self.block(node.finalbody)
+
+    def with_(self, node: ast.With | ast.AsyncWith) -> None:
+        for item in node.items:
+            value = self.value(item.context_expr)
+            if item.optional_vars is not None:
+                self.bind(item.optional_vars, value)
+        self.block(node.body)
+
+    def define(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        for decorator in node.decorator_list:
+            self.value(decorator)
+        function = Function(node, self._scopes[-1])
+        self._scopes[-1][node.name] = function
+        self._defined.append((function, None))
+
+    def class_(self, node: ast.ClassDef) -> None:
+        made: dict[str, Value] = {}
+        for base in node.bases:
+            made.update(self.libraries.inherited(ast.unparse(base)))
+        function = Function(node, made)
+        start = len(self._defined)
+        self._scopes.append(made)
+        self.block(node.body)
+        self._scopes.pop()
+        for at, (method, owner) in enumerate(self._defined[start:], start):
+            if owner is None and method.names is made:
+                method.names = self._scopes[-1]
+                self._defined[at] = (method, None if isinstance(method.node, ast.Lambda) else function)
+        self._scopes[-1][node.name] = function
+
+    def return_(self, node: ast.Return) -> None:
+        value = self.value(node.value) if node.value is not None else None
+        if self._returned:
+            self._returned[-1].append(value)
+
+    def import_(self, node: ast.Import) -> None:
+        for alias in node.names:
+            name = alias.name if alias.asname else alias.name.partition(".")[0]
+            self._scopes[-1][alias.asname or name] = Library(name)
+
+    def import_from(self, node: ast.ImportFrom) -> None:
+        for alias in node.names:
+            if alias.name == "*":
+                self._stars.append(node.module or "")
+            else:
+                self._scopes[-1][alias.asname or alias.name] = self.member(Library(node.module or ""), alias.name)
+
+    def assign(self, node: ast.Assign) -> None:
+        value = self.value(node.value)
+        for target in node.targets:
+            self.bind(target, value)
+
+    def annotated(self, node: ast.AnnAssign) -> None:
+        if node.value is not None:
+            self.bind(node.target, self.value(node.value))
+
+    def augmented(self, node: ast.AugAssign) -> None:
+        before, more = self.value(node.target), self.value(node.value)
+        self.bind(node.target, self.built(folding.operation(type(node.op).__name__, before, more)))
+
+    def bind(self, target: ast.expr, value: Value) -> None:
+        """Gives a value to what stands on the left of an assignment."""
+        if isinstance(target, ast.Name):
+            self._scopes[-1][target.id] = value
+        elif isinstance(target, ast.Starred):
+            self.bind(target.value, [value])
+        elif isinstance(target, ast.Tuple | ast.List):
+            parts = list(value) if isinstance(value, list | tuple) and len(value) == len(target.elts) else []
+            for at, part in enumerate(target.elts):
+                self.bind(part, parts[at] if parts else Unknown(sources=sources(value)))
+        elif isinstance(target, ast.Attribute):
+            base = self.value(target.value)
+            if isinstance(base, Instance):
+                base.names[target.attr] = value
+        elif isinstance(target, ast.Subscript):
+            base, key = self.value(target.value), self.value(target.slice)
+            if isinstance(base, dict) and isinstance(key, str | int) and len(base) < MAX_ITEMS:
+                base[key] = value
+            elif isinstance(base, dict) and isinstance(key, Unknown):
+                base[UNKNOWN] = Unknown(sources=sources(base.get(UNKNOWN, NOTHING), value, key))
+            elif isinstance(base, Unknown):
+                self.libraries.method(self, base, "__setitem__", Arguments([key, value]))
+
+    # --- expressions ------------------------------------------------------------------------------------------------------
+
+    def value(self, node: ast.expr) -> Value:
+        self.spend(1)
+        handler = _EXPRESSIONS.get(type(node))
+        if handler is None:
+            return self._parts(node)
+        found = handler(self, node)
+        return found if type(node) in _AS_IT_IS else self.built(found)
+
+    def built(self, value: Value) -> Value:
+        """A value that was made just now, paid for."""
+        for each in choices(value):
+            if isinstance(each, str | bytes) and len(each) >= BUILT:
+                self.spend(steps_to_build(len(each)))
+        return value
+
+    def lookup(self, name: str) -> Value:
+        """The value of a variable; a library of that name if the code has none."""
+        for names in reversed(self._scopes):
+            if name in names:
+                return names[name]
+        for module in self._stars:
+            if (found := self.libraries.named(f"{module}.{name}")) is not None:
+                return found
+        found = self.libraries.constant(name)
+        return Library(name) if found is None else found
+
+    def constant(self, node: ast.Constant) -> Value:
+        value = node.value
+        return value.replace(UNKNOWN, "?").replace(PART, UNKNOWN) if isinstance(value, str) else value
+
+    def fstring(self, node: ast.JoinedStr) -> Value:
+        parts = [self.value(part) for part in node.values]
+        return folding.each_choice(lambda *all_: folding.joined(list(all_)), *parts)
+
+    def formatted(self, node: ast.FormattedValue) -> Value:
+        return self.value(node.value)
+
+    def operation(self, node: ast.BinOp) -> Value:
+        found = folding.operation(type(node.op).__name__, self.value(node.left), self.value(node.right))
+        if found is NOTHING and isinstance(node.op, ast.Mult):
+            self.libraries.other(self, "*", Arguments([self.value(node.left), self.value(node.right)]))
+        return found
+
+    def unary(self, node: ast.UnaryOp) -> Value:
+        value = self.value(node.operand)
+        known = isinstance(value, int) and isinstance(node.op, ast.USub)
+        return -value if known else Unknown(sources=sources(value))
+
+    def boolean(self, node: ast.BoolOp) -> Value:
+        return either(self.value(part) for part in node.values)
+
+    def choice(self, node: ast.IfExp) -> Value:
+        self.value(node.test)
+        return either([self.value(node.body), self.value(node.orelse)])
+
+    def list_(self, node: ast.List | ast.Tuple | ast.Set) -> Value:
+        found: list[Value] = []
+        for part in node.elts[:MAX_ITEMS]:
+            value = self.value(part.value if isinstance(part, ast.Starred) else part)
+            if isinstance(part, ast.Starred):
+                found += self._iterated(value)
+            else:
+                found.append(value)
+        return tuple(found) if isinstance(node, ast.Tuple) else found
+
+    def dict_(self, node: ast.Dict) -> Value:
+        found: dict[Value, Value] = {}
+        for at, (key, part) in enumerate(zip(node.keys[:MAX_ITEMS], node.values, strict=False)):
+            value = self.value(part)
+            name = self.value(key) if key is not None else None
+            if key is None and isinstance(value, dict):
+                found.update(value)
+            else:
+                found[name if isinstance(name, str | int) else f"{UNKNOWN}{at}"] = value
+        return found
+
+    def subscript(self, node: ast.Subscript) -> Value:
+        base = self.value(node.value)
+        if isinstance(node.slice, ast.Slice):
+            ends = [
+                self.value(end) if end is not None else None for end in (node.slice.lower, node.slice.upper, node.slice.step)
+            ]
+            if not all(end is None or isinstance(end, int) for end in ends):
+                return Unknown(sources=sources(base))
+            key: Value = slice(*ends)
+        else:
+            key = self.value(node.slice)
+        if isinstance(base, Unknown | Library):
+            return self.libraries.method(self, base, "__getitem__", Arguments([key])) or Unknown(sources=sources(base))
+        if isinstance(base, dict) and UNKNOWN in base and isinstance(key, str | Unknown) and key not in base:
+            return base[UNKNOWN]
+        return folding.each_choice(folding.item, base, key)
+
+    def attribute(self, node: ast.Attribute) -> Value:
+        return self.member(self.value(node.value), node.attr)
+
+    def member(self, base: Value, name: str) -> Value:
+        if isinstance(base, Library):
+            full = f"{base.name}.{name}"
+            constant = self.libraries.constant(full)
+            return Library(full) if constant is None else constant
+        if isinstance(base, Instance):
+            return base.names.get(name) or base.made_by.names.get(name) or NOTHING
+        if isinstance(base, Function) and name in base.names and isinstance(base.node, ast.ClassDef):
+            return base.names[name]
+        if isinstance(base, Either):
+            return either(self.member(each, name) for each in base.values)
+        found = self.libraries.method(self, base, f".{name}", Arguments())
+        if found is None and isinstance(base, Unknown):
+            return Unknown(f"{base.kind}.{name}" if base.kind else "", base.sources, base.text, base.mode)
+        if found is None and isinstance(base, str) and name in _PATH_METHODS:
+            return Unknown(f"{_BOUND}{name}", sources(base), base)
+        return NOTHING if found is None else found
+
+    def lambda_(self, node: ast.Lambda) -> Value:
+        function = Function(node, self._scopes[-1])
+        self._defined.append((function, None))
+        return function
+
+    def comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> Value:
+        self._scopes.append({})
+        found: list[Value] = []
+        try:
+            self._generate(node, 0, found)
+        finally:
+            self._scopes.pop()
+        return found
+
+    def _generate(
+        self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, at: int, found: list[Value]
+    ) -> None:
+        if at == len(node.generators):
+            parts = [node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]
+            values = [self.value(part) for part in parts]
+            found.append(values[0] if len(values) == 1 else tuple(values))
+            return
+        each = node.generators[at]
+        for value in self._iterated(self.value(each.iter)):
+            self.bind(each.target, value)
+            for test in each.ifs:
+                self.value(test)
+                self._refine(test)
+            self._generate(node, at + 1, found)
+
+    def named(self, node: ast.NamedExpr) -> Value:
+        value = self.value(node.value)
+        self.bind(node.target, value)
+        return value
+
+    def yield_(self, node: ast.Yield | ast.YieldFrom) -> Value:
+        value = self.value(node.value) if node.value is not None else None
+        if self._returned:
+            self._returned[-1].append([value] if isinstance(node, ast.Yield) else value)
+        return NOTHING
+
+    def passed(self, node: ast.Await | ast.Starred) -> Value:
+        return self.value(node.value)
+
+    # --- calls ------------------------------------------------------------------------------------------------------------
+
+    def call_(self, node: ast.Call) -> Value:
+        given = Arguments()
+        callee = node.func
+        base = self.value(callee.value) if isinstance(callee, ast.Attribute) else None
+        for arg in node.args:
+            value = self.value(arg)
+            if isinstance(arg, ast.Starred):
+                given.args += list(value) if isinstance(value, list | tuple) else [value]
+            else:
+                given.args.append(value)
+        for keyword in node.keywords:
+            value = self.value(keyword.value)
+            if keyword.arg:
+                given.named[keyword.arg] = value
+            elif isinstance(value, dict):
+                given.named.update({str(name): part for name, part in value.items()})
+        if isinstance(callee, ast.Attribute):
+            return self.method(base, callee.attr, given, callee)
+        return self.apply(self.value(callee), given, callee)
+
+    def method(self, base: Value, name: str, given: Arguments, node: ast.expr | None = None) -> Value:
+        if isinstance(base, Either):
+            return either([self.method(each, name, given, node) for each in base.values])
+        if isinstance(base, Library):
+            return self.apply(self.member(base, name), given, node)
+        if isinstance(base, Instance | Function):
+            found = self.member(base, name)
+            if isinstance(found, Function) and isinstance(base, Instance) and name not in base.names:
+                return self.invoke(found, Arguments([base, *given.args], given.named))
+            return self.apply(found, given, node)
+        found = self.libraries.method(self, base, name, given)
+        if found is not None:
+            return found
+        kind = f"{base.kind}.{name}" if isinstance(base, Unknown) and base.kind else name
+        return self._unknown(kind, given, node, sources(base))
+
+    def apply(self, callee: Value, given: Arguments, node: ast.expr | None = None) -> Value:
+        """Calls a value."""
+        if isinstance(callee, Either):
+            return either([self.apply(each, given, node) for each in callee.values])
+        if isinstance(callee, Function):
+            return self.invoke(callee, given)
+        if isinstance(callee, Unknown) and callee.kind.startswith(_BOUND):
+            return self.method(callee.text, callee.kind.removeprefix(_BOUND), given, node)
+        name = callee.name if isinstance(callee, Library) else callee.kind if isinstance(callee, Unknown) else ""
+        if name:
+            found = self.libraries.call(self, name, given)
+            if found is not None:
+                return found
+        return self._unknown(name, given, node, sources(callee))
+
+    def _unknown(self, name: str, given: Arguments, node: ast.expr | None, own: Sources) -> Value:
+        """A call that nothing is known of: it may call the functions it is given and pass on its arguments."""
+        for value in given.all:
+            if isinstance(value, Unknown) and value.kind.startswith(_BOUND):
+                self.apply(value, Arguments())
+            if isinstance(value, Function) and not isinstance(value.node, ast.ClassDef):
+                more = given.named.get("args")
+                self.invoke(value, Arguments(list(more) if isinstance(more, list | tuple) else []), whole=False)
+        if node is not None:
+            self.state["node"] = node
+            self.libraries.other(self, name, given)
+        read = [f"file:{path}" for path in self.libraries.reads(name, given)]
+        return Unknown(name, (*own, *read, *(each for each in sources(*given.all) if each not in own)))
+
+    def invoke(self, function: Function, given: Arguments, *, whole: bool = True) -> Value:
+        """Calls a function of the code. `whole`: its arguments are known to be all."""
+        node = function.node
+        if id(node) in self._calling or self._calls >= MAX_CALLS or len(self._calling) >= MAX_INLINE:
+            return Unknown(sources=sources(*given.all))
+        self._called.add(id(node))
+        self._calls += 1
+        if isinstance(node, ast.ClassDef):
+            made = self._made[id(node)] = Instance(function)
+            start = function.names.get("__init__")
+            if isinstance(start, Function):
+                self.invoke(start, Arguments([made, *given.args], given.named))
+            elif node.decorator_list or node.bases:
+                made.names.update(_fields(node, given))
+            return made
+        self._calling.append(id(node))
+        self._returned.append([])
+        scopes, self._scopes = (
+            self._scopes,
+            [self._scopes[0], function.names, self._parameters(node, given, whole=whole)],
+        )
+        try:
+            if isinstance(node, ast.Lambda):
+                return self.value(node.body)
+            self.block(node.body)
+            found = self._returned[-1]
+            return either(found) if found else None
+        finally:
+            self._scopes = scopes
+            self._calling.pop()
+            self._returned.pop()
+
+    def _parameters(
+        self, function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, given: Arguments, *, whole: bool
+    ) -> dict[str, Value]:
+        node = function.args
+        names = [arg.arg for arg in (*node.posonlyargs, *node.args)]
+        fixtures = _FIXTURES if _is_called_by_pytest(function) else {}
+        found: dict[str, Value] = {name: fixtures.get(name, NOTHING) for name in names}
+        found.update((arg.arg, NOTHING) for arg in node.kwonlyargs)
+        for name, default in zip(reversed(names), reversed(node.defaults), strict=False):
+            found[name] = self.value(default)
+        for arg, default_ in zip(node.kwonlyargs, node.kw_defaults, strict=False):
+            if default_ is not None:
+                found[arg.arg] = self.value(default_)
+        found.update(zip(names, given.args, strict=False))
+        found.update({name: value for name, value in given.named.items() if name in found})
+        if node.vararg:
+            found[node.vararg.arg] = given.args[len(names) :] if whole else [NOTHING]
+        if node.kwarg:
+            found[node.kwarg.arg] = {name: value for name, value in given.named.items() if name not in found}
+        return found
+
+
+def _fields(node: ast.ClassDef, given: Arguments) -> dict[str, Value]:
+    """The fields of a data class, a named tuple or a model, by the arguments that it is created with."""
+    names = [each.target.id for each in node.body if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)]
+    by_name = {name: value for name, value in given.named.items() if name in names}
+    return {**dict(zip(names, given.args, strict=False)), **by_name}
+
+
+_FIXTURES: dict[str, Value] = {"tmp_path": "/tmp/pytest", "tmpdir": "/tmp/pytest"}  # noqa: S108 - a name
+"""The folders that pytest gives to tests that ask for them by these names."""
+
+
+def _is_called_by_pytest(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:
+    """Whether it is a test or a fixture; anything else gets its arguments from somebody else."""
+    if isinstance(function, ast.Lambda):
+        return False
+    return function.name.startswith("test") or any("fixture" in ast.unparse(each)[:200] for each in function.decorator_list)
+
+
+def _asked_end(test: ast.expr) -> tuple[str, ast.expr | None]:
+    """`name.endswith(".x")`, `name.suffix == ".x"`: the variable and the end of its text."""
+    if isinstance(test, ast.Call) and isinstance(test.func, ast.Attribute) and test.func.attr == "endswith" and test.args:
+        asked = test.func.value
+        return (_variable(asked), test.args[0])
+    if isinstance(test, ast.Compare) and isinstance(test.left, ast.Attribute) and isinstance(test.ops[0], ast.Eq | ast.In):
+        return (_variable(test.left.value), test.comparators[0]) if test.left.attr == "suffix" else ("", None)
+    return ("", None)
+
+
+def _variable(node: ast.expr) -> str:
+    """The variable that a text is made from: `f`, `str(f)`, `f.name`, `f.lower()`."""
+    for _ in range(3):
+        if isinstance(node, ast.Call):
+            node = node.args[0] if node.args else node.func
+        elif isinstance(node, ast.Attribute):
+            node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+_ASKING = frozenset({"requests", "httpx"})
+_WAITS = frozenset({"sleep", "input", "recv", "accept", "get", "wait", "read", "readline", "join", "poll", "select", "exit"})
+
+
+def _ends(loop: ast.While) -> bool:
+    """Whether an endless loop may be left, or waits for something each time."""
+    nodes = list(ast.walk(loop))
+    asks = any(_asks(node) for node in nodes)
+    for node in nodes:
+        if isinstance(node, ast.Break | ast.Return | ast.Raise | ast.Yield) or (isinstance(node, ast.Await) and not asks):
+            return True
+        if isinstance(node, ast.Call) and not _asks(node):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            if name in _WAITS and not (asks and name == "read"):
+                return True
+    return False
+
+
+def _asks(node: ast.AST) -> bool:
+    """`requests.get(url)`, `session.get("https://...")`: no wait for a queue, and what it reads is the answer."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in ("get", "post"):
+        return False
+    first = node.args[0] if node.args else None
+    is_address = isinstance(first, ast.Constant) and str(first.value).startswith("http")
+    return is_address or getattr(node.func.value, "id", "") in _ASKING
+
+
+_STATEMENTS: dict[type[ast.stmt], Callable[[PythonReader, Any], Value]] = {
+    ast.Expr: lambda reader, node: reader.value(node.value),
+    ast.Assign: PythonReader.assign, ast.AnnAssign: PythonReader.annotated, ast.AugAssign: PythonReader.augmented,
+    ast.If: PythonReader.if_, ast.For: PythonReader.for_each, ast.AsyncFor: PythonReader.for_each,
+    ast.While: PythonReader.while_, ast.Try: PythonReader.try_, ast.TryStar: PythonReader.try_, ast.With: PythonReader.with_,
+    ast.AsyncWith: PythonReader.with_, ast.FunctionDef: PythonReader.define, ast.AsyncFunctionDef: PythonReader.define,
+    ast.ClassDef: PythonReader.class_, ast.Return: PythonReader.return_, ast.Import: PythonReader.import_,
+    ast.ImportFrom: PythonReader.import_from,
+}  # fmt: skip
+_AS_IT_IS = frozenset({ast.Constant, ast.Name, ast.Attribute, ast.Starred, ast.Await})
+"""Expressions whose values nothing has made."""
+
+_EXPRESSIONS: dict[type[ast.expr], Callable[[PythonReader, Any], Value]] = {
+    ast.Constant: PythonReader.constant, ast.Name: lambda reader, node: reader.lookup(node.id),
+    ast.JoinedStr: PythonReader.fstring, ast.FormattedValue: PythonReader.formatted, ast.BinOp: PythonReader.operation,
+    ast.UnaryOp: PythonReader.unary, ast.BoolOp: PythonReader.boolean, ast.IfExp: PythonReader.choice,
+    ast.List: PythonReader.list_, ast.Tuple: PythonReader.list_, ast.Set: PythonReader.list_, ast.Dict: PythonReader.dict_,
+    ast.Subscript: PythonReader.subscript, ast.Attribute: PythonReader.attribute, ast.Lambda: PythonReader.lambda_,
+    ast.ListComp: PythonReader.comprehension, ast.SetComp: PythonReader.comprehension,
+    ast.GeneratorExp: PythonReader.comprehension, ast.DictComp: PythonReader.comprehension,
+    ast.NamedExpr: PythonReader.named, ast.Yield: PythonReader.yield_, ast.YieldFrom: PythonReader.yield_,
+    ast.Await: PythonReader.passed, ast.Starred: PythonReader.passed, ast.Call: PythonReader.call_,
+}  # fmt: skip

@@ -1,0 +1,368 @@
+"""Reads functions and calls in the tokens of a script."""
+
+from __future__ import annotations
+
+from toolguard_engine.effects.facts.command import UNKNOWN
+from toolguard_engine.effects.facts.place_names import words as spelled
+from toolguard_engine.effects.languages.python_values import (
+    NOTHING,
+    Library,
+    Unknown,
+    Value,
+    choices,
+    sourced,
+    sources,
+    text,
+)
+from toolguard_engine.effects.languages.script_places import TokenReader
+from toolguard_engine.effects.languages.script_run import Routine, element, item_at
+from toolguard_engine.effects.languages.script_tokens import AWK, JAVASCRIPT, LUA, PERL, PHP, POWERSHELL, RUBY, Token
+
+ASSIGNING = frozenset({"=", "+=", ".=", "||=", "??=", "&&=", "//=", ":=", "-=", "*=", "/=", "|=", "&=", "%=", "^=", "**="})
+_BLOCKS = spelled("def do if unless case while until begin class module for function repeat")
+_INCLUDING = frozenset({"include", "include_once", "require", "require_once"})
+_MODIFIERS = frozenset({"if", "unless", "while", "until", "for"})
+_SWITCHES = spelled(
+    "recurse r rec force fo f append raw usebasicparsing passthru verbose confirm whatif file directory name noprofile"
+    " wait nonewline unique rf fr s l la"
+)
+_OWN_NAME = frozenset({
+    "name", "fullname", "path", "currentuserallhosts", "currentusercurrenthost", "allusersallhosts", "alluserscurrenthost",
+})  # fmt: skip
+"""Members of an entry of a folder that name it, and of `$PROFILE`, which names such a file itself."""
+
+
+def is_path(word: str) -> bool:
+    return "/" in word or "\\" in word
+
+
+_ADDING = frozenset(["append", "set", "add", "put", "update"])
+"""Methods by which an object takes a value in: of forms, queries, headers, maps."""
+
+
+class CallReader(TokenReader):
+    """Reads functions, calls and what follows a value."""
+
+    def routine(self, params: tuple[int, int], body: tuple[int, int], *, value: bool = False) -> Routine:
+        found = Routine(self, params, body, value)
+        self.run.routines.append(found)
+        return found
+
+    def arrow(self, params: tuple[int, int], at: int, end: int) -> tuple[Value, int]:
+        """`params => body`; `at` is the arrow."""
+        if self.is_sign(at + 1, end, "{"):
+            close = min(self.tokens[at + 1].match, end)
+            return self.routine(params, (at + 2, close)), close + 1
+        after = self.comma(at + 1, end)
+        stop = self.skip_to(at + 1, after, ";")
+        return self.routine(params, (at + 1, stop), value=True), stop
+
+    def function(self, at: int, end: int) -> tuple[Value, int]:
+        """`function name(params) { }`, `sub name { }`; `at` is the keyword."""
+        start = at + 1
+        name = ""
+        while start < end and (self.tokens[start].kind == "name" or self.tokens[start].text in ("*", ".", ":")):
+            name += self.tokens[start].text
+            start += 1
+        params = (start, start)
+        if self.is_sign(start, end, "("):
+            params = (start + 1, min(self.tokens[start].match, end))
+            start = params[1] + 1
+        if self.run.syntax.ends:
+            close = self.ending(at, end)
+            found = self.routine(params, (start, close))
+        else:
+            opened = self.skip_to(start, end, "{")
+            if opened >= end:
+                return NOTHING, start
+            close = min(self.tokens[opened].match, end)
+            found = self.routine(params, (opened + 1, close))
+        if name:
+            name = name.lower() if self.run.library.command is not None else name
+            self.run.names[name.lstrip("*")] = found
+        return found, close + 1
+
+    def ending(self, at: int, end: int) -> int:
+        """The `end` of the block that a keyword opens."""
+        depth, fresh = 0, True
+        for position in range(at, end):
+            token = self.tokens[position]
+            if token.kind == "name":
+                if (
+                    token.text in _BLOCKS
+                    and (fresh or token.text not in _MODIFIERS)
+                    and not self.is_sign(position - 1, end, ".")
+                ):
+                    loop = self.run.syntax is RUBY and token.text == "do" and self._loop_before(position)
+                    depth += not loop and not (self.run.syntax is LUA and token.text in ("while", "for"))
+                elif token.text in ("end", "until") and (token.text == "end" or self.run.syntax is LUA):
+                    depth -= 1
+                    if depth <= 0:
+                        return position
+            fresh = (
+                token.kind == "end"
+                or token.text in (";", "=", "then", "do", "else")
+                or (token.kind == "sign" and token.text == "(")
+            )
+            fresh = fresh or self.run.syntax is LUA
+        return end
+
+    def _loop_before(self, at: int) -> bool:
+        for position in range(at - 1, max(at - 30, -1), -1):
+            token = self.tokens[position]
+            if token.kind == "end" or token.text == ";":
+                return False
+            if token.text in ("while", "until", "for"):
+                return True
+        return False
+
+    def _is_index(self, token: Token, at: int) -> bool:
+        if token.text == "[":
+            return not (token.spaced and self.run.syntax.bare)
+        before = self.tokens[at - 1]
+        return (
+            token.text == "{"
+            and self.run.syntax is PERL
+            and not token.spaced
+            and (before.kind == "name" or before.text in ("->", "]", "}"))
+        )
+
+    def postfix(self, value: Value, at: int, end: int) -> tuple[Value, int]:
+        run, tokens = self.run, self.tokens
+        base: Value = None
+        named = True
+        root, last = (tokens[at - 1].text if 0 < at <= end and tokens[at - 1].kind == "name" else ""), ""
+        while at < end:
+            token = tokens[at]
+            if token.kind == "sign":
+                dotted = token.text in (".", "?.", "->", "::") or (token.text == ":" and run.syntax is LUA)
+                if dotted and token.text not in run.syntax.concat:
+                    if self.is_sign(at + 1, end, "[", "(", "{"):
+                        at += 1
+                        continue
+                    if at + 1 >= end or tokens[at + 1].kind not in ("name", "number"):
+                        break
+                    if isinstance(value, Library) and run.syntax is RUBY:
+                        value = self._without_arguments(value, base)
+                    last = tokens[at + 1].text
+                    base, value = value, self._joined(value, last)
+                    at, named = at + 2, True
+                    continue
+                if token.text == "(" and not (token.spaced and run.syntax in (AWK, POWERSHELL)):
+                    value, at = self._call(value, base, at, end, root if last in _ADDING else "")
+                    base, named = None, False
+                    continue
+                if self._is_index(token, at):
+                    base, value, at = value, *self._indexed(value, at, end)
+                    continue
+                if token.text in ("++", "--") or (token.text == "!" and run.syntax is JAVASCRIPT and not token.spaced):
+                    at += 1
+                    continue
+            elif token.kind == "string" and token.fills and run.syntax is JAVASCRIPT and isinstance(value, Library):
+                value, at = run.call(value, [self.filled(token)], base), at + 1
+                continue
+            bare = self._bare(value, base, at, end)
+            if bare is not None:
+                value, at = bare
+                base, named = None, False
+                continue
+            break
+        if (
+            named
+            and isinstance(value, Library)
+            and run.syntax in (RUBY, PERL)
+            and not (at < end and tokens[at].text in ASSIGNING)
+        ):
+            value = self._without_arguments(value, base)
+        return (self._part(value, base) if named else value), at
+
+    def _part(self, value: Value, base: Value) -> Value:
+        """`$response.Content` is from where `$response` is from."""
+        is_member = isinstance(value, Library) and value.name[:1] == "." and self.run.syntax in (POWERSHELL, JAVASCRIPT)
+        return Unknown(sources=sources(base)) if is_member and sources(base) else value
+
+    def _without_arguments(self, value: Library, base: Value) -> Value:
+        run = self.run
+        full = run.library.full(value.name)
+        known = full in run.library.functions or full.rpartition(".")[2] in run.library.methods
+        if known and ("." in full or (full == "unlink" and run.syntax is PERL)):
+            return run.call(value, [], base)
+        if value.name[:1] == "." and sources(base):  # `ENV.to_a.inspect`: what is made of a value is from where that is from
+            return Unknown(sources=sources(base))
+        return value
+
+    def _joined(self, value: Value, key: str) -> Value:
+        """The member of a value; of one that is not a library, the method with the value as what it belongs to."""
+        first = choices(value)[0]
+        if isinstance(first, Library | dict):
+            return self.run_member(first, key)
+        if isinstance(first, str) and key.lower() in _OWN_NAME and not self.run.syntax.ends:
+            return value
+        return Library(f".{key}")
+
+    def _call(self, value: Value, base: Value, at: int, end: int, changed: str = "") -> tuple[Value, int]:
+        """`changed`: the variable that the call adds its arguments to."""
+        close = min(self.tokens[at].match, end)
+        args = self.items(at + 1, close)
+        at = close + 1
+        if changed:
+            self.add_to(changed, args)
+        block, at = self.given_block(at, end)
+        return self.run.call(value, [*args, *block], base), at
+
+    def add_to(self, name: str, values: list[Value]) -> None:
+        """`form.append("t", value)`, `url.search = value`: what the variable holds is also from where the value is from."""
+        held = self.run.names.get(name)
+        if not sources(*values) or isinstance(held, list | dict | Routine) or held is None:
+            return
+        both = sources(held, *values)
+        self.run.names[name] = sourced(held, both) if isinstance(held, str) else Unknown(sources=both)
+
+    def given_block(self, at: int, end: int) -> tuple[list[Value], int]:
+        """Ruby: `{ |x| ... }` and `do |x| ... end` behind a call."""
+        if self.run.syntax is not RUBY or at >= end:
+            return [], at
+        if self.is_sign(at, end, "{"):
+            close, inner = min(self.tokens[at].match, end), at + 1
+        elif self.tokens[at].kind == "name" and self.tokens[at].text == "do":
+            close, inner = self.ending(at, end), at + 1
+        else:
+            return [], at
+        params = (inner, inner)
+        if self.is_sign(inner, close, "|"):
+            stop = self.skip_to(inner + 1, close, "|")
+            params, inner = (inner + 1, stop), stop + 1
+        return [self.routine(params, (inner, close))], close + 1
+
+    def _bare(self, value: Value, base: Value, at: int, end: int) -> tuple[Value, int] | None:
+        """A call without parentheses: `unlink "x"`, `Dir.each_child d do |f|`."""
+        run, token = self.run, self.tokens[at]
+        if run.library.command is not None:
+            return None
+        if not isinstance(value, Library | Routine) or not (run.syntax.bare or getattr(value, "name", "") in _INCLUDING):
+            return None
+        if run.syntax is RUBY and ((token.kind == "sign" and token.text == "{") or token.text == "do"):
+            block, after = self.given_block(at, end)
+            return (run.call(value, block, base), after) if block and isinstance(value, Library) else None
+        if isinstance(value, Library):
+            full = run.library.full(value.name)
+            if full not in run.library.functions and full.rpartition(".")[2] not in run.library.methods:
+                return None
+        begins = token.kind in ("string", "number", "words", "command") or (
+            token.kind == "name"
+            and token.text not in self.words
+            and token.text not in _MODIFIERS | {"do", "then", "foreach"}
+        )
+        begins = begins or (token.kind == "sign" and token.text in ("[", "\\", "<", "*", ":", "{", "&") and token.spaced)
+        begins = begins or (run.syntax is PERL and token.kind == "sign" and token.text in ("@", "{"))
+        if not begins:
+            return None
+        if run.syntax is PERL and self.is_sign(at, end, "{"):  # grep { } @list
+            close = min(token.match, end)
+            args, after = self.listed(close + 1, end)
+            return run.call(value, [self.routine((at, at), (at + 1, close)), *args], base), after
+        args, after = self.listed(at, end)
+        block, after = self.given_block(after, end)
+        return run.call(value, [*args, *block], base), after
+
+    def _indexed(self, value: Value, at: int, end: int) -> tuple[Value, int]:
+        close = min(self.tokens[at].match, end)
+        key: Value = NOTHING
+        if close == at + 2 and self.tokens[at + 1].kind == "name" and self.run.syntax in (PERL, PHP):
+            word = self.tokens[at + 1].text
+            key = self.lookup(word) if word[:1] == "$" else word
+        elif close > at + 1:
+            key = self.expression(at + 1, close)[0]
+        key = choices(key)[0]
+        first = choices(value)[0]
+        if isinstance(first, Library) and isinstance(key, str) and key.strip(UNKNOWN):
+            return self.run_member(first, key), close + 1
+        if isinstance(first, dict) and isinstance(key, str):
+            return self.run_member(first, key), close + 1
+        if isinstance(key, int):
+            return item_at(first, key), close + 1
+        return (element(value) if isinstance(first, list) else Unknown(sources=sources(value))), close + 1
+
+    def method(self, at: int, end: int) -> int:
+        """`name(params) {` in a class."""
+        if not self.is_sign(at + 1, end, "(") or self.run.syntax.ends or self.run.syntax in (AWK, PERL, POWERSHELL):
+            return -1
+        close = self.tokens[at + 1].match
+        if not self.is_sign(close + 1, end, "{") or self.tokens[at].text in (
+            "catch",
+            "if",
+            "for",
+            "while",
+            "switch",
+            "foreach",
+        ):
+            return -1
+        stop = self.tokens[close + 1].match
+        routine = Routine(self, (at + 2, close), (close + 2, min(stop, end)))
+        self.run.routines.append(routine)
+        self.run.names.setdefault(self.tokens[at].text, routine)
+        if self.tokens[at].text in ("constructor", "__construct") and "class" in self.run.names:
+            self.run.names[text(self.run.names["class"])] = routine
+        return stop + 1
+
+
+class CommandReader(CallReader):
+    """Reads commands of PowerShell."""
+
+    def commanded(self, at: int, end: int) -> tuple[Value, int]:
+        """PowerShell: a command, its options and operands, up to the end of the statement."""
+        run, token = self.run, self.tokens[at]
+        called, at = (self.filled(token), at + 1) if token.kind == "string" else self.word(at, end)
+        name = text(called)
+        args: list[Value] = []
+        words: list[Value] = []
+        options: dict[str, Value] = {}
+        while at < end and not self._ends_command(at, end):
+            token, before = self.tokens[at], at
+            if token.kind == "sign" and token.text == "{":
+                args.append(self.routine((at, at), (at + 1, min(token.match, end))))
+                at = min(token.match, end) + 1
+                continue
+            if token.kind == "sign" and token.text == ",":
+                at += 1
+                continue
+            value, at = self.word(at, end)
+            words.append(value)
+            at = max(at, before + 1)
+            if token.kind == "name" and token.text[:1] == "-":
+                key = token.text[1:].lower()
+                options[key] = True
+                if key not in _SWITCHES and at < end and not self._ends_command(at, end) and self.tokens[at].text[:1] != "-":
+                    options[key], at = self.word(at, end)
+                    words.append(options[key])
+            else:
+                args.append(value)
+        lower = name.lower()
+        if isinstance(own := run.names.get(name, run.names.get(lower)), Routine):
+            return run.invoke(own, args), at
+        if lower in run.library.functions:
+            return run.call(Library(lower), [*args, options], None), at
+        return (run.library.command(run, name, words) if run.library.command else NOTHING), at
+
+    def _ends_command(self, at: int, end: int) -> bool:
+        return self.tokens[at].kind == "end" or self.is_sign(at, end, ";", "|", ")", "}", "&&", "||", "]")
+
+    def word(self, at: int, end: int) -> tuple[Value, int]:
+        """One word of a command: a value, or text as it is written."""
+        token = self.tokens[at]
+        after = at + 1
+        value_sign = token.kind == "sign" and token.text in ("(", "[", "@")
+        if token.kind == "string" or value_sign or (token.text[:1] == "$" and not is_path(token.text)):
+            if self.is_sign(at, end, "@") and self.is_sign(after, end, "(", "{"):
+                return self.primary(after, end)
+            if self.is_sign(at, end, "$") and self.is_sign(after, end, "("):
+                return self.primary(after, end)
+            value, after = self.primary(at, end)
+            return self.postfix(value, after, end)
+        written = token.text
+        while after < end and not self.tokens[after].spaced and self.tokens[after].kind in ("name", "number", "sign"):
+            if self._ends_command(after, end) or self.is_sign(after, end, ",", "(", "{"):
+                break
+            written += self.tokens[after].text
+            after += 1
+        return self.filled(Token("string", written.replace("\\", "/"), fills=True)), after

@@ -1,0 +1,126 @@
+"""Endless loops of scripts that never pause and start programs, write, ask other machines or use up the memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolguard_engine.effects.facts.place_names import words as spelled
+from toolguard_engine.effects.languages import code_deeds as deeds
+from toolguard_engine.effects.languages.code_deeds import Deed
+from toolguard_engine.effects.languages.script_tokens import AWK, PERL, RUBY, Syntax, Token
+
+MAX_BODY = 400
+_NEVER_ENDING = {"while": (["true"], ["1"]), "until": (["false"], ["0"]), "for": ([";", ";"],), "loop": ([],)}
+_LEAVES = spelled(
+    "break return throw die last exit raise yield await abort sleep usleep nanosleep wait waitpid select poll gets"
+    " getline readline read recv accept shift pop next setTimeout STDIN Sleep Accept Read Scan Wait ReadString"
+)
+"""What ends a loop or waits in it."""
+_STARTS = spelled("spawn exec execFile fork system popen shell_exec passthru proc_open execute")
+_ASIDE = frozenset({"spawn", "fork"})
+"""Starts that the loop does not wait for."""
+_WRITES = spelled("write appendFile writeFile syswrite fwrite fputs file_put_contents binwrite outputFile Write WriteString")
+_ASKS = spelled("fetch request curl_exec axios")
+_GROWS = spelled("push unshift")
+_SHOWN = frozenset({"Stdout", "Stderr", "stdout", "stderr", "STDOUT", "STDERR", "$stdout", "$stderr"})
+_BLOCKS = spelled("do def begin case function repeat class module")
+_CONDITIONS = frozenset({"if", "unless"})
+_BOUNDARIES = frozenset({";", "{", "}", "do", "then", "else", "BEGIN"})
+
+
+def endless(tokens: list[Token], syntax: Syntax) -> Iterator[tuple[int, Deed | None]]:
+    """What endless loops in these tokens do: for each, how many tokens its body has, and what it does, if anything."""
+    for at, token in enumerate(tokens):
+        if token.kind == "name" and token.text in _NEVER_ENDING:
+            start = _body_start(tokens, at)
+            if start:
+                body = _body(tokens, at, start, syntax)
+                does = _does(body, syntax)
+                yield len(body) + 1, deeds.other("load", does) if does else None
+
+
+def _body_start(tokens: list[Token], at: int) -> int:
+    """Where the body of a loop begins whose condition never fails; 0 for any other loop."""
+    kind, after = tokens[at].text, tokens[at + 1] if at + 1 < len(tokens) else None
+    if after is None:
+        return 0
+    if kind == "loop":
+        return at + 1 if after.text in ("do", "{") else 0
+    in_brackets = after.text == "(" and after.match > at
+    condition = tokens[at + 2 : min(after.match, at + 5)] if in_brackets else [after]
+    if [each.text for each in condition] not in _NEVER_ENDING[kind]:
+        return 0
+    return after.match + 1 if in_brackets else at + 2
+
+
+def _body(tokens: list[Token], at: int, start: int, syntax: Syntax) -> list[Token]:
+    before = tokens[at - 1] if at else None
+    if (
+        before is not None
+        and before.text == "}"
+        and (opened := _opening(tokens, at - 1))
+        and tokens[opened - 1].text == "do"
+    ):
+        return tokens[opened:at]
+    if syntax in (PERL, RUBY) and before is not None and before.kind != "end" and before.text not in _BOUNDARIES:
+        return tokens[_before(tokens, at) : at]  # `print F "x" while 1`
+    if start < len(tokens) and tokens[start].text == "{" and tokens[start].match > start:
+        return tokens[start : min(tokens[start].match, start + MAX_BODY)]
+    return tokens[start : _end(tokens, start, syntax)]
+
+
+def _opening(tokens: list[Token], close: int) -> int:
+    return next((at for at in range(close - 1, max(close - MAX_BODY, 0), -1) if tokens[at].match == close), 0)
+
+
+def _before(tokens: list[Token], at: int) -> int:
+    first = max(at - MAX_BODY, 0)
+    while at > first and tokens[at - 1].kind != "end" and tokens[at - 1].text not in _BOUNDARIES:
+        at -= 1
+    return at
+
+
+def _end(tokens: list[Token], start: int, syntax: Syntax) -> int:
+    """The end of a single statement, or the `end` of a block."""
+    depth, fresh = 0 if start < len(tokens) and tokens[start].text == "do" else 1, True
+    at = start
+    while at < min(len(tokens), start + MAX_BODY):
+        token = tokens[at]
+        if syntax.ends:
+            depth += token.text in _BLOCKS or (fresh and token.text in _CONDITIONS)
+            depth -= token.text == "end" and token.kind == "name"
+            if not depth:
+                break
+            fresh = token.kind == "end" or token.text in _BOUNDARIES
+        elif token.kind == "end" or token.text == ";":
+            break
+        at = token.match + 1 if token.match > at and not syntax.ends else at + 1
+    return at
+
+
+def _does(body: list[Token], syntax: Syntax) -> str:
+    names = {token.text.rpartition(".")[2].removesuffix("Sync") for token in body if token.kind == "name"}
+    waits = any("sleep" in token.text and "&" not in token.text for token in body if token.kind != "name")
+    if names & _LEAVES or (waits and not names & _ASIDE):
+        return ""
+    if names & _STARTS:
+        return "starts programs endlessly"
+    if (names & _WRITES and not names & _SHOWN) or _prints_to_file(body, syntax):
+        return "writes endlessly"
+    if names & _ASKS:
+        return "sends requests to another machine endlessly"
+    return "uses up all memory" if names & _GROWS else ""
+
+
+def _prints_to_file(body: list[Token], syntax: Syntax) -> bool:
+    """`print F "x"`, `f.puts "x"`, `print "x" > "file"`."""
+    for at, token in enumerate(body[:-1]):
+        if syntax is PERL and token.text in ("print", "printf", "say") and body[at + 1].kind == "name":
+            handle = body[at + 1].text
+            if handle not in _SHOWN and handle.isidentifier() and handle.isupper():
+                return True
+        if syntax is RUBY and token.text == "." and body[at + 1].text in ("puts", "print", "<<"):
+            return True
+        if syntax is AWK and token.text in (">", ">>") and any(each.text in ("print", "printf") for each in body[:at]):
+            return True
+    return False

@@ -1,0 +1,215 @@
+"""Finds its way in the tokens of a script: brackets, names, texts with what is filled into them."""
+
+from __future__ import annotations
+
+import re
+
+from toolguard_engine.effects.facts.place_names import words as spelled
+from toolguard_engine.effects.languages.python_values import NOTHING, Either, Library, Unknown, Value, sources
+from toolguard_engine.effects.languages.script_run import MAX_CHOICES, ScriptRun, item_at
+from toolguard_engine.effects.languages.script_tokens import (
+    APPLESCRIPT,
+    GO,
+    JAVASCRIPT,
+    LUA,
+    PERL,
+    PHP,
+    POWERSHELL,
+    RUBY,
+    Token,
+    unescaped,
+)
+
+OPENS = {"{": "}", "[": "]", "(": ")"}
+_FILLS: dict[int, str] = {
+    id(JAVASCRIPT): r"(?<!\\)\$\{",
+    id(RUBY): r"(?<!\\)#\{",
+    id(PERL): (
+        r"(?<!\\)(?:\$\{?\w++(?>(?:::\w++)*)\}?(?>(?:(?:->)?(?:\[[^\]\n]{1,40}\]|\{[^}\n]{1,40}\}))*)|@\{\[|@\{|@\w++|\$\{)"
+    ),
+    id(PHP): r"(?<!\\)(?:\{(?=\$)|\$\{|\$\w++(?:->\w++|\[[^\]\n]{1,40}\])?)",
+    id(POWERSHELL): r"(?<!`)(?:\$\(|\$\{|\$(?:\w++:)?\w++(?:\.\w++(?!\())?)",
+}
+_BINARY_WORDS: dict[int, frozenset[str]] = {
+    id(JAVASCRIPT): frozenset({"instanceof", "in"}),
+    id(PERL): frozenset({"and", "or", "xor", "eq", "ne", "lt", "gt", "le", "ge", "cmp", "x", "isa"}),
+    id(PHP): frozenset({"and", "or", "xor", "instanceof"}),
+    id(RUBY): frozenset({"and", "or"}),
+    id(LUA): frozenset({"and", "or"}),
+    id(APPLESCRIPT): frozenset({"and", "or", "contains", "is", "mod"}),
+    id(POWERSHELL): spelled(
+        "-eq -ne -like -match -replace -join -split -and -or -f -notlike -notmatch -gt -lt -ge -le -in -contains -is"
+    ),
+}
+_MEMBERS = frozenset({"private", "public", "protected", "readonly"})
+_NONE: frozenset[str] = frozenset()
+
+
+class TokenReader:
+    """Walks one list of tokens. Positions are indices of it; `end` is the first one that does not belong."""
+
+    def __init__(self, run: ScriptRun, tokens: list[Token]) -> None:
+        self.run, self.tokens = run, tokens
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Names that are operators."""
+        return _BINARY_WORDS.get(id(self.run.syntax), _NONE)
+
+    def is_sign(self, at: int, end: int, *signs: str) -> bool:
+        return at < end and self.tokens[at].kind == "sign" and self.tokens[at].text in signs
+
+    def skip_to(self, at: int, end: int, *signs: str) -> int:
+        """The first of these signs outside brackets, else the end of the statement."""
+        while at < end:
+            token = self.tokens[at]
+            if token.kind == "sign":
+                if token.text in signs:
+                    return at
+                if token.text in ")]};":
+                    return end
+            elif token.kind == "end":
+                return end
+            elif token.text in signs:
+                return at
+            at = token.match + 1 if token.match > at else at + 1
+        return end
+
+    def comma(self, at: int, end: int) -> int:
+        while at < end and not (self.tokens[at].kind == "sign" and self.tokens[at].text == ","):
+            at = self.tokens[at].match + 1 if self.tokens[at].match > at else at + 1
+        return min(at, end)
+
+    def bind_all(self, params: tuple[int, int], args: list[Value]) -> list[str]:
+        """Gives parameters their values; the names that were set."""
+        at, end = params
+        names: list[str] = []
+        for count in range(MAX_CHOICES):
+            if at >= end:
+                break
+            after = self.comma(at, end)
+            names += self.bind(at, after, args[count] if count < len(args) else NOTHING)
+            at = after + 1
+        return names
+
+    def bind(self, at: int, end: int, value: Value) -> list[str]:
+        """`name`, `name = default`, `{a, b: c}`, `[a, b]`, `name: type`."""
+        if self.is_sign(at, end, "..."):
+            at += 1
+        if at >= end:
+            return []
+        token = self.tokens[at]
+        if token.kind == "sign" and token.text in ("{", "[", "("):
+            names: list[str] = []
+            inner, stop, count = at + 1, min(token.match, end), 0
+            while inner < stop and count < MAX_CHOICES:
+                after = self.comma(inner, stop)
+                key = self.tokens[inner].text
+                if token.text == "{":
+                    part = self.run_member(value, key)
+                    start = inner + 2 if self.is_sign(inner + 1, after, ":", "=>") else inner
+                else:
+                    part, start = item_at(value, count), inner
+                names += self.bind(start, after, part)
+                inner, count = after + 1, count + 1
+            return names
+        shared = token.text in _MEMBERS
+        typed = self.run.syntax is not GO  # in Go, the type follows the name
+        while typed and at + 1 < end and token.kind == "name" and self.tokens[at + 1].kind == "name" and token.text != "$":
+            at += 1
+            token = self.tokens[at]
+        if token.kind != "name":
+            return []
+        default = self.skip_to(at + 1, end, "=")
+        if value is NOTHING and default < end:
+            value = self.expression(default + 1, end)[0]
+        self.run.names[token.text] = value
+        if shared:
+            self.run.names[f"this.{token.text}"] = value
+        return [token.text]
+
+    def lookup(self, name: str) -> Value:
+        run = self.run
+        if name in run.names:
+            return run.names[name]
+        if name in run.library.constants:
+            return run.library.constants[name]
+        found = run.library.member(run, name)
+        return Library(name) if found is None else found
+
+    def run_member(self, value: Value, key: str) -> Value:
+        """`value.key`."""
+        if isinstance(value, Either):
+            value = value.values[0]
+        if isinstance(value, dict):
+            return value.get(key, Unknown(sources=sources(value)) if key.isidentifier() else NOTHING)
+        if isinstance(value, Library):
+            full = self.run.library.full(f"{value.name}.{key}")
+            if full in self.run.library.constants:
+                return self.run.library.constants[full]
+            if full in self.run.names:
+                return self.run.names[full]
+            found = self.run.library.member(self.run, full)
+            return Library(full) if found is None else found
+        return Unknown(sources=sources(value)) if value is not None else NOTHING
+
+    def filled(self, token: Token) -> Value:
+        """The text of a string with what is filled into it."""
+        run = self.run
+        if not token.fills:
+            return token.text
+        fills = _FILLS.get(id(run.syntax))
+        if fills is None:
+            return unescaped(token.text, run.syntax.escape)
+        value: Value = ""
+        source, at, pattern = token.text, 0, re.compile(fills)
+        for _ in range(60):
+            found = pattern.search(source, at)
+            if found is None:
+                break
+            value = run.concatenated(value, unescaped(source[at : found.start()], run.syntax.escape))
+            piece, at = self._piece(source, found)
+            value = run.concatenated(value, run.text(piece) if piece else "")
+        return run.concatenated(value, unescaped(source[at:], run.syntax.escape))
+
+    def _piece(self, source: str, found: re.Match[str]) -> tuple[str, int]:
+        """The expression that is filled in, and where the text goes on."""
+        opened = found.group()[-1]
+        if opened not in OPENS:
+            return found.group(), found.end()
+        depth, closing, quoted = 1, OPENS[opened], ""
+        for at in range(found.end(), len(source)):
+            if quoted or source[at] in "'\"":
+                quoted = quoted if quoted and source[at] != quoted else "" if quoted else source[at]
+                continue
+            depth += (source[at] == opened) - (source[at] == closing)
+            if not depth:
+                inner = source[found.end() : at]
+                if found.group() == "${" and self.run.syntax is not JAVASCRIPT:
+                    inner = "$" + inner
+                after = at + 1
+                return inner, after + (found.group() == "@{[" and source[after : after + 1] == "}")
+        return "", len(source)
+
+    # What the other parts of the reader do.
+
+    def block(self, at: int, end: int) -> Value:
+        raise NotImplementedError
+
+    def expression(self, at: int, end: int, *, loose: bool = True) -> tuple[Value, int]:
+        raise NotImplementedError
+
+    def operand(self, at: int, end: int) -> tuple[Value, int, tuple[int, int] | None]:
+        raise NotImplementedError
+
+    def primary(self, at: int, end: int) -> tuple[Value, int]:
+        raise NotImplementedError
+
+    def postfix(self, value: Value, at: int, end: int) -> tuple[Value, int]:
+        raise NotImplementedError
+
+    def items(self, at: int, end: int) -> list[Value]:
+        raise NotImplementedError
+
+    def listed(self, at: int, end: int) -> tuple[list[Value], int]:
+        raise NotImplementedError

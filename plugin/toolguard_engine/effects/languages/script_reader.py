@@ -1,0 +1,447 @@
+"""Walks the tokens of a script once, in the order of its text, and works out what it does."""
+
+from __future__ import annotations
+
+from toolguard_engine.effects.facts.command import UNKNOWN
+from toolguard_engine.effects.facts.place_names import words as spelled
+from toolguard_engine.effects.languages.code_deeds import INPUT, shell, write
+from toolguard_engine.effects.languages.python_values import (
+    NOTHING,
+    Either,
+    Library,
+    Unknown,
+    Value,
+    choices,
+    feed,
+    sources,
+    text,
+)
+from toolguard_engine.effects.languages.script_calling import ASSIGNING, CommandReader, is_path
+from toolguard_engine.effects.languages.script_places import OPENS
+from toolguard_engine.effects.languages.script_run import (
+    FROM_INPUT,
+    MAX_CHOICES,
+    MAX_DEPTH,
+    PIPED,
+    LanguageLibrary,
+    Routine,
+    ScriptRun,
+    element,
+    one_of,
+    printed,
+)
+from toolguard_engine.effects.languages.script_statements import STATEMENTS
+from toolguard_engine.effects.languages.script_tokens import (
+    AWK,
+    JAVASCRIPT,
+    LUA,
+    PERL,
+    PHP,
+    POWERSHELL,
+    RUBY,
+    SYNTAXES,
+    Token,
+)
+
+_PREFIXES = frozenset({"!", "-", "+", "~", "...", "\\", "&", "*", "++", "--", "@", "?", "%"})
+_PREFIX_WORDS = spelled(
+    "new await typeof void delete yield throw not my our local state async defined return const let var echo print puts p"
+    " say else elif then do try begin if unless while until case when export default in and or global static public"
+    " private protected readonly declare set to abstract override scalar param"
+)
+_BINARY = spelled("+ - * / % == != === !== < > <= >= & | ^ << <<~ =~ !~ <=> .. ... ** && || ?? // . x & ~")
+_TYPES = frozenset({"as", "satisfies"})
+_INLINE = spelled(
+    "if while switch unless until elsif elseif with catch do else try finally begin then end export default case BEGIN END"
+    " ensure rescue when loop tell declare async"
+)
+_MAX_PREFIXES = 12
+_AWK_WORDS = frozenset({"getline", "in", "if", "else", "while", "for", "do", "next", "exit", "BEGIN", "END", "function"})
+
+
+def _or_else(value: Value, other: Value) -> Value:
+    """`value || other`. A value that is not known is the other one, unless it may hold what must not leave: a variable of
+    the environment, a file's content."""
+    if isinstance(value, str) and value.strip(UNKNOWN):
+        return value
+    return one_of([*choices(value), *choices(other)]) if sources(value) else other
+
+
+class ScriptReader(CommandReader):
+    """Reads statements and expressions.
+
+    Conditions are not weighed: all branches run. A loop runs once, with its variable standing for one of the known elements.
+    Functions run where they are called; those that nothing calls run at the end with unknown arguments.
+    """
+
+    def block(self, at: int, end: int) -> Value:
+        value: Value = NOTHING
+        while at < end and not self.run.is_over:
+            before = at
+            found, at = self.statement(at, end)
+            if found is not None:
+                value = found
+            at = max(at, before + 1)
+        if at < end:
+            self.run.whole = False
+        return value
+
+    def statement(self, at: int, end: int) -> tuple[Value, int]:
+        token = self.tokens[at]
+        if token.kind == "end" or (token.kind == "sign" and token.text in ";,)}]{"):
+            return None, at + 1
+        if token.kind == "name":
+            handler = STATEMENTS.get(token.text)
+            if handler is not None and (found := handler(self, at, end)) >= 0:
+                return None, found
+            if token.text in _INLINE:
+                return None, at + 1
+            if (found := self.method(at, end)) >= 0:
+                return None, found
+        count = len(self.run.deeds)
+        value, after = self.expression(at, end)
+        if after < end and self.tokens[after].text in ("for", "foreach") and self.run.syntax is PERL:
+            listed, last = self.expression(after + 1, end)
+            del self.run.deeds[count:]
+            self.run.names["$_"] = element(listed)
+            self.expression(at, after)
+            return None, last
+        return value, after
+
+    def expression(self, at: int, end: int, *, loose: bool = True) -> tuple[Value, int]:  # noqa: PLR0912 - a case for each sign
+        run = self.run
+        run.depth += 1
+        try:
+            if run.depth > MAX_DEPTH:
+                run.whole = False
+                return NOTHING, end
+            value, at, target = self.operand(at, end)
+            while at < end:
+                token = self.tokens[at]
+                if token.kind == "sign":
+                    if token.text in ASSIGNING:
+                        value, at = self._assigned(value, target, at, end)
+                    elif token.text == "?" and (run.syntax is not RUBY or token.spaced):
+                        value, at = self._chosen(value, at, end)
+                    elif token.text in run.syntax.concat or token.text in _BINARY:
+                        value, at = self._combined(value, target, at, end)
+                    else:
+                        break
+                elif token.kind == "name" and token.text in self.words:
+                    if token.text in ("and", "or") and not loose:
+                        break
+                    right, at, _ = self.operand(at + 1, end)
+                    value = value if token.text in ("and", "or") else Unknown(sources=sources(value, right))
+                elif token.kind == "name" and token.text in _TYPES and run.syntax is JAVASCRIPT:
+                    at = self.operand(at + 1, end)[1]
+                elif self._adjoins(value, token):
+                    right, at, _ = self.operand(at, end)
+                    value = self.run.concatenated(value, right)
+                else:
+                    break
+            return value, at
+        finally:
+            run.depth -= 1
+
+    def _adjoins(self, value: Value, token: Token) -> bool:
+        """Whether two values without a sign between them are one text."""
+        if self.run.syntax is AWK:
+            return token.kind in ("string", "name", "number") and token.text not in _AWK_WORDS
+        return self.run.syntax is RUBY and token.kind == "string" and isinstance(value, str)
+
+    def _assigned(self, value: Value, target: tuple[int, int] | None, at: int, end: int) -> tuple[Value, int]:
+        sign = self.tokens[at].text
+        right, at = self.expression(at + 1, end)
+        if sign[:-1] in self.run.syntax.concat:
+            right = self.run.concatenated(value if isinstance(value, str | Unknown | Either | list) else "", right)
+        elif sign in ("||=", "??=", "//="):
+            right = _or_else(value, right)
+        if target is not None:
+            self.assign(target, right)
+        return right, at
+
+    def assign(self, target: tuple[int, int], value: Value) -> None:
+        first, last = target
+        token = self.tokens[first]
+        if last - first == 1 and token.kind == "name":
+            self.run.names[token.text] = value
+        elif token.kind == "sign" and token.text in ("(", "[", "{"):
+            self.bind(first, last, value)
+        elif token.kind == "name" and self.is_sign(first + 1, last, "["):
+            held = self.run.names.get(token.text)
+            key = (
+                self.expression(first + 2, self.tokens[first + 1].match)[0]
+                if self.tokens[first + 1].match > first + 2
+                else None
+            )
+            if isinstance(held, dict) and isinstance(key, str):
+                held[key] = value
+            elif isinstance(held, dict):
+                held[UNKNOWN] = Unknown(sources=sources(held.get(UNKNOWN, NOTHING), value))
+            elif isinstance(held, list) and len(held) < MAX_CHOICES:
+                held.append(value)
+        elif token.kind == "name" and last - first == 3 and self.is_sign(first + 1, last, ".", "->"):  # noqa: PLR2004 - a.b
+            held = self.run.names.get(token.text)
+            if isinstance(held, dict):
+                held[self.tokens[last - 1].text] = value
+            else:
+                self.run.names[f"{token.text}.{self.tokens[last - 1].text}"] = value
+                if isinstance(held, str | Unknown):
+                    self.add_to(token.text, [value])
+
+    def _chosen(self, value: Value, at: int, end: int) -> tuple[Value, int]:
+        """`value ? one : other`, and PHP's `value ?: other`."""
+        if self.is_sign(at + 1, end, ":"):
+            other, at = self.expression(at + 2, end)
+            return _or_else(value, other), at
+        one, at = self.expression(at + 1, end)
+        if not self.is_sign(at, end, ":"):
+            return one, at
+        other, at = self.expression(at + 1, end)
+        return one_of([*choices(one), *choices(other)]), at
+
+    def _combined(self, value: Value, target: tuple[int, int] | None, at: int, end: int) -> tuple[Value, int]:
+        sign = self.tokens[at].text
+        if sign in ("||", "??", "//") and self.run.syntax.patterns | (sign != "//"):
+            right, at = self.expression(at + 1, end)
+            return _or_else(value, right), at
+        if sign == "|" and self.run.syntax in (AWK, POWERSHELL):
+            return _PIPES[self.run.syntax is AWK](self, value, at, end)
+        if sign == "&&":
+            return self.expression(at + 1, end)
+        if sign == ">" and self.run.printing:
+            append = self.is_sign(at + 1, end, ">")
+            path, at = self.expression(at + 1 + append, end)
+            self.run.add(*(write(text(one), feed(value), append=append) for one in choices(path)))
+            return value, at
+        right, after, _ = self.operand(at + 1, end)
+        if sign == "/" and self.run.syntax is RUBY:
+            return (
+                self.run.concatenated(self.run.concatenated(value, "/"), right) if isinstance(value, str) else NOTHING
+            ), after
+        if sign in self.run.syntax.concat:
+            value = self.run.concatenated(value, right)
+            if sign == "<<" and target is not None:
+                self.assign(target, value)
+            return value, after
+        if sign in ("=~", "!~"):
+            return value, after
+        return Unknown(sources=sources(value, right)), after
+
+    def operand(self, at: int, end: int) -> tuple[Value, int, tuple[int, int] | None]:
+        run, tokens = self.run, self.tokens
+        run.steps += 1
+        negated = False
+        for _ in range(_MAX_PREFIXES):
+            if at >= end:
+                return NOTHING, at, None
+            token = tokens[at]
+            if (token.kind == "sign" and token.text in _PREFIXES) or (
+                token.kind == "name"
+                and token.text in _PREFIX_WORDS
+                and token.text not in run.names
+                and not self._called(at, end)
+            ):
+                if token.text == "return":
+                    value, at = self.expression(at + 1, end)
+                    run.returned.append(value)
+                    return value, at, None
+                if token.text in ("print", "printf") and run.syntax is AWK:
+                    if self.is_sign(at + 1, end, "|"):
+                        return FROM_INPUT, at + 1, None
+                    run.printing = True
+                    value, at = self.listed(at + 1, end)
+                    run.printing = False
+                    return one_of(value[:1]) if len(value) == 1 else " ".join(map(text, value)), at, None
+                negated = negated or token.text == "!"
+                at += 1
+                continue
+            break
+        if at >= end:
+            return NOTHING, at, None
+        start = at
+        value, at = self.primary(at, end)
+        value, at = self.postfix(value, at, end)
+        return (not value if negated and isinstance(value, int) else value), at, (start, at)
+
+    def _called(self, at: int, end: int) -> bool:
+        """Whether a word that may be a keyword is a name here: `print(`, `p.x`, `delete:`."""
+        return self.is_sign(at + 1, end, ".", "=", ":", "=>", ",", "?.") or (
+            self.is_sign(at + 1, end, "(") and self.tokens[at].text in self.run.library.functions
+        )
+
+    def primary(self, at: int, end: int) -> tuple[Value, int]:
+        token, run_command = self.tokens[at], self.run.library.command is not None
+        if token.kind == "string":
+            if run_command and at and self.is_sign(at - 1, end, "&"):
+                return self.commanded(at, end)
+            return self.filled(token), at + 1
+        if token.kind == "command":
+            command = self.filled(token)
+            for each in choices(command):
+                self.run.add(shell(text(each), within=sources(command)))
+            return printed(text(command)), at + 1
+        if token.kind == "words":
+            return token.text.split()[:200], at + 1
+        if token.kind == "number":
+            return int(token.text) if token.text.isdecimal() and len(token.text) < 9 else token.text, at + 1  # noqa: PLR2004
+        if token.kind == "name":
+            return self.named(token, at, end)
+        if token.kind == "sign" and token.text in OPENS:
+            return self.bracketed(token, at, end)
+        if token.kind == "pattern":
+            return token.text, at + 1
+        if token.text == "$" and self.run.syntax is AWK:
+            return FROM_INPUT, self.primary(at + 1, end)[1] if at + 1 < end else end
+        if token.text == ":" and self.run.syntax is RUBY and at + 1 < end:
+            return self.tokens[at + 1].text, at + 2
+        return NOTHING, at if token.text in ",;)]}:=>" else at + 1
+
+    def named(self, token: Token, at: int, end: int) -> tuple[Value, int]:
+        name, run = token.text, self.run
+        if name in ("function", "sub", "fn", "def") and name not in run.names:
+            if name == "fn":
+                close = self.tokens[at + 1].match if self.is_sign(at + 1, end, "(") else -1
+                if self.is_sign(close + 1, end, "=>"):
+                    return self.arrow((at + 2, close), close + 1, end)
+            elif not self.is_sign(at + 1, end, ".", "=>", ",", "="):
+                return self.function(at, end)
+        if self.is_sign(at + 1, end, "=>") and run.syntax is JAVASCRIPT:
+            return self.arrow((at, at + 1), at + 1, end)
+        if name in ("lambda", "proc") and run.syntax is RUBY:
+            return NOTHING, at + 1
+        if run.library.command is not None:
+            if name[:1] in "$@-" and is_path(name):
+                return self.word(at, end)
+            if name[:1] not in "$@-":
+                return self.commanded(at, end)
+        if run.syntax is PERL and token.text[:1] in "@%$&" and len(name) > 1:
+            return self._variable(name, at, end), at + 1
+        return self.lookup(name), at + 1
+
+    def _variable(self, name: str, at: int, end: int) -> Value:
+        """Perl: `$h{x}` and `$a[0]` are parts of `%h` and `@a`."""
+        name = name.replace("{", "").replace("}", "")
+        if self.is_sign(at + 1, end, "{") and not self.tokens[at + 1].spaced and f"%{name[1:]}" != "%_":
+            return self.lookup(f"%{name[1:]}")
+        if self.is_sign(at + 1, end, "[") and name[:1] == "$" and f"@{name[1:]}" in self.run.names:
+            return self.lookup(f"@{name[1:]}")
+        return self.lookup(name)
+
+    def bracketed(self, token: Token, at: int, end: int) -> tuple[Value, int]:
+        close = min(token.match, end)
+        if token.text == "(":
+            if self.is_sign(close + 1, end, "=>"):
+                return self.arrow((at + 1, close), close + 1, end)
+            found = self.items(at + 1, close)
+            return (found[0] if len(found) == 1 else found), close + 1
+        if token.text == "[" and self.run.library.command is not None:
+            return [Library("".join(each.text for each in self.tokens[at + 1 : close][:20]))], close + 1
+        if token.text == "[" and self.run.syntax is PHP and self.is_sign(at + 2, close, "=>"):
+            return self.object(at + 1, close), close + 1
+        if token.text == "[":
+            return self.items(at + 1, close), close + 1
+        if self.run.syntax is LUA or self._is_object(at, close):
+            return self.object(at + 1, close), close + 1
+        if self.run.syntax in (PERL, POWERSHELL, RUBY):  # a block as an argument
+            return self.routine((at + 1, at + 1), (at + 1, close)), close + 1
+        return self.object(at + 1, close), close + 1
+
+    def _is_object(self, at: int, close: int) -> bool:
+        return close == at + 1 or self.is_sign(at + 2, close, ":", "=>", ",", "=") or self.is_sign(at + 1, close, "...")
+
+    def items(self, at: int, end: int) -> list[Value]:
+        found: list[Value] = []
+        while at < end and not self.run.is_over:
+            before = at
+            spread = self.is_sign(at, end, "...", "@")
+            if self.is_sign(at, end, ",", "=>"):
+                at += 1
+                continue
+            value, at = self.expression(at, end)
+            if (spread or self.run.syntax is PERL) and isinstance(value, list):
+                found += value
+            else:
+                found.append(value)
+            at = self.comma(at, end) if not self.is_sign(at, end, "=>", ":") else at + 1
+            at = max(at, before + 1)
+        return found[:200]
+
+    def listed(self, at: int, end: int) -> tuple[list[Value], int]:
+        """Values between commas, up to the end of the statement."""
+        found: list[Value] = []
+        while at < end:
+            before = at
+            value, at = self.expression(at, end, loose=False)
+            if at > before:
+                found.append(value)
+            if not self.is_sign(at, end, ",", "=>"):
+                break
+            at += 1
+        flat = [
+            each for value in found for each in (value if isinstance(value, list) and self.run.syntax is PERL else [value])
+        ]
+        return flat[:200], at
+
+    def object(self, at: int, end: int) -> dict[str, Value]:
+        found: dict[str, Value] = {}
+        while at < end and not self.run.is_over:
+            after = self.comma(at, end)
+            if after == at:
+                at += 1
+                continue
+            if self.is_sign(at, after, "..."):
+                value = self.expression(at + 1, after)[0]
+                found.update(value if isinstance(value, dict) else {f"...{at}": value})
+            else:
+                sign = self.skip_to(at, after, ":", "=>", "=")
+                key = self.tokens[at].text
+                if self.is_sign(at, after, "["):
+                    key = text(self.expression(at + 1, after)[0])
+                if sign < after:
+                    found[key] = self.expression(sign + 1, after)[0]
+                elif self.method(at, after) < 0:
+                    found[key] = self.expression(at, after)[0]
+            at = after + 1
+        return found
+
+
+def _awk_pipe(reader: ScriptReader, value: Value, at: int, end: int) -> tuple[Value, int]:
+    """`print x | "sh"`, `"date" | getline d`."""
+    at += 1 + reader.is_sign(at + 1, end, "&")
+    if at < end and reader.tokens[at].text == "getline":
+        for each in choices(value):
+            reader.run.add(shell(text(each)))
+        at += 1
+        if at < end and reader.tokens[at].kind == "name":
+            reader.run.names[reader.tokens[at].text] = printed(text(value))
+            at += 1
+        return NOTHING, at
+    command, at = reader.expression(at, end)
+    for each in choices(command):
+        reader.run.add(shell(text(each), INPUT if "input" in sources(value) else feed(value)))
+    return NOTHING, at
+
+
+def _power_pipe(reader: ScriptReader, value: Value, at: int, end: int) -> tuple[Value, int]:
+    """`list | command`, `list | % { }`."""
+    names = reader.run.names
+    names["$_"] = names["$PSItem"] = element(value)
+    names[PIPED] = value
+    short = reader.is_sign(at + 1, end, "%", "?")
+    found, at, _ = reader.operand(at + 1 + short, end)
+    if isinstance(found, Routine):
+        found = reader.run.invoke(found, [])
+    names.pop(PIPED, None)
+    return found, at
+
+
+_PIPES = {True: _awk_pipe, False: _power_pipe}
+
+
+def walked(code: str, language: str, library: LanguageLibrary) -> ScriptRun:
+    """Walks a whole script."""
+    run = ScriptRun(SYNTAXES[language], library, ScriptReader)
+    run.text(code)
+    run.rest()
+    return run

@@ -1,0 +1,297 @@
+"""What is known while a script is walked: its names, its functions and what it has done so far."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice, product
+from typing import Protocol
+
+import msgspec
+
+from toolguard_engine.effects.facts.command import UNKNOWN
+from toolguard_engine.effects.languages.code_deeds import Deed, output_of
+from toolguard_engine.effects.languages.python_values import (
+    FROM_ENVIRONMENT,
+    NOTHING,
+    Either,
+    Library,
+    Unknown,
+    Value,
+    choices,
+    either,
+    items,
+    sourced,
+    sources,
+    text,
+)
+from toolguard_engine.effects.languages.script_loops import endless
+from toolguard_engine.effects.languages.script_tokens import Syntax, Token, Tokens
+from toolguard_engine.model.work_limit import steps_to_build
+
+MAX_STEPS = 16_000
+MAX_LOOPS = 64
+MAX_DEPTH = 40
+MAX_CALLS = 6
+"""How deep functions of the code call each other."""
+
+MAX_CHOICES = 16
+MAX_DEEDS = 300
+_MAX_TEXT = 65_536
+
+Act = Callable[["ScriptRun", list[Value], Value], Value]
+"""What a call does. Given: the run, the arguments, what the method belongs to."""
+
+
+class LanguageLibrary(msgspec.Struct, frozen=True):
+    """What the names of a language mean. `constants`: values of names; `functions`: calls by full name; `methods`: calls by
+    their last name, whatever they belong to; `full`: the full name that a module or name has; `member`: other members;
+    `environment`: names of the whole environment; `command`: a
+    command that is not in `functions`, for languages of commands;
+    `program`: the interpreter."""
+
+    constants: Mapping[str, Value]
+    functions: Mapping[str, Act]
+    methods: Mapping[str, Act]
+    full: Callable[[str], str] = lambda name: name
+    member: Callable[[ScriptRun, str], Value] = lambda *_: None
+    environment: frozenset[str] = frozenset()
+    command: Callable[[ScriptRun, str, list[Value]], Value] | None = None
+    program: str = ""
+
+
+class Walker(Protocol):
+    """What walks a list of tokens."""
+
+    def block(self, at: int, end: int) -> Value: ...
+
+    def expression(self, at: int, end: int, *, loose: bool = True) -> tuple[Value, int]: ...
+
+    def bind_all(self, params: tuple[int, int], args: list[Value]) -> list[str]: ...
+
+
+@dataclass(eq=False, slots=True)
+class Routine:
+    """A function of the code: its parameters and its body as ranges of tokens. `value`: the body is one expression."""
+
+    reader: Walker
+    params: tuple[int, int]
+    body: tuple[int, int]
+    value: bool = False
+    called: bool = False
+    bound: tuple[Value, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class ScriptRun:
+    """`walker`: makes what walks a list of tokens; `quiet`: deeds on wholly unknown things do not count."""
+
+    syntax: Syntax
+    library: LanguageLibrary
+    walker: Callable[[ScriptRun, list[Token]], Walker]
+    names: dict[str, Value] = field(default_factory=dict)
+    deeds: list[Deed] = field(default_factory=list)
+    routines: list[Routine] = field(default_factory=list)
+    returned: list[Value] = field(default_factory=list)
+    steps: int = 0
+    depth: int = 0
+    calls: int = 0
+    loops: int = 0
+    whole: bool = True
+    is_full: bool = False
+    quiet: bool = False
+    printing: bool = False
+
+    def text(self, code: str) -> Value:
+        """Walks a text of the same language; the value of its last expression."""
+        self.depth += 1
+        try:
+            if self.depth > MAX_DEPTH or self.is_over:
+                self.whole = False
+                return NOTHING
+            tokens = Tokens(code, self.syntax)
+            self.whole = self.whole and tokens.whole
+            self._loops(tokens.found)
+            return self.walker(self, tokens.found).block(0, len(tokens.found))
+        except RecursionError:
+            self.whole = False
+            return NOTHING
+        finally:
+            self.depth -= 1
+
+    def _loops(self, tokens: list[Token]) -> None:
+        for steps, deed in endless(tokens, self.syntax):
+            if self.loops >= MAX_LOOPS or self.steps > MAX_STEPS:
+                self.whole = False
+                return
+            self.loops += 1
+            self.steps += steps
+            if deed is not None:
+                self.add(deed)
+
+    def rest(self) -> None:
+        """Functions that nothing called."""
+        self.quiet = True
+        for routine in self.routines[:MAX_CHOICES]:
+            if not routine.called:
+                self.invoke(routine, [])
+        self.quiet = False
+
+    def add(self, *deeds: Deed) -> None:
+        for deed in deeds:
+            if len(self.deeds) >= MAX_DEEDS:  # nothing of what follows would be known
+                self.whole, self.is_full = False, True
+            elif not (self.quiet and _all_unknown(deed)):
+                self.deeds.append(deed)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is read."""
+        return self.is_full or self.steps > MAX_STEPS
+
+    def built(self, value: Value) -> Value:
+        """A value that was made just now, paid for."""
+        for each in choices(value):
+            if isinstance(each, str):
+                self.steps += steps_to_build(len(each))
+        return value
+
+    def concatenated(self, left: Value, right: Value) -> Value:
+        if isinstance(left, list) and isinstance(right, list):
+            return [*left, *right][:200]
+        if self.is_over:
+            return Unknown(sources=sources(left, right))
+        return self.built(distributed(_together, left, right))
+
+    def invoke(self, routine: Routine, args: list[Value]) -> Value:
+        """What a function of the code returns for these arguments."""
+        routine.called = True
+        if self.calls >= MAX_CALLS or self.is_over:
+            self.whole = self.whole and not self.is_over
+            return NOTHING
+        self.calls += 1
+        before, returned = dict(self.names), self.returned
+        self.returned = []
+        try:
+            args = [*routine.bound, *args]
+            names = routine.reader.bind_all(routine.params, args)
+            self.names["@_"] = self.names["arguments"] = args
+            value = routine.reader.expression(*routine.body)[0] if routine.value else routine.reader.block(*routine.body)
+            return either(self.returned) if self.returned else value
+        finally:
+            self.calls -= 1
+            self.returned = returned
+            for name in (*names, "@_", "arguments"):
+                if name in before:
+                    self.names[name] = before[name]
+                else:
+                    self.names.pop(name, None)
+
+    def call(self, callee: Value, args: list[Value], base: Value = None) -> Value:
+        for each in choices(callee):
+            if isinstance(each, Routine):
+                return self.invoke(each, args)
+        args = [self._settled(arg) for arg in args]
+        callee = choices(callee)[0]
+        name = callee.name if isinstance(callee, Library) else callee if isinstance(callee, str) else ""
+        full = self.library.full(name)
+        act = self.library.functions.get(full)
+        if act is None:
+            act = self.library.methods.get(full.rpartition(".")[2])
+        if act is not None:
+            found = act(self, args, base)
+            if found is not None:
+                return self.built(found)
+        if isinstance(own := self.names.get(full.rpartition(".")[2]), Routine) and "." in full:
+            return self.invoke(own, args)  # a method of a class of this code
+        return self.unknown(name, args, base)
+
+    def _settled(self, value: Value, depth: int = 2) -> Value:
+        """An argument with the environment as a value."""
+        if isinstance(value, Library) and value.name in self.library.environment:
+            return ENVIRONMENT
+        if not depth or not self.library.environment or not isinstance(value, dict | list):
+            return value
+        parts = [self._settled(part, depth - 1) for part in items(value)]
+        if all(one is other for one, other in zip(parts, items(value), strict=True)):
+            return value
+        return dict(zip(parts[::2], parts[1::2], strict=True)) if isinstance(value, dict) else parts
+
+    def unknown(self, name: str, args: list[Value], base: Value) -> Value:
+        """The result of a call that is not known; functions among its arguments are called."""
+        origin = sources(base, *args)
+        for arg in args[:MAX_CHOICES]:
+            if isinstance(arg, Routine):
+                self.invoke(arg, [Unknown(sources=origin)] * 2)
+        return Unknown(kind=f"{name}()", sources=origin)
+
+
+ENVIRONMENT = Unknown(kind="environment", sources=(FROM_ENVIRONMENT,))
+
+
+def _all_unknown(deed: Deed) -> bool:
+    words = [word for word in deed.argv[1:] if word[:1] != "-"] + [each.target for each in deed.redirects]
+    return not any(word.strip(UNKNOWN + "./") for word in (*words, deed.text, deed.target))
+
+
+def distributed(fold: Callable[[Value, Value], Value], left: Value, right: Value) -> Value:
+    """Applies an operation to each of the values that its operands may be."""
+    pairs = islice(product(choices(left), choices(right)), MAX_CHOICES)
+    found = [fold(one, other) for one, other in pairs]
+    return found[0] if len(found) == 1 else Either(tuple(found))
+
+
+def one_of(values: list[Value]) -> Value:
+    """One of the elements of a list."""
+    return Either(tuple(values[:MAX_CHOICES])) if len(values) > 1 else values[0] if values else NOTHING
+
+
+def element(value: Value) -> Value:
+    """What a loop over a value gets."""
+    found: list[Value] = []
+    for each in choices(value):
+        if isinstance(each, list | tuple):
+            found += each
+        elif isinstance(each, dict):
+            found += list(each)
+        elif isinstance(each, str):
+            found.append(each)
+        else:
+            found.append(Unknown(sources=sources(each)))
+    return one_of(found)
+
+
+def _together(left: Value, right: Value) -> Value:
+    return sourced((text(left) + text(right))[:_MAX_TEXT], sources(left, right))
+
+
+PIPED = "|"
+"""The name of what is piped to a command of PowerShell."""
+
+FROM_INPUT = Unknown(sources=("input",))
+"""What the standard input of the script brings."""
+
+
+def item_at(value: Value, at: int) -> Value:
+    value = choices(value)[0]
+    if isinstance(value, list | tuple):
+        if -len(value) <= at < len(value):
+            return value[at]
+        return Unknown(sources=found) if (found := sources(value)) else NOTHING  # a text that is split has more parts
+    return Unknown(sources=sources(value)) if value is not None else NOTHING
+
+
+def printed(command: str) -> Value:
+    """What a command prints."""
+    try:
+        argv = shlex.split(command[:2_000])
+    except ValueError:
+        argv = command.split()
+    if argv[:1] == ["find"] and len(argv) > 1 and argv[1][:1] != "-":
+        named = argv.index("-name") + 1 if "-name" in argv[:-1] else 0
+        return f"{argv[1].rstrip('/')}/**" + (f"/{argv[named]}" if named else "")
+    if argv[:1] == ["ls"]:
+        return "*"
+    made = output_of(argv)
+    return Unknown(sources=(*(f"program:{name}" for name in made.programs), *(f"file:{path}" for path in made.files[:4])))

@@ -1,0 +1,155 @@
+"""Statements of scripting languages that are no expressions: loops, declarations, imports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from toolguard_engine.effects.languages.python_values import NOTHING, Library, Value
+from toolguard_engine.effects.languages.script_calling import CallReader
+from toolguard_engine.effects.languages.script_run import element
+from toolguard_engine.effects.languages.script_tokens import APPLESCRIPT, JAVASCRIPT, LUA, PERL, PHP, POWERSHELL
+
+_SKIPPED = ("package", "interface", "type", "namespace")
+
+
+def _loop(reader: CallReader, at: int, end: int) -> int:
+    """`for (const f of list)`, `foreach my $f (list)`, `foreach (list as $f)`, `for f in list`."""
+    tokens = reader.tokens
+    start, variable = at + 1, at + 1
+    while (
+        start < end and tokens[start].kind == "name" and tokens[start].text in ("my", "our", "await", "let", "const", "var")
+    ):
+        start += 1
+    if start < end and tokens[start].kind == "name" and reader.run.syntax is PERL:
+        if not reader.is_sign(start + 1, end, "("):
+            return -1
+        listed = reader.items(start + 2, min(tokens[start + 1].match, end))
+        reader.run.names[tokens[start].text] = element(_flat(listed))
+        return tokens[start + 1].match + 1
+    if reader.is_sign(start, end, "("):
+        inner, close = start + 1, min(tokens[start].match, end)
+        by = reader.skip_to(inner, close, "of", "in", "as")
+        if by >= close:
+            if reader.run.syntax is PERL and reader.skip_to(inner, close, ";") >= close:
+                reader.run.names["$_"] = element(_flat(reader.items(inner, close)))
+                return close + 1
+            return start + 1
+        if tokens[by].text == "as":
+            value = reader.expression(inner, by)[0]
+            pair = reader.skip_to(by + 1, close, "=>")
+            reader.bind(pair + 1 if pair < close else by + 1, close, element(value))
+        else:
+            while inner < by and tokens[inner].text in ("const", "let", "var"):
+                inner += 1
+            value = reader.expression(by + 1, close)[0]
+            reader.bind(inner, by, element(value) if tokens[by].text == "of" or reader.run.syntax is POWERSHELL else NOTHING)
+        return close + 1
+    by = reader.skip_to(variable, end, "in")
+    if by >= end:
+        return -1
+    value, after = reader.expression(by + 1, end)
+    reader.bind_all((variable, by), [element(value), element(value)] if reader.run.syntax is LUA else [element(value)])
+    return after
+
+
+def _flat(values: list[Value]) -> list[Value]:
+    return [each for value in values for each in (value if isinstance(value, list) else [value])]
+
+
+def _declared(reader: CallReader, at: int, end: int) -> int:
+    """`const {a, b: c} = value, d = other;`"""
+    at += 1
+    while at < end:
+        sign = reader.skip_to(at, end, "=", "of", "in", ",")
+        if not reader.is_sign(sign, end, "="):
+            if reader.is_sign(sign, end, ","):
+                at = sign + 1
+                continue
+            return at if sign < end else at + 1
+        value, after = reader.expression(sign + 1, end)
+        reader.bind(at, sign, value)
+        if not reader.is_sign(after, end, ","):
+            return max(after, sign + 1)
+        at = after + 1
+    return at
+
+
+def _imported(reader: CallReader, at: int, end: int) -> int:
+    """`import a, {b as c} from "m"`, `import * as d from "m"`."""
+    if reader.is_sign(at + 1, end, "(", "."):
+        return -1
+    last = at + 1
+    while last < end and reader.tokens[last].kind != "string" and last < at + 60:
+        last += 1
+    if last >= end or reader.tokens[last].kind != "string":
+        return -1
+    module = Library(reader.run.library.full(reader.tokens[last].text))
+    inside, name = False, ""
+    for position in range(at + 1, last):
+        token = reader.tokens[position]
+        if token.kind == "sign":
+            inside = inside or token.text == "{"
+        elif token.text not in ("as", "from", "type"):
+            following = reader.tokens[position + 1]
+            if following.text == "as" and inside:
+                name = token.text
+            elif inside:
+                reader.run.names[token.text] = reader.run_member(module, name or token.text)
+                name = ""
+            else:
+                reader.run.names[token.text] = module
+    return last + 1
+
+
+def _named_function(reader: CallReader, at: int, end: int) -> int:
+    if (at + 1 < end and reader.tokens[at + 1].kind == "name") or reader.is_sign(at + 1, end, "*", "(", "{"):
+        return reader.function(at, end)[1]
+    return -1
+
+
+def _skipped(reader: CallReader, at: int, end: int) -> int:
+    if at + 1 >= end or reader.tokens[at + 1].kind != "name" or reader.tokens[at].text in reader.run.names:
+        return -1
+    if reader.run.syntax is JAVASCRIPT and reader.tokens[at].text in ("interface", "namespace", "package"):
+        opened = reader.skip_to(at, end, "{")
+        return reader.tokens[opened].match + 1 if opened < end else -1
+    return reader.skip_to(at, end, ";", "=") if reader.tokens[at].text != "type" else _type(reader, at, end)
+
+
+def _type(reader: CallReader, at: int, end: int) -> int:
+    sign = reader.skip_to(at, end, "=")
+    return reader.operand(sign + 1, end)[1] if sign < end else -1
+
+
+def _class(reader: CallReader, at: int, end: int) -> int:
+    opened = reader.skip_to(at, end, "{")
+    if reader.run.syntax.ends:
+        return at + 2
+    if at + 1 < end:
+        reader.run.names["class"] = reader.tokens[at + 1].text
+    return opened + 1 if opened < end else -1
+
+
+def _use(reader: CallReader, at: int, end: int) -> int:
+    if reader.run.syntax not in (PERL, PHP):
+        return -1
+    while at < end and not reader.is_sign(at, end, ";"):
+        at += 1
+    return at
+
+
+def _set(reader: CallReader, at: int, end: int) -> int:
+    """AppleScript: `set name to value`."""
+    by = reader.skip_to(at + 1, end, "to")
+    if reader.run.syntax is not APPLESCRIPT or by >= end:
+        return -1
+    value, after = reader.expression(by + 1, end)
+    reader.bind(at + 1, by, value)
+    return after
+
+
+STATEMENTS: dict[str, Callable[[CallReader, int, int], int]] = {
+    "for": _loop, "foreach": _loop, "const": _declared, "let": _declared, "var": _declared, "import": _imported,
+    "function": _named_function, "sub": _named_function, "def": _named_function, "class": _class, "use": _use, "set": _set,
+    **dict.fromkeys(_SKIPPED, _skipped),
+}  # fmt: skip

@@ -1,0 +1,69 @@
+"""Rehearsals whose output is applied: `kubectl create ... --dry-run=client -o yaml | kubectl apply -f -` creates it.
+
+The rehearsal stands among the programs that run a second time, as if it were none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice, pairwise
+from posixpath import dirname, normpath
+
+import msgspec
+
+from toolguard_engine.effects.facts.command import ProgramRun
+
+CLIENTS = frozenset({"kubectl", "oc", "k"})
+_APPLYING = frozenset({"apply", "create", "replace"})
+_INPUT = frozenset({"-", "/dev/stdin"})
+_MAX_CLIENTS = 50
+_UNDONE = ("--dry-run=none", "--dry-run=false")
+
+
+def applied(runs: list[ProgramRun]) -> Iterator[ProgramRun]:
+    """What the last of these programs applies that an earlier one only rehearsed."""
+    last = runs[-1] if runs else None
+    if last is None or last.name not in CLIENTS or _APPLYING.isdisjoint(last.argv) or _rehearses(last):
+        return
+    files = {part for word in _files(last.argv) for part in word.split(",")}
+    reads = not files.isdisjoint(_INPUT)
+    pipelines = {last.pipeline} if reads else set()
+    if reads:
+        files |= {redirect.target for redirect in last.redirects if redirect.kind == "read"}
+        files |= set(last.stdin.files if last.stdin is not None else ())
+    files = {normpath(file) for file in files - _INPUT}
+    of_text = any(not CLIENTS.isdisjoint(feed.programs) for _, feed in last.given) or (
+        reads and last.stdin is not None and not CLIENTS.isdisjoint(last.stdin.programs)
+    )
+    clients = 0
+    for run in islice(reversed(runs), 1, None):
+        if not files.isdisjoint(_written(run)):
+            pipelines.add(run.pipeline)
+        if run.name not in CLIENTS:
+            continue
+        clients += 1
+        if clients > _MAX_CLIENTS:
+            return
+        if _rehearses(run) and (run.pipeline in pipelines or (of_text and "$()" in run.via)):
+            argv = tuple(word for word in run.argv if not word.startswith("--dry-run"))
+            yield msgspec.structs.replace(run, argv=argv, redirects=(), piped=False)
+
+
+def _written(run: ProgramRun) -> Iterator[str]:
+    """The files that keep its output, and their folders."""
+    kept = [redirect.target for redirect in run.redirects if redirect.kind != "read"]
+    for file in (*kept, *(run.argv[1:] if run.name == "tee" else ())):
+        yield normpath(file)
+        yield dirname(normpath(file)) or "."
+
+
+def _rehearses(run: ProgramRun) -> bool:
+    return any(word.startswith("--dry-run") and word not in _UNDONE for word in run.argv)
+
+
+def _files(argv: tuple[str, ...]) -> Iterator[str]:
+    for option, value in pairwise(argv):
+        if option in ("-f", "--filename"):
+            yield value
+    yield from (word.partition("=")[2] for word in argv if word.startswith(("-f=", "--filename=")))
+    yield from (word[2:] for word in argv if word.startswith("-f") and word[2:3] not in ("", "="))

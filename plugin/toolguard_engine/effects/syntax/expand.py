@@ -1,0 +1,475 @@
+"""Expands words to what a program gets: variables that the command sets, braces, field splitting.
+
+What cannot be known is `UNKNOWN`. `~` and wildcards are left for `shell.places`. At the beginning of a path `~` stands for
+the home folder and `.` for the folder that the command starts in. After other text of a path these signs have no such
+meaning, so there they are written `$HOME` and `$PWD` (`/tmp/..$HOME`), which `shell.places` expands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from itertools import islice
+
+import msgspec
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts.command import UNKNOWN, StdinSource
+from toolguard_engine.effects.syntax.syntax_tree import Literal, Part, Script, Substitution, Variable, Word
+from toolguard_engine.model.work_limit import WorkLimit
+
+MAX_VALUE = 8_192
+MAX_FIELDS = 256
+MAX_BRACES = 64
+MAX_NUMBERS = 8
+"""In a range like `{1..1000}` the first and last numbers represent the others."""
+MAX_TEMPLATE = 2_000
+_FIELD = 3
+"""Steps of work for each word, and for each one that braces make of it."""
+
+_CHARACTERS = 2_000
+"""That are joined in one step of work."""
+
+KNOWN = {
+    "HOME": "~", "OLDPWD": ".", "IFS": " ", "SHELL": "sh", "BASH": "bash",
+    "PPID": "$PPID", "$": "$$", "OPENCLAW_STATE_DIR": "$OPENCLAW_STATE_DIR", "OPENCLAW_HOME": "$OPENCLAW_HOME",
+    "OPENCLAW_CONFIG_PATH": "$OPENCLAW_CONFIG_PATH", "CLAWDBOT_STATE_DIR": "$CLAWDBOT_STATE_DIR", "#": "0",
+    "-": "", "?": "0",
+}  # fmt: skip
+"""Variables whose meaning is known without their value. Those with a dollar sign are left to later stages."""
+
+HOME = "${HOME}"
+HERE = "${PWD}"
+_BRACED = lazy_re.compile(r"\$\{(HOME|PWD)\}(?!\w)")
+_SEPARATORS = frozenset("=:,;|&()<>[{@'\"` \t\n")
+"""Characters after which a new path may begin."""
+
+_ENDS = frozenset(["", "/", *_SEPARATORS])
+"""What may follow a folder that is written as one sign."""
+
+Value = str | tuple[str, ...]
+"""The value of a variable; several if it depends on a condition."""
+
+
+class ShellState(msgspec.Struct):
+    """The state of a shell at one point of a command. `args`: `$1` and so on, None if unknown.
+
+    `feeds`: the sources of variables whose values are unknown (`x=$(cat .env)`). `work`: what reading may cost; one for all
+    states of a command.
+    """
+
+    variables: dict[str, Value] = {}
+    functions: dict[str, Script] = {}
+    aliases: dict[str, str] = {}
+    args: tuple[str, ...] | None = None
+    via: tuple[str, ...] = ()
+    cwd: str = ""
+    maybe: int = 0
+    calling: frozenset[str] = frozenset()
+    feeds: dict[str, StdinSource] = {}
+    work: WorkLimit = msgspec.field(default_factory=WorkLimit)
+
+    def fork(self, *via: str) -> ShellState:
+        """A subshell: a copy whose changes do not affect this state."""
+        self.work.spend(2 + (len(self.variables) + len(self.functions) + len(self.via)) / 32)
+        return ShellState(
+            dict(self.variables), dict(self.functions), dict(self.aliases), self.args, self.via + via, self.cwd, self.maybe,
+            self.calling, dict(self.feeds), self.work,
+        )  # fmt: skip
+
+    def elsewhere(self, *via: str) -> ShellState:
+        """A shell on another machine or in a container, which shares none of this state."""
+        return ShellState(via=self.via + via, cwd="", calling=self.calling, work=self.work)
+
+    def assign(self, name: str, value: str, *, append: bool = False) -> None:
+        """Sets a variable. Under a condition it may also keep its old value."""
+        before = self.variables.get(name)
+        if append and isinstance(before, str):
+            value = before + value
+        if len(value) > MAX_VALUE:
+            value = UNKNOWN
+        if self.maybe and before is not None and before != value:
+            known = (before,) if isinstance(before, str) else before
+            self.variables[name] = known if value in known else (*known, value)[-8:]
+        else:
+            self.variables[name] = value
+
+
+Captured = Callable[[Substitution, ShellState], StdinSource]
+"""Runs a substitution and returns what it prints."""
+
+
+class Fields(msgspec.Struct):
+    """The fields that one word expands to, and what its substitutions print. `cut`: fields were dropped; `unset`: a variable
+    in the word was never set, and is probably empty."""
+
+    texts: list[str]
+    feed: StdinSource | None = None
+    cut: bool = False
+    unset: bool = False
+
+
+def expand(word: Word, state: ShellState, capture: Captured) -> Fields:
+    """All fields of a word."""
+    if isinstance(word, str):
+        return Fields([word])
+    found = Fields([])
+    state.work.spend(_FIELD)
+    for number, parts in enumerate(_braces(word)):
+        _split(parts, state, capture, found)
+        state.work.spend(_FIELD)
+        if number == MAX_BRACES or len(found.texts) > MAX_FIELDS:
+            del found.texts[MAX_FIELDS:]
+            found.cut = True
+            break
+    found.texts = [rendered(text, state) if "${" in text else text for text in found.texts]
+    return found
+
+
+def rendered(text: str, state: ShellState) -> str:
+    """Replaces the current folder at the beginning of a word by `.`."""
+    folder = here(state)
+    if folder.startswith(HERE) and text.startswith(folder) and text[len(folder) : len(folder) + 1] in _ENDS:
+        text = "." + text[len(folder) :]
+    return _BRACED.sub(r"$\1", text)
+
+
+def text_of(word: Word, state: ShellState, capture: Captured) -> tuple[str, StdinSource | None]:
+    """A word in a context without field splitting: the value of an assignment, a here-document."""
+    if isinstance(word, str):
+        return word, None
+    feed: StdinSource | None = None
+    text = ""
+    for part in word:
+        piece, given = _value(part, state, capture)
+        state.work.spend(1 + (len(text) + len(piece)) / _CHARACTERS)
+        feed = _together(feed, given)
+        text = _joined(text, piece, part)
+        if len(text) > MAX_VALUE * 4:
+            break
+    return text[: MAX_VALUE * 4], feed
+
+
+def undecided(words: Iterable[Word], state: ShellState) -> str:
+    """The name of a variable in these words that may hold several values, or an empty string."""
+    for word in words:
+        if isinstance(word, str):
+            continue
+        for part in word:
+            if isinstance(part, Variable) and isinstance(state.variables.get(part.name), tuple):
+                return part.name
+    return ""
+
+
+def _joined(before: str, value: str, part: Part) -> str:
+    """The text of a word so far, joined with the value of its next part."""
+    if not before or isinstance(part, Literal):
+        return f"{HOME}{value}" if before == "~" and value[:1] not in _ENDS else before + value
+    if value[:1] == "~" and value[1:2] in _ENDS and not _begins_after(before):
+        return f"{before}{HOME}{value[1:]}"
+    if value.startswith(HERE) and value[len(HERE) : len(HERE) + 1] in _ENDS and _begins_after(before):
+        return f"{before}.{value[len(HERE) :]}"
+    return before + value
+
+
+def _begins_after(before: str) -> bool:
+    """Whether a path may begin after this text, as after `--target=` or `-C`."""
+    return before[-1] in _SEPARATORS or (len(before) == 2 and before[0] == "-" and before[1].isalpha())  # noqa: PLR2004
+
+
+def _split(parts: Iterable[Part], state: ShellState, capture: Captured, found: Fields) -> None:
+    current, begun = "", False
+    parts = tuple(parts)
+    alone = len(parts) == 1  # `"$x"` stays a word if it is empty, `$x` does not
+    for part in parts:
+        value, feed = _value(part, state, capture)
+        state.work.spend(1 + (len(current) + len(value)) / _CHARACTERS)
+        found.feed = _together(found.feed, feed)
+        found.unset = found.unset or (
+            value == UNKNOWN and feed is None and _is_unset(part, state) and not (alone and part.quoted)
+        )
+        if isinstance(part, Literal) or part.quoted:
+            if isinstance(part, Variable) and part.name == "@" and state.args is not None and not part.operator:
+                first, *more = state.args[1:] or ("",)
+                begun = begun or len(state.args) > 1
+                if more:
+                    found.texts += [current + first, *more[:-1]]
+                current = more[-1] if more else current + first
+                continue
+            current, begun = _joined(current, value, part), True
+            continue
+        if "IFS" in state.variables:
+            value = value.translate(dict.fromkeys(map(ord, _looked_up("IFS", state) or ""), " "))
+        pieces = value.split()
+        if not pieces:
+            if value and current:
+                found.texts.append(current)
+                current, begun = "", False
+            continue
+        if value[0].isspace() and current:
+            found.texts.append(current)
+            current = ""
+        found.texts += [_joined(current, pieces[0], part), *pieces[1:-1]] if len(pieces) > 1 else []
+        current = pieces[-1] if len(pieces) > 1 else _joined(current, pieces[0], part)
+        begun = True
+        if value[-1].isspace():
+            found.texts.append(current)
+            current, begun = "", False
+    if begun or current:
+        found.texts.append(current)
+
+
+def _is_unset(part: Part, state: ShellState) -> bool:
+    return isinstance(part, Variable) and not part.operator and _looked_up(part.name, state) is None
+
+
+def _together(first: StdinSource | None, other: StdinSource | None) -> StdinSource | None:
+    """The first feed of a word; secret variables of the same word are all named."""
+    if first is None or other is None or first is other:
+        return first or other
+    if first.programs[:1] == other.programs[:1] == ("$secret",):
+        return StdinSource(None, (*first.programs, *other.programs[1:])[:MAX_SECRETS])
+    return first
+
+
+MAX_SECRETS = 20
+
+
+def _value(part: Part, state: ShellState, capture: Captured) -> tuple[str, StdinSource | None]:
+    if isinstance(part, Literal):
+        return part.text, None
+    if isinstance(part, Variable):
+        return _variable(part, state, capture)
+    feed = capture(part, state)
+    if part.kind in ("<(", ">("):
+        return UNKNOWN, feed
+    if part.kind == "$((":
+        return "0", feed if feed.programs else None
+    return UNKNOWN if feed.text is None else feed.text.rstrip("\n"), feed
+
+
+_SECRET_NAME = lazy_re.compile(
+    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PRIVATE)(?:_|\Z)", re.IGNORECASE
+)
+
+
+def _secret(name: str) -> StdinSource:
+    """The value of an environment variable whose name suggests a secret, and that name."""
+    return StdinSource(None, ("$secret", f"${name[:_MAX_NAME]}"))
+
+
+_MAX_NAME = 80
+
+
+def _variable(part: Variable, state: ShellState, capture: Captured) -> tuple[str, StdinSource | None]:
+    value = _looked_up(part.name, state)
+    operator = part.operator
+    if not operator:
+        if value is None:
+            name = part.name if part.name[:1] != "!" else _named(part.name[1:], state)
+            return UNKNOWN, _secret(name) if _SECRET_NAME.search(name) else None
+        return value, state.feeds.get(part.name)
+    if operator[-1:] in "-=+?" and operator != "##":
+        other, feed = text_of(part.operand, state, capture)
+        if operator[-1] == "+":
+            return other if value is None or value else "", feed
+        if value is not None and value != "":
+            return value, feed
+        if operator[-1] == "=":
+            state.assign(part.name, other)
+        return (UNKNOWN if operator[-1] == "?" else other), feed
+    if not isinstance(part.operand, str):
+        return UNKNOWN, text_of(part.operand, state, capture)[1]
+    if value is None or UNKNOWN in value:
+        return UNKNOWN, None
+    if value[:1] in ("~", "$", "."):
+        return _changed_folder(value, operator, part.operand), None
+    return _CHANGES.get(operator, _unknown)(value, part.operand)[:MAX_VALUE], None
+
+
+def _named(name: str, state: ShellState) -> str:
+    """What the value of a variable names, of `${!name}`: the first of its values that suggests a secret."""
+    value = state.variables.get(name, UNKNOWN)
+    names = (value,) if isinstance(value, str) else value
+    return next((each for each in names if UNKNOWN in each or _SECRET_NAME.search(each)), "").replace(UNKNOWN, "ANY_KEY")
+
+
+def _looked_up(name: str, state: ShellState) -> str | None:
+    if name.startswith("!"):
+        inner = _looked_up(name[1:], state)
+        return None if inner is None or not inner.isidentifier() else _looked_up(inner, state)
+    if name in state.variables:
+        value = state.variables[name]
+        return value if isinstance(value, str) else " ".join(value)
+    if name.endswith("[0]"):
+        return _looked_up(name[:-3], state)
+    if name.isdigit() or name in "@*":
+        return _positional(name, state.args)
+    return here(state) if name == "PWD" else KNOWN.get(name)
+
+
+def here(state: ShellState) -> str:
+    """The folder that the command is in."""
+    cwd = state.cwd
+    if not cwd or cwd.startswith(("/", "~", "$", UNKNOWN)):
+        return cwd or HERE
+    return f"{HERE}/{cwd}"
+
+
+def _positional(name: str, args: tuple[str, ...] | None) -> str | None:
+    if args is None:
+        return "sh" if name == "0" else None
+    if name in "@*":
+        return " ".join(args[1:])
+    return args[int(name[:4])] if int(name[:4]) < len(args) else ""
+
+
+def _unknown(value: str, operand: str) -> str:  # noqa: ARG001 - table signature
+    return UNKNOWN
+
+
+def _slice(value: str, operand: str) -> str:
+    match = re.fullmatch(r"\s*(-?\d{1,6})(?:\s*:\s*(-?\d{1,6}))?", operand)
+    if not match:
+        return UNKNOWN
+    start = int(match[1])
+    rest = value[start:]
+    if match[2] is None:
+        return rest
+    return rest[: int(match[2])]
+
+
+def _replace(value: str, operand: str, count: int) -> str:
+    old, _, new = operand.partition("/")
+    if not old or re.search(r"[*?\[]", old):
+        return UNKNOWN
+    enough = MAX_VALUE // (len(new) or 1) + 1  # what is longer is cut off
+    return value.replace(old, new, count if count > 0 else enough if len(new) > len(old) else -1)
+
+
+def _changed_folder(value: str, operator: str, operand: str) -> str:
+    """The result of an operator on a path that begins with a sign for a folder: only the leading slash is known of that."""
+    folder = next((sign for sign in ("~", HERE) if value == sign or value.startswith(f"{sign}/")), "")
+    if not folder:
+        return _CHANGES.get(operator, _unknown)(value, operand)[:MAX_VALUE]
+    above, _, last = value.rpartition("/")
+    if operator == ":" and (match := _SLICE.fullmatch(operand)):
+        begin, length = int(match[1]), match[2]
+        return {(0, None): value, (0, "1"): "/", (1, None): _bare(value)}.get((begin, length), UNKNOWN)
+    if operator in ("#", "##") and operand == "/":
+        return _bare(value)
+    if operator == "%" and operand == "/*":
+        return above or f"{value}/.."
+    if operator == "##" and operand == "*/":
+        return last if above else UNKNOWN
+    if operator in ("/", "//") and operand.partition("/")[0] in value:
+        return _CHANGES[operator](value, operand)
+    if value == folder and (changed := _renamed(folder, operator, operand)):
+        return changed
+    kept = operator in ("%", "%%") and (operand == "/" or (above and not re.search(r"[*?\[]", operand)))
+    return value.removesuffix(operand) if kept else value if operator in ("@", ",", ",,") else UNKNOWN
+
+
+def _renamed(folder: str, operator: str, operand: str) -> str:
+    """The path beside or above a folder whose last names are cut off or replaced; empty if unknown.
+
+    The folder's names are not known here, so those that are cut off or replaced are assumed to be its last ones.
+    """
+    if not operand or re.search(r"[*?\[\\]", operand):
+        return ""
+    if operator in ("%", "%%"):
+        return folder + "/.." * operand.rstrip("/").count("/") + ("" if operand[0] == "/" else "/../")
+    old, _, new = operand.partition("/")
+    return f"{folder}/../{new}" if operator in ("/", "//") and old else ""
+
+
+def _bare(value: str) -> str:
+    """The value without its leading slash."""
+    return f"${{HOME#/}}{value[1:]}" if value[0] == "~" else UNKNOWN
+
+
+_SLICE = lazy_re.compile(r"\s*(\d{1,6})(?:\s*:\s*(-?\d{1,6}))?")
+
+_CHANGES: dict[str, Callable[[str, str], str]] = {
+    ":": _slice,
+    "/": lambda value, operand: _replace(value, operand, 1),
+    "//": lambda value, operand: _replace(value, operand, -1),
+    "#": lambda value, operand: UNKNOWN if re.search(r"[*?\[]", operand) else value.removeprefix(operand),
+    "##": lambda value, operand: value.rpartition("/")[2] if operand == "*/" else UNKNOWN,
+    "%": lambda value, operand: UNKNOWN if re.search(r"[*?\[]", operand) else value.removesuffix(operand),
+    "^": lambda value, _: value[:1].upper() + value[1:],
+    "^^": lambda value, _: value.upper(),
+    ",": lambda value, _: value[:1].lower() + value[1:],
+    ",,": lambda value, _: value.lower(),
+    "len": lambda value, _: str(len(value)),
+    "@": lambda value, _: value,
+}
+
+_PRIVATE = 0xE000
+_SIGNS = lazy_re.compile("[\ue000-\uffff]")
+_OPEN, _CLOSE = "\uf8fe", "\uf8ff"
+_INNERMOST = lazy_re.compile(r"\{([^{}]*+)\}")
+_RANGE = lazy_re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])(?:\.\.-?\d{1,4})?")
+
+
+def _braces(parts: tuple[Part, ...]) -> Iterable[Iterable[Part]]:
+    """The words that brace expansion makes of one word."""
+    if not any(isinstance(part, Literal) and not part.quoted and "{" in part.text for part in parts):
+        return [parts]
+    template = "".join(
+        part.text if isinstance(part, Literal) and not part.quoted else chr(_PRIVATE + at)
+        for at, part in enumerate(parts[:MAX_TEMPLATE])
+    )
+    if len(template) > MAX_TEMPLATE or template.count("{") > MAX_BRACES:
+        return [[Literal(UNKNOWN)]] * (MAX_BRACES + 1)
+    return [_parts(text, parts) for text in islice(_expanded(template), MAX_BRACES + 1)]
+
+
+def _expanded(template: str) -> Iterable[str]:
+    waiting, done = [template], 0
+    while waiting and done <= MAX_BRACES:
+        text = waiting.pop(0)
+        match = _INNERMOST.search(text)
+        if match is None:
+            done += 1
+            yield text.replace(_OPEN, "{").replace(_CLOSE, "}")
+            continue
+        choices = _choices(match[1])
+        before, after = text[: match.start()], text[match.end() :]
+        if choices is None:
+            waiting.insert(0, f"{before}{_OPEN}{match[1]}{_CLOSE}{after}")
+        else:
+            waiting[:0] = [before + choice + after for choice in choices[: max(1, MAX_BRACES + 2 - len(waiting))]]
+
+
+def _choices(inside: str) -> list[str] | None:
+    if "," in inside:
+        return inside.split(",")
+    found = _RANGE.fullmatch(inside)
+    if not found:
+        return None
+    if found[1].isalpha() or found[2].isalpha():
+        first, last = ord(found[1][0]), ord(found[2][0])
+        return (
+            [chr(code) for code in range(first, last + 1)] if first <= last else [chr(c) for c in range(first, last - 1, -1)]
+        )
+    first, last = int(found[1]), int(found[2])
+    step = 1 if first <= last else -1
+    if abs(last - first) < MAX_NUMBERS:
+        return [str(number) for number in range(first, last + step, step)]
+    kept = MAX_NUMBERS // 2
+    return [str(first + step * n) for n in range(kept)] + [str(last - step * n) for n in reversed(range(kept))]
+
+
+def _parts(text: str, parts: tuple[Part, ...]) -> Iterable[Part]:
+    """The parts of one word that brace expansion made: `chr(_PRIVATE + at)` stands for the part at that position."""
+    begin = 0
+    for sign in _SIGNS.finditer(text):
+        at = ord(sign[0]) - _PRIVATE
+        if at < len(parts):
+            if begin < sign.start():
+                yield Literal(text[begin : sign.start()])
+            begin = sign.end()
+            yield parts[at]
+    if begin < len(text) or not text:
+        yield Literal(text[begin:])

@@ -1,0 +1,81 @@
+"""Texts that are written in the programs of `jq`, `sed` and `awk` and in queries, and so end up in what these print.
+
+The rest of their output is not known, but a command that stands in the program itself is there for all to see.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import islice
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts.command import ProgramRun
+
+QUERIED = frozenset({"psql", "mysql", "mariadb", "sqlite3"})
+MAX_PROGRAM = 4_000
+MAX_TEXTS = 40
+_STRING = r'"(?>(?:[^"\\]|\\.){0,2000})"'
+_STRINGS = lazy_re.compile(_STRING)
+_ASSIGNED = lazy_re.compile(rf'[.\[]"?([\w:-]{{1,60}}+)"?\]?\s{{0,9}}+[|+]?=\s{{0,9}}+({_STRING})')
+_KEY = lazy_re.compile(r"(?<![\w-])([\w-]{1,60}+)(?=\s{0,9}+:\s{0,9}+\")")
+_PART = r"(?>(?:(?!\1)[^\\\n]|\\.){0,600})"
+_REPLACES = lazy_re.compile(rf"(?:^|[;{{\n\d/])\s{{0,9}}+s([/|#,@!])({_PART})\1({_PART})\1")
+_ESCAPED = lazy_re.compile(r"\\(.)")
+
+
+def literals(run: ProgramRun) -> str:
+    """What a program's own text contributes to its output; empty if that is nothing, or it is no such program."""
+    make = _MAKERS.get(run.name)
+    words = [word for word in run.argv[1:] if word[:1] != "-"]
+    found = islice(make(run, words[0][:MAX_PROGRAM]), MAX_TEXTS) if make and words else ()
+    return "\n".join(map(_closed, found))
+
+
+def _closed(text: str) -> str:
+    """Without quotes that another text closes."""
+    for sign in ("'", '"'):
+        text = text.replace(sign, "") if text.count(sign) % 2 else text
+    return text
+
+
+def _of_jq(run: ProgramRun, program: str) -> Iterator[str]:
+    """Strings as lines, and keys with their values as JSON has them: `.scripts.x = "y"`, `{x: "y"}`."""
+    argv = run.argv
+    for at, word in enumerate(argv[:-2]):
+        if word in ("--arg", "--argjson"):
+            program = next((each for each in argv[at + 3 :] if each[:1] != "-" and f"${argv[at + 1]}" in each), program)
+            value = json.dumps(argv[at + 2][:MAX_PROGRAM])
+            program = program[:MAX_PROGRAM].replace(f"${argv[at + 1]}", value)[:MAX_PROGRAM]
+    yield from (f'"{found[1]}": {found[2]}' for found in _ASSIGNED.finditer(program))
+    if _KEY.search(program):
+        yield _KEY.sub(r'"\1"', program).replace('""', '"')
+    for found in _STRINGS.finditer(program):
+        try:
+            yield json.loads(found[0])
+        except ValueError:
+            yield found[0].strip('"')
+
+
+def _of_sed(run: ProgramRun, program: str) -> Iterator[str]:  # noqa: ARG001 - table signature
+    for found in _REPLACES.finditer(program):
+        yield _ESCAPED.sub(r"\1", found[3])
+
+
+def _of_awk(run: ProgramRun, program: str) -> Iterator[str]:  # noqa: ARG001 - table signature
+    for found in _STRINGS.finditer(program):
+        yield _ESCAPED.sub(r"\1", found[0][1:-1])
+
+
+def _of_query(run: ProgramRun, program: str) -> Iterator[str]:  # noqa: ARG001 - table signature
+    """Statements that a query puts together: `select 'drop table ' || name || ';' from t`."""
+    for word in run.argv[1:]:
+        if "'" in word and (found := _QUOTED.findall(word[:MAX_PROGRAM])):
+            yield " x ".join(found)
+
+
+_QUOTED = lazy_re.compile(r"'((?>(?:[^']|''){0,2000}))'")
+_MAKERS = {
+    **dict.fromkeys(("jq", "gojq"), _of_jq), **dict.fromkeys(("sed", "gsed"), _of_sed),
+    **dict.fromkeys(("awk", "gawk", "mawk"), _of_awk), **dict.fromkeys(QUERIED, _of_query),
+}  # fmt: skip

@@ -1,0 +1,90 @@
+"""Commands that are searched in code of a language that is not parsed: texts in quotes that read as commands, rows of words
+(`"rm", "-rf", "x"`), and lines of longer texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from shlex import quote
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.syntax.project_files import Lines
+
+_MAX_CODE = 65_536
+_MAX_WORDS = 24
+_MAX_BETWEEN = 60
+_SHORTEST = 5
+_QUOTED = lazy_re.compile(
+    r"\"(?P<a>(?>(?:[^\"\\\n]|\\.){0,60000}))\"|'(?P<b>(?>(?:[^'\\\n]|\\.){0,60000}))'|`(?P<c>[^`'\n]{0,60000}+)[`']"
+)
+_STARTS = program_catalogue.programs("command_like_word", "shell", "elevator")
+_COMMAND = lazy_re.compile(r"(?:\A|[;&|(\n]|\b(?:sudo|env|exec|nohup|then|do)\s)\s{0,9}([\w./~-]{1,60})(?=\s)")
+_LINE = lazy_re.compile(r"^[ \t]{0,80}([\w./~-]{1,60})[ \t]{1,9}(?=[-/~.$]|[\w.]{1,60}[ \t]{1,9}[-/~.$])(.+)$", re.MULTILINE)
+_SAME_LIST = lazy_re.compile(r"[\s,\[\]()]{0,50}(?:\w{1,20}\s{0,4}[:=(]{0,2}\s{0,4}[\[(]?)?\s{0,9}")
+
+
+_DELETES = lazy_re.compile(
+    r"\bdelete\s{0,4}\(?\s{0,4}(?:dir:\s{0,4})?(?:project\.)?(?:files?|fileTree)?\s{0,4}\(?\s{0,4}[\"']([^\"'\n]{1,2000})[\"']"
+)
+"""Of Gradle."""
+_HOME = lazy_re.compile(
+    r"\$\{(?:System\.getProperty\(['\"]user\.home['\"]\)|System\.getenv\(['\"]HOME['\"]\)|user\.home|HOME)\}|\$HOME\b"
+)
+_HOME_AND = lazy_re.compile(
+    r"(?:System\.(?:getProperty\(['\"]user\.home['\"]\)|getenv\(['\"]HOME['\"]\))|os\.environ\[['\"]HOME['\"]\])"
+    r"\s{0,9}\+\s{0,9}(['\"])"
+)
+_JOINED = lazy_re.compile(r"\"\s{0,9}\+\s{0,9}\"|'\s{0,9}\+\s{0,9}'")
+_DELETES_ANY = lazy_re.compile(
+    r"\b(?:project\.)?delete\s{0,4}\(?\s{0,4}[A-Za-z_]\w{0,60}\b|\.(?:deleteDir|deleteRecursively)\(\)|\(delete-(?:directory|file)\b"
+)
+"""A deletion of what a variable holds: of every path in the home folder that the code names."""
+_GIVEN = lazy_re.compile(r"-[a-z]{0,3}c\s{1,9}(?=[\"'])")
+
+
+def commands(text: str) -> Lines:
+    """In the order of their kinds, each with its position."""
+    text = _HOME_AND.sub(r"\1~", text[:_MAX_CODE])
+    text = _HOME.sub("~", _JOINED.sub("", text))
+    found: Lines = []
+    row: list[tuple[int, str]] = []
+    end = 0
+    for at, plain, stop in _texts(text):
+        if row and not (at - 1 - end < _MAX_BETWEEN and _SAME_LIST.fullmatch(text, end, at - 1)):
+            found += _read(row)
+            row = []
+        row.append((at, plain))
+        end = stop
+    lines = (each for each in _LINE.finditer(text) if _is_start(each[1]))
+    found += [(each.start() + 1, f"rm -rf {each[1]}") for each in _DELETES.finditer(text) if each[1][:1] in "~/"]
+    if _DELETES_ANY.search(text):
+        own = (each for each in _texts(text) if each[1].startswith("~/"))
+        found += [(at, f"rm -rf {plain}") for at, plain, _ in own]
+    return [*found, *_read(row), *((each.start(1) + 1, each[0].strip()) for each in lines)]
+
+
+def _texts(text: str) -> Iterator[tuple[int, str, int]]:
+    for found in _QUOTED.finditer(text):
+        plain = next((each for each in found.groups() if each is not None), "")
+        yield found.start() + 1, plain.replace('\\"', '"').replace("\\'", "'"), found.end()
+
+
+def _read(row: list[tuple[int, str]]) -> Lines:
+    found = [(at, plain) for at, plain in row if reads_as_command(plain)]
+    found += [(at, f"sh {plain}") for at, plain in row if _GIVEN.match(plain)]
+    starts = (start for start, (_, plain) in enumerate(row[:-1]) if _is_start(plain))
+    if (start := next(starts, None)) is not None:
+        if " " in row[start + 1][1] and row[start + 1][1][:1] in "-/~":  # the second text has all arguments
+            found.append((row[start][0], f"{row[start][1]} {row[start + 1][1]}"))
+        found.append((row[start][0], " ".join(quote(word) for _, word in row[start : start + _MAX_WORDS])))
+    return found
+
+
+def _is_start(word: str) -> bool:
+    return word.rpartition("/")[2] in _STARTS
+
+
+def reads_as_command(text: str) -> bool:
+    """Whether a text has a program that is known to do something, where a shell would look for one, and a word behind it."""
+    return len(text) >= _SHORTEST and any(_is_start(found[1]) for found in _COMMAND.finditer(text))
