@@ -69,6 +69,12 @@ def test_never(places: Places) -> None:
     assert PolicyFiles(places.state_dir).grants()[0].expires == 0
 
 
+def test_a_command_is_for_exec_unless_said_otherwise(places: Places) -> None:
+    asked = ("grant", "rm -rf build", "--dry-run", "--state-dir", places.state_dir)
+    assert envelope(toolguard(*asked, "--json"))["data"]["grant"]["tool"] == "exec"
+    assert "did you mean exec?" in toolguard(*asked, "--tool", "exce").stdout
+
+
 def test_dry_run(places: Places) -> None:
     result = grant.run(places, GrantRequest("make", "exec"), yes=False, dry_run=True)
     assert texts(result)[0] == "would grant any agent may call exec like `make`, without asking"
@@ -378,4 +384,4 @@ def test_as_processes(places: Places) -> None:
     assert len(envelope(toolguard("grants", *asked))["data"]["grants"]) == 1
     assert envelope(toolguard("revoke", made["data"]["grant"]["id"], *asked))["ok"]
     assert toolguard("revoke", "g-none", *asked).returncode == 1
-    assert toolguard("grant", "make", *asked).returncode == 2
+    assert toolguard("grant", "/srv/site", *asked).returncode == 2

@@ -141,6 +141,11 @@ def test_near_misses_and_capitals(places: Places) -> None:
     assert KillSwitchFile(places.state_dir).thrown()
 
 
+def test_nothing_asks_for_the_status(places: Places) -> None:
+    done = toolguard("kill-switch", "--state-dir", places.state_dir)
+    assert (done.returncode, set_kill_switch.IS_OFF in done.stdout) == (0, True)
+
+
 def test_status_changes_nothing(places: Places) -> None:
     assert texts(set_kill_switch.run(places, "status"))[0] == set_kill_switch.IS_OFF
     assert list(own_folder(places.state_dir).iterdir()) == []
@@ -188,7 +193,7 @@ def test_the_command_with_and_without_the_parser(places: Places, more: tuple[str
     assert (done.returncode, KillSwitchFile(places.state_dir).why()[:15]) == (0, "with the parser")
 
 
-@pytest.mark.parametrize("words", [(), ("onn",), ("on", "off"), ("on", "--reasons", "x"), ("on", "--yes")], ids=" ".join)
+@pytest.mark.parametrize("words", [("onn",), ("on", "off"), ("on", "--reasons", "x"), ("on", "--yes")], ids=" ".join)
 def test_wrong_usage_switches_nothing(places: Places, words: tuple[str, ...]) -> None:
     assert toolguard("kill-switch", *words, "--state-dir", places.state_dir).returncode == 2
     assert KillSwitchFile(places.state_dir).thrown() is None

@@ -94,7 +94,10 @@ def test_version() -> None:
         pytest.param(["install", "--lnk"], "no such option: --lnk", id="option"),
         pytest.param(["install", "more"], "unexpected: more", id="argument"),
         pytest.param(["demo", "--requests", "4"], "--requests: must be ", id="range"),
-        pytest.param(["kill-switch"], "on|off|status is missing", id="missing"),
+        pytest.param(["revoke"], "is missing", id="missing"),
+        pytest.param(["grant", "/srv/site"], "--tool: name it for a path", id="a path without its tool"),
+        pytest.param(["grant", "https://docs.example.com/**"], "--tool: name it for a URL", id="a URL without its tool"),
+        pytest.param(["check", "--tool", "raed", "x"], "did you mean read?", id="a tool misspelled"),
         pytest.param(["audit", "show", "--last", "x"], "--last: must be a whole number", id="no number"),
         pytest.param(["check", ""], "the command is empty", id="empty"),
         pytest.param(["help", "nosuch"], "there is no command nosuch", id="help"),
@@ -116,6 +119,10 @@ def test_wrong_usage(arguments: list[str], words: str) -> None:
     found = envelope(for_scripts)
     assert (for_scripts.returncode, for_scripts.stderr, found["ok"]) == (2, "", False)
     assert (found["errors"], found["messages"]) == ([what.removeprefix("error ")], [fix.strip()])
+
+
+def test_help_of_a_command_misspelled() -> None:
+    assert "did you mean approve?" in toolguard("help", "aprove").stderr
 
 
 @pytest.mark.parametrize("arguments", [[], ["audit"], ["config"]])

@@ -15,7 +15,7 @@ from toolguard_cli.approvals import narrow_grant
 from toolguard_cli.commands import own_rules
 from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.policy import check_stream, not_guarded, offline_guard, risk_view, rule_view
+from toolguard_cli.policy import check_stream, not_guarded, offline_guard, risk_view, rule_view, tool_spelling
 from toolguard_cli.policy.offline_guard import Judging
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables, unquoted_command
@@ -194,7 +194,8 @@ def _subject(tool: str) -> str:
         return "command"
     known = grant_matching.SUBJECTS.get(tool_name(tool))
     if known is None or len(known.params) > 1:
-        raise ValueError(f'{tool} takes its arguments by name: --params \'{{"name": "value"}}\'')
+        doubt = tool_spelling.doubt(tool)
+        raise ValueError(doubt or f'{tool} takes its arguments by name: --params \'{{"name": "value"}}\'')
     return known.params[0]
 
 
@@ -220,6 +221,7 @@ def run(places: Places, call: Call) -> Result:
         *rule_view.off(judged),
         *_mode(config.active_mode, found.decision),
         *(Line("warn", text) for text in not_guarded.warnings(places, config.active_mode)),
+        Line("warn", doubt) if (doubt := tool_spelling.doubt(call.tool)) else None,
         *ways,
         Line("info", f"({judged.basis.words()})"),
     ]

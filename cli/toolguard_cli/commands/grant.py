@@ -15,6 +15,7 @@ from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import grant_calls, granted_folders
 from toolguard_cli.operations.grant_calls import GrantRequest
 from toolguard_cli.person import require_human
+from toolguard_cli.policy import tool_spelling
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import confirm as asking
@@ -37,7 +38,7 @@ app = command_app()
 
 @command(
     app,
-    "toolguard grant 'rm -rf build' --tool exec --for 7d --agent main",
+    "toolguard grant 'rm -rf build' --for 7d --agent main",
     "toolguard grant '/srv/site/**' --tool write --for 12h --reason 'new pages'",
     "toolguard grant 'https://docs.example.com/**' --tool web_fetch --for 30d",
     "toolguard grant --accept g-1a2b",
@@ -48,7 +49,9 @@ def grant(  # noqa: PLR0913 - the options of a command line
         str | None, typer.Argument(help="The calls to allow; * is the only wildcard.", show_default=False)
     ] = None,
     *,
-    tool: Annotated[str | None, typer.Option("--tool", help="The tool, for example exec.", show_default=False)] = None,
+    tool: Annotated[
+        str | None, typer.Option("--tool", help="The tool that is called. [default: exec]", show_default=False)
+    ] = None,
     lasts: Annotated[
         str | None, typer.Option("--for", help="When the grant expires: after 30m, 8h or 7d, or never. [default: 24h]")
     ] = None,
@@ -87,10 +90,23 @@ def grant(  # noqa: PLR0913 - the options of a command line
                 "cannot be combined with a pattern, --tool, --for, --agent, --cwd or --param", param_hint="--accept"
             )
         return accept(places, accept_id, reason=reason, key=key, yes=yes, dry_run=dry_run, as_json=as_json)
-    if pattern is None or tool is None:
-        raise typer.BadParameter("both are required", param_hint="PATTERN and --tool")
-    request = GrantRequest(pattern, tool, "24h" if lasts is None else lasts, agent, cwd, tuple(param or ()), reason)
+    if pattern is None:
+        raise typer.BadParameter("is missing: the calls to allow", param_hint="PATTERN")
+    request = GrantRequest(
+        pattern, tool or _tool_of(pattern), "24h" if lasts is None else lasts, agent, cwd, tuple(param or ()), reason
+    )
     return run(places, request, key=key, yes=yes, dry_run=dry_run)
+
+
+def _tool_of(pattern: str) -> str:
+    """`exec`, unless the pattern is clearly no command. Raises `typer.BadParameter`."""
+    if "://" in pattern.partition(" ")[0]:
+        raise typer.BadParameter("name it for a URL, for example --tool web_fetch", param_hint="--tool")
+    if pattern.startswith(("/", "~")) and len(pattern.split()) == 1:
+        raise typer.BadParameter(
+            "name it for a path: --tool write, edit or read; or exec for a program", param_hint="--tool"
+        )
+    return "exec"
 
 
 def run(places: Places, request: GrantRequest, *, yes: bool, dry_run: bool, key: str = "") -> Result:
@@ -109,6 +125,7 @@ def run(places: Places, request: GrantRequest, *, yes: bool, dry_run: bool, key:
         Line("info", _terms(grant, now)),
         *(Line("info", f"bound to what it does now: {text}") for text in bound_to(grant)),
         *blocked,
+        *(Line("warn", text) for text in (tool_spelling.doubt(grant.tool),) if text),
     ]
     if not dry_run:
         lines.append(Line("next", f"toolguard revoke {grant.id} revokes it; toolguard grants lists all grants"))

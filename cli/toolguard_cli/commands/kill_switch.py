@@ -29,14 +29,16 @@ def kill_switch(
     places: Places,
     action: Annotated[
         str,
-        typer.Argument(metavar="on|off|status", help="What to do.", show_default=False, autocompletion=offering(_actions)),
-    ],
+        typer.Argument(metavar="[on|off|status]", help="What to do.", autocompletion=offering(_actions)),
+    ] = "status",
     *,
     why: Annotated[
         str, typer.Option("--why", "--reason", help="The reason, for the agents and the audit log.", show_default=False)
     ] = "",
 ) -> Result:
     """Block every tool call by every agent, or allow calls again.
+
+    Without on or off, shows whether the switch is on.
 
     While the switch is on, each call is blocked and its run ends, in every mode and for every gateway of this state
     directory, even after a restart. A call that is already running is not stopped.

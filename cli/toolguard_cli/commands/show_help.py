@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from difflib import get_close_matches
+from typing import Annotated, Any
 
 import typer
 
@@ -30,8 +31,16 @@ def run(
         group = shown.command
         found = group.get_command(shown, word) if hasattr(group, "get_command") else None
         if found is None:
-            name = printable.cut(" ".join(words or ()), 80)
-            raise WrongOptionError(f"there is no command {name}", f"{shown.command_path} --help lists the commands")
+            name = printable.cut(printable.plain(" ".join(words or ())), 80)
+            near = _near(word, group, shown)
+            fix = f"did you mean {near}? " if near else ""
+            raise WrongOptionError(f"there is no command {name}", f"{fix}{shown.command_path} --help lists the commands")
         shown = type(shown)(found, info_name=word, parent=shown)
     text = shown.get_help()
     return Result("help", {"command": shown.command_path, "help": text}, printed=text)
+
+
+def _near(word: str, group: Any, context: Any) -> str:
+    """The command of the group that was probably meant; empty if none is like it."""
+    names = group.list_commands(context) if hasattr(group, "list_commands") else []
+    return "".join(get_close_matches(word, names, 1))
