@@ -31,6 +31,7 @@ def test_defaults() -> None:
         "approvalWindowMs": 30_000,
         "pinParams": "approved",
         "redactSecrets": True,
+        "containment": {"profile": "protect", "whenUnavailable": "run", "write": []},
         "approval": {
             "mode": "nonce",
             "prefix": "TOOLGUARD",
@@ -347,3 +348,16 @@ def test_a_fleet_that_cannot_be_used(fleet: dict[str, Any], blamed: list[str]) -
 def test_a_native_prompt_cannot_approve_in_a_fleet() -> None:
     config = parse({"fleet": {"enabled": True, "dsn": "host=db", "team": "ops"}, "approval": {"mode": "native"}})
     assert [".".join(each.path) for each in conflicts.problems(config)] == ["approval.mode"]
+
+
+def test_an_agent_has_a_profile_of_its_own() -> None:
+    config = parse({"containment": {"write": ["~/out"]}, "agents": {"main": {"containment": {"profile": "offline"}}}})
+    of_agent = config.for_agent("main").containment
+    assert (of_agent.profile, of_agent.when_unavailable, of_agent.write) == ("offline", "run", ["~/out"])
+    assert config.for_agent("other").containment.profile == "protect"
+
+
+@pytest.mark.parametrize("path", ["relative/path", "$HOME/x", "", "/a\nb"])
+def test_where_commands_may_write_is_an_absolute_path(path: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=r"containment\.write"):
+        parse({"containment": {"write": [path]}})

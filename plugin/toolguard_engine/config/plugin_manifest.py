@@ -17,6 +17,7 @@ from typing import Any, get_args
 import msgspec
 
 from toolguard_engine import __version__, packaged
+from toolguard_engine.config.containment_settings import Profile, WhenUnavailable
 from toolguard_engine.config.fleet_settings import WhenAway, WhenStale
 from toolguard_engine.config.settings import (
     ApprovalMode,
@@ -44,6 +45,8 @@ _ORDERS = {
         NotifyEvent,
         WhenAway,
         WhenStale,
+        Profile,
+        WhenUnavailable,
     )
 }
 _OF_AN_AGENT = "agents.*."

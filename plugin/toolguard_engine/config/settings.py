@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from toolguard_engine.config.containment_settings import ContainmentConfig
 from toolguard_engine.config.fleet_settings import FleetConfig
 
 Mode = Literal["enforce", "soft", "shadow", "disabled"]
@@ -261,9 +262,11 @@ def _of_agent(general: type[msgspec.Struct], *names: str) -> Any:
 if TYPE_CHECKING:
     AgentLoopDetection = LoopDetection
     AgentBudget = BudgetConfig
+    AgentContainment = ContainmentConfig
 else:
     AgentLoopDetection = _of_agent(LoopDetection)
     AgentBudget = _of_agent(BudgetConfig, "mode")
+    AgentContainment = _of_agent(ContainmentConfig)
 
 
 class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
@@ -276,6 +279,7 @@ class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     always_block: ToolNames | msgspec.UnsetType = msgspec.UNSET
     loop_detection: AgentLoopDetection | msgspec.UnsetType = msgspec.UNSET
     budget: AgentBudget | msgspec.UnsetType = msgspec.UNSET
+    containment: AgentContainment | msgspec.UnsetType = msgspec.UNSET
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", dict=True):
@@ -294,6 +298,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     store_path: FilePath | msgspec.UnsetType = msgspec.UNSET
     pin_params: PinParams = "approved"
     redact_secrets: bool = True
+    containment: ContainmentConfig = ContainmentConfig()
     approval: ApprovalConfig = ApprovalConfig()
     loop_detection: LoopDetection = LoopDetection()
     metrics: MetricsConfig = MetricsConfig()

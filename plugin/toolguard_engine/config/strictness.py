@@ -263,6 +263,9 @@ ORDERS: Mapping[str, Order] = {
     "metrics.dashboard.hosts": Exempts(),  # names that the page accepts, and where links lead
     "pinParams": Listed("always", "approved"),
     "redactSecrets": _ON,
+    "containment.profile": Listed("offline", "workspace", "secrets", "protect", "off"),
+    "containment.whenUnavailable": Listed("hold", "run"),
+    "containment.write": Exempts(),
     "logLevel": Listed(("debug", "info", "warn"), "error"),  # the gateway's log lacks the guard's warnings
     "loopDetection.enabled": Listed(True, None, False),  # noqa: FBT003
     "loopDetection.historySize": _LESS_IS_WEAKER,
