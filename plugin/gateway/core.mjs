@@ -19,6 +19,7 @@ import { waitingFor } from "./reports.mjs";
 import { Runs } from "./runs.mjs";
 import { Seams, Trace } from "./seams.mjs";
 import { ownSecrets, secretsOf } from "./secrets.mjs";
+import { StartWatch } from "./start_watch.mjs";
 import { isMeasured, Usage } from "./usage.mjs";
 import { Answerer } from "./answerer.mjs";
 import { Waker } from "./waker.mjs";
@@ -117,7 +118,7 @@ function makeCore(api, root, version, logger) {
     stateDir: state, config: api.pluginConfig ?? {}, gateway: gatewayName(state), gatewayPid: process.pid,
     host: String(api.runtime?.version ?? ""), plugin: version, configPath: configPath(state), root,
     conversation: isGivenConversation(api), entry: process.argv[1] ?? "",
-  }, logger, announce, received, { configStamp: () => stampOf(configPath(state)) });
+  }, logger, announce, received, { configStamp: () => stampOf(configPath(state)), starts: new StartWatch(join(state, "toolguard", "engines", `${process.pid}.starting`)) });
   const seams = new Seams((name, evidence) => {
     logSeam(logger, name, evidence);
     announce();

@@ -2,9 +2,9 @@
 //
 // An answer of null means silence: the engine does not run or took too long. An answer of the type `error` is not silence: the
 // engine could not take this question, or it could not be sent (`isError`). Nor is it silence while the engine says `working`:
-// a question waits on, and after `WORKING_LIMIT_MS` its answer is such an error. An engine that answers its introduction with an
-// error cannot judge; every question then gets that error until another start succeeds. It is retried when the gateway's config
-// has changed, else at most every `RETRY_MS` while questions arrive.
+// a question waits on, and after `WORKING_LIMIT_MS` its answer is such an error, also while the engine starts. An engine that
+// answers its introduction with an error cannot judge; every question then gets that error until another start succeeds. It is
+// retried when the gateway's config has changed, else at most every `RETRY_MS` while questions arrive.
 //
 // The process starts on first use and is restarted when it dies. Process and pipes are unreferenced, so that they never keep
 // a command-line run alive; only a pending question does.
@@ -12,6 +12,7 @@
 import { spawn } from "node:child_process";
 
 import { descriptor, Lines, readUntil, writeAll } from "./pipe.mjs";
+import { StartWatch } from "./start_watch.mjs";
 
 export const PROTOCOL = 1;
 export const SYNC_LIMIT_MS = 250;
@@ -45,8 +46,6 @@ const HUNG_MS = 2_000;
 const WORKING_LIMIT_MS = 12_000;
 /** Between two looks whether such an engine still speaks. */
 const WORKING_LOOK_MS = 1_000;
-/** An engine that has not introduced itself by then hangs. A busy machine may take seconds for it. */
-const START_LIMIT_MS = 10_000;
 
 /** @typedef {import("./command.mjs").Command} Command */
 /** @typedef {Record<string, any>} Message */
@@ -102,6 +101,7 @@ export class Engine {
   /** Whether the engine was ended although it said that it works: its open questions are left to no fail mode. */
   #endedBusy = false;
   #disposed = false;
+  #starts;
   /** @type {Set<string>} causes that were logged since the engine was last ready */
   #complaints = new Set();
   /** @type {Promise<void> | null} */
@@ -113,9 +113,10 @@ export class Engine {
    * @param {Logger} logger
    * @param {() => void} [onReady] called after each start, when the engine has accepted the introduction
    * @param {(message: Message) => void} [onEvent] called for messages that answer no question
-   * @param {{ configStamp?: () => string, retryMs?: number }} [retry] `configStamp`: differs when the gateway's config does
+   * @param {{ configStamp?: () => string, retryMs?: number, starts?: StartWatch }} [retry] `configStamp`: differs when the
+   *   gateway's config does
    */
-  constructor(command, hello, logger, onReady = () => {}, onEvent = () => {}, { configStamp = () => "", retryMs = RETRY_MS } = {}) {
+  constructor(command, hello, logger, onReady = () => {}, onEvent = () => {}, { configStamp = () => "", retryMs = RETRY_MS, starts = new StartWatch() } = {}) {
     this.#command = command;
     this.#hello = `${JSON.stringify({ id: 0, type: "hello", v: PROTOCOL, ...hello })}\n`;
     this.#logger = logger;
@@ -123,6 +124,7 @@ export class Engine {
     this.#onEvent = onEvent;
     this.#configStamp = configStamp;
     this.#retryMs = retryMs;
+    this.#starts = starts;
   }
 
   /** Starts the process, unless it runs or has to wait after repeated deaths. */
@@ -145,18 +147,15 @@ export class Engine {
     }
     this.#child = child;
     this.#ready = false;
+    this.#spokeAt = 0;
     this.#lines = new Lines(MAX_LINE, (line) => this.#receive(line));
     const complaints = new Lines(MAX_LINE, (line) => this.#complain(`engine: ${explained(line)}`));
     child.stdin.on("error", () => {}); // a dying engine closes its pipe; `exit` reports it
     child.stdout.on("data", (data) => this.#child === child && this.#lines?.feed(data));
-    const begin = setTimeout(() => setImmediate(() => this.#mustHaveBegun(child)), START_LIMIT_MS);
-    begin.unref();
+    this.#starts.begin(() => this.#spokeAt, (seconds) => this.#hungAtStart(child, seconds));
     child.stderr.on("data", (data) => complaints.feed(data));
     child.on("error", (error) => this.#complain(`engine: ${error.message}`));
-    child.on("exit", (code, signal) => {
-      clearTimeout(begin);
-      this.#gone(child, signal ? `signal ${signal}` : `exit code ${code}`);
-    });
+    child.on("exit", (code, signal) => this.#gone(child, signal ? `signal ${signal}` : `exit code ${code}`));
     this.#unreference(child);
     child.stdin.write(this.#hello);
   }
@@ -259,6 +258,7 @@ export class Engine {
 
   async #end() {
     this.#disposed = true;
+    this.#starts.close();
     if (this.#restart) clearTimeout(this.#restart);
     const child = this.#child;
     if (!child) return;
@@ -347,10 +347,14 @@ export class Engine {
     } else this.#child.kill("SIGKILL");
   }
 
-  /** @param {Child} child */
-  #mustHaveBegun(child) {
+  /**
+   * @param {Child} child
+   * @param {number} seconds that it had
+   */
+  #hungAtStart(child, seconds) {
     if (this.#child !== child || this.#ready) return;
-    this.#complain("the engine hung while it started; restarting it");
+    this.#complain(`the engine was not ready after ${seconds} s; restarting it, and it gets twice as long`);
+    this.#endedBusy = this.#spokeAt > 0;
     child.kill("SIGKILL");
   }
 
@@ -363,11 +367,11 @@ export class Engine {
    */
   #overdue(id, asked, since, wait) {
     if (!this.#waiting.has(id)) return;
-    const isWorking = this.#ready && this.#spokeAt > since;
+    const isWorking = this.#spokeAt > since;
     if (isWorking && performance.now() - asked < WORKING_LIMIT_MS) return wait(WORKING_LOOK_MS);
     const hangs = this.#ready && this.#answeredAt < asked;
     this.#complain(`no answer to a question in time${hangs ? "; restarting the engine" : ""}`);
-    this.#settle(id, isWorking ? busy(id) : null);
+    this.#settle(id, isWorking ? this.#busy(id) : null);
     if (!hangs) return;
     this.#endedBusy = isWorking;
     this.#child?.kill("SIGKILL");
@@ -380,8 +384,9 @@ export class Engine {
   #gone(child, reason) {
     if (this.#child !== child) return;
     this.#child = null;
-    for (const id of [...this.#waiting.keys()]) this.#settle(id, this.#endedBusy ? busy(id) : null);
+    for (const id of [...this.#waiting.keys()]) this.#settle(id, this.#endedBusy ? this.#busy(id) : null);
     this.#endedBusy = false;
+    this.#starts.end();
     this.#died(reason);
   }
 
@@ -435,6 +440,7 @@ export class Engine {
     this.#refusal = "";
     this.#retrying = false;
     this.#ready = true;
+    this.#starts.succeeded();
     this.#unanswered.clear();
     this.#complaints.clear();
     this.#logger.debug?.(`[toolguard] engine ${answer.version} is ready (pid ${answer.pid})`);
@@ -479,6 +485,15 @@ export class Engine {
    */
   #noAnswer(id) {
     return this.#refusal ? refused(id, this.#refusal) : null;
+  }
+
+  /**
+   * The answer to a question of an engine that works, but not fast enough.
+   * @param {number} id
+   * @returns {Message}
+   */
+  #busy(id) {
+    return { type: "error", id, error: this.#ready ? "the engine is too busy to answer" : "the engine is still starting" };
   }
 
   /** Whether questions are answered with the refusal, because no engine is being tried. */
@@ -536,11 +551,6 @@ export class Engine {
  */
 function refused(id, why) {
   return { type: "error", id, error: `the engine cannot serve this gateway: ${why}` };
-}
-
-/** @param {number} id */
-function busy(id) {
-  return { type: "error", id, error: "the engine is too busy to answer" };
 }
 
 /** @param {number} id */

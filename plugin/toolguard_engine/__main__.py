@@ -1,11 +1,17 @@
 """`python -m toolguard_engine`: started by the gateway part, speaks JSON lines on its standard streams."""
 
+# ruff: noqa: E402 - the first signal leaves before all else is imported
+
 from __future__ import annotations
 
-import gc
-import os
-import signal
 import sys
+
+from toolguard_engine.start_signals import StartSignals
+
+STARTING = StartSignals(say=True) if __name__ == "__main__" and not sys.stdin.isatty() else None
+
+import gc
+import signal
 
 from toolguard_engine.model.work_timer import WorkTimer
 from toolguard_engine.server import work_ticks
@@ -33,14 +39,13 @@ def main() -> int:
         return 1
     # Ctrl-C in a terminal reaches the gateway's whole group. The engine leaves when the gateway closes the pipe, not before.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Answers own the real standard output. Whatever else would print there lands in the gateway's log instead.
-    sink = os.dup(1)
-    os.dup2(2, 1)
+    starting = STARTING or StartSignals(say=False)
     system_calls.limit_memory(MEMORY)
-    pipe = DescriptorPipe(0, sink)
+    pipe = DescriptorPipe(0, starting.sink)
     timer = WorkTimer()
     made = engine(pipe, when_warm=keep_memory, timer=timer)
     work_ticks.start(timer)
+    starting.end()
     pipe.watch()
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.freeze()

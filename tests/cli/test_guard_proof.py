@@ -157,7 +157,18 @@ ANSWERS = "a gateway answers on 127.0.0.1:1 and has not loaded toolguard"
 LOADED = "the gateway on 127.0.0.1:1 has loaded toolguard 0.1.0 with these settings"
 RESTART, INSTALL = "openclaw gateway restart", "toolguard install"
 OTHER = "the gateway on 127.0.0.1:1 runs with settings that differ from its config: failMode, neverBlock"
+SLOW = "a gateway answers on 127.0.0.1:1 and has been starting its engine for "
 AWAY = "a gateway answers on 127.0.0.1:1 and has loaded toolguard, but its engine is not running: "
+
+
+def slow_start(machine: Machine, *, works: bool, failed: int, since: float = NOW - 90) -> None:
+    machine.runs()
+    folder = engines.folder(machine.places.state_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    note = {"gatewayPid": GATEWAY, "since": since, "failed": failed, "works": works, "limit": 60.0}
+    (folder / f"{GATEWAY}.starting").write_text(json.dumps(note))
+
+
 STATES: list[tuple[str, Callable[[Machine], None], str, str, str, str]] = [
     ("not installed", not_installed, "not-installed", "toolguard is not installed, and", INSTALL, "NOT guarded"),
     ("not installed, a gateway runs", not_installed_and_running, "not-loaded", ANSWERS, INSTALL, "NOT guarded"),
@@ -169,6 +180,13 @@ STATES: list[tuple[str, Callable[[Machine], None], str, str, str, str]] = [
     ("not loaded", Machine.runs, "not-loaded", ANSWERS, RESTART, "NOT guarded"),
     ("still starting", lambda m: m.runs(started=NOW - 20), "starting",
      "the gateway on 127.0.0.1:1 is still starting", "wait 30 s, then: toolguard doctor", "unproven"),
+    ("an engine that takes long", lambda m: slow_start(m, works=True, failed=0), "starting",
+     f"{SLOW}1m30s (attempt 1, at most 1m00s); until it is ready, calls wait", "wait, then: toolguard doctor", "unproven"),
+    ("an engine that says nothing", lambda m: slow_start(m, works=False, failed=2), "starting",
+     f"{SLOW}1m30s (attempt 3, at most 1m00s); until it is ready, every call is blocked (failMode closed)",
+     "wait, then: toolguard doctor", "unproven"),
+    ("an engine of an earlier gateway", lambda m: slow_start(m, works=True, failed=0, since=NOW - 300), "not-loaded",
+     ANSWERS, RESTART, "NOT guarded"),
     ("reload off, copied after the start", copied_too_late, "not-loaded", ANSWERS, RESTART, "NOT guarded"),
     ("reload off, not restarted", reload_off, "not-loaded", ANSWERS, RESTART, "NOT guarded"),
     ("stale version", lambda m: m.has_loaded(version="0.0.9"), "old-version",

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from toolguard_engine.stores import atomic, system_calls
-from toolguard_engine.stores.engines import describe
+from toolguard_engine.stores.engines import EngineStart, describe
 from toolguard_engine.stores.files import engine_files as engines
 from toolguard_engine.stores.files.engine_files import EngineInfo
 
@@ -90,6 +90,15 @@ def test_sweep_retires_the_dead_and_keeps_the_youngest(state: Path, living: set[
         "toolguard/last-engine.json",
     ]
     assert engines.last(state) == info(8)
+
+
+def test_sweep_removes_what_is_said_of_a_start_with_its_gateway(state: Path) -> None:
+    engines.publish(state, info(7))
+    for pid in (os.getpid(), DEAD):
+        note = f'{{"gatewayPid": {pid}, "since": 5, "works": true, "limit": 60}}'
+        (engines.folder(state) / f"{pid}.starting").write_text(note)
+    engines.sweep(state)
+    assert engines.starting(state) == [EngineStart(os.getpid(), 5.0, works=True, limit=60.0)]
 
 
 def test_sweep_of_nothing(state: Path) -> None:

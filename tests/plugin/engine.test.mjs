@@ -9,6 +9,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
 import { Engine, isError } from "../../plugin/gateway/engine.mjs";
+import { StartWatch } from "../../plugin/gateway/start_watch.mjs";
 import { alive, folder, GATEWAY, Log, PYTHON, refusal, until } from "./support.mjs";
 
 /** @typedef {import("./support.mjs").TestContext} TestContext */
@@ -499,25 +500,68 @@ describe("an engine that is busy for long", () => {
 });
 
 describe("an engine that cannot start", () => {
-  test("a Python that hangs is ended, and the next one answers", async (t) => {
-    const { command, become } = moody();
-    become("hangs");
-    const { engine, log } = engineFor(t, command);
-    const real = setTimeout;
-    /** @type {(() => void)[]} */
-    const limits = [];
-    t.mock.method(globalThis, "setTimeout", (/** @type {any} */ act, /** @type {number} */ delay, /** @type {any[]} */ ...more) => {
-      if (delay !== 10_000) return real(act, delay, ...more);
-      limits.push(act);
-      return real(() => {}, 0);
+  /** What the engine asks about its starts, driven by a test. */
+  function starts() {
+    return Object.assign(new StartWatch(), {
+      spokeAt: () => 0,
+      over: (/** @type {number} */ _seconds) => {},
+      begin(/** @type {() => number} */ spokeAt, /** @type {(seconds: number) => void} */ over) {
+        Object.assign(this, { spokeAt, over });
+      },
     });
+  }
+  const WORKS = scripted(`setInterval(() => process.stdout.write('{"type":"working"}\\n'), 1);`);
+
+  test("a Python that hangs is ended, and the next one answers", async (t) => {
+    const { command, become, started } = moody();
+    become("hangs");
+    const watch = starts();
+    const { engine, log } = engineFor(t, command, {}, undefined, undefined, { starts: watch });
     const open = engine.ask(PING, GENEROUS);
+    await until(() => quietly(started), "an engine that has read its introduction");
     become("serves");
-    for (const limit of limits) limit();
+    watch.over(10);
     assert.equal(await open, null);
     assert.equal((await until(() => engine.ask(PING, GENEROUS)))?.type, "pong");
-    assert.equal(log.warnings[0], "[toolguard] the engine hung while it started; restarting it");
+    assert.equal(log.warnings[0], "[toolguard] the engine was not ready after 10 s; restarting it, and it gets twice as long");
+  });
+
+  test("one that says that it works is waited for", async (t) => {
+    const watch = starts();
+    const { engine } = engineFor(t, WORKS, {}, undefined, undefined, { starts: watch });
+    const real = setTimeout;
+    /** @type {{ act: () => void, delay: number }[]} */
+    const timers = [];
+    t.mock.method(globalThis, "setTimeout", (/** @type {any} */ act, /** @type {number} */ delay, /** @type {any[]} */ ...more) => {
+      if (delay < 1_000) return real(act, delay, ...more);
+      timers.push({ act: () => act(...more), delay });
+      return { unref() {} };
+    });
+    void engine.ask(PING, 7_000);
+    const asked = performance.now();
+    await until(() => watch.spokeAt() > asked, "a sign of work");
+    timers[0]?.act();
+    await until(() => timers.length > 1, "another look");
+    assert.deepEqual(timers.map(({ delay }) => delay), [7_000, 1_000]);
     t.mock.restoreAll();
+  });
+
+  test("one that works too long is ended, and its calls are left to no fail mode", async (t) => {
+    const watch = starts();
+    const { engine } = engineFor(t, WORKS, {}, undefined, undefined, { starts: watch });
+    const open = engine.ask(PING);
+    await until(() => watch.spokeAt() > 0, "a sign of work");
+    watch.over(60);
+    assert.match((await open)?.error, /the engine is still starting/);
+  });
+
+  test("the real engine says that it works before it is ready", (t, done) => {
+    const child = spawn(PYTHON, REAL.args, { stdio: "pipe", env: { ...process.env, HOME: folder() } });
+    t.after(() => child.kill("SIGKILL"));
+    child.stdout.once("data", (data) => {
+      assert.equal(String(data).split("\n")[0], '{"type":"working"}');
+      done();
+    });
   });
 
   /** @type {[string, (state: string) => string][]} */

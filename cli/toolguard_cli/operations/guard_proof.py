@@ -26,7 +26,7 @@ from toolguard_engine import __version__
 from toolguard_engine.config import settings
 from toolguard_engine.host import plugin_state
 from toolguard_engine.stores import open as stores
-from toolguard_engine.stores.engines import EngineInfo
+from toolguard_engine.stores.engines import EngineInfo, EngineStart
 from toolguard_engine.wording import printable
 
 RESTART = "openclaw gateway restart"
@@ -44,7 +44,8 @@ State = Literal[
 ]  # fmt: skip
 """`guarded` is proven; so is `observing` (mode `shadow`). `installed`: no gateway runs; `port-taken`: nor can it start,
 because another program has its port. `other-state`: the gateway on the port of this config uses another state directory.
-`unreadable`: the config is. `starting`: the gateway is so young that it may load the plugin yet."""
+`unreadable`: the config is. `starting`: the gateway is so young that it may load the plugin yet, or its engine takes long to
+start."""
 _WORST_FIRST: tuple[State, ...] = (
     "not-loaded", "engine-away", "disabled", "old-version", "old-settings", "starting", "observing", "guarded",
 )  # fmt: skip
@@ -89,6 +90,7 @@ class Wanted:
     reloads: bool = True
     fail_mode: str = "closed"
     engines: list[EngineInfo] = field(default_factory=list)
+    starts: list[EngineStart] = field(default_factory=list)
 
     def command(self, *words: str) -> str:
         return shlex.join(["toolguard", *words, *self.places.given])
@@ -156,6 +158,7 @@ def wanted(places: Places, env: Mapping[str, str] = os.environ) -> Wanted:
         reloads=_table(gateway.get("reload")).get("mode") != "off",
         fail_mode="closed" if own is None else own.fail_mode,
         engines=stores.engines(places.state_dir).unretired(),
+        starts=stores.engines(places.state_dir).starting(),
     )
 
 
@@ -216,14 +219,29 @@ def _without_engine(gateway: GatewayProcess, given: Wanted) -> tuple[State, str,
     name = f"a gateway answers {gateway} and" if gateway.address else f"the gateway {gateway}"
     if not given.installed or given.off:
         return "not-loaded", f"{name} has not loaded toolguard{given.off and ': '}{given.off}", given.load
+    means = "every call is blocked" if given.fail_mode == "closed" else "calls run unjudged"
+    means = f"{means} (failMode {given.fail_mode})"
+    if start := next((each for each in given.starts if _is_of(each, gateway)), None):
+        wait = f"wait, then: {given.command('doctor')}"
+        return "starting", _long_start(name, start, means), wait
     if any(info.gateway_pid == gateway.pid and _is_since(gateway.started, info) for info in given.engines):
-        means = "every call is blocked" if given.fail_mode == "closed" else "calls run unjudged"
-        text = f"{name} has loaded toolguard, but its engine is not running: {means} (failMode {given.fail_mode})"
+        text = f"{name} has loaded toolguard, but its engine is not running: {means}"
         return "engine-away", text, RESTART
     if _is_young(gateway.started) and (given.reloads or given.copied <= gateway.started):
         wait = f"wait {START_SECONDS:.0f} s, then: {given.command('doctor')}"
         return "starting", f"the gateway {gateway} is still starting and has not loaded toolguard yet", wait
     return "not-loaded", f"{name} has not loaded toolguard", RESTART
+
+
+def _is_of(start: EngineStart, gateway: GatewayProcess) -> bool:
+    return start.gateway_pid == gateway.pid and start.since >= gateway.started - SLACK_SECONDS
+
+
+def _long_start(name: str, start: EngineStart, means: str) -> str:
+    begun = f"{name} has been starting its engine for {printable.duration(max(time.time() - start.since, 0.0))}"
+    attempt = f"attempt {start.failed + 1}, at most {printable.duration(start.limit)}"
+    until = "calls wait for it for up to 12 s and are then blocked" if start.works else means
+    return f"{begun} ({attempt}); until it is ready, {until}"
 
 
 def _of_engine(gateway: GatewayProcess, info: EngineInfo, given: Wanted) -> tuple[State, str, str]:

@@ -38,6 +38,18 @@ class EngineInfo(msgspec.Struct, rename="camel"):
     settings: dict[str, str] = {}
 
 
+class EngineStart(msgspec.Struct, rename="camel"):
+    """An engine that takes long to start, as the gateway part reports it. `since`: when the first attempt began, in seconds
+    since 1970. `failed`: attempts that took too long and were ended. `works`: the engine says that it works. `limit`: the
+    seconds that this attempt may take."""
+
+    gateway_pid: int
+    since: float
+    failed: int = 0
+    works: bool = False
+    limit: float = 0.0
+
+
 def describe(info: EngineInfo) -> dict[str, Any]:
     """For `--json`: as on disk."""
     value: dict[str, Any] = msgspec.to_builtins(info)

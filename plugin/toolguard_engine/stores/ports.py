@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # annotations only: importing this module stays cheap
     from toolguard_engine.rules.rulebook import Example, Rule
     from toolguard_engine.stores.accepted_settings import AcceptedState, Log, Notice
     from toolguard_engine.stores.audit_log import AuditEvent, Verification
-    from toolguard_engine.stores.engines import EngineInfo
+    from toolguard_engine.stores.engines import EngineInfo, EngineStart
     from toolguard_engine.stores.notifications import Notification, ReadUpTo, State, TargetHealth
     from toolguard_engine.stores.values import Found, KillSwitchState, Placed, Presented
 
@@ -431,6 +431,9 @@ class EngineRegistry(Protocol):
         """Retires engines that were killed."""
 
     def running(self) -> list[EngineInfo]: ...
+
+    def starting(self) -> list[EngineStart]:
+        """Starts that take long, also of gateways that were killed."""
 
     def unretired(self) -> list[EngineInfo]:
         """Those that run, and those that were killed."""

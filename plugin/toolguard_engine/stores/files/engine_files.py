@@ -1,7 +1,8 @@
 """Running engines: each keeps a small file about itself, `<state dir>/toolguard/engines/<pid>.json`.
 
 `status` and `doctor` read them. The file of an ended process is moved to `last-engine.json`, so that its findings about the
-gateway are still known after a short `agent --local` run.
+gateway are still known after a short `agent --local` run. While the start of an engine takes long, the gateway part keeps
+`<gateway pid>.starting` beside them (`plugin/gateway/start_watch.mjs`).
 """
 
 from __future__ import annotations
@@ -9,14 +10,17 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from toolguard_engine.stores import atomic, system_calls
-from toolguard_engine.stores.engines import EngineInfo
+from toolguard_engine.stores.engines import EngineInfo, EngineStart
 from toolguard_engine.stores.state_files import LAST_ENGINE as LAST
 
 MAX_BYTES = 1024 * 1024
+T = TypeVar("T")
+STARTING = ".starting"
 
 
 def folder(state_dir: Path) -> Path:
@@ -46,6 +50,15 @@ def sweep(state_dir: Path) -> None:
     for path in sorted(found, key=lambda path: found[path]):
         if path.stem.isdecimal() and not alive(int(path.stem)):
             retire(state_dir, int(path.stem))
+    for path in folder(state_dir).glob(f"*{STARTING}"):
+        if path.stem.isdecimal() and system_calls.command_line(int(path.stem)) == "":
+            path.unlink(missing_ok=True)
+
+
+def starting(state_dir: Path) -> list[EngineStart]:
+    """Starts that take long, also of gateways that were killed."""
+    found = [_read(path, EngineStart) for path in sorted(folder(state_dir).glob(f"*{STARTING}"))]
+    return [start for start in found if start]
 
 
 def running(state_dir: Path) -> list[EngineInfo]:
@@ -71,8 +84,12 @@ def last(state_dir: Path) -> EngineInfo | None:
 
 
 def read(path: Path) -> EngineInfo | None:
+    return _read(path, EngineInfo)
+
+
+def _read(path: Path, kind: type[T]) -> T | None:
     try:
-        return msgspec.json.decode(atomic.read_bounded(path, MAX_BYTES), type=EngineInfo)
+        return msgspec.json.decode(atomic.read_bounded(path, MAX_BYTES), type=kind)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 
@@ -109,6 +126,9 @@ class EngineFiles:
 
     def running(self) -> list[EngineInfo]:
         return running(self._state_dir)
+
+    def starting(self) -> list[EngineStart]:
+        return starting(self._state_dir)
 
     def unretired(self) -> list[EngineInfo]:
         return unretired(self._state_dir)

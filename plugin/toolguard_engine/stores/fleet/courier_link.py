@@ -32,12 +32,15 @@ FIRST_DELAY, MAX_DELAY = 0.2, 15.0
 HEALTHY_SECONDS = 5.0
 """A courier that ran for so long is started again without delay."""
 
-START_SECONDS = 5.0
+START_SECONDS, MAX_START_SECONDS = 10.0, 160.0
+"""How long a courier may take to say its first word; twice as long after each that took longer."""
+
 MARGIN = 0.1
 """Seconds that an answer of the courier may take on its way."""
 
 MAX_SILENCES = 2
-"""Unanswered questions after which the courier is ended: it answers each one, if only that the database does not."""
+"""Unanswered questions after which a courier that has started is ended: it answers each one, if only that the database does
+not."""
 
 
 class FleetAwayError(Busy):
@@ -76,6 +79,9 @@ class CourierLink:
         self._writing = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._silences = 0
+        self._begun = 0.0
+        self._has_spoken = False
+        self._may_start = START_SECONDS
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -129,9 +135,15 @@ class CourierLink:
 
     def _note_silence(self) -> None:
         self._silences += 1
-        if self._silences >= MAX_SILENCES and self._process is not None:
-            self._silences = 0
-            self._process.kill()
+        process = self._process
+        if process is None or self._silences < MAX_SILENCES:
+            return
+        if not self._has_spoken:
+            if time.monotonic() - self._begun < self._may_start:
+                return
+            self._may_start = min(2 * self._may_start, MAX_START_SECONDS)
+        self._silences = 0
+        process.kill()
 
     def _run(self) -> None:
         delay = 0.0
@@ -153,10 +165,10 @@ class CourierLink:
         assert process.stdout is not None  # noqa: S101
         os.set_blocking(process.stdin.fileno(), False)
         with self._writing:
-            self._process = process
+            self._process, self._has_spoken, self._begun = process, False, time.monotonic()
             again = b"".join(asked.line for asked in list(self._open.values()))
             waiting = msgspec.json.encode(messages.Waiting(self._waiting)) + b"\n"
-            _write_all(process, self._begin + waiting + again, time.monotonic() + START_SECONDS)
+            _write_all(process, self._begin + waiting + again, time.monotonic() + self._may_start)
         if self._ended.is_set():
             process.kill()
         try:
@@ -179,6 +191,8 @@ class CourierLink:
                     return  # another version, after an upgrade: a new courier may speak as we do
 
     def _take(self, message: messages.FromCourier) -> None:
+        if not self._has_spoken:
+            self._has_spoken, self._may_start, self._silences = True, START_SECONDS, 0
         if isinstance(message, messages.HoldDecided | messages.FleetStatus):
             self._news(message)
         elif asked := self._open.get(message.id):
