@@ -48,6 +48,27 @@ def test_every_letter_of_every_cell_is_shown(rows: list[tuple[str, ...]], column
     assert [text.count(letter) for letter in "abc/"] == [wanted.count(letter) for letter in "abc/"]
 
 
+SETTINGS = [
+    ("loopDetection.globalCircuitBreakerThreshold", "30", "default"),
+    ("neverBlock", '["memory_search", "memory_get"]', "default"),
+    ("budget.agents.night-shift.initialTrust", "(not set)", "agents.night"),
+]
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_a_table_keeps_its_columns(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    head, *lines = [
+        line.text for line in tables.table(("SETTING", "VALUE", "NOTE", "FROM"), [(*r[:2], "-", r[2]) for r in SETTINGS])
+    ]
+    assert head.split() == ["SETTING", "VALUE", "FROM"], "an empty column is left out"
+    assert max(map(len, [head, *lines])) <= columns - MARK
+    for title in ("VALUE", "FROM"):
+        at = head.index(title)
+        assert all(line[at - len(tables.GAP) : at].strip() == "" for line in lines), "columns are straight"
+
+
 @each_row(
     ("text", "length"),
     {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import textwrap
@@ -18,23 +19,62 @@ NARROW = 30
 """A last column that needs more, and would get less, is shown below its row."""
 BELOW = 4
 """The indentation of what is shown below its row."""
+SHORTEST = 24
+"""No column becomes narrower than this because the terminal is, unless its longest word is shorter."""
+_PIECES = re.compile(r"[^\s./_-]+[./_-]*|[./_-]+")
+"""What a cell may be broken between: words, and the parts of a long name."""
+_BREAKS = re.compile(rf"\s+|{_PIECES.pattern}")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], most: int = MAX_CELL) -> list[Line]:
-    """Rows under a head. In a terminal, no line is wider than it is; elsewhere each row is one line."""
+    """Rows under a head. In a terminal, no line is wider than it is, and columns without a value are left out; elsewhere
+    each row is one line.
+    """
     cells = [tuple(head), *(tuple(printable.plain(cell) or "-" for cell in row) for row in rows)]
     widths = [min(most, max(len(row[at]) for row in cells)) for at in range(len(head) - 1)]
     if not sys.stdout.isatty():
         return [Line("info", GAP.join([*map(str.ljust, row, widths), row[-1]]).rstrip()) for row in cells]
-    room = width() - MARK
-    left = room - sum(widths) - len(GAP) * len(widths)
-    if left >= min(NARROW, max(len(row[-1]) for row in cells)):
-        lines = (text for row in cells for text in _side_by_side(row, [*widths, left]))
-    elif left + len(GAP) >= 0 and max(len(row[-1]) for row in cells) > NARROW:
-        lines = (text for row in cells for text in (*_side_by_side(row[:-1], widths), *_below(row[-1], room)))
-    else:
-        lines = (text for row in cells[1:] for text in _flowing(list(_labelled(head, row)), room))
-    return [Line("info", text) for text in lines]
+    cells = _without_empty(cells)
+    return [Line("info", text) for text in _fitted(cells, most, width() - MARK)]
+
+
+def _without_empty(cells: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    kept = [at for at in range(len(cells[0])) if len(cells) == 1 or any(row[at].strip(" -") for row in cells[1:])]
+    return [tuple(row[at] for at in kept) for row in cells] if kept else cells
+
+
+def _fitted(cells: list[tuple[str, ...]], most: int, room: int) -> Iterable[str]:
+    """The first form that fits: the last column beside the others or below its row, the others as wide as they are or
+    squeezed; else one cell after the other."""
+    columns = list(zip(*cells, strict=True))
+    *widths, last = (max(map(len, column)) for column in columns)
+    widths = [min(most, wide) for wide in widths]
+    floors = [
+        min(wide, max(len(head), min(SHORTEST, _longest(texts))))
+        for wide, (head, *texts) in zip(widths, columns, strict=False)
+    ]
+    gaps, beside = len(GAP) * len(widths), min(NARROW, last)
+    for least in (widths, floors):
+        if sum(least) + gaps + beside <= room:
+            sizes = _squeezed(widths, least, room - gaps - beside)
+            return [text for row in cells for text in _side_by_side(row, [*sizes, room - gaps - sum(sizes)])]
+        if last > NARROW and sum(least) + gaps <= room + len(GAP):
+            sizes = _squeezed(widths, least, room + len(GAP) - gaps)
+            return [text for row in cells for text in (*_side_by_side(row[:-1], sizes), *_below(row[-1], room))]
+    return [text for row in cells[1:] for text in _flowing(list(_labelled(cells[0], row)), room)]
+
+
+def _longest(texts: Iterable[str]) -> int:
+    return max((len(piece) for text in texts for piece in _PIECES.findall(text)), default=0)
+
+
+def _squeezed(widths: list[int], floors: list[int], room: int) -> list[int]:
+    """The widths, the widest made narrower first, until they fit."""
+    sizes = list(widths)
+    while sum(sizes) > room:
+        at = max(range(len(sizes)), key=lambda at: (sizes[at] > floors[at], sizes[at]))
+        sizes[at] -= 1
+    return sizes
 
 
 def folded(text: str, room: int) -> list[str]:
@@ -43,9 +83,24 @@ def folded(text: str, room: int) -> list[str]:
 
 
 def _side_by_side(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
-    cells = [folded(cell, size) for cell, size in zip(row, widths, strict=True)]
+    cells = [_wrapped(cell, size) for cell, size in zip(row, widths, strict=True)]
     for texts in zip_longest(*cells, fillvalue=""):
         yield GAP.join(map(str.ljust, texts, widths)).rstrip()
+
+
+def _wrapped(cell: str, size: int) -> list[str]:
+    """As `folded`, but a name that is longer than a line is broken behind a dot, slash, hyphen or underscore."""
+    lines = folded(cell, size)
+    if len(cell) <= size or all(len(word) <= size for word in cell.split()):
+        return lines
+    lines = [""]
+    for piece in _BREAKS.findall(cell):
+        if len(lines[-1]) + len(piece.rstrip()) > size and lines[-1]:
+            lines.append("")
+        lines[-1] += piece if lines[-1] or piece.strip() else ""
+        while len(lines[-1].rstrip()) > size:
+            lines[-1:] = [lines[-1][:size], lines[-1][size:]]
+    return [line.rstrip() for line in lines]
 
 
 def _below(cell: str, room: int) -> list[str]:
