@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ENGINE = (
     "start_signals", "lazy_re", "any_of", "packaged", "wire", "model", "host", "wording", "config", "effects", "rules",
-    "approvals", "layers", "guard", "stores", "metrics", "server",
+    "approvals", "containment", "layers", "guard", "stores", "metrics", "server",
 )  # fmt: skip
 """From the bottom up: a component imports only from components before it."""
 
