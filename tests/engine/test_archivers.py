@@ -61,7 +61,7 @@ options = '''
 _BUILD = """
 from importlib.resources import files
 from pathlib import Path
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.manuals import manual_catalogue
 data = Path(str(files("toolguard_manifests")))
 (data / program_catalogue.MADE).write_text(program_catalogue.encode(program_catalogue.from_toml()))
