@@ -148,6 +148,21 @@ def test_a_key_goes_and_the_comments_around_it_stay(places: Places) -> None:
     assert texts(done)[0] == f"unset {KEYS}.alwaysBlock; its default applies: [] ({places.config})"
 
 
+@pytest.mark.parametrize(
+    "entry",
+    ["{ enabled: true }", "{\n        enabled: true, // mine\n      }", "{ enabled: true, config: { /* later */ } }"],
+    ids=["one line", "lines", "a comment inside"],
+)
+def test_unset_undoes_set(places: Places, entry: str) -> None:
+    """Also the objects that were made for the value; never one with a comment in it."""
+    before = f"{{ plugins: {{ entries: {{ toolguard: {entry} }} }} }}\n"
+    write(places, before)
+    change(places, "approval.mode", "native")
+    assert text_of(places) != before
+    change(places, "approval.mode", None)
+    assert text_of(places) == before
+
+
 def test_what_set_says(places: Places) -> None:
     write(places, TEXT)
     done = change(places, "mode", "enforce")
@@ -400,7 +415,7 @@ def test_a_value_lands_in_the_file_that_owns_it(places: Places) -> None:
     assert texts(done)[0] == f'set {KEYS}.mode to "shadow" ({path})'
     assert done.data["backups"] == [f"{path}.toolguard.bak"]
     assert change(places, "mode", None).data["file"] == str(path)
-    assert text_of(places, "plugins.json5").startswith("// mine\n{ entries: { toolguard: { enabled: true, config: {")
+    assert text_of(places, "plugins.json5").startswith("// mine\n{ entries: { toolguard: { enabled: true }")
 
 
 def test_the_file_before_the_first_change_is_kept_for_good(places: Places) -> None:

@@ -12,7 +12,7 @@ from toolguard_cli.operations.setting_names import NamedSetting
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result
-from toolguard_cli.validation.subject import DEFAULTS, value_at
+from toolguard_cli.validation.subject import DEFAULTS, OWN, value_at
 from toolguard_engine.wording import printable
 
 app = command_app()
@@ -46,8 +46,9 @@ def run(places: Places, path: str, options: ChangeOptions) -> Result:
     _refuse_no_name(named, change, root=options.root)
     default = value_at(DEFAULTS, named.setting) if named.is_ours else None
     counts = f"; its default applies: {setting_names.shown(default)}" if default is not None else ""
+    keep = len(OWN) - 1 if named.is_ours else len(named.steps)
     return change.make(
-        lambda draft: draft.delete(named.steps), f"unset {named.whole}{counts}", f"{named.whole} is not set{counts}"
+        lambda draft: draft.unset(named.steps, keep), f"unset {named.whole}{counts}", f"{named.whole} is not set{counts}"
     )
 
 

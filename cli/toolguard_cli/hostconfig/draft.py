@@ -48,6 +48,15 @@ class Draft:
             spot = self.tree.owner(steps)
             self._put(spot.file, json5_edit.delete(spot.file.text, spot.path))
 
+    def unset(self, steps: Steps, keep: int) -> None:
+        """Deletes the value, and the objects around it that hold nothing then, except the first `keep` of the path."""
+        self.delete(steps)
+        for depth in range(len(steps) - 1, keep, -1):
+            spot = self.tree.spot(steps[:depth])
+            if spot is None or not spot.path or not json5_edit.is_blank(spot.file.text, spot.path):
+                break
+            self.delete(steps[:depth])
+
     def append(self, steps: Steps, value: Any) -> None:
         """Adds a value to the list at this path, creating it if it is missing, unless the list has the value."""
         spot = self.tree.owner(steps)

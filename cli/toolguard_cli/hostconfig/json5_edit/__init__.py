@@ -9,7 +9,7 @@ a container that held only comments, which become those of its first item.
 from __future__ import annotations
 
 from toolguard_cli.hostconfig.json5_edit.clips import Clip
-from toolguard_cli.hostconfig.json5_edit.edits import append_unique, delete, remove_element, set_value
+from toolguard_cli.hostconfig.json5_edit.edits import append_unique, delete, is_blank, remove_element, set_value
 from toolguard_cli.hostconfig.json5_edit.json_values import loads, value_of
 from toolguard_cli.hostconfig.json5_edit.key_places import excerpt
 from toolguard_cli.hostconfig.json5_edit.locating import locate
@@ -46,6 +46,7 @@ __all__ = [
     "delete",
     "excerpt",
     "find",
+    "is_blank",
     "loads",
     "locate",
     "parse",

@@ -16,6 +16,7 @@ from toolguard_cli.hostconfig.json5_edit.text_spans import (
     ArrayNode,
     JsonValue,
     Node,
+    ObjectNode,
     Path,
     ScalarNode,
     chain,
@@ -56,6 +57,15 @@ def delete(text: str, path: Path) -> str:
     if isinstance(container, ScalarNode) or index is None:
         raise EditError(f"{path_name(tuple(path))} is in no container")
     return checked(text, remove(text, container, index), without(value_of(root), path))
+
+
+def is_blank(text: str, path: Path) -> bool:
+    """Whether an object at `path` holds nothing, not even a comment."""
+    nodes = chain(parse(text), path)
+    node = nodes[-1]
+    if len(nodes) <= len(path) or not isinstance(node, ObjectNode):
+        return False
+    return not node.items and not text[node.start + 1 : node.end - 1].strip()
 
 
 def append_unique(text: str, path: Path, value: JsonValue) -> str:
