@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpora" / "commands.jsonl"
@@ -19,14 +20,21 @@ PARTS = [
     "for f in src/{n}/*.js; do echo \"$f\"; done", "export NODE_ENV=test{n}; node scripts/build.js --out dist/{n}",
 ]  # fmt: skip
 MEAN_PART = 40
+FIRST = 4
+_NAMES = re.compile(r"(?<=[a-z])(?=\.[a-z])|(?<=[a-z_])(?=\s*$)")
 
 
-def commands(length: int, count: int) -> list[str]:
-    """Everyday command lines of about this length, each one different."""
-    chance = random.Random(4)  # noqa: S311 - the same commands in every run
+def renamed(command: str, number: int) -> str:
+    """The same command about other files: the first names of files in it, and its last word, get a number."""
+    return _NAMES.sub(str(number), command)
+
+
+def commands(length: int, count: int, seed: int = FIRST) -> list[str]:
+    """Everyday command lines of about this length, each one different; others for another seed."""
+    chance = random.Random(seed)  # noqa: S311 - the same commands in every run
     found = []
     for number in range(count):
-        text = f"echo {number}"
+        text = f"echo {number if seed == FIRST else f'{seed}-{number}'}"
         while len(text) < length - MEAN_PART // 2:
             text += chance.choice([" && ", "; ", "\n"]) + chance.choice(PARTS).format(n=chance.randrange(10_000))
         found.append(text)

@@ -15,14 +15,15 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from answer import agent_commands, environment, worker
-from everyday import CORPUS, commands
+from everyday import CORPUS, commands, renamed
 from figures import Figure, options, report
 
 from toolguard_cli.rig import downloads
@@ -92,17 +93,33 @@ def results(text: str, count: int = 60) -> list[Message]:
     ]
 
 
-def kinds(corpus: Path) -> Iterator[tuple[str, list[Message], float | None]]:
-    """What is handled, and how much more it may cost."""
-    yield "agent commands", questions([{"command": text} for text in agent_commands(corpus)]), 0.9
-    yield "200 characters", questions([{"command": text} for text in commands(200, 200)]), 1.1
-    yield "10 kB", questions([{"command": text} for text in commands(10_000, 10)]), 1.3
+def of(texts: Iterable[str]) -> list[Message]:
+    return questions([{"command": text} for text in texts])
+
+
+def kinds(corpus: Path) -> Iterator[tuple[str, Callable[[int], list[Message]], float | None]]:
+    """What is handled in each round, and how much more it may cost: the same commands again, and others like them."""
+    agents = agent_commands(corpus)
+    yield "agent commands", lambda _: of(agents), 0.9
+    yield "agent commands, never seen before", lambda number: of(renamed(each, 100 + number) for each in agents), None
+    yield "200 characters", lambda _: of(commands(200, 200)), 1.1
+    yield "200 characters, never seen before", lambda number: of(commands(200, 200, 100 + number)), None
+    yield "10 kB", lambda _: of(commands(10_000, 10)), 1.3
+    yield "10 kB, never seen before", lambda number: of(commands(10_000, 10, 100 + number)), None
     for command, most in (("pytest -q", 1.5), ("npm test", 1.5), ("make", None), ("cp a.json build/b.json", None)):
-        yield command, questions([{"command": f"{command}{' ' * at}"} for at in range(40)]), most
+        yield command, partial(_spaced, command), most
+        yield f"{command}, never seen before", partial(_spaced, command, more=True), None
     source = (HERE / "cost.py").read_text("utf-8")[:RESULT]
-    yield "an 8 kB result, source code", results(source), None
+    yield "an 8 kB result, source code", lambda _: results(source), None
     lines = (f"2026-01-02 12:{at % 60:02}:01 INFO worker-{at} handled request {at * 7919} in {at} ms\n" for at in range(200))
-    yield "an 8 kB result, log", results("".join(lines)[:RESULT]), None
+    log = "".join(lines)[:RESULT]
+    yield "an 8 kB result, log", lambda _: results(log), None
+
+
+def _spaced(command: str, number: int, *, more: bool = False) -> list[Message]:
+    """The same command with other blanks behind it."""
+    first = 40 * (number + 1) if more else 0
+    return of(f"{command}{' ' * (first + at)}" for at in range(40))
 
 
 def answers(trees: tuple[Path, Path], folder: Path, corpus: Path, rounds: int) -> Iterator[Figure]:
@@ -112,8 +129,9 @@ def answers(trees: tuple[Path, Path], folder: Path, corpus: Path, rounds: int) -
         begun = (worker(tree, "reference_worker.py", state) for tree, state in zip(trees, states, strict=True))
         workers = [stack.enter_context(each) for each in begun]
         judged = 0.0
-        for kind, messages, most in kinds(corpus):
-            ours, theirs, refused = _in_turns(workers, messages, rounds)
+        for kind, of_round, most in kinds(corpus):
+            ours, theirs, refused = _in_turns(workers, of_round, rounds)
+            messages = of_round(0)
             judged = ours if kind == "200 characters" else judged
             note = f"{ours:.0f} and {theirs:.0f} us; not allowed: {refused[0]} and {refused[1]} of {len(messages)}"
             yield Figure(f"{kind}, beside {COMMIT[:7]}", ours / theirs, "x", note, most)
@@ -122,13 +140,13 @@ def answers(trees: tuple[Path, Path], folder: Path, corpus: Path, rounds: int) -
 
 
 def _in_turns(
-    workers: list[subprocess.Popen[str]], messages: list[Message], rounds: int
+    workers: list[subprocess.Popen[str]], of_round: Callable[[int], list[Message]], rounds: int
 ) -> tuple[float, float, tuple[int, int]]:
     """The medians of two checkouts in microseconds, and how many calls of a round each did not allow."""
     costs: tuple[list[float], list[float]] = ([], [])
     refused = [0, 0]
     for number in range(-1, rounds):
-        refused = [0, 0]
+        refused, messages = [0, 0], of_round(number)
         for start in range(0, len(messages), BLOCK):
             for at, process in enumerate(workers):
                 assert process.stdin is not None

@@ -16,7 +16,7 @@ import pytest
 from effort import ALL, some
 from tables import each_row
 from test_run_files import HOME, WORK, FilesAt, guard
-from toolguard_engine.effects.calls import reading
+from toolguard_engine.effects.calls.kept_readings import KEPT
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.file_record import FileRecord
@@ -76,7 +76,7 @@ def judged(case: Case, number: int = 0, fault: type[Exception] = MemoryError) ->
     """The decision, with the exception raised at this call; and how many calls there were. `raised`: the guard let it out,
     which the server answers with a block."""
     tool, params, files = case
-    reading._kept.clear()
+    KEPT.clear()
     one: Guard = guard(files, dict.fromkeys(files, AGENT))[0]
     call = Call(tool, params, agent="main", session="s", run="r", cwd=WORK)
     with raising(number, fault) as count:
@@ -202,7 +202,7 @@ def test_a_failure_does_not_outlive_its_call(name: str) -> None:
     tool, params, files = HARMFUL[name]
     plain, calls = judged(HARMFUL[name])
     for at in random.Random(name).sample(range(1, calls + 1), k=min(calls, 200 if ALL else 60)):  # noqa: S311
-        reading._kept.clear()
+        KEPT.clear()
         one: Guard = guard(files, dict.fromkeys(files, AGENT))[0]
         call = Call(tool, params, agent="main", session="s", run="r", cwd=WORK)
         with raising(at, MemoryError), suppress(MemoryError):

@@ -60,6 +60,8 @@ class FileMemory:
         self._expected: OrderedDict[str, ExpectedText] = OrderedDict()
         self.changes = 0
         """Since the memory is there."""
+        self.version = 0
+        """Another one whenever anything in it is another."""
         self._unsaved: list[FileChange] | None = None
         self._saved_steps = 0.0
         """When it was last to be saved as a whole."""
@@ -86,6 +88,7 @@ class FileMemory:
 
     def restore(self, records: dict[str, FileRecord], changes: Iterable[FileChange] = ()) -> None:
         """What was known before, and what was done then; what is known now counts more."""
+        self.version += 1
         now, self._tree, self._saved_steps = list(self._records()), file_filling.filled(records.items()), 0.0
         for change in changes:
             self._apply(change)
@@ -226,6 +229,7 @@ class FileMemory:
 
     def _changed(self, change: FileChange) -> None:
         self.changes += 1
+        self.version += 1
         if self._unsaved is not None:
             self._unsaved.append(change)
             if len(self._unsaved) > MAX_UNSAVED:

@@ -5,11 +5,11 @@ Whatever judges a call is given its `CallReading` and never reads the call's com
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from typing import Any, NamedTuple
+from typing import Any
 
 from toolguard_engine.effects.calls import call_texts, path_owners, read_only
 from toolguard_engine.effects.calls.call_place import where_of
+from toolguard_engine.effects.calls.kept_readings import KEPT, KeptReading
 from toolguard_engine.effects.commands.effects import effects
 from toolguard_engine.effects.commands.run_files import RunFiles
 from toolguard_engine.effects.commands.unwrap import read
@@ -30,32 +30,6 @@ _NO_FILES = NoFiles()
 
 PER_RUN = 60
 """Steps of work for judging each program that a file runs."""
-
-
-MAX_KEPT = 32
-MAX_KEPT_TEXT = 65_536
-
-
-class _KeptReading(NamedTuple):
-    readings: tuple[Reading, ...]
-    effects: tuple[tuple[Effect, ...], ...]
-    running: RunFiles
-
-
-_Key = tuple[tuple[str, ...], Where]
-_kept: OrderedDict[_Key, _KeptReading] = OrderedDict()
-"""The last commands that run files: they are run again and again, and reading a script takes ten times as long as reading a
-call. What counts is that each file is still the same one."""
-
-
-def _keep(key: _Key, found: _KeptReading) -> None:
-    texts = [*key[0], *(file.text for file in found.running.judged.values())]
-    if sum(map(len, texts)) > MAX_KEPT_TEXT:
-        return
-    _kept[key] = found
-    _kept.move_to_end(key)
-    if len(_kept) > MAX_KEPT:
-        _kept.popitem(last=False)
 
 
 def _as_opened(tool: str, call: Call, host: Host) -> dict[str, Any]:
@@ -101,7 +75,7 @@ class CallReading:
     @Lazy
     def command_readings(self) -> tuple[Reading, ...]:
         """One for each of `commands`."""
-        if _kept and (known := _kept.get((self.commands, self.command_where))) is not None:
+        if (known := KEPT.of(self.commands, self.command_where)) is not None:
             if self.running.is_as(known.running):
                 self._named_effects = known.effects
                 return known.readings
@@ -125,12 +99,8 @@ class CallReading:
         named = self._named_effects
         if named is None:
             named = tuple([effects(reading, where, self.work) for reading in readings])
-            if (
-                self.running.judged
-                and not self.running.has_failed
-                and not any("intricate" in each.flaws for each in readings)
-            ):
-                _keep((self.commands, where), _KeptReading(readings, named, self.running))
+            if not self.running.has_failed and not any("intricate" in each.flaws for each in readings):
+                KEPT.keep(self.commands, where, KeptReading(readings, named, self.running))
         return tuple([self._owned(found, where, seen.runs) for seen, found in zip(readings, named, strict=True)])
 
     @property

@@ -91,6 +91,8 @@ class RunFiles:
         self._where = where
         self._work_of_call = work
         self.was_empty = made.is_empty
+        self._version = made.version
+        """That of the memory of which all that is known here is true."""
         self._after: FileMemory | None = None
         self._known: dict[str, FileText | None] = {}
         self._copies: dict[str, str] = {}
@@ -108,6 +110,8 @@ class RunFiles:
         self.patterns: dict[str, list[str]] = {}
         """With the files that agents made and that they mean."""
         self.brought_asked: dict[str, bool] = {}
+        self.copied_asked: dict[str, str] = {}
+        """The paths of which it was asked where they were copied from, and where that is."""
         self.named: dict[tuple[str, str], list[str]] = {}
         """By patterns of their names and the folder; with the files that agents made."""
         self._entered: list[tuple[str, str]] = []
@@ -197,30 +201,49 @@ class RunFiles:
         if self.is_made_at(archive, cwd):
             self.foreign.add(self.path(archive, cwd))
 
+    @property
+    def asks(self) -> int:
+        """How many things about files were asked."""
+        return (
+            len(self.asked) + len(self.made_asked) + len(self.brought_asked) + len(self.copied_asked) + len(self.patterns)
+            + len(self.named) + len(self.later.named) + len(self.later.sought)
+        )  # fmt: skip
+
     def is_as(self, before: RunFiles) -> bool:
         """Whether the files are those that another call of the same commands found. Reads them."""
-        if before._made is not self._made or before.was_empty != self._made.is_empty:
+        if before._made is not self._made or not (before._version == self._version or before._still_holds()):
             return False
-        if any(self.is_made(path) != made for path, made in before.made_asked.items()):
-            return False
-        if any(self._made.matching(pattern, MAX_PARTS) != found for pattern, found in before.patterns.items()):
-            return False
-        if any((self._made.of(path) is not None) != brought for path, brought in before.brought_asked.items()):
-            return False
-        if any(
-            self._made.below_named(folder, re.compile(pattern), MAX_PARTS) != found
-            for (pattern, folder), found in before.named.items()
-        ):
-            return False
+        before._version = self._version
         for path, state in before.asked.items():
             self._known[path] = self._read(path, sure=False)
             if not state or self.asked.get(path) != state:
                 return False
+        self.made_asked, self.brought_asked, self.copied_asked = before.made_asked, before.brought_asked, before.copied_asked
         self.unread, self.runs = dict(before.unread), before.runs
         self.ran, self.later = before.ran, before.later
         self.patterns, self.named = before.patterns, before.named
         self.opaque, self.foreign, self._copies = before.opaque, before.foreign, before._copies
         return True
+
+    def _still_holds(self) -> bool:
+        """Whether agents made the same files as when this was asked."""
+        if self.was_empty or self._made.is_empty:
+            return self.was_empty == self._made.is_empty
+        is_brought = self.brought_asked.get
+        return not (
+            any((self._made.of(path) is not None) != brought for path, brought in self.brought_asked.items())
+            or any(
+                (self._made.exactly(path) is not None) != made
+                for path, made in self.made_asked.items()
+                if made or is_brought(path) is not False  # where nothing was brought, nothing was made
+            )
+            or any(self._copied_from(path) != source for path, source in self.copied_asked.items())
+            or any(self._made.matching(pattern, MAX_PARTS) != found for pattern, found in self.patterns.items())
+            or any(
+                self._made.below_named(folder, re.compile(pattern), MAX_PARTS) != found
+                for (pattern, folder), found in self.named.items()
+            )
+        )
 
     def enter(self, file: FilePlace, part: str = "", *, taken_in: bool = False) -> bool:
         """Whether a file, or a part of it, is to be judged, being run by those that were entered and not left.
@@ -393,7 +416,13 @@ class RunFiles:
     def copied_from(self, word: str, cwd: str) -> str:
         """Where an earlier call copied, moved or linked a file from; empty if it did not."""
         path = self.path(word, cwd)
-        record = self._made.exactly(path) if path else None
+        if not path:
+            return ""
+        found = self.copied_asked[path] = self._copied_from(path)
+        return found
+
+    def _copied_from(self, path: str) -> str:
+        record = self._made.exactly(path)
         return "" if record is None else record.link or record.was or record.source
 
     def text(self, word: str, cwd: str, *, sure: bool = True) -> FilePlace | None:

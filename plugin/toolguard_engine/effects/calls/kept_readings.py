@@ -1,0 +1,73 @@
+"""The last commands as they were read: agents run the same ones again and again, and reading one takes several times as long
+as finding out whether it still means the same.
+
+What counts is that each file that a command asked for is the same one, and that agents made the same files of those that it
+might run (`RunFiles.is_as`).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+from toolguard_engine.effects.commands.run_files import RunFiles
+from toolguard_engine.effects.facts.command import Effect, Reading
+from toolguard_engine.effects.facts.places import Where
+
+MAX_SIZE = 3_000_000
+"""Bytes that all of them take, about."""
+
+MAX_EACH = 500_000
+OF_READING, OF_PROGRAM, OF_FACT = 4_000, 900, 110
+"""Bytes of a reading, for each program in it and for each path that is asked about."""
+
+
+class KeptReading(NamedTuple):
+    readings: tuple[Reading, ...]
+    effects: tuple[tuple[Effect, ...], ...]
+    """On the paths as they are named."""
+    running: RunFiles
+
+
+_Key = tuple[tuple[str, ...], Where]
+
+
+class KeptReadings:
+    def __init__(self) -> None:
+        self._found: OrderedDict[_Key, tuple[KeptReading, int]] = OrderedDict()
+        self.size = 0
+
+    def of(self, commands: tuple[str, ...], where: Where) -> KeptReading | None:
+        """What these commands meant the last time, in the same folder."""
+        key = commands, where
+        if (found := self._found.get(key)) is None:
+            return None
+        self._found.move_to_end(key)
+        return found[0]
+
+    def keep(self, commands: tuple[str, ...], where: Where, found: KeptReading) -> None:
+        size = _size(commands, found)
+        self._drop((commands, where))
+        if size > MAX_EACH:
+            return
+        self._found[commands, where] = found, size
+        self.size += size
+        while self.size > MAX_SIZE:
+            self._drop(next(iter(self._found)))
+
+    def clear(self) -> None:
+        self._found.clear()
+        self.size = 0
+
+    def _drop(self, key: _Key) -> None:
+        if (known := self._found.pop(key, None)) is not None:
+            self.size -= known[1]
+
+
+def _size(commands: tuple[str, ...], found: KeptReading) -> int:
+    texts = sum(map(len, commands)) + sum(len(file.text) for file in found.running.judged.values())
+    programs = sum(len(each.runs) for each in found.readings)
+    return OF_READING + 2 * texts + OF_PROGRAM * programs + OF_FACT * found.running.asks
+
+
+KEPT = KeptReadings()
