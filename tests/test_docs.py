@@ -59,6 +59,17 @@ def test_quoted_commands_exist() -> None:
     assert {(page, command) for page, command in quoted if command not in known} == set(), known
 
 
+def test_the_codes_that_troubleshooting_explains_exist() -> None:
+    code = "".join(path.read_text("utf-8") for path in (ROOT / "plugin" / "toolguard_engine").rglob("*.py"))
+    code += "".join(path.read_text("utf-8") for path in (ROOT / "plugin" / "gateway").glob("*.mjs"))
+    page = (ROOT / "docs" / "troubleshooting.md").read_text("utf-8")
+    named = set(re.findall(r"`((?:guard|approval|kill-switch|budget|limit)\.[a-z-]+)`", page)) - {"budget.mode"}
+    assert len(named) > 10
+    assert {name for name in named if f'"{name}"' not in code and f'"{name.partition(".")[2]}"' not in code} == {
+        "approval.signers"
+    }
+
+
 def test_the_components_are_documented_in_order() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     _, engine, fleet, command_line = re.split(
