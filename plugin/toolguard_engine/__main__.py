@@ -1,6 +1,6 @@
 """`python -m toolguard_engine`: started by the gateway part, speaks JSON lines on its standard streams."""
 
-# ruff: noqa: E402 - the first signal leaves before all else is imported
+# ruff: noqa: E402 - the first signal leaves before all else is imported, and the garbage collector waits for that
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ STARTING = StartSignals(say=True) if __name__ == "__main__" and not sys.stdin.is
 
 import gc
 import signal
+
+if STARTING:
+    gc.disable()  # nothing of what is loaded now is garbage, and looking for some takes a twentieth of the start
 
 from toolguard_engine.model.work_timer import WorkTimer
 from toolguard_engine.server import work_ticks
@@ -49,6 +52,7 @@ def main() -> int:
     pipe.watch()
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.freeze()
+    gc.enable()
     try:
         made.run()
     finally:

@@ -180,7 +180,7 @@ def _start(tree: Path, state: Path) -> tuple[float, float]:
         hello = {"id": 0, "type": "hello", "v": 1, "stateDir": str(state), "config": {}, "gateway": "bench"}
         process.stdin.write(json.dumps(hello).encode() + b"\n")
         process.stdin.flush()
-        process.stdout.readline()
+        assert any(b'"ready"' in line for line in process.stdout), "the engine ended"
         spent = int(Path(f"/proc/{process.pid}/schedstat").read_text().split()[0]) / 1e6
         memory = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
         process.stdin.close()

@@ -67,7 +67,7 @@ class Metrics:
         )
         estimate = partial(prices.estimate, table=prices.load(config.metrics.prices))
         self._session.outbox.used = partial(self._used, estimate)
-        decode_first.read()  # from here on there is a second thread
+        decode_first.read_stored()  # from here on there is a second thread
         caps = spending_limits.caps(config.limits)
         return Recorder(metrics_path.resolve(config.metrics.db_path), facts, config.metrics, estimate, caps)
 

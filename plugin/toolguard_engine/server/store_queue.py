@@ -130,7 +130,7 @@ class StoreThread:
             self._run_last(job)
             return
         if self._thread is None:
-            decode_first.read()
+            decode_first.read_stored()
             self._thread = threading.Thread(target=self._run, name="stores", daemon=True)
             self._thread.start()
         self._jobs.put(job)

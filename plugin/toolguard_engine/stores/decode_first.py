@@ -11,12 +11,28 @@ from contextlib import suppress
 
 import msgspec
 
+JUDGING = ("effects", "guard", "host", "layers", "rules", "server", "wording")
+"""The components of the engine whose types are read by what `server.preload` loads, or are only built."""
+
+_OF_JUDGING = ("msgspec.", *(f"toolguard_engine.{name}." for name in JUDGING))
+
 
 def read() -> None:
     """Reads all types that are defined by now and can be decoded."""
+    _read(())
+
+
+def read_stored() -> None:
+    """The same for a process that has called `server.preload`: half of all types are only built there, and reading one that
+    is not decoded takes as long."""
+    _read(_OF_JUDGING)
+
+
+def _read(but: tuple[str, ...]) -> None:
     for kind in _below(msgspec.Struct):
-        with suppress(TypeError, NameError):  # types that are only built, such as nodes of the shell's syntax tree
-            msgspec.json.Decoder(kind)
+        if not f"{kind.__module__}.".startswith(but):
+            with suppress(TypeError, NameError):  # types that are only built, such as nodes of the shell's syntax tree
+                msgspec.json.Decoder(kind)
 
 
 def _below(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:

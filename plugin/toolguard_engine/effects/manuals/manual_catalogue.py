@@ -25,6 +25,12 @@ class _Index(msgspec.Struct, frozen=True):
     does: dict[str, frozenset[str]]
 
 
+def load() -> None:
+    """Reads what is needed of all manuals, and the type that they are decoded into."""
+    _named()
+    msgspec.json.Decoder(Manual)
+
+
 def manual(program: str) -> Manual | None:
     """The manual of a program by any of its names; None if it has none."""
     return _manual(program) if program in _named() else None

@@ -86,7 +86,7 @@ class CourierLink:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        decode_first.read()
+        decode_first.read_stored()
         self._thread = threading.Thread(target=self._run, name="fleet", daemon=True)
         self._thread.start()
 
