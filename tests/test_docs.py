@@ -59,6 +59,26 @@ def test_quoted_commands_exist() -> None:
     assert {(page, command) for page, command in quoted if command not in known} == set(), known
 
 
+def test_modules_that_are_named_exist() -> None:
+    """`facts/places`, `server/loop`: the folder and the module, wherever a page or a docstring names one."""
+    engine = ROOT / "plugin" / "toolguard_engine"
+    sources = [*PAGES, *engine.rglob("*.py")]
+    folders = {path.name for path in engine.rglob("*") if path.is_dir() and path.name != "__pycache__"} | {"shell", "code"}
+    named = {
+        (source.name, folder, name)
+        for source in sources
+        if source.name != "CHANGELOG.md"
+        for folder, name in re.findall(r"`(?:[a-z_]+/)*([a-z_]+)/([a-z_]+)`", source.read_text("utf-8"))
+        if folder in folders and (folder, name) != ("host", "path")  # of an address
+    }
+    known = {(path.parent.name, path.stem) for path in engine.rglob("*.py")}
+    known |= {(path.parent.name, path.name) for path in engine.rglob("*") if path.is_dir()}
+    known |= {(path.parent.name, path.name) for path in (ROOT / "cli").rglob("*") if path.is_dir()}
+    known |= {(path.parent.name, path.stem) for path in (ROOT / "cli").rglob("*.py")}
+    assert len(named) > 20
+    assert {entry for entry in named if entry[1:] not in known} == set()
+
+
 def test_the_codes_that_troubleshooting_explains_exist() -> None:
     code = "".join(path.read_text("utf-8") for path in (ROOT / "plugin" / "toolguard_engine").rglob("*.py"))
     code += "".join(path.read_text("utf-8") for path in (ROOT / "plugin" / "gateway").glob("*.mjs"))

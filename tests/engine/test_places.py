@@ -1,4 +1,4 @@
-"""What a path is: the table follows the order of `shell.places`."""
+"""What a path is: the table follows the order of `facts.places`."""
 
 from __future__ import annotations
 

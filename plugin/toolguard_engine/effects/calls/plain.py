@@ -1,7 +1,7 @@
 """A strict reader for the plainest command lines: programs joined by pipes, `&&`, `||`, `;` and newlines, and nothing else.
 
 It accepts quotes, wildcards and `$name`, on which all shells agree. For any other text (with a substitution, a loop, a
-function, arithmetic, a here-document, a redirection to a file, a background job) it returns None. Unlike `shell.parse` it
+function, arithmetic, a here-document, a redirection to a file, a background job) it returns None. Unlike `syntax.parse` it
 records for each word whether the shell expands it.
 """
 

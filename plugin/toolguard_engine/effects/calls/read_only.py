@@ -1,6 +1,6 @@
 """Calls that are read-only: they change nothing anywhere, so a call that failed before one will fail after it as well.
 
-A command is read-only if it is plain (`shell.plain`), each of its programs is known to be read-only with the given words,
+A command is read-only if it is plain (`calls.plain`), each of its programs is known to be read-only with the given words,
 and nothing is written. Programs whose options and operands are all read-only may have any words. For all others, each option
 must be listed here and spelled out, and no word may come from a wildcard or a variable that could add another one. Commands
 that let time pass (`sleep`, `tail -f`) are excluded, because waiting may change an outcome. So are commands that run

@@ -153,7 +153,7 @@ class _Full(Exception):  # noqa: N818 - not an error: the limit of runs is reach
 class Walk:
     """Collects the runs. `piped` parameters say whether the output goes to another program.
 
-    `specials`: handlers for programs that are neither wrappers nor plain (`shell.specials`). `running`: the files of this
+    `specials`: handlers for programs that are neither wrappers nor plain (`commands.specials`). `running`: the files of this
     machine, None if they are not known. Each `file` that is run is walked by a `Walk` of its own; `here` is the place in it.
     """
 

@@ -153,7 +153,7 @@ Place = Literal[
     "", "root", "device", "system", "home", "in-home", "credentials", "startup", "repository", "workspace", "in-workspace",
     "artefact", "temp", "null", "unknown", "remote",
 ]  # fmt: skip
-"""What a path is to the user; `shell.places` defines each."""
+"""What a path is to the user; `facts.places` defines each."""
 
 
 class Effect(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Well-known names of Linux and macOS (and some of Windows) that `shell.places` uses. Data only.
+"""Well-known names of Linux and macOS (and some of Windows) that `facts.places` uses. Data only.
 
 Names of folders end in a slash if only their content counts. `HOME_...` is relative to a home folder.
 """

@@ -1,7 +1,7 @@
 """What a path is to the user. Text only; no file is read and no link followed.
 
 A path is made absolute first (`~`, `$HOME`, the folder it is relative to, `..`, `//`, `/private`, `file://`, drives), then
-classified by the first match below. `shell.place_names` has the names themselves. Case counts only for the names of places
+classified by the first match below. `facts.place_names` has the names themselves. Case counts only for the names of places
 that make a call harmless (see `letter_case`).
 
 - `null`, `device`: the null device or the terminal; other devices, where each write is a write to hardware.

@@ -1,8 +1,8 @@
 """Expands words to what a program gets: variables that the command sets, braces, field splitting.
 
-What cannot be known is `UNKNOWN`. `~` and wildcards are left for `shell.places`. At the beginning of a path `~` stands for
+What cannot be known is `UNKNOWN`. `~` and wildcards are left for `facts.places`. At the beginning of a path `~` stands for
 the home folder and `.` for the folder that the command starts in. After other text of a path these signs have no such
-meaning, so there they are written `$HOME` and `$PWD` (`/tmp/..$HOME`), which `shell.places` expands.
+meaning, so there they are written `$HOME` and `$PWD` (`/tmp/..$HOME`), which `facts.places` expands.
 """
 
 from __future__ import annotations
