@@ -7,6 +7,7 @@ values and joins the tables.
 
 `script_code` reads JavaScript and TypeScript, Perl, Ruby, PHP, awk, Lua, AppleScript and PowerShell with one reader:
 `script_tokens` knows how each is written; `script_places`, `script_calling`, `script_statements` and `script_reader` walk
-the tokens; `script_run` holds what is known meanwhile. `script_calls` has the acts that languages share, `javascript_calls`,
-`other_calls` and `powershell_calls` the names of each.
+the tokens; `script_run` holds what is known meanwhile. `script_calls` has the acts that languages share, `common_calls` what
+names of several of them mean; `javascript_calls`, `perl_calls`, `php_calls`, `ruby_calls`, `go_calls`,
+`powershell_calls` and `other_calls` (awk, Lua, AppleScript) have the names of each.
 """

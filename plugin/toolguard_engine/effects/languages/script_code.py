@@ -11,15 +11,11 @@ from toolguard_engine.effects.languages import code_deeds as deeds
 from toolguard_engine.effects.languages.code_deeds import CodeReading, Deed
 from toolguard_engine.effects.languages.go_calls import GO_LIBRARY, as_script
 from toolguard_engine.effects.languages.javascript_calls import JAVASCRIPT_LIBRARY
-from toolguard_engine.effects.languages.other_calls import (
-    APPLE_LIBRARY,
-    AWK_LIBRARY,
-    LUA_LIBRARY,
-    PERL_LIBRARY,
-    PHP_LIBRARY,
-    RUBY_LIBRARY,
-)
+from toolguard_engine.effects.languages.other_calls import APPLE_LIBRARY, AWK_LIBRARY, LUA_LIBRARY
+from toolguard_engine.effects.languages.perl_calls import PERL_LIBRARY
+from toolguard_engine.effects.languages.php_calls import PHP_LIBRARY
 from toolguard_engine.effects.languages.powershell_calls import POWERSHELL_LIBRARY
+from toolguard_engine.effects.languages.ruby_calls import RUBY_LIBRARY
 from toolguard_engine.effects.languages.script_reader import walked
 from toolguard_engine.effects.languages.script_run import LanguageLibrary
 from toolguard_engine.effects.programs import code_text, posted_messages
