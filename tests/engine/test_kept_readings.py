@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from effort import examples, some
+from tables import each_row
+from test_failed_readings import raising
 from test_run_files import HARM, HOME, PACKAGE, PYTHON, SHELL, SLIPS, WORK, guard
 from toolguard_engine.effects.calls import kept_readings
 from toolguard_engine.effects.calls.kept_readings import KEPT
@@ -128,3 +132,19 @@ def test_a_command_is_read_once_while_nothing_changes() -> None:
     second = one.read(Call("exec", {"command": "git status"}, cwd=WORK))
     assert first.command_effects == second.command_effects
     assert first.command_readings is second.command_readings
+
+
+@each_row("command", ["tar cf a.tar -T list", "cp -r a b", "ls -la", "git commit -m x", "xargs cat < list"])
+def test_a_failure_in_a_layer_is_forgotten(command: str) -> None:
+    """The timer may stop a reading anywhere: what is kept of the command has the full verdict afterwards."""
+    one, _ = guard({})
+    call = Call("exec", {"command": command}, cwd=WORK)
+    plain = one.judge(call)
+    with raising(0, MemoryError) as count:
+        KEPT.clear()
+        one.judge(call)
+    for at in some(range(1, count[0] + 1)):
+        KEPT.clear()
+        with raising(at, MemoryError), suppress(MemoryError):
+            one.judge(call)
+        assert one.judge(call) == plain, at

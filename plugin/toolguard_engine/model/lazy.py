@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Generic, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
 from toolguard_engine.model.work_limit import TooIntricate
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 FAILURES = (TooIntricate, MemoryError, RecursionError)
 """How judging a call fails that is too much to look at. A bug is any other exception."""
@@ -39,6 +40,14 @@ class Lazy(Generic[T]):
         return value
 
 
+class LazyValue(Lazy[T]):
+    """For values, which outlive a call: what fails leaves nothing half done, and is worked out anew the next time."""
+
+    def __get__(self, owner: Any, _: type | None = None) -> T:
+        value = owner.__dict__[self._name] = self._make(owner)
+        return value
+
+
 def kept(make: Callable[[Any], T]) -> Callable[[Any], T]:
     """The same for a function of an object that knows nothing of it: what it returns is kept with the object."""
     name, failed = f"{make.__module__}.{make.__name__}", f"{make.__module__}.{make.__name__}: failed"
@@ -57,5 +66,26 @@ def kept(make: Callable[[Any], T]) -> Callable[[Any], T]:
             known[failed] = type(failure)
             raise
         return value
+
+    return found
+
+
+MAX_WITH = 4
+"""Arguments for which a result is kept at a time."""
+
+
+def kept_with(make: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """`LazyValue` for a function of a value that knows nothing of it, with more arguments that can be compared."""
+    name = f"{make.__module__}.{make.__name__}"
+
+    @wraps(make)
+    def found(owner: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        known: dict[Any, T] = owner.__dict__.setdefault(name, {})
+        key = (*args, *kwargs.values())
+        if key not in known:
+            if len(known) >= MAX_WITH:
+                known.clear()
+            known[key] = make(owner, *args, **kwargs)
+        return known[key]
 
     return found

@@ -123,6 +123,9 @@ class _About(msgspec.Struct, frozen=True):
         return self.unless is None or not found_in(self.unless, effect.target)
 
 
+_JUDGED = f"{__name__}.for_command"
+
+
 class _Terms:
     """What a rule asks of the words of a program."""
 
@@ -233,7 +236,14 @@ class Rulebook:
         return Rulebook((*self.rules, *own), shipped=self._shipped) if own else self
 
     def for_command(self, reading: Reading, effects: tuple[Effect, ...]) -> tuple[Match, ...]:
-        """The rules that speak about a command, each once, in the order of the book."""
+        """The rules that speak about a command, each once, in the order of the book. Kept with a reading that is kept."""
+        known = reading.__dict__.get(_JUDGED)
+        if known is None or known[0] is not self or known[1] is not effects:
+            known = reading.__dict__[_JUDGED] = (self, effects, self._for_command(reading, effects))
+        matches: tuple[Match, ...] = known[2]
+        return matches
+
+    def _for_command(self, reading: Reading, effects: tuple[Effect, ...]) -> tuple[Match, ...]:
         found: dict[int, Match] = {}
         for run in reading.runs:
             try:

@@ -13,7 +13,7 @@ import msgspec
 
 from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.model.lazy import Lazy
+from toolguard_engine.model.lazy import LazyValue
 
 UNKNOWN = "\0"
 
@@ -91,7 +91,7 @@ class ProgramRun(msgspec.Struct, frozen=True, dict=True):
     origin: FilePlace | None = None
     unset: tuple[int, ...] = ()
 
-    @Lazy
+    @LazyValue
     def readings(self) -> tuple[CommandWords, ...]:
         """What its words are by the program's manual, parsed once; empty if it has none. Several readings if an option is
         unknown: the strictest counts."""
@@ -132,7 +132,7 @@ class RanScripts(msgspec.Struct, frozen=True):
     foreign: frozenset[str] = frozenset()
 
 
-class Reading(msgspec.Struct, frozen=True):
+class Reading(msgspec.Struct, frozen=True, dict=True):
     """Everything that a command would run, in the order of its text. `argv` is never empty; `flaws` is empty if reading was
     complete. `unread`: files that it runs and that were not read to their end; `written`: files whose content it gives
     itself, more than once if it gives several texts in turn; `scripts`: what it runs, and what is not known about it, None

@@ -42,6 +42,7 @@ from toolguard_engine.layers.self_protection.scene import (
     texts,
 )
 from toolguard_engine.model.call import Host
+from toolguard_engine.model.lazy import kept_with
 from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
 
 NEAR, NEAR_WORD, NEAR_PATH, NEAR_SIGN = 14, 2, 4, 5
@@ -84,7 +85,7 @@ def findings(
 ) -> Iterator[ProtectionFinding]:
     """Why `command`, started in `folder` (empty: the agent's own), must be blocked or held. `reading`: of that command;
     `work`: what finding that out may cost; `lists`: see `CommandScene`."""
-    if is_near(reading.runs, host, folder):
+    if _is_near(reading, host, folder):
         try:
             work.spend(_steps(reading.runs))
         except TooIntricate:
@@ -100,6 +101,11 @@ def findings(
             yield from (replace(finding, certain=False) for finding in _of_scene(scene, away, work, depth))
     if reading.flaws and not _UNREAD.isdisjoint(reading.flaws) and _NAMED.search(command):
         yield ProtectionFinding(LONG)
+
+
+@kept_with
+def _is_near(reading: Reading, host: Host, folder: str) -> bool:
+    return is_near(reading.runs, host, folder)
 
 
 def _steps(runs: tuple[ProgramRun, ...]) -> float:

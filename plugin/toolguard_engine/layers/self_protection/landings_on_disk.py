@@ -23,6 +23,7 @@ from toolguard_engine.layers.self_protection.scene import (
 )
 from toolguard_engine.model.call import Host
 from toolguard_engine.model.files import FileSource, FileText
+from toolguard_engine.model.lazy import kept_with
 
 MAX_ABOVE = 12
 MAX_FOLDERS = 100
@@ -31,18 +32,24 @@ MAX_FOLDERS = 100
 
 def findings(commands: tuple[Reading, ...], host: Host, folder: str, files: FileSource) -> Iterator[ProtectionFinding]:
     for reading in commands:
-        scene = CommandScene(reading.runs, host, folder)
-        places = {place for run in scene.runs if not is_elsewhere(run) for place in _places(run, scene)}
+        places = _all_places(reading, host, folder)
         folders = {place for place, _, _ in places}
         if len(folders) > MAX_FOLDERS:
             yield ProtectionFinding(OVER, certain=False)
         elif places:
             real = {place: files.resolve(place) for place in folders}
+            scene = CommandScene(reading.runs, host, folder)
             made = {_made(run, scene) for run in scene.runs if run.name == "git"}
             if any(_is_over(place, name, real[place], host) for place, name, _ in places) or any(
                 holds_ours(_root(real[place], made, files), host, "/") for place, _, is_tree in places if is_tree
             ):
                 yield ProtectionFinding(OVER, certain=False)
+
+
+@kept_with
+def _all_places(reading: Reading, host: Host, folder: str) -> frozenset[tuple[str, str, bool]]:
+    scene = CommandScene(reading.runs, host, folder)
+    return frozenset(place for run in scene.runs if not is_elsewhere(run) for place in _places(run, scene))
 
 
 def _places(run: ProgramRun, scene: CommandScene) -> Iterator[tuple[str, str, bool]]:

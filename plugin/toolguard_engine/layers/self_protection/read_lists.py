@@ -23,6 +23,7 @@ from toolguard_engine.layers.self_protection.scene import (
     resolved,
 )
 from toolguard_engine.model.call import Host
+from toolguard_engine.model.lazy import kept_with
 
 MAX_LISTS = 8
 """Of a call; more are not read."""
@@ -44,12 +45,17 @@ Texts = Callable[[str], list[str]]
 def findings(commands: tuple[Reading, ...], host: Host, folder: str, texts: Texts) -> Iterator[ProtectionFinding]:
     left = MAX_LISTS
     for reading in commands:
-        named = [(run, found) for run in reading.runs if (found := list(dict.fromkeys(_lists(run))))]
-        if named:
+        if named := _named(reading):
             scene = CommandScene(reading.runs, host, folder)
             for run, lists in named:
                 yield from _of_lists(run, lists[:left], scene, texts)
                 left = max(left - len(lists), 0)
+
+
+@kept_with
+def _named(reading: Reading) -> list[tuple[ProgramRun, list[str]]]:
+    """The programs that read lists, with these."""
+    return [(run, found) for run in reading.runs if (found := list(dict.fromkeys(_lists(run))))]
 
 
 def _lists(run: ProgramRun) -> Iterator[str]:
