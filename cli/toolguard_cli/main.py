@@ -53,7 +53,7 @@ _PLAINER = tuple(
 )
 """What the option parser says, in several of its releases, and the same in words that need no Python."""
 
-GROUPS = ("audit", "config", "rules", "constraints", "notify")
+GROUPS = ("audit", "config", "rules", "constraints", "notify", "containment")
 
 INSTALLS = "Install Tab completion for bash, zsh or fish (default: your login shell)."
 SHOWS = "Print the completion script instead of installing it."

@@ -13,7 +13,7 @@ class RootGroup(LazyGroup):
     sections = {  # noqa: RUF012 - as `table`
         "Held calls": ("pending", "approve", "deny", "revive", "watch", "grant", "grants", "revoke"),
         "What the guard does": ("status", "check", "rules", "replay", "tune", "audit", "usage", "dashboard", "demo"),
-        "Control": ("kill-switch", "checkpoint", "limits", "notify", "config", "fleet"),
+        "Control": ("kill-switch", "checkpoint", "limits", "notify", "config", "containment", "fleet"),
         "Installation": ("install", "doctor", "migrate", "uninstall"),
     }
     table = {  # noqa: RUF012 - a ClassVar, declared in the base class
@@ -44,6 +44,7 @@ class RootGroup(LazyGroup):
         "constraints": _listed("own_rules", "Deprecated alias for rules; will be removed in the next release.", "rules"),
         "audit": _listed("audit", "Read, verify and export the audit log."),
         "config": _listed("config_commands", "Read, check and change the gateway's config."),
+        "containment": _listed("containment_commands", "Show, try and set up what the kernel keeps from commands."),
         "fleet": _listed("fleet_commands", "Set up and manage a fleet of gateways that share one database."),
         "help": _listed("show_help", "Show the help for a command."),
         "version": _listed("show_version", "Show the versions of toolguard and Python."),
@@ -59,6 +60,15 @@ class ConfigGroup(LazyGroup):
         "accept": _listed("config_accept", "Accept settings that have become weaker."),
         "show": _listed("config_show", "List toolguard's settings, their values and where they come from."),
         "schema": _listed("config_schema", "Print the JSON schema of toolguard's settings."),
+    }
+
+
+class ContainmentGroup(LazyGroup):
+    table = {  # noqa: RUF012 - as above
+        "status": _listed("containment_status", "Show whether commands are contained, and by which profile."),
+        "probe": _listed("containment_probe", "Try from inside whether commands are kept from what they should not reach."),
+        "setup": _listed("containment_setup", "Print what to do where commands cannot be contained."),
+        "exec": _listed("containment_exec", "Run a command as an agent's command would run."),
     }
 
 

@@ -91,7 +91,7 @@ class Judging:
         self.config = config
         self.basis = basis
         self.book = book
-        self._host = host
+        self.host = host
         self._guard = Guard(config, {}, host, book, files=FileReader())
         self._world = WorldReader()
         self._grants = given
@@ -130,7 +130,7 @@ class Judging:
         return call_meaning.of(named, self._world.look(named))
 
     def without(self, names: Iterable[str]) -> Judging:
-        return Judging(self.config, self._host, self.book.without(names), self.basis, self._grants)
+        return Judging(self.config, self.host, self.book.without(names), self.basis, self._grants)
 
     @property
     def own(self) -> frozenset[str]:

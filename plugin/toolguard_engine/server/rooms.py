@@ -16,6 +16,8 @@ from itertools import islice
 from pathlib import Path
 
 from toolguard_engine.containment.rules import OUTSIDE, RoomRule, behind
+from toolguard_engine.server import room_causes
+from toolguard_engine.server.room_causes import RoomCause
 
 KEEPER = Path(__file__).with_name("room_keeper.py")
 ENTER = Path(__file__).with_name("enter")
@@ -55,8 +57,8 @@ class Rooms:
         self._rules_of = rules_of
         self._python = python
         self._keepers: OrderedDict[tuple[RoomRule, ...], _Keeper] = OrderedDict()
-        self.error = ""
-        """Why the last room could not be made; empty if it could."""
+        self.cause: RoomCause | None = None
+        """Why the last room could not be made; None if it could."""
 
     def entrance(self, agent: str, doors: frozenset[str] = frozenset()) -> int:
         """The process whose room the command enters; 0 if there can be none, -1 if the command runs outside."""
@@ -75,12 +77,15 @@ class Rooms:
         """A new room takes the place of one whose keeper is gone, or in which a rule does not hold any more."""
         with suppress(KeyError):
             self._keepers.pop(rules).close()
+        if standing := room_causes.standing():
+            self.cause = standing
+            return None
         try:
             keeper = _Keeper(rules, self._python)
         except (RoomError, OSError) as error:
-            self.error = str(error)
+            self.cause = room_causes.of(str(error))
             return None
-        self.error = ""
+        self.cause = None
         self._keepers[rules] = keeper
         if len(self._keepers) > MAX_ROOMS:
             self._keepers.popitem(last=False)[1].close()
@@ -93,7 +98,7 @@ class Rooms:
         if pid == _OUTSIDE:
             return "commands are not contained"
         if pid == _NOBODY:
-            return self.error
+            return self.cause.text if self.cause else "there is no room"
         tried = [word for pair in islice(_denied(self._rules_of(agent)), MAX_PROBED) for word in pair]
         command = ["/bin/sh", str(ENTER), str(pid), "/bin/sh", "-c", _PROBE, "probe", *tried]
         try:

@@ -24,6 +24,7 @@ _SHOWING = {
     "audit": frozenset({"", "show", "verify", *_HELP}),
     "config": frozenset({"show", "schema", "validate", *_HELP}),
     "constraints": _RULES,
+    "containment": frozenset({"", "status", "probe", "setup", *_HELP}),
     "fleet": frozenset({"gateways", "pending", "audit", *_HELP}),
     "kill-switch": frozenset({"status", *_HELP}),
     "limits": frozenset({"", "--json", *_HELP}),
@@ -41,7 +42,7 @@ ANSWERS = frozenset({"approve", "deny", "grant", "revive", "revoke"})
 CHANGES = ANSWERS | frozenset(
     {
         "watch", "policy", "install", "uninstall", "migrate", "config", "doctor", "kill-switch", "checkpoint", "dashboard",
-        "constraints", "rules", "tune", "demo", "replay", "limits", "fleet",
+        "constraints", "rules", "tune", "demo", "replay", "limits", "fleet", "containment",
     }
 )  # fmt: skip
 _LINKERS = program_catalogue.programs("program_linker")

@@ -1,0 +1,66 @@
+"""`toolguard containment exec`: runs a command where an agent's `exec` would run it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolguard_cli.commands.command_options import command, command_app
+from toolguard_cli.commands.containment_status import Agent
+from toolguard_cli.operations import containment
+from toolguard_cli.operations.containment import Containment
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Result
+from toolguard_engine.model.call import Call
+from toolguard_engine.server.rooms import ENTER
+
+app = command_app()
+
+SIGNALLED = 128
+SHELL = "/bin/sh"
+
+
+@command(
+    app,
+    "toolguard containment exec -- cat ~/.openclaw/openclaw.json",
+    "toolguard containment exec -- 'git status && make test'",
+    name="exec",
+)
+def execute(
+    places: Places,
+    words: Annotated[list[str], typer.Argument(metavar="COMMAND", help="The command; quote it, or put -- before it.")],
+    *,
+    agent: Agent = "",
+) -> Result:
+    """Run a command as an agent's command would run.
+
+    In the same room, with the same doors, by the same shell; what is kept from agents is kept from it. It is not judged:
+    toolguard check does that. Its output is printed as it comes, and its exit code is the exit code. With --json, the
+    result follows the output.
+    """
+    text = words[0] if len(words) == 1 else shlex.join(words)
+    held = containment.load(places)
+    try:
+        room = held.rooms.entrance(agent, held.doors(Call("exec", {"command": text}, agent=agent, cwd=str(Path.cwd()))))
+        code = subprocess.run(_argv(held, room, agent, text), check=False).returncode
+    finally:
+        held.rooms.close()
+    where = {0: "none", -1: "outside"}.get(room, "room")
+    return Result("containment exec", {"ran": where, "exit": code}, (), code if code >= 0 else SIGNALLED - code)
+
+
+def _argv(held: Containment, room: int, agent: str, text: str) -> list[str]:
+    shell = os.environ.get("SHELL") or SHELL
+    if room == 0:
+        cause = held.cause
+        if held.settings(agent).when_unavailable == "hold":
+            raise UserError(f"it did not run, because commands are not contained: {cause.text}", cause.fix)
+        typer.echo(f"not contained: {cause.text}", err=True)
+    entered = ["/bin/sh", str(ENTER), str(room)] if room > 0 else []
+    return [*entered, shell, "-c", text]

@@ -1,0 +1,103 @@
+"""Which doors of a room a command needs, by what was read of it: pure. An unknown program opens none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Final
+
+from toolguard_engine.containment import credential_doors, masked_sockets
+from toolguard_engine.containment.rules import OUTSIDE
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts import program_catalogue, protected_paths
+from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.facts.place_names import words
+from toolguard_engine.effects.facts.program_catalogue import programs
+from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.host.plugin_state import PLUGIN_ID
+
+_ROLES: Final = {
+    masked_sockets.DOCKER: "container",
+    masked_sockets.PODMAN: "container",
+    masked_sockets.TMUX: "terminal_multiplexer",
+    masked_sockets.BUS: "bus_client",
+    masked_sockets.SSH_AGENT: "agent_key_user",
+    masked_sockets.GPG: "gpg_user",
+}
+_NEED_RIGHTS: Final = programs("rights_changer")
+_LOOK_OUTSIDE: Final = programs("process_inspector", "gateway_cli") | {PLUGIN_ID}
+"""What they show or ask lies outside of the room."""
+
+_BESIDE: Final = programs("safe_reader", "text_printer", "process_signaller", "silent") | words("xargs sleep [ test")
+"""What may stand beside them: programs that do nothing but what their words say."""
+
+_RENAMING: Final = words("alias builtin enable eval hash unalias")
+_SETTING: Final = words("declare env export local readonly typeset")
+_SYSTEM: Final = ("/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/", "/snap/bin/")
+_QUIET_GIT: Final = words(
+    "add apply blame branch cat-file check-ignore checkout config describe diff for-each-ref gc grep init log ls-files mv "
+    "reflog reset restore rev-list rev-parse rm shortlog show stash status switch symbolic-ref worktree"
+)
+"""Verbs of git that neither connect nor sign. They open no door, so that a server that is started beside them stays in the
+room of all other commands, where these find it."""
+
+IsTrusted = Callable[[str], bool]
+"""Whether the program that a shell finds by this name is one that no agent can have put there."""
+
+
+def doors(reading: CallReading, is_trusted: IsTrusted, *, approved: bool = False) -> frozenset[str]:
+    """The doors of a call that was allowed. `approved`: a person saw it and let it run."""
+    runs = reading.runs
+    if _belongs_outside(reading, is_trusted, approved=approved):
+        return frozenset((OUTSIDE,))
+    return frozenset[str]().union(*map(_of_run, runs))
+
+
+def _belongs_outside(reading: CallReading, is_trusted: IsTrusted, *, approved: bool) -> bool:
+    names = {run.name for run in reading.runs}
+    outside = [run for run in reading.runs if run.name in _NEED_RIGHTS or run.name in _LOOK_OUTSIDE]
+    if not all(_is_known(run) and is_trusted(run.name) for run in outside):
+        return False
+    if _changes_what_starts(reading, approved=approved) or not names.isdisjoint(_NEED_RIGHTS):
+        return approved or not _has_unknown_code(reading)
+    return bool(outside) and names <= _LOOK_OUTSIDE | _BESIDE and not _has_unknown_code(reading)
+
+
+def _changes_what_starts(reading: CallReading, *, approved: bool) -> bool:
+    """Whether the text says that it changes start-up files, or what a person approved to change is the gateway's."""
+    effects = [effect for found in reading.command_effects for effect in found]
+    if any(effect.place == "startup" and effect.kind != "read" for effect in effects):
+        return True
+    return approved and any(effect.target and protected_paths.kind(effect.target, reading.host) for effect in effects)
+
+
+def _has_unknown_code(reading: CallReading) -> bool:
+    """Whether the command runs a program or a file of which nothing was known when it was judged, or a program that is not
+    the one of its name."""
+    if any(seen.unread or seen.flaws for seen in reading.command_readings):
+        return True
+    return any(not _is_known(run) for run in reading.runs)
+
+
+def _is_known(run: ProgramRun) -> bool:
+    called = run.argv[0]
+    if "/" in called and not called.startswith(_SYSTEM):
+        return False
+    return run.name in _known_programs() and run.name not in _RENAMING and not _sets_path(run)
+
+
+def _sets_path(run: ProgramRun) -> bool:
+    given = run.argv[1:] if run.name in _SETTING else ()
+    return any(name == "PATH" for name, _ in run.assigns) or any(word.startswith("PATH") for word in given)
+
+
+@cache
+def _known_programs() -> frozenset[str]:
+    return frozenset().union(*program_catalogue.load().programs.values()) | manual_catalogue.programs() | _LOOK_OUTSIDE
+
+
+def _of_run(run: ProgramRun) -> frozenset[str]:
+    if run.name == "git" and run.argv[1:2] and run.argv[1] in _QUIET_GIT:
+        return frozenset()
+    own = frozenset(door for door, role in _ROLES.items() if run.name in programs(role))
+    return own | frozenset(credential_doors.opened_by(run.name))

@@ -1,0 +1,22 @@
+"""What a profile is made from: where this machine has the guard, the gateway, the workspaces and the user's sockets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from toolguard_engine.model.call import Host
+
+
+class RoomPlaces(msgspec.Struct, frozen=True):
+    """Paths are absolute. `workspaces`: of all agents; `agents`: their ids; `runtime`: the folder of the user's sockets;
+    `environment`: the gateway's variables."""
+
+    host: Host
+    workspaces: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    uid: int = 0
+    user: str = ""
+    runtime: str = ""
+    environment: Mapping[str, str] = {}

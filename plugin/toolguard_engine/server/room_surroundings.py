@@ -1,0 +1,81 @@
+"""Looks on this machine for what a room is made from."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from toolguard_engine.containment.room_places import RoomPlaces
+from toolguard_engine.model.call import Host
+from toolguard_engine.stores import gateway_config
+
+MAX_ENTRIES = 200
+"""Of a folder of the gateway's state."""
+
+
+def look(host: Host, environment: Mapping[str, str]) -> RoomPlaces:
+    """For a room of the commands of this gateway. What cannot be read is left out."""
+    config, _ = gateway_config.whole(host.config_path or f"{host.state_dir}/openclaw.json")
+    workspaces = [*_configured(config, host.home), *_folders(host.state_dir, "workspace")]
+    uid = os.getuid()
+    return RoomPlaces(
+        host=host,
+        workspaces=tuple(dict.fromkeys(workspaces)),
+        agents=tuple(Path(each).name for each in _folders(f"{host.state_dir}/agents")),
+        uid=uid,
+        user=_user(uid),
+        runtime=environment.get("XDG_RUNTIME_DIR", ""),
+        environment={name: environment[name] for name in ("SSH_AUTH_SOCK", "TMUX_TMPDIR") if name in environment},
+    )
+
+
+def is_trusted(name: str, host: Host, path: str | None = None) -> bool:
+    """Whether the program of this name belongs to root, or is one of the gateway's or the guard's own."""
+    found = shutil.which(name, path=path)
+    if not found:
+        return False
+    real = os.path.realpath(found)
+    own = (*host.code, *host.guarded)
+    return any(f"{real}/".startswith(f"{os.path.realpath(each)}/") for each in own) or _is_of_root(real)
+
+
+def _is_of_root(path: str) -> bool:
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return False
+    return found.st_uid == 0 and not found.st_mode & stat.S_IWOTH
+
+
+def _configured(config: Any, home: str) -> Iterator[str]:
+    """The workspaces that the gateway's config names."""
+    agents = config.get("agents") if isinstance(config, dict) else None
+    if not isinstance(agents, dict):
+        return
+    listed = agents.get("list")
+    entries = [agents.get("defaults"), *(listed if isinstance(listed, list) else ())]
+    for entry in islice(entries, MAX_ENTRIES):
+        path = entry.get("workspace") if isinstance(entry, dict) else None
+        if isinstance(path, str) and "\0" not in path:
+            yield os.path.normpath(home + path[1:] if path.startswith("~/") else path)
+
+
+def _folders(parent: str, prefix: str = "") -> list[str]:
+    found = []
+    with suppress(OSError, ValueError), os.scandir(parent) as entries:
+        found = [each.path for each in islice(entries, MAX_ENTRIES) if each.name.startswith(prefix) and each.is_dir()]
+    return sorted(found)
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
