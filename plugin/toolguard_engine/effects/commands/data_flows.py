@@ -22,8 +22,9 @@ from toolguard_engine.effects.facts.places import Where, is_device, place
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import accepted_keys, instruction_files
 from toolguard_engine.effects.programs.code_text import methods
+from toolguard_engine.effects.programs.sent_data import data_flags
 from toolguard_engine.effects.programs.unpacking import unpacks
-from toolguard_engine.effects.programs.web_programs import data_flags, host_flags, target
+from toolguard_engine.effects.programs.web_targets import host_flags, target
 from toolguard_engine.effects.programs.wrappers import SHELLS
 
 _SENDS = frozenset({"send", "copy-out", "http"})

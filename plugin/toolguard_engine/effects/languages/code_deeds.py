@@ -17,7 +17,7 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Redirect, StdinSource
 from toolguard_engine.effects.facts.places import Where
-from toolguard_engine.effects.programs import effect_on, secrets_read, sql, web_programs
+from toolguard_engine.effects.programs import effect_on, secrets_read, sent_data, sql, web_targets
 
 SECRET = "$secret"  # noqa: S105 - a name
 """Stands among the programs of a `StdinSource` for a variable that is named like a secret."""
@@ -269,18 +269,18 @@ def _sql(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa
 
 
 def _send(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:
-    to = web_programs.target(deed.target or "?")
+    to = web_targets.target(deed.target or "?")
     shown, flags = (to.url, to.flags) if deed.target else ("an address in the code", _NONE)
-    carried = web_programs.data_flags(deed.feed, where, run.cwd) - {"output"}
+    carried = sent_data.data_flags(deed.feed, where, run.cwd) - {"output"}
     if deed.kind == "send" or carried & _SECRETIVE:
         yield Effect("send", shown, "remote", flags | carried | {"code"}, run)
     for verb in deed.flags:
         if deed.kind == "send" or verb not in _QUESTIONS:
-            more = web_programs.request_flags(verb, to) if deed.target else _NONE
+            more = web_targets.request_flags(verb, to) if deed.target else _NONE
             yield Effect("http", f"{verb} {deed.target and to.url}".rstrip(), "remote", flags | more | {"code"}, run)
         elif deed.target:
             yield Effect("fetch", to.url, "remote", flags | {"code"}, run)
-            if acts := web_programs.acting_flags(to):
+            if acts := web_targets.acting_flags(to):
                 yield Effect("http", f"{verb} {to.url}", "remote", flags | acts | {"code"}, run)
 
 
@@ -289,14 +289,14 @@ _QUESTIONS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def _mail(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:
-    carried = web_programs.data_flags(deed.feed, where, run.cwd) - {"output"}
+    carried = sent_data.data_flags(deed.feed, where, run.cwd) - {"output"}
     yield Effect("send", deed.target, "remote", carried | deed.flags | {"mail", "code"}, run)
 
 
 def _log_in(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
     any_server = any(name in _ANY_SERVER and value.strip("'\"") == "0" for name, value in run.assigns)
     if deed.target and (deed.flags or any_server):
-        to = web_programs.target(deed.target)
+        to = web_targets.target(deed.target)
         yield Effect("fetch", to.url, "remote", to.flags | {"unverified", "code"}, run)
 
 

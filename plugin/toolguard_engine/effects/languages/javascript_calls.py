@@ -29,7 +29,7 @@ from toolguard_engine.effects.languages.script_run import (
     ScriptRun,
     element,
 )
-from toolguard_engine.effects.programs import web_programs
+from toolguard_engine.effects.programs import web_targets
 
 _MODULES = {
     "fs/promises": "fs", "fs-extra": "fs", "fs-extra/esm": "fs", "graceful-fs": "fs", "fs.promises": "fs",
@@ -319,7 +319,7 @@ def _mailer(run: ScriptRun, args: list[Value], base: Value) -> Value:
 def _stays(server: Value) -> bool:
     """Whether mail to this server stays here; all that decides it must be literal."""
     if isinstance(server, str):
-        return bool(web_programs.mail_flags(server))
+        return bool(web_targets.mail_flags(server))
     if not isinstance(server, dict):
         return False
     if server.get("jsonTransport") is True or server.get("streamTransport") is True:
@@ -327,7 +327,7 @@ def _stays(server: Value) -> bool:
     host, port = server.get("host"), server.get("port")
     if not (isinstance(host, str) and isinstance(port, str | int) and server.keys() <= _SERVER_OPTIONS):
         return False
-    return bool(web_programs.mail_flags(host, str(port)))
+    return bool(web_targets.mail_flags(host, str(port)))
 
 
 _KEPT_OPTIONS = frozenset({"jsonTransport", "streamTransport", "buffer", "newline", "skipEncoding"})

@@ -38,8 +38,6 @@ def _lua_concat(run: ScriptRun, args: list[Value], base: Value) -> Value:
 AWK_LIBRARY = LanguageLibrary(
     {}, {"system": calls.shell, "sprintf": formatted}, {}, member=_awk_member, environment=frozenset({"ENVIRON"})
 )
-
-
 _LUA: dict[str, Act] = calls.rows(
     ("os.execute io.popen", calls.shell),
     ("os.remove lfs.rmdir", calls.on_paths(deeds.delete)),
@@ -56,11 +54,7 @@ _LUA: dict[str, Act] = calls.rows(
     ("ipairs pairs", _elements),
     ("table.concat", _lua_concat),
 )
-
-
 LUA_LIBRARY = LanguageLibrary(NAMED, _LUA, calls.rows(("lines read", calls.itself)), program="lua")
-
-
 APPLE_LIBRARY = LanguageLibrary(
     NAMED, {"do_shell_script": calls.shell, "run_script": calls.evaluating}, {}, program="osascript"
 )

@@ -142,15 +142,11 @@ _PERL: dict[str, Act] = calls.rows(
     ("getpwuid getpwnam", calls.constant([*[UNKNOWN] * 7, "~", "/bin/sh"])),
     ("tempdir tempfile", calls.constant(calls.TEMP)),
 )
-
-
 _PERL_METHODS: dict[str, Act] = calls.rows(
     ("get", fetched),
     ("post put post_form request", posted),
     ("remove_tree decoded_content content new close print", calls.itself),
 )
-
-
 PERL_LIBRARY = LanguageLibrary(
     {**NAMED, "@ARGV": [NOTHING], "$0": "script.pl", "STDIN": FROM_INPUT},
     _PERL,

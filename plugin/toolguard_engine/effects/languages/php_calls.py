@@ -145,11 +145,7 @@ _PHP: dict[str, Act] = calls.rows(
     ("chr", calls.characters),
     ("chdir", calls.on_paths(deeds.change_folder)),
 )
-
-
 _PHP_METHODS: dict[str, Act] = calls.rows(("getPathname getRealPath getFilename __toString", calls.itself))
-
-
 PHP_LIBRARY = LanguageLibrary(
     {**NAMED, "__DIR__": ".", "PHP_EOL": "\n", "DIRECTORY_SEPARATOR": "/", "STDIN": FROM_INPUT},
     _PHP,

@@ -13,7 +13,7 @@ from toolguard_engine.effects.languages import code_deeds as deeds
 from toolguard_engine.effects.languages.python_reader import Arguments, PythonReader
 from toolguard_engine.effects.languages.python_tables import Act, table
 from toolguard_engine.effects.languages.python_values import NOTHING, Unknown, Value, choices, items, sources, text
-from toolguard_engine.effects.programs import web_programs
+from toolguard_engine.effects.programs import web_targets
 from toolguard_engine.effects.programs.posted_messages import messages
 from toolguard_engine.model.kept_patterns import compiled
 
@@ -141,7 +141,7 @@ def _cloud(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - tab
 
 def _is_local(given: Arguments) -> bool:
     address = given.text(-1, "endpoint_url")
-    return "://" in address and "local" in web_programs.target(address).flags
+    return "://" in address and "local" in web_targets.target(address).flags
 
 
 def _resource(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature

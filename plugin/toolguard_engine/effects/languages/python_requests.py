@@ -22,7 +22,7 @@ from toolguard_engine.effects.languages.python_values import (
     text,
     texts,
 )
-from toolguard_engine.effects.programs import web_programs
+from toolguard_engine.effects.programs import web_targets
 
 _BODIES = ("data", "json", "files", "content", "body", "params", "fields")
 _LOGIN_HEADERS = frozenset({"authorization", "x-api-key", "private-token", "x-auth-token", "api-key", "proxy-authorization"})
@@ -70,7 +70,7 @@ def sent(code: PythonReader, method: str, given: Arguments, at: int = 0) -> Valu
     for value in choices(given.at(at, "url", "fullurl")):
         url = address(value)
         headers = data_headers(given.named.get("headers"))
-        if code.repeats and url and "local" not in web_programs.target(url).flags:
+        if code.repeats and url and "local" not in web_targets.target(url).flags:
             code.add(deeds.other("load", "sends requests to another machine endlessly"))
         if url and logs_in(*given.all):
             any_server = any(given.named.get(name) is False for name in _VERIFIES)
@@ -197,7 +197,7 @@ def _mail_server(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001
     """Mail stays on this machine only if the server of this very object is one for tests on it."""
     host, port = given.at(0, "host", "hostname"), given.at(1, "port")
     is_known = isinstance(host, str) and isinstance(port, str | int | None) and not isinstance(port, bool)
-    is_local = is_known and web_programs.mail_flags(host, "" if port is None else str(port))
+    is_local = is_known and web_targets.mail_flags(host, "" if port is None else str(port))
     return Unknown(_LOCAL_MAILER if is_local else "smtplib.SMTP")
 
 

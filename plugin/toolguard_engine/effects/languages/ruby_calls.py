@@ -174,8 +174,6 @@ _RUBY: dict[str, Act] = calls.rows(
     ("format sprintf", formatted),
     ("STDIN.read $stdin.read ARGF.read gets STDIN.gets", calls.constant(FROM_INPUT)),
 )
-
-
 _RUBY_METHODS: dict[str, Act] = calls.rows(
     (
         (
@@ -200,8 +198,6 @@ _RUBY_METHODS: dict[str, Act] = calls.rows(
     ("fetch", _ruby_fetch),
     ("children", _path_children),
 )
-
-
 RUBY_LIBRARY = LanguageLibrary(
     {**NAMED, "ARGV": [NOTHING], "__dir__": ".", "__FILE__": "./script.rb"},
     _RUBY,

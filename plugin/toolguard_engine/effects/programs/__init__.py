@@ -1,10 +1,10 @@
 """The effects of single programs. Each module has `PROGRAMS`, a table from a program's name to the function that finds them.
 
 `file_programs`, `file_readers`, `system_programs`, `archives`, `unpacking`: files and the system. `network_programs`,
-`web_programs`: other machines. `code_text`: code. `sql`, `sql_meta_commands`: databases. `gateway_programs`: the gateway.
-`wrappers`: programs that run another. `rebuilt_text`: texts that a pipeline takes apart and joins. Options are read by
-manuals (`effects.manuals`), or for programs without one by `getopt`. The functions here make effects on paths, with a path's
-place and marks, in the same way everywhere.
+`web_programs`, `curl` (with `web_targets`, `web_requests`, `sent_data`): other machines. `code_text`: code. `sql`,
+`sql_meta_commands`: databases. `gateway_programs`: the gateway. `wrappers`: programs that run another. `rebuilt_text`: texts
+that a pipeline takes apart and joins. Options are read by manuals (`effects.manuals`), or for programs without one by
+`getopt`. The functions here make effects on paths, with a path's place and marks, in the same way everywhere.
 """
 
 from __future__ import annotations

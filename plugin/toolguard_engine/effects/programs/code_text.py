@@ -13,7 +13,7 @@ from itertools import islice
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where
-from toolguard_engine.effects.programs import effect_on, posted_messages, secrets_read, sql, web_programs, write_effects
+from toolguard_engine.effects.programs import effect_on, posted_messages, secrets_read, sql, web_targets, write_effects
 from toolguard_engine.model.kept_patterns import compiled
 
 MAX_FOUND = 64
@@ -557,7 +557,7 @@ def _sends(code: str, run: ProgramRun) -> Iterator[Effect]:
     if not verbs:
         return
     address = _ADDRESS.search(code)
-    to = web_programs.target(address.group() if address else "?")
+    to = web_targets.target(address.group() if address else "?")
     flags = to.flags if address else frozenset[str]()
     carries = {"code"}
     if _ENVIRONMENT.search(code):
@@ -566,7 +566,7 @@ def _sends(code: str, run: ProgramRun) -> Iterator[Effect]:
         carries.add("file")
     yield Effect("send", to.url if address else "an address in the code", "remote", flags | carries, run)
     for verb in dict.fromkeys(verbs):
-        found = web_programs.request_flags(verb, to) if address else frozenset[str]()
+        found = web_targets.request_flags(verb, to) if address else frozenset[str]()
         yield Effect("http", f"{verb} {to.url if address else ''}".rstrip(), "remote", flags | found | {"code"}, run)
 
 

@@ -24,16 +24,9 @@ from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs import Act, by_manual, effect_on, web_programs, write_effects
 from toolguard_engine.effects.programs.getopt import OptionTable, options
-from toolguard_engine.effects.programs.web_programs import (
-    data_flags,
-    fed,
-    file_flags,
-    host_flags,
-    mail_flags,
-    stdin_flags,
-    table,
-    target,
-)
+from toolguard_engine.effects.programs.sent_data import data_flags, fed, file_flags, stdin_flags
+from toolguard_engine.effects.programs.web_programs import table
+from toolguard_engine.effects.programs.web_targets import host_flags, mail_flags, target
 
 # --- sockets ------------------------------------------------------------------------------------------------------------
 

@@ -9,15 +9,7 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.place_names import words as names
 from toolguard_engine.effects.facts.places import Where, place
-from toolguard_engine.effects.programs import (
-    Act,
-    effect_on,
-    has_option,
-    operands,
-    secrets_read,
-    web_programs,
-    worth_checking,
-)
+from toolguard_engine.effects.programs import Act, effect_on, has_option, operands, secrets_read, web_targets, worth_checking
 from toolguard_engine.effects.programs.getopt import OptionTable, options
 from toolguard_engine.effects.programs.routine_administration import routine
 
@@ -193,7 +185,7 @@ def assigned(name: str, value: str, run: ProgramRun) -> Iterator[Effect]:
         yield Effect("variable", f"PATH={value}", "", _INJECTS, run)
     if name in _LOADING_VARIABLES and any(folder in value for folder in _FOREIGN):
         yield Effect("variable", f"{name}={value}", "", _INJECTS, run)
-    if name in _INDEX_VARIABLES and value.startswith("http://") and "local" not in web_programs.target(value).flags:
+    if name in _INDEX_VARIABLES and value.startswith("http://") and "local" not in web_targets.target(value).flags:
         yield Effect("variable", f"{name}={value}", "", _UNENCRYPTED, run)
     if name in AGENT_VARIABLES and value:
         yield Effect("variable", f"{name}={value}", "", _PERMITS, run)

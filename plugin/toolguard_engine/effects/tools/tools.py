@@ -30,7 +30,7 @@ from toolguard_engine.effects.control_plane.verb_catalogue import UNKNOWN_VERB
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import Effect
 from toolguard_engine.effects.facts.places import Where, marks, place
-from toolguard_engine.effects.programs import sql, web_programs
+from toolguard_engine.effects.programs import sql, web_targets
 from toolguard_engine.effects.tools import tool_parameters
 from toolguard_engine.host.tool_names import NameMeaning, named, words
 
@@ -226,7 +226,7 @@ _DELETES = frozenset(["deletes"])
 
 def _fetch(address: str, more: frozenset[str] = _NONE) -> Effect:
     flags = set(more)
-    plain = web_programs.target(address.strip()).url if "://" in address[:MAX_SCHEME] else address
+    plain = web_targets.target(address.strip()).url if "://" in address[:MAX_SCHEME] else address
     if _LOCAL.match(plain):
         flags.add("local")
     elif _METADATA.match(plain):

@@ -1,0 +1,80 @@
+"""What a program sends: the flags of files, of words and of what it reads from a pipe."""
+
+from __future__ import annotations
+
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import Place, ProgramRun, StdinSource
+from toolguard_engine.effects.facts.places import Where, place
+from toolguard_engine.effects.programs.getopt import given
+
+_PAYLOADS = (".json", ".graphql", ".gql", ".xml", ".ndjson", ".jsonl", ".yaml", ".yml", ".form")
+_DUMPS = program_catalogue.programs("environment_printer") | program_catalogue.programs("variable_lister")
+_FILTERS = program_catalogue.programs("data_filter")
+_VAULTS = program_catalogue.programs("vault")
+_PERSONAL = program_catalogue.programs("personal_recorder")
+_DUMPERS = program_catalogue.programs("dumper")
+"""Programs that output whole stores and files."""
+
+OWN: frozenset[Place] = frozenset({"workspace", "in-workspace", "artefact", "repository", "temp"})
+_REVEALING = program_catalogue.programs("host_revealer")
+"""Programs whose output describes the user or the machine."""
+
+
+def data_flags(feed: StdinSource | None, where: Where, cwd: str) -> frozenset[str]:
+    """Flags of data that is sent on: `file`, `output`, `personal`, `secret` (a variable), `credentials`."""
+    if feed is None:
+        return frozenset()
+    places = {place(path, where, cwd) for path in feed.files} - {"null"}
+    found = {"file"} if places else set()
+    if "credentials" in places:
+        found.add("credentials")
+    elif places and all(path.endswith(_PAYLOADS) for path in feed.files):
+        found.add("payload")
+    if not (places | {"in-workspace"} <= OWN) or not _REVEALING.isdisjoint(feed.programs):
+        found.add("reveals")
+    for i, name in enumerate(feed.programs):
+        follower = feed.programs[i + 1] if i + 1 < len(feed.programs) else "cat"
+        if name in _VAULTS or (name in _DUMPS and follower in _FILTERS):
+            found.add("credentials")
+        elif name in _PERSONAL:
+            found.add("personal")
+        elif name == "$secret":
+            found.add("secret")
+    if feed.text is None and feed.programs:
+        found.add("output")
+    if not _DUMPERS.isdisjoint(feed.programs):
+        found.add("file")
+    return frozenset(found)
+
+
+def file_flags(path: str, run: ProgramRun, where: Where) -> frozenset[str]:
+    kind = place(path, where, run.cwd)
+    if kind == "null":
+        return frozenset()
+    found = {"file"}
+    if kind == "credentials":
+        found.add("credentials")
+    elif path.endswith(_PAYLOADS):
+        found.add("payload")
+    return frozenset(found)
+
+
+def word_flags(run: ProgramRun, at: int, where: Where) -> frozenset[str]:
+    return data_flags(given(run, at), where, run.cwd) | _literal(run.argv[at])
+
+
+def _literal(text: str) -> frozenset[str]:
+    return frozenset({"credentials"}) if "PRIVATE KEY-----" in text else frozenset()
+
+
+def stdin_flags(run: ProgramRun, where: Where) -> frozenset[str]:
+    """Flags of the data that arrives through the pipe or `<`."""
+    found = data_flags(run.stdin, where, run.cwd)
+    for redirect in run.redirects:
+        if redirect.kind == "read" and redirect.fd in ("", "0"):
+            found |= file_flags(redirect.target, run, where)
+    return found
+
+
+def fed(run: ProgramRun) -> bool:
+    return run.stdin is not None or any(r.kind in ("read", "text") and r.fd in ("", "0") for r in run.redirects)
