@@ -19,7 +19,8 @@ from toolguard_engine.containment.rules import OUTSIDE, RoomRule, behind
 from toolguard_engine.server import room_causes
 from toolguard_engine.server.room_causes import RoomCause
 
-KEEPER = Path(__file__).with_name("room_keeper.py")
+KEEPER = Path(__file__).with_name("room_keeper.py").read_text("utf-8")
+"""Run as text: the package may be replaced or removed while the engine runs."""
 ENTER = Path(__file__).with_name("enter")
 """`enter PID SHELL [ARGUMENT]...`; run it with `/bin/sh`, an installation may lose the executable bit."""
 
@@ -120,7 +121,7 @@ class _Keeper:
         self._rules = rules
         self._seen = _identities(rules)
         self._process = subprocess.Popen(
-            [python, "-I", "-S", str(KEEPER)], cwd="/", env={}, start_new_session=True,
+            [python, "-I", "-S", "-c", KEEPER], cwd="/", env={}, start_new_session=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
         )  # fmt: skip
         self.pid = self._process.pid

@@ -1,0 +1,144 @@
+"""A home of a user without privileges, and a process of that user that makes rooms and runs commands in them.
+
+Tests run as root, which no room holds, so commands run as `unprivileged.UID`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import programs
+import unprivileged
+
+ROOT = Path(__file__).parents[2]
+SECRET = "9d1c-the-key-of-the-guard"
+DRIVER = Path(__file__).with_name("room_driver.py")
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+
+class RoomStage:
+    """`home`: of the user, with a gateway's state in it. `own`: what else the user owns, for scripts and tools."""
+
+    def __init__(self) -> None:
+        self.top = Path(tempfile.mkdtemp(prefix="room-"))
+        self.top.chmod(0o755)
+        self.home = self.top / "home"
+        self.state = self.home / ".openclaw"
+        self.workspace = self.state / "workspace"
+        self.furnish()
+        self._process = self._started()
+        self._answer()
+
+    def furnish(self) -> None:
+        """Makes again what a test has removed."""
+        _furnish(self.home)
+        self.own()
+
+    def own(self) -> None:
+        if os.geteuid() == 0:
+            for path in (self.home, *self.home.rglob("*")):
+                os.chown(path, unprivileged.UID, unprivileged.UID, follow_symlinks=False)
+
+    def _started(self) -> subprocess.Popen[str]:
+        command = [sys.executable, str(DRIVER)]
+        if os.geteuid() == 0:
+            folders = [Path(each).resolve() for each in (sys.prefix, sys.base_prefix, ROOT)]
+            opening = "\n".join(["set -e", *unprivileged._opened(folders), 'exec "$@"'])
+            command = [
+                "unshare",
+                "--mount",
+                "--propagation",
+                "private",
+                "sh",
+                "-c",
+                opening,
+                "sh",
+                *unprivileged.as_user(*command),
+            ]
+        env = {"HOME": str(self.home), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "plugin"), "LANG": "C.UTF-8"}
+        env |= {"PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+
+    def ask(self, question: str, **asked: Any) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps({"ask": question, **asked}) + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        found: dict[str, Any] = json.loads(self._process.stdout.readline() or '{"broken": true}')
+        assert "broken" not in found, "the driver ended"
+        return found
+
+    def rules(self) -> list[tuple[str, str, str]]:
+        """As the profile `protect` has them, in short."""
+        state, home = self.state, self.home
+        found = [("hide", state), ("show", self.workspace), ("read-only", state / "cache/shell-snapshots")]
+        found += [("read-only", home / name) for name in (".bashrc", ".ssh/authorized_keys", ".config/systemd/user")]
+        return [(kind, str(path), "") for kind, path in found]
+
+    def room(self, *, doors: Sequence[str] = (), rules: list[tuple[str, str, str]] | None = None) -> int:
+        found = self.ask("entrance", rules=rules or self.rules(), doors=list(doors))
+        assert found["room"] != 0, found["cause"]
+        return int(found["room"])
+
+    def run(self, *argv: str, room: int = 0, cwd: Path | None = None, **env: str) -> Done:
+        found = self.ask("run", room=room, argv=list(argv), cwd=str(cwd or self.workspace), env=env)
+        return Done(found["code"], found["out"], found["err"])
+
+    def shell(self, text: str, room: int = 0, cwd: Path | None = None) -> Done:
+        return self.run("/bin/bash", "-c", text, room=room, cwd=cwd)
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=60)
+        self._process.stdout.close()
+        shutil.rmtree(self.top)
+
+
+def needed() -> None:
+    """Skips the test where no room can be made even by a user without privileges."""
+    programs.need("nsenter", "setpriv", "unshare")
+    if reason := unprivileged.missing():
+        pytest.skip(f"no namespaces here: {reason}")
+
+
+def _furnish(home: Path) -> None:
+    files = {
+        ".openclaw/toolguard/key": SECRET,
+        ".openclaw/toolguard/nonces.json": "{}",
+        ".openclaw/openclaw.json": '{"gateway": {}}',
+        ".openclaw/cache/shell-snapshots/a.sh": "true",
+        ".openclaw/agents/main/agent/auth-profiles.json": '{"key": "sk-1"}',
+        ".openclaw/workspace/notes.md": "notes",
+        ".bashrc": "# mine",
+        ".ssh/authorized_keys": "",
+        ".ssh/id_ed25519": "private",
+        ".config/systemd/user/a.service": "",
+        "Documents/report.txt": "report",
+    }
+    for name, text in files.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        if not (home / name).exists():
+            (home / name).write_text(text)
+    (home / ".ssh").chmod(0o700)

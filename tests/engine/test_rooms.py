@@ -1,0 +1,329 @@
+"""Rooms on the kernel of this machine: what a contained command cannot reach, by whatever way, and what it still can."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import room_stage
+from room_stage import SECRET, RoomStage
+from toolguard_engine.server.rooms import ENTER
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[RoomStage]:
+    room_stage.needed()
+    made = RoomStage()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def room(stage: RoomStage) -> int:
+    stage.furnish()
+    return stage.room()
+
+
+def test_a_command_has_its_own_exit_code_streams_and_environment(stage: RoomStage, room: int) -> None:
+    text = 'echo "$GIVEN $PWD $#"; echo complaint >&2; kill -TERM $$'
+    plain, held = (stage.run("/bin/bash", "-c", text, "name", "an argument", room=each, GIVEN="it's") for each in (0, room))
+    assert held == plain
+    assert (held.code, held.out) == (-15, f"it's {stage.workspace} 1\n")
+
+
+def test_the_environment_is_the_same(stage: RoomStage, room: int) -> None:
+    plain, held = (sorted(stage.shell("env", each).out.splitlines()) for each in (0, room))
+    assert held == plain
+
+
+def test_the_probe_finds_nothing(stage: RoomStage) -> None:
+    assert stage.ask("probe", rules=stage.rules())["found"] == ""
+
+
+def test_the_probe_finds_what_a_rule_does_not_hold(stage: RoomStage) -> None:
+    """A rule for a folder that does not exist when its room is made, but when it is probed, would be such a one."""
+    late = stage.home / "late"
+    rules = [*stage.rules(), ("read-only", str(late), "")]
+    room = stage.room(rules=rules)
+    assert stage.run("mkdir", str(late), room=room).code == 0
+    assert stage.ask("probe", rules=rules)["found"] == ""
+    assert stage.run("touch", str(late / "new"), room=stage.room(rules=rules)).code != 0
+
+
+WAYS_IN = (
+    "cat {state}/toolguard/key",
+    "cat ../toolguard/key",
+    "cat {state}/workspace/../toolguard/key",
+    "cd {state} && cat toolguard/key",
+    "ln -s {state}/toolguard link && cat link/key",
+    "ln {state}/toolguard/key hard && cat hard",
+    "cat /proc/self/cwd/../toolguard/key",
+    "cat /proc/self/root{state}/toolguard/key",
+    "cat /proc/$PPID/root{state}/toolguard/key",
+    "cat /proc/$PPID/cwd/../toolguard/key",
+    "cat /proc/1/root{state}/toolguard/key",
+    "for p in /proc/[0-9]*; do cat $p/root{state}/toolguard/key $p/cwd/../toolguard/key; done 2>/dev/null",
+    "for fd in /proc/[0-9]*/fd/*; do cat $fd/toolguard/key $fd/../toolguard/key; done 2>/dev/null",
+    "for fd in 3 4 5 6 7 8 9 10 11 12; do cat /proc/self/fd/$fd/toolguard/key; done",
+    "umount {state}; cat {state}/toolguard/key",
+    "unshare -U -m -r sh -c 'umount {state}; umount -l {state}; cat {state}/toolguard/key'",
+    "unshare -U -m -r sh -c 'mkdir -p d && mount --bind {home} d && cat d/.openclaw/toolguard/key'",
+    "unshare -U -m -r sh -c 'mkdir -p d && mount --rbind / d && umount d{state}; cat d{state}/toolguard/key'",
+    "unshare -U -m -r -p -f sh -c 'mount -t proc proc /proc; cat /proc/1/root{state}/toolguard/key'",
+    "unshare -U -m -r sh -c 'mkdir u w m; mount -t overlay o -o lowerdir={home},upperdir=u,workdir=w m; cat m/.o*/t*/key'",
+    "nsenter -U -m --preserve-credentials -t {keeper} sh -c 'umount {state}; cat {state}/toolguard/key'",
+    "nsenter -m -t {driver} cat {state}/toolguard/key",
+    "mv {state} {home}/moved; cat {home}/moved/toolguard/key",
+    "mv {home} {home}2; cat {home}2/.openclaw/toolguard/key",
+    "cp -a {home} copy; cat copy/.openclaw/toolguard/key",
+    "find / -xdev -name key -path '*toolguard*' -exec cat {{}} + 2>/dev/null",
+    "debugfs -R 'cat {state}/toolguard/key' $(df --output=source {home} | tail -1)",
+)
+
+
+@pytest.mark.parametrize("way", WAYS_IN)
+def test_the_key_is_read_by_no_way(stage: RoomStage, room: int, way: str) -> None:
+    text = way.format(state=stage.state, home=stage.home, keeper=room, driver=stage._process.pid)
+    assert SECRET not in stage.shell(text, room).out
+    assert (stage.state / "toolguard/key").read_text() == SECRET
+
+
+WRITES = (
+    "echo x > {state}/toolguard/kill-switch",
+    "mkdir {state}/toolguard",
+    "echo x >> {state}/openclaw.json",
+    "echo x > new && mv new {state}/openclaw.json",
+    "echo x >> {state}/cache/shell-snapshots/a.sh",
+    "echo x > new && mv -f new {state}/cache/shell-snapshots/a.sh",
+    "rm -rf {state}/cache",
+    "echo x >> {home}/.bashrc",
+    "sed -i s/mine/x/ {home}/.bashrc",
+    "echo x > new && mv -f new {home}/.bashrc",
+    "rm -f {home}/.bashrc",
+    "ln -f {home}/.bashrc hard && echo x >> hard",
+    "echo x >> {home}/.ssh/authorized_keys",
+    "mv {home}/.ssh {home}/.ssh2 && mkdir {home}/.ssh && echo x > {home}/.ssh/authorized_keys",
+    "echo x > {home}/.config/systemd/user/b.service",
+    "mv {home}/.config {home}/c && mkdir -p {home}/.config/systemd/user && echo x > {home}/.config/systemd/user/b.service",
+    "cd {home}/.config && mv systemd s; mkdir -p systemd/user; echo x > systemd/user/b.service",
+    "rm -rf {state}",
+    "mv {state} {home}/moved; mkdir {state}",
+    "mount -o remount,rw {home}/.bashrc; echo x >> {home}/.bashrc",
+    "unshare -U -m -r sh -c 'mount -o remount,bind,rw {home}/.bashrc; echo x >> {home}/.bashrc'",
+)
+
+
+@pytest.mark.parametrize("way", WRITES)
+def test_nothing_that_is_kept_can_be_changed(stage: RoomStage, room: int, way: str) -> None:
+    before = _kept(stage)
+    stage.shell(way.format(state=stage.state, home=stage.home), room)
+    assert _kept(stage) == before
+
+
+def _kept(stage: RoomStage) -> dict[str, tuple[int, bytes]]:
+    """What lies in the places that the rules keep, outside of the room."""
+    tops = (stage.state, stage.home / ".bashrc", stage.home / ".ssh", stage.home / ".config")
+    files = [
+        path for top in tops for path in (top, *top.rglob("*")) if path.is_file() and stage.workspace not in path.parents
+    ]
+    return {str(path): (path.stat().st_ino, path.read_bytes()) for path in files}
+
+
+def test_what_is_not_kept_is_as_without_a_room(stage: RoomStage, room: int) -> None:
+    text = "echo x > made && mv made ~/Documents/made && rm ~/Documents/made && cat notes.md ~/Documents/report.txt"
+    done = stage.shell(text, room)
+    assert (done.code, done.out) == (0, "notesreport")
+
+
+def test_calls_share_one_room(stage: RoomStage, room: int) -> None:
+    """They see and signal each other's programs, and read what `strace`, `lsof` and `fuser` read of them."""
+    started = stage.ask(
+        "start", room=room, argv=["/bin/sh", "-c", "exec 7< notes.md; echo up; exec sleep 600"], cwd=str(stage.workspace)
+    )
+    pid = started["pid"]
+    try:
+        seen = stage.shell(
+            f"readlink /proc/{pid}/fd/7; tr '\\0' '\\n' < /proc/{pid}/environ | grep -c ^HOME=; kill {pid}", room
+        )
+    finally:
+        code = stage.ask("end", pid=pid, kill=True)["code"]
+    assert seen.out == f"{stage.workspace}/notes.md\n1\n"
+    assert code == -15
+
+
+def test_the_secrets_of_a_process_outside_are_not_read(stage: RoomStage, room: int) -> None:
+    outside = stage.ask("start", room=0, argv=["/bin/sh", "-c", "echo up; exec sleep 600"], env={"TOKEN": SECRET})["pid"]
+    try:
+        way = f"cat /proc/{outside}/environ; cat /proc/{outside}/cwd/../toolguard/key; cat /proc/{outside}/maps"
+        plain, held = (stage.shell(way, each) for each in (0, room))
+    finally:
+        stage.ask("end", pid=outside, kill=True)
+    assert SECRET in plain.out
+    assert held.out == ""
+
+
+def test_a_keeper_that_is_killed_is_replaced_and_its_commands_go_on(stage: RoomStage, room: int) -> None:
+    before = stage.room()
+    text = "echo up; while [ ! -e go ]; do sleep 0.02; done; cat ../toolguard/key; touch ended"
+    started = stage.ask("start", room=before, argv=["/bin/sh", "-c", text], cwd=str(stage.workspace))
+    stage.ask("kill", room=before)
+    _until(lambda: not _is_running(before))
+    gone = stage.shell("echo ran", before)
+    assert (gone.code, gone.out) == (125, "")
+    assert gone.err == "toolguard: the room of this command is gone; try again; nothing was run\n"
+    after = stage.room()
+    assert after != before
+    assert stage.shell("cat ../toolguard/key || echo kept", after).out == "kept\n"
+    stage.shell("touch go", after)
+    assert stage.ask("end", pid=started["pid"])["code"] == 0
+    stage.shell("rm go ended", after)
+
+
+def test_a_process_that_holds_no_room_is_not_entered(stage: RoomStage) -> None:
+    for pid in (str(stage._process.pid), "1", "0", "x", ""):
+        done = stage.run("/bin/sh", str(ENTER), pid, "/bin/echo", "ran")
+        assert done.out == ""
+        assert done.code != 0
+
+
+def test_an_open_folder_is_not_carried_in(stage: RoomStage, room: int) -> None:
+    """By a low descriptor it is closed, by a high one the command does not run."""
+    for number, code in ((5, 0), (25, 125)):
+        text = f'import os,sys; os.dup2(os.open("{stage.state}/toolguard", 0), {number}); os.execv("/bin/sh", sys.argv[1:])'
+        argv = ["sh", str(ENTER), str(room), "/bin/sh", "-c", f"cat /proc/self/fd/{number}/key; echo ran"]
+        done = stage.run(sys.executable, "-c", text, *argv)
+        assert SECRET not in done.out
+        assert (done.code, "ran" in done.out) == (code, code == 0)
+
+
+def test_a_folder_that_is_hidden_is_not_entered(stage: RoomStage, room: int) -> None:
+    done = stage.run("/bin/echo", "ran", room=room, cwd=stage.state / "toolguard")
+    assert (done.code, done.out) == (125, "")
+    assert "is hidden from commands" in done.err
+
+
+def test_a_file_that_is_replaced_outside_gets_its_rule_again(stage: RoomStage) -> None:
+    before = stage.room()
+    new = stage.home / "new"
+    new.write_text("# by the person")
+    new.rename(stage.home / ".bashrc")
+    stage.own()
+    assert stage.room() != before
+    assert stage.shell("echo x >> ~/.bashrc", stage.room()).code != 0
+
+
+def test_a_door_opens_what_it_is_for(stage: RoomStage) -> None:
+    rules = [*stage.rules(), ("hide", f"{stage.home}/.ssh/id_ed25519", "ssh")]
+    shut, opened = stage.room(rules=rules), stage.room(rules=rules, doors=["ssh"])
+    assert shut != opened
+    assert stage.shell("cat ~/.ssh/id_ed25519", shut).out == ""
+    assert stage.shell("cat ~/.ssh/id_ed25519", opened).out == "private"
+    assert stage.shell("cat ../toolguard/key", opened).out == ""
+    assert stage.room(rules=rules) == shut
+
+
+def test_the_door_outside_and_no_rules_mean_no_room(stage: RoomStage) -> None:
+    assert stage.ask("entrance", rules=stage.rules(), doors=["outside"])["room"] == -1
+    assert stage.ask("entrance", rules=[])["room"] == -1
+
+
+def test_the_number_of_rooms_is_bounded(stage: RoomStage) -> None:
+    made = [
+        stage.room(rules=[*stage.rules(), ("read-only", f"{stage.home}/Documents", f"door{n}")], doors=[]) for n in range(12)
+    ]
+    assert len(set(made)) == 12
+    _until(lambda: sum(map(_is_running, made)) == 8)
+    assert _is_running(made[-1])
+
+
+def test_a_folder_can_be_writable_while_all_else_is_read_only(stage: RoomStage) -> None:
+    rules = [*stage.rules(), ("read-only", "/", ""), ("write", str(stage.workspace), ""), ("write", "/dev", "")]
+    room = stage.room(rules=rules)
+    assert stage.shell("echo x > ok && rm ok && echo x > /dev/null && echo wrote", room).out == "wrote\n"
+    assert stage.shell("echo x > ~/Documents/no; rm -rf ~/Documents; ls ~/Documents", room).out == "report.txt\n"
+
+
+def test_offline_leaves_the_loopback(stage: RoomStage) -> None:
+    room = stage.room(rules=[*stage.rules(), ("offline", "/", "")])
+    text = (
+        "import socket\n"
+        "s = socket.create_server(('127.0.0.1', 0)); c = socket.create_connection(s.getsockname()); print('ok')\n"
+        "print(sorted(name for _, name in socket.if_nameindex()))"
+    )
+    assert stage.run(sys.executable, "-I", "-c", text, room=room).out == "ok\n['lo']\n"
+
+
+def test_files_of_root_that_a_program_checks_are_copies(stage: RoomStage) -> None:
+    folder = stage.top / "included"
+    folder.mkdir()
+    (folder / "a.conf").write_text("a")
+    (folder / "b.conf").symlink_to(folder / "a.conf")
+    room = stage.room(rules=[*stage.rules(), ("own", str(folder), "")])
+    done = stage.shell(
+        f"stat -c %u {folder}/a.conf {folder}/b.conf; cat {folder}/*; echo x > {folder}/a.conf || echo kept", room
+    )
+    uid = stage.shell("id -u").out.strip()
+    assert done.out == f"{uid}\n{uid}\naakept\n"
+
+
+def test_nothing_stays_behind(stage: RoomStage, room: int) -> None:
+    mounts = _mounts()
+    before = sorted(map(str, stage.home.rglob("*")))
+    for _ in range(20):
+        stage.shell("true", stage.room())
+    assert sorted(map(str, stage.home.rglob("*"))) == before
+    assert _mounts() == mounts
+
+
+def test_the_keeper_ends_with_who_made_it() -> None:
+    room_stage.needed()
+    own = RoomStage()
+    room = own.room()
+    assert _is_running(room)
+    own._process.kill()
+    own.close()
+    _until(lambda: not _is_running(room))
+
+
+@pytest.mark.parametrize(("what", "named"), [("limit", "max_user_namespaces"), ("filter", "seccomp")])
+def test_what_prevents_rooms_is_named_with_its_fix(what: str, named: str) -> None:
+    room_stage.needed()
+    own = RoomStage()
+    try:
+        own.ask("forbid", what=what)
+        found = own.ask("entrance", rules=own.rules())
+        assert found["room"] == 0
+        assert named in found["cause"]
+        assert found["fix"]
+        assert own.ask("probe")["found"] == found["cause"]
+    finally:
+        own.close()
+
+
+def test_the_keeper_is_small(stage: RoomStage) -> None:
+    status = Path(f"/proc/{stage.room()}/status").read_text()
+    resident = int(status.partition("VmRSS:")[2].split()[0])
+    assert resident < 15_000
+
+
+def _mounts() -> str:
+    return Path("/proc/self/mountinfo").read_text()
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def _until(condition: object, seconds: float = 30) -> None:
+    assert callable(condition)
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
