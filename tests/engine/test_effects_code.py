@@ -12,7 +12,7 @@ from toolguard_engine.effects.commands.effects import PROGRAMS, effects
 from toolguard_engine.effects.commands.unwrap import read
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.facts.places import Where
-from toolguard_engine.effects.programs import code_text, sql
+from toolguard_engine.effects.programs import code_methods, sql
 from toolguard_engine.effects.programs.wrappers import SHELLS, WRAPPERS
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
@@ -171,7 +171,7 @@ METHODS = {
 
 @each_row(("text", "expected"), METHODS.values(), ids=METHODS.keys())
 def test_methods_that_delete(text: str, expected: list[str]) -> None:
-    assert list(code_text.methods(text)) == expected
+    assert list(code_methods.methods(text)) == expected
 
 
 STATEMENTS = {

@@ -18,7 +18,7 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.facts.places import Where, normal
 from toolguard_engine.effects.landings import Landing, landings
-from toolguard_engine.effects.tools import tools
+from toolguard_engine.effects.tools import tool_values, tools
 from toolguard_engine.model.file_memory import MAX_EXPECTED_TEXT
 
 MAX_ARRIVING = 60
@@ -70,7 +70,7 @@ def _of_tool(reading: CallReading) -> Iterator[MadeFile]:
         for found in _MOVED.finditer(text):
             yield MadeFile("copied", normal(found[2].strip(), where), normal(found[1].strip(), where))
     elif reading.tool not in tools.DESCRIBED:
-        named = list(dict.fromkeys(text for text in tools.path_texts(reading.params) if text and "\n" not in text))
+        named = list(dict.fromkeys(text for text in tool_values.path_texts(reading.params) if text and "\n" not in text))
         paths = [normal(text, where) for text in named]
         others = [text for text in _texts(reading.params, 0) if text not in named]
         for path in paths:

@@ -9,7 +9,7 @@ from typing import Any
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
-from toolguard_engine.effects.tools import tools
+from toolguard_engine.effects.tools import tool_values, tools
 
 EXEC_TOOLS = program_catalogue.tools("command_line")
 _TYPING = frozenset({"write", "send-keys", "paste", "submit"})
@@ -37,7 +37,7 @@ def commands(tool: str, params: Any) -> tuple[str, ...]:
 
 def paths(tool: str, params: dict[str, Any]) -> tuple[str, ...]:
     """The files that a file tool names."""
-    found = list(tools.path_texts(params, _MAX_NESTED, _MAX_VALUES))
+    found = list(tool_values.path_texts(params, _MAX_NESTED, _MAX_VALUES))
     if tool == "apply_patch":
         text = params.get("input") or params.get("patch")
         found += [path.strip() for path in _PATCHED_FILE.findall(text)] if isinstance(text, str) else []

@@ -24,7 +24,7 @@ The kinds, with the flags they may have beside those of the path (`places.marks`
 - `variable`: `injects` (other programs load or run something), `forgets` (the shell's history), `permits` (another agent may
   act without asking).
 
-The modules `network_programs`, `interpreters`, `sql` and `data_flows` of `effects.programs` document further kinds.
+The modules `network_programs`, `interpreters`, `sql` and `data_flows` document further kinds.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, FilePlace, ProgramRun
 from toolguard_engine.effects.facts.places import Where, normal
-from toolguard_engine.effects.programs import code_text
+from toolguard_engine.effects.programs import code_connections, code_search
 
 _GUESSED_PLACES = frozenset({"", "unknown", "workspace", "in-workspace"})
 _ON_PATHS = frozenset(
@@ -59,8 +59,8 @@ def _counts(effect: Effect, where: Where, own: frozenset[str]) -> bool:
         return False
     if effect.kind == "run-text":
         return {"unknown", "variable"}.isdisjoint(effect.flags) or not {"fetched", "decoded"}.isdisjoint(effect.flags)
-    if effect.kind == "remote-shell" and effect.target == code_text.clip(file.text):
-        return code_text.connects_shell_nearby(file.text)
+    if effect.kind == "remote-shell" and effect.target == code_search.clip(file.text):
+        return code_connections.connects_shell_nearby(file.text)
     if file.path in own and _asks_it(effect, run):
         return False
     return effect.kind not in _ON_PATHS or not _is_guess(effect, where)

@@ -24,16 +24,9 @@ from toolguard_engine.effects.facts.places import Where, place
 from toolguard_engine.effects.languages import code_deeds, python_code, script_code
 from toolguard_engine.effects.languages.code_deeds import CodeReading
 from toolguard_engine.effects.programs import Act
-from toolguard_engine.effects.programs.code_text import (
-    MAX_FOUND,
-    STRING,
-    any_of,
-    clip,
-    code_effects,
-    found_in,
-    network_effects,
-    text_of,
-)
+from toolguard_engine.effects.programs.code_connections import network_effects
+from toolguard_engine.effects.programs.code_search import MAX_FOUND, any_of, clip, found_in, text_of
+from toolguard_engine.effects.programs.code_text import STRING, code_effects
 from toolguard_engine.effects.programs.wrappers import SHELLS
 
 MAX_CODE = 20_000

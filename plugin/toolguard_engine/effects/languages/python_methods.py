@@ -32,7 +32,7 @@ from toolguard_engine.effects.languages.python_values import (
     text,
     texts,
 )
-from toolguard_engine.effects.programs.code_text import grants_access, methods
+from toolguard_engine.effects.programs.code_methods import grants_access, methods
 
 _TABLE = {**python_builtins.CALLS, **python_files.CALLS, **python_programs.CALLS, **REQUESTS, **python_clients.CALLS}
 _BY_NAME = {**python_programs.BY_NAME, "upload_file": uploaded, "upload_fileobj": uploaded}

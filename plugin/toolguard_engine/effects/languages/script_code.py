@@ -18,7 +18,7 @@ from toolguard_engine.effects.languages.powershell_calls import POWERSHELL_LIBRA
 from toolguard_engine.effects.languages.ruby_calls import RUBY_LIBRARY
 from toolguard_engine.effects.languages.script_reader import walked
 from toolguard_engine.effects.languages.script_run import LanguageLibrary
-from toolguard_engine.effects.programs import code_text, posted_messages
+from toolguard_engine.effects.programs import code_connections, code_methods, code_search, code_text, posted_messages
 
 LIBRARIES: dict[str, LanguageLibrary] = {
     "javascript": JAVASCRIPT_LIBRARY, "perl": PERL_LIBRARY, "ruby": RUBY_LIBRARY, "php": PHP_LIBRARY, "awk": AWK_LIBRARY,
@@ -70,13 +70,13 @@ def _read(code: str, language: str) -> CodeReading:
 
 def _searched(code: str, language: str) -> Iterator[Deed]:
     """What is searched in the text, since it depends on no value."""
-    for text in islice(dict.fromkeys(code_text.methods(code)), code_text.MAX_FOUND):
+    for text in islice(dict.fromkeys(code_methods.methods(code)), code_search.MAX_FOUND):
         yield deeds.method(text)
     for text in posted_messages.messages(code):
         yield deeds.method(text, "publish")
     yield from map(deeds.sql_text, code_text.statement_texts(code))
-    if code_text.connects_shell(code) or (language == "awk" and "/inet/" in code and "getline" in code):
-        yield deeds.remote_shell(code_text.clip(code))
+    if code_connections.connects_shell(code) or (language == "awk" and "/inet/" in code and "getline" in code):
+        yield deeds.remote_shell(code_search.clip(code))
 
 
 def reader(language: str) -> Callable[[str], CodeReading]:

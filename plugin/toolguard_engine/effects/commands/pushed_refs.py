@@ -1,0 +1,102 @@
+"""Code that is pushed to a new address, and references that are deleted or replaced there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from posixpath import normpath
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.commands.combinations import MAX_PARTNERS, line_wrapper
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
+from toolguard_engine.effects.programs.web_targets import target
+
+
+def new_address_pushes(reading: Reading) -> Iterator[Effect]:
+    """`git remote add x https://... && git push x --all`: a push of everything to a new address, or of anything to one that
+    takes the place of another."""
+    added: dict[str, str] = {}
+    replaced: dict[str, str] = {}
+    for run in reading.runs:
+        words = [word for word in run.argv[1:] if word[:1] != "-"] if run.name == "git" else []
+        if words[:2] in (["remote", "add"], ["remote", "set-url"]) and len(words) > 3:  # noqa: PLR2004 - a name and an address
+            (added if words[1] == "add" else replaced)[words[2]] = words[3]
+        elif words[:1] == ["push"]:
+            to = words[1] if len(words) > 1 else "origin"
+            whole = not _WHOLE.isdisjoint(run.argv)
+            new = added.get(to, "") if to != "origin" else ""
+            address = replaced.get(to) or ((new or (to if "://" in to else "")) if whole else "")
+            if address:
+                yield Effect("send", address, "remote", frozenset({"file", "upload", *target(address).flags}), run)
+
+
+def pushed_from_list(reading: Reading) -> Iterator[Effect]:
+    """`git for-each-ref --format=":%(refname)" | xargs git push origin`: a line may begin with what deletes a branch."""
+    for at, run in enumerate(reading.runs):
+        push = _push_at(run.argv) if run.name == "git" and (run.via or run.given) else 0
+        if not push:
+            continue
+        before = reading.runs[max(at - MAX_PARTNERS, 0) : at]
+        listed = any(UNKNOWN in word for word in run.argv[push + 1 :]) and line_wrapper(run)
+        makers = _list_makers(run, listed, before) if listed else []
+        given = [name for place_, feed in run.given if run.argv[place_].startswith(UNKNOWN) for name in feed.programs]
+        inner = [each for each in before if "$()" in each.via and each.name in given]
+        if any(each.name not in _NAMING or _may_delete(each) or _shows_content(each) for each in makers) or any(
+            map(_may_delete, inner)
+        ):
+            yield Effect("discard", "branches that another program lists", "remote", frozenset({"variable"}), run)
+
+
+def _push_at(argv: tuple[str, ...]) -> int:
+    """Where `push` stands if it is the verb of git, else 0."""
+    at = 1
+    while at < len(argv) and argv[at][:1] == "-":
+        at += 2 if argv[at] in _GIT_VALUED else 1
+    return at if argv[at : at + 1] == ("push",) else 0
+
+
+def _list_makers(run: ProgramRun, lister: str, before: tuple[ProgramRun, ...]) -> list[ProgramRun]:
+    """The programs whose output the wrapper of a push reads, also through a file."""
+    wrapper = next((each for each in reversed(before) if each.name == lister), run)
+    files = {redirect.target for redirect in wrapper.redirects if redirect.kind == "read"}
+    files |= {word for option, word in pairwise(wrapper.argv) if option in ("-a", "--arg-file")}
+    files |= {word.partition("=")[2] for word in wrapper.argv if word.startswith("--arg-file=")}
+    files |= {word[2:] for word in wrapper.argv if word.startswith("-a") and len(word) > 2}  # noqa: PLR2004 - behind the option
+    files = {normpath(file) for file in files}
+    pipelines = {run.pipeline}
+    for each in before if files else ():
+        kept = {redirect.target for redirect in each.redirects if redirect.kind != "read"}
+        if each.name == "tee":
+            kept |= set(each.argv[1:4])
+        if not files.isdisjoint(map(normpath, kept)):
+            pipelines.add(each.pipeline)
+    return [each for each in before if each.pipeline in pipelines and each.name not in run.via and each.name != "tee"]
+
+
+def _may_delete(run: ProgramRun) -> bool:
+    """Whether what it writes may begin with `:` or `+`."""
+    if run.name == "git":
+        words = [word for word in run.argv if word.startswith(("--format=", "--pretty="))]
+        words += [word for option, word in pairwise(run.argv) if option in ("--format", "--pretty")]
+    elif run.name in _REWRITING:
+        words = [word for word in run.argv[1:] if not word.startswith("-F")]
+    else:
+        return False
+    return _REFERENCE.search(_FIELD.sub("", " ".join(words)[:MAX_SPELLED])) is not None
+
+
+def _shows_content(run: ProgramRun) -> bool:
+    return run.name == "git" and _NAMING_VERBS.isdisjoint(run.argv[1:MAX_VERB])
+
+
+MAX_SPELLED = 2_000
+MAX_VERB = 8
+_GIT_VALUED = frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix"})
+_FIELD = lazy_re.compile(r"%\([^()]{1,60}\)")
+_REFERENCE = lazy_re.compile(r"[:+]|\\0{0,2}(?:72|53)|\\x(?:3[aA]|2[bB])")
+_REWRITING = frozenset({"sed", "awk", "tr", "echo", "printf"})
+_NAMING = _REWRITING | {"git", "grep", "egrep", "head", "tail", "sort", "uniq", "cut", "tac", "rev"}
+_NAMING_VERBS = frozenset(
+    {"branch", "tag", "for-each-ref", "rev-parse", "symbolic-ref", "describe", "ls-remote", "show-ref"}
+)
+_WHOLE = frozenset({"--all", "--mirror", "--branches"})

@@ -1,0 +1,87 @@
+"""Tools of which nothing is known but their name and the names of their parameters."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts.command import Effect
+from toolguard_engine.effects.facts.places import Where, place
+from toolguard_engine.effects.programs import sql
+from toolguard_engine.effects.tools import tool_parameters
+from toolguard_engine.effects.tools.message_tools import TARGETS, content_flags
+from toolguard_engine.effects.tools.tool_values import (
+    DELETES,
+    MAX_PATHS,
+    MAX_TEXT,
+    NONE,
+    URL,
+    Acts,
+    Params,
+    all_texts,
+    are_many,
+    file_effect,
+    path_texts,
+)
+from toolguard_engine.host.tool_names import NameMeaning, words
+
+_REMOTE_KEYS = words(
+    "owner repo repository bucket project projectid project_id site drive_id branch org workspace_id container pod "
+    "namespace host server cluster table database collection"
+)
+"""Parameters of tools whose paths are not on this machine."""
+
+_WRITES = frozenset(["write", "destroy", "take-away", "change"])
+_STATEMENTS = ("sql", "query", "statement", "statements", "queries", "command", "script")
+_REPORTED = frozenset(["destroy", "take-away", "let-in", "pay", "send", "publish", "run", "query"])
+
+
+def undescribed_effects(tool: str, params: Params, where: Where) -> Acts:
+    name = tool_parameters.meaning(tool, params)
+    found = _paths_of(name, params, where)
+    flags: set[str] = {name.action} if name.action in _REPORTED else set()
+    flags.update(tool_parameters.flags(name, params))
+    statements = tuple(key for key in _STATEMENTS if key in params and tool_parameters.asks_database(name, key))
+    if any(_is_destructive(text) or _MUTATION.match(text) for text in all_texts(params, statements)):
+        flags |= {"statement", "destroys"}
+    if not flags:
+        return found
+    flags |= {flag for flag, on in (("small", name.small), ("many", name.many), ("local", bool(found))) if on}
+    if name.action in ("send", "publish"):
+        flags |= content_flags(params, "", are_many(tuple(all_texts(params, (*TARGETS, "cc", "bcc"))))) - {""}
+    return (Effect("mcp", tool[:MAX_TEXT], "", frozenset(flags)), *found)
+
+
+def _paths_of(name: NameMeaning, params: Params, where: Where) -> Acts:
+    """The local files that a call names."""
+    if not _REMOTE_KEYS.isdisjoint(params):
+        return ()
+    kind = "mcp-write" if name.action in _WRITES else "mcp-read"
+    flags = DELETES if name.action in ("destroy", "take-away") else NONE
+    paths = tuple(islice(dict.fromkeys(path for path in path_texts(params) if _is_path(path)), MAX_PATHS))
+    if "move" in name.words and len(paths) > 1 and place(paths[-1], where) in ("temp", "null"):
+        return tuple(file_effect(kind, path, where, DELETES if path != paths[-1] else flags) for path in paths)
+    return tuple(file_effect(kind, path, where, flags) for path in paths)
+
+
+def _is_path(text: str) -> bool:
+    """Whether the text is likely a local file: `to` and `from` may be people, and `source` a word."""
+    return (
+        ("/" in text or "." in text or text.startswith("~")) and "@" not in text and "\n" not in text and not URL.match(text)
+    )
+
+
+def _is_destructive(text: str) -> bool:
+    """Whether a statement destroys more than the rows that it names."""
+    head = text[:MAX_TEXT]
+    return any(not sql.flags(statement).isdisjoint(_DESTRUCTIVE) for statement in sql.statements(head))
+
+
+_MUTATION = lazy_re.compile(
+    r"\s{0,9}mutation\b[^{]{0,200}\{\s{0,9}(?:\w{1,60}:\s{0,9})?(?:delete|remove|destroy|purge|revoke|transfer)\w",
+    re.IGNORECASE,
+)
+"""A request in GraphQL that takes something away."""
+
+_DESTRUCTIVE = words("drop database truncate unfiltered alter grant user program")
