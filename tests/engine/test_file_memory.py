@@ -107,6 +107,13 @@ def check(memory: FileMemory, plain: PlainMemory) -> None:
             plain.was(path, itself=itself) for itself in (True, False)
         ]
         assert memory.has_below(path) == (path != "/" and any(is_in(each, path) for each in plain.records if each != path))
+    for folder in ("/", *PATHS, "/a/b/c.py/d"):
+        for names in ([name] for name in (*NAMES, "x")):
+            path = f"{folder.rstrip('/')}/{names[0]}"
+            assert memory.knows_none(folder, names) == (plain.of(path) is None), path
+        assert memory.knows_none(folder, ["x", *NAMES]) == all(
+            plain.of(f"{folder.rstrip('/')}/{name}") is None for name in ("x", *NAMES)
+        )
     for pattern in PATTERNS:
         named, depth = re.compile(fnmatch.translate(pattern)).match, pattern.count("/")
         expected = {path for path in plain.known() if path.count("/") == depth and named(path)}

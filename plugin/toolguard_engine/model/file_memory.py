@@ -154,6 +154,22 @@ class FileMemory:
             found = self._tree.record_of(place.node, doubted=place.doubted) or found
         return found
 
+    def knows_none(self, folder: str, names: Iterable[str]) -> bool:
+        """Whether there is no record of any of these files in an absolute folder, nor of a folder around them (see `of`)."""
+        node: Node = self._tree.root
+        for at, part in enumerate(folder.split("/") if folder != "/" else ("",)):
+            if isinstance(node, FileRecord) or (at > 1 and node.record is not None):
+                return False
+            if (child := node.children.get(part)) is None:
+                return True
+            node = child
+        if isinstance(node, FileRecord) or (folder not in ("", "/") and node.record is not None):
+            return False
+        if node.children.keys().isdisjoint(names):
+            return True
+        found = (node.children.get(name) for name in names)
+        return all(each is None or (isinstance(each, Folder) and each.record is None) for each in found)
+
     def _to(self, path: str) -> Iterator[TreePlace]:
         """What there is on the way to a path: at the first part of it below the root, at the second and so on."""
         if self._tree.root.children and path != "/":

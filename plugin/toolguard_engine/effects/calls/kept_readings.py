@@ -65,8 +65,9 @@ class KeptReadings:
 
 
 def _size(commands: tuple[str, ...], found: KeptReading) -> int:
-    texts = sum(map(len, commands)) + sum(len(file.text) for file in found.running.judged.values())
-    programs = sum(len(each.runs) for each in found.readings)
+    texts, programs = sum(map(len, commands)), sum([len(each.runs) for each in found.readings])
+    if found.running.judged:
+        texts += sum(len(file.text) for file in found.running.judged.values())
     return OF_READING + 2 * texts + OF_PROGRAM * programs + OF_FACT * found.running.asks
 
 

@@ -103,7 +103,7 @@ def _aliases(known: list[str], reading: CallReading) -> Iterator[tuple[str, str]
         yield file.path, name
     folders = {folder: reading.files.resolve(folder) for folder in list(dict.fromkeys(map(dirname, known)))[:MAX_FOLDERS]}
     for name in known:
-        is_made = reading.running.made_asked.get(name, True)
+        is_made = reading.running.made_asked.get(name, name not in reading.running.untouched)
         if is_made and (record := reading.made.exactly(name)) is not None and record.link:
             yield record.link, name
         real = folders.get(dirname(name), "")

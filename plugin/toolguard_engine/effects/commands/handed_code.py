@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import pairwise
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import interpreters, runner_table
@@ -55,9 +54,9 @@ def run_handed_code(walk: Walk, run: ProgramRun, state: ShellState) -> None:
         return
     if "/" in run.argv[0] and _is_made(walk, run.argv[0], run):  # what it does is read
         return
-    known = run.name in _known() or run.name in walk.specials or INTERPRETER.fullmatch(run.name) is not None
-    given = _of_options(run) if known or runner_table.runners(run.name) else _of_all(run)
-    for path in dict.fromkeys((*given, *_of_variables(run))):
+    given = _of_options(run) if _is_known(walk, run.name) else _of_all(run)
+    paths = (*given, *_of_variables(run))
+    for path in dict.fromkeys(paths) if paths else ():
         ending = path[path.rfind(".") :].lower() if "." in path.rpartition("/")[2] else ""
         language = LANGUAGES_BY_ENDING.get(ending, "") if ending else "shell"
         if not path or not language or GLOB.search(path) or not _is_made(walk, path, run):
@@ -67,6 +66,13 @@ def run_handed_code(walk: Walk, run: ProgramRun, state: ShellState) -> None:
             before = set(walk.flaws)
             judge(walk, file, Runner((run.name,), language), run, state)
             walk.flaws &= before  # whether it runs the file is not known, so one that is long is no reason to ask
+
+
+def _is_known(walk: Walk, name: str) -> bool:
+    """Whether it is known what the program does with what it is named."""
+    if name in _known() or name in walk.specials or runner_table.runners(name):
+        return True
+    return INTERPRETER.fullmatch(name) is not None
 
 
 def _is_made(walk: Walk, path: str, run: ProgramRun) -> bool:
@@ -80,17 +86,18 @@ def _of_all(run: ProgramRun) -> Iterator[str]:
 
 
 def _of_options(run: ProgramRun) -> Iterator[str]:
-    for word, following in pairwise((*run.argv[1:MAX_WORDS], "")):
-        name, sign, value = word.partition("=")
-        if word[:1] == "-" and _RUNS.fullmatch(name):
-            yield value if sign else following
+    for at, word in enumerate(run.argv[1:MAX_WORDS], 2):
+        if word[:1] == "-":
+            name, sign, value = word.partition("=")
+            if _RUNS.fullmatch(name):
+                yield value if sign else "".join(run.argv[at : at + 1] if at < MAX_WORDS else ())
 
 
 def _of_variables(run: ProgramRun) -> Iterator[str]:
     """The values of variables for the program, or of settings among its words: `X_PAGER=./x less`, `configure CC=./x`."""
     yield from (value for _, value in run.assigns[:MAX_WORDS])
     for word in run.argv[1:MAX_WORDS]:
-        if found := _SETTING.fullmatch(word):
+        if "=" in word and (found := _SETTING.fullmatch(word)):
             yield found[1]
 
 

@@ -70,6 +70,13 @@ class LaterFiles:
         if len(self.named) < MAX_NAMED:
             self.named.setdefault(path, runner)
 
+    def seeks_all(self, paths: tuple[str, ...]) -> None:
+        if len(self.sought) + len(paths) <= MAX_SOUGHT:
+            self.sought.update(dict.fromkeys(paths))
+        else:
+            for path in paths:
+                self.seeks(path)
+
     def seeks(self, path: str) -> None:
         if len(self.sought) < MAX_SOUGHT:
             self.sought[path] = None

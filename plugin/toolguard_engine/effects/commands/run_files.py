@@ -110,6 +110,9 @@ class RunFiles:
         self.patterns: dict[str, list[str]] = {}
         """With the files that agents made and that they mean."""
         self.brought_asked: dict[str, bool] = {}
+        self.untouched: dict[str, None] = {}
+        """Files that no agent made or brought; all that were asked about together are in `_untouched`."""
+        self._untouched: dict[tuple[str, ...], None] = {}
         self.copied_asked: dict[str, str] = {}
         """The paths of which it was asked where they were copied from, and where that is."""
         self.named: dict[tuple[str, str], list[str]] = {}
@@ -205,8 +208,8 @@ class RunFiles:
     def asks(self) -> int:
         """How many things about files were asked."""
         return (
-            len(self.asked) + len(self.made_asked) + len(self.brought_asked) + len(self.copied_asked) + len(self.patterns)
-            + len(self.named) + len(self.later.named) + len(self.later.sought)
+            len(self.asked) + len(self.made_asked) + len(self.brought_asked) + len(self.untouched) + len(self.copied_asked)
+            + len(self.patterns) + len(self.named) + len(self.later.named) + len(self.later.sought)
         )  # fmt: skip
 
     def is_as(self, before: RunFiles) -> bool:
@@ -219,6 +222,7 @@ class RunFiles:
             if not state or self.asked.get(path) != state:
                 return False
         self.made_asked, self.brought_asked, self.copied_asked = before.made_asked, before.brought_asked, before.copied_asked
+        self.untouched, self._untouched = before.untouched, before._untouched
         self.unread, self.runs = dict(before.unread), before.runs
         self.ran, self.later = before.ran, before.later
         self.patterns, self.named = before.patterns, before.named
@@ -229,6 +233,8 @@ class RunFiles:
         """Whether agents made the same files as when this was asked."""
         if self.was_empty or self._made.is_empty:
             return self.was_empty == self._made.is_empty
+        if not all(map(self._know_none, self._untouched)):
+            return False
         is_brought = self.brought_asked.get
         return not (
             any((self._made.of(path) is not None) != brought for path, brought in self.brought_asked.items())
@@ -296,17 +302,23 @@ class RunFiles:
 
     def are_untouched(self, paths: tuple[str, ...]) -> bool:
         """Whether no agent made, fetched or unpacked any of these files, nor does the command itself bring one there."""
-        for path in paths:
-            self.later.seeks(path)
+        self.later.seeks_all(paths)
         if self._copies and any(self._before_copying(path) != path for path in paths):
             return False
         if self._made.is_empty:
+            return True
+        if self._know_none(paths):
+            self._untouched[paths] = None
+            self.untouched.update(dict.fromkeys(paths))
             return True
         for path in paths:
             if self._made.of(path) is not None:
                 return False
             self.made_asked[path] = self.brought_asked[path] = False
         return True
+
+    def _know_none(self, paths: tuple[str, ...]) -> bool:
+        return all(self._made.knows_none(folder, names) for folder, names in _by_folder(paths))
 
     def above(self, cwd: str) -> list[str]:
         """The folder in which a program runs, and those above it, the nearest first."""
@@ -501,6 +513,15 @@ class RunFiles:
             if folder and path.startswith(f"{folder}/"):
                 return name + path[len(folder) + 1 :]
         return path
+
+
+@lru_cache(maxsize=1024)
+def _by_folder(paths: tuple[str, ...]) -> tuple[tuple[str, frozenset[str]], ...]:
+    """Absolute paths, as folders and the names in each."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        found.setdefault(dirname(path), []).append(basename(path))
+    return tuple((folder, frozenset(names)) for folder, names in found.items())
 
 
 @lru_cache(maxsize=1024)

@@ -1333,7 +1333,7 @@ def _filled(run: ProgramRun, within: StdinSource) -> ProgramRun:
 
 def is_away(run: ProgramRun) -> bool:
     """Whether it runs on another machine or in a container, where files are others."""
-    return any(name in WRAPPERS and WRAPPERS[name].away for name in run.via)
+    return bool(run.via) and any(name in WRAPPERS and WRAPPERS[name].away for name in run.via)
 
 
 def _steps(run: ProgramRun) -> float:

@@ -69,8 +69,10 @@ def _from(count: int) -> Takes:
 
 def parse(manual: Manual, argv: tuple[str, ...], takes: Takes) -> CommandWords:
     """One reading: `takes` decides about each unknown option."""
-    verb = _verb(manual, _OptionReader(manual, "", argv, takes).read()) if manual.verbs else ""
-    read = _OptionReader(manual, verb, argv, takes).read()
+    read = _OptionReader(manual, "", argv, takes).read()
+    verb = _verb(manual, read) if manual.verbs else ""
+    if verb:
+        read = _OptionReader(manual, verb, argv, takes).read()
     usage = manual.usages[verb] if verb else manual.usage
     operands = read.operands[len(verb.split()) :]
     return CommandWords(

@@ -425,7 +425,7 @@ def _only_prints(run: ProgramRun) -> bool:
 
 def is_elsewhere(run: ProgramRun) -> bool:
     """Whether it runs on another machine or in a container."""
-    return any(name in _ELSEWHERE for name in run.via)
+    return bool(run.via) and any(name in _ELSEWHERE for name in run.via)
 
 
 def reaches_back(run: ProgramRun) -> bool:
