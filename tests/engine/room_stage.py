@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,10 @@ import pytest
 
 import programs
 import unprivileged
+from toolguard_engine.config.containment_settings import ContainmentConfig, Profile
+from toolguard_engine.containment.profile import profile
+from toolguard_engine.containment.room_places import RoomPlaces
+from toolguard_engine.model.call import Host
 
 ROOT = Path(__file__).parents[2]
 SECRET = "9d1c-the-key-of-the-guard"
@@ -50,6 +55,16 @@ class RoomStage:
         """Makes again what a test has removed."""
         _furnish(self.home)
         self.own()
+
+    def renew(self) -> None:
+        """A home as it was at the beginning; the folders stay, since processes are in them."""
+        for path in sorted(self.home.rglob("*"), reverse=True):
+            if path.is_dir() and not path.is_symlink():
+                with suppress(OSError):
+                    path.rmdir()
+            else:
+                path.unlink()
+        self.furnish()
 
     def own(self) -> None:
         if os.geteuid() == 0:
@@ -88,12 +103,17 @@ class RoomStage:
         assert "broken" not in found, "the driver ended"
         return found
 
-    def rules(self) -> list[tuple[str, str, str]]:
-        """As the profile `protect` has them, in short."""
-        state, home = self.state, self.home
-        found = [("hide", state), ("show", self.workspace), ("read-only", state / "cache/shell-snapshots")]
-        found += [("read-only", home / name) for name in (".bashrc", ".ssh/authorized_keys", ".config/systemd/user")]
-        return [(kind, str(path), "") for kind, path in found]
+    def rules(self, name: Profile = "protect") -> list[tuple[str, str, str]]:
+        """Of the profile, but for a home that lies in a folder in which it lets commands write."""
+        host = Host(
+            home=str(self.home), state_dir=str(self.state), config_path=f"{self.state}/openclaw.json",
+            guarded=(f"{self.state}/extensions/toolguard",), metrics=f"{self.home}/metrics.db",
+        )  # fmt: skip
+        uid = unprivileged.UID if os.geteuid() == 0 else os.getuid()
+        places = RoomPlaces(host, (str(self.workspace),), ("main",), uid, runtime=str(self.home / "run"))
+        found = profile(ContainmentConfig(profile=name), places, "main")
+        kept = [rule for rule in found if rule.kind != "write" or rule.path not in self.home.parents]
+        return [(rule.kind, str(rule.path), rule.door) for rule in kept]
 
     def room(self, *, doors: Sequence[str] = (), rules: list[tuple[str, str, str]] | None = None) -> int:
         found = self.ask("entrance", rules=rules or self.rules(), doors=list(doors))
@@ -127,6 +147,7 @@ def _furnish(home: Path) -> None:
     files = {
         ".openclaw/toolguard/key": SECRET,
         ".openclaw/toolguard/nonces.json": "{}",
+        ".openclaw/toolguard/kill-switch": "",
         ".openclaw/openclaw.json": '{"gateway": {}}',
         ".openclaw/cache/shell-snapshots/a.sh": "true",
         ".openclaw/agents/main/agent/auth-profiles.json": '{"key": "sk-1"}',
@@ -135,6 +156,11 @@ def _furnish(home: Path) -> None:
         ".ssh/authorized_keys": "",
         ".ssh/id_ed25519": "private",
         ".config/systemd/user/a.service": "",
+        ".openclaw/extensions/toolguard/index.mjs": "// the plugin",
+        ".openclaw/agents/main/sessions/s.jsonl": "{}",
+        ".aws/credentials": "aws_secret_access_key = x",
+        ".config/autostart/a.desktop": "[Desktop Entry]",
+        "metrics.db.token": "token",
         "Documents/report.txt": "report",
     }
     for name, text in files.items():

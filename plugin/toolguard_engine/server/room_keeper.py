@@ -115,7 +115,11 @@ def folders_above(path: str) -> list[str]:
 
 
 def furnish(rules: list[tuple[str, str]]) -> None:
-    """Makes the mounts, outer folders first. What is shown in a hidden folder is opened before it is hidden."""
+    """Makes the mounts, outer folders first. What is shown in a hidden folder is opened before it is hidden.
+
+    All stays open as long as the keeper runs: no other file then gets the number of one that is removed outside, by which
+    the engine sees that a mask is lost.
+    """
     kinds: dict[str, set[str]] = {}
     for kind, path in rules:
         real = os.path.realpath(path)
@@ -132,8 +136,6 @@ def furnish(rules: list[tuple[str, str]]) -> None:
             place(path, kinds[path], opened[path])
     for path in hidden:
         make_read_only(path)
-    for handle in opened.values():
-        os.close(handle)
 
 
 def place(path: str, kinds: set[str], handle: int) -> None:

@@ -159,7 +159,8 @@ def _identities(rules: tuple[RoomRule, ...]) -> Identities:
 
 
 def _identity(rule: RoomRule) -> tuple[int, int, int] | None:
-    """Of a folder whose files are copied, also when that changed."""
+    """Of a folder whose files are copied, also when that changed. The keeper has all of them open, so that no number comes
+    to stand for another file."""
     try:
         found = os.stat(rule.path)  # noqa: PTH116 - for each rule at each command
     except (OSError, ValueError):
