@@ -205,7 +205,7 @@ def test_what_must_not_wait_to_be_written() -> None:
     taken = agents.take_changed()
     assert list(taken) == [("main", "s")]
     assert (agents.has_spent, agents.take_changed()) == (False, {})
-    agents.keep_changed(taken)
+    agents.keep_changed(taken, has_spent=False)
     assert agents.take_changed() == taken
 
 

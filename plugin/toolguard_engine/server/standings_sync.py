@@ -30,13 +30,14 @@ class StandingsSync:
             self.restore()
             if self._state.guard.lost:
                 return  # what is there would be written over by one who does not know it
+        durable = self._state.guard.autonomy.has_spent
         changed = self._state.guard.autonomy.take_changed()
         if not changed or self._state.standings is None:
             return
         try:
-            other = self._state.standings.save(changed)
+            other = self._state.standings.save(changed, durable=durable)
         except StoreError as error:
-            self._state.guard.autonomy.keep_changed(changed)
+            self._state.guard.autonomy.keep_changed(changed, has_spent=durable)
             self._unsaved = self._unsaved or self._state.now()
             self._outbox.warn_once(f"{CANNOT_SAVE}: {error}")
             return

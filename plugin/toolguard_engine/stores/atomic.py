@@ -82,6 +82,25 @@ def replace(
         _confirm(path)
 
 
+def overwrite(path: Path, data: bytes) -> bool:
+    """Writes `data` durably over a file of the same length, in place; False if there is no such file, or it has other names.
+    For data that lies within one sector: it is there as a whole or not at all. Raises `OSError`."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or found.st_size != len(data):
+            return False
+        if os.pwrite(handle, data, 0) != len(data):
+            raise OSError(errno.EIO, "only a part of it was written", str(path))
+        system_calls.sync_content(handle)
+    finally:
+        os.close(handle)
+    return True
+
+
 def create(path: Path, data: bytes, mode: int = 0o600) -> bool:
     """Creates `path` with `data`, atomically and durably; False if something is there already. Raises `OSError`."""
     make_folder(path.parent)
@@ -130,14 +149,19 @@ def belong_to_folder(path: Path) -> None:
         os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
-def _confirm(path: Path) -> None:
-    """After the file was put in its place: that it is there must survive a power failure as well."""
+def sync_folder(path: Path) -> None:
+    """That the file is in its folder, under this name, survives a power failure when this returns. Raises `OSError`."""
+    handle = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        handle = os.open(path.parent, os.O_RDONLY)
-        try:
-            system_calls.sync(handle)
-        finally:
-            os.close(handle)
+        system_calls.sync(handle)
+    finally:
+        os.close(handle)
+
+
+def _confirm(path: Path) -> None:
+    """After the file was put in its place."""
+    try:
+        sync_folder(path)
     except OSError as error:
         raise unconfirmed(path, error) from error
 

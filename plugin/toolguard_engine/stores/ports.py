@@ -304,8 +304,9 @@ class StandingsStore(Protocol):
     def other(self, key: Key, ours: Standing | None) -> Standing | None:
         """The stored standing if another process has changed it; None otherwise."""
 
-    def save(self, changed: dict[Key, Standing]) -> list[Standing]:
-        """Stores all or none. Returns those that are stored with other values than given."""
+    def save(self, changed: dict[Key, Standing], *, durable: bool = False) -> list[Standing]:
+        """Stores all or none. Returns those that are stored with other values than given. `durable`: a power failure does
+        not undo it, nor anything that was saved before."""
 
     def checkpoint(self, change: Callable[[Standing], Standing | None]) -> list[tuple[Standing, Standing]]:
         """Those that `change` changes, before and after; all or none."""

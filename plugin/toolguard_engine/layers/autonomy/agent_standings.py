@@ -101,6 +101,7 @@ class Autonomy:
             standing = self._settled(call, config)
             if code.startswith(ASKS):
                 _refill(standing, call.at)
+                self._must_last(config)
             budget.trust(standing, budget.TRUST.approval)
             self._changes(standing)
 
@@ -125,6 +126,7 @@ class Autonomy:
             standing = self._settled(call, config)
             budget.spoiled(standing, budget.TRUST.violation)
             self._changes(standing)
+            self._must_last(config)
 
     def person(self, agent: str, session: str, now: float, config: Config) -> None:
         """The owner wrote to the agent: drift starts again, also of what the agent began by itself."""
@@ -151,6 +153,7 @@ class Autonomy:
             _refill(standing, now)
             budget.trust(standing, budget.TRUST.approval)
             self._changes(standing)
+            self._must_last(config.for_agent(standing.agent))
         return found
 
     def known(self, call: Call) -> Standing | None:
@@ -165,9 +168,10 @@ class Autonomy:
 
     @property
     def has_spent(self) -> bool:
-        """Whether something was spent since `take_changed`: what must not wait to be written.
+        """Whether something was spent or lost or refilled since `take_changed`: what must not wait to be written, and must
+        outlast a power failure.
 
-        Not what is spent where nothing is ever held: nobody gains by losing it.
+        Not where nothing is ever held: nobody gains by losing it.
         """
         return self._has_spent
 
@@ -177,9 +181,10 @@ class Autonomy:
         taken, self._changed, self._has_spent = self._changed, {}, False
         return taken
 
-    def keep_changed(self, standings: dict[Key, Standing]) -> None:
+    def keep_changed(self, standings: dict[Key, Standing], *, has_spent: bool) -> None:
         """What could not be saved is told again."""
         self._changed = {**standings, **self._changed}
+        self._has_spent = self._has_spent or has_spent
 
     def remember(self, standings: list[Standing]) -> None:
         """What an engine before this one, or a person in another process, wrote: it takes the place of what is known.
@@ -214,6 +219,9 @@ class Autonomy:
         """Forgets sessions that were idle for long."""
         self.settle()
         self._standings.sweep(now)
+
+    def _must_last(self, config: Config) -> None:
+        self._has_spent = self._has_spent or config.active_budget_mode in budget.LOWEST_HELD
 
     def _settled(self, call: Call, config: Config) -> Standing:
         self.settle()

@@ -203,7 +203,7 @@ class FileStandings:
             self._remember([_Known.of(now, revision, version, raw, theirs)])
             return now
 
-    def save(self, changed: dict[Key, Standing]) -> list[Standing]:
+    def save(self, changed: dict[Key, Standing], *, durable: bool = False) -> list[Standing]:
         """Writes these, all or none. Returns those that are stored with other values than given.
 
         A later epoch on disk stays. What another engine wrote in the same epoch is added to.
@@ -215,7 +215,7 @@ class FileStandings:
                 known = [(key, each.standing()) for key, each in self._known.items()]
                 wanted += [standing for key, standing in known if standing is not None and key not in changed]
                 anew = len(wanted)
-            with transaction(connection):
+            with _synced(connection, durable=durable), transaction(connection):
                 version, oldest = _version(connection), self._advance(connection) - IDLE_SECONDS
                 stored = [self._written(connection, each, version, oldest) for each in wanted]
             self._remember([known for _, known in stored])
@@ -257,7 +257,7 @@ class FileStandings:
             connection = self._connected()
             if connection is None:
                 return []
-            with transaction(connection):
+            with _synced(connection), transaction(connection):
                 known = _read(connection.execute(_KNOWN, (self._advance(connection) - IDLE_SECONDS, MAX_STORED)))
                 changed = [(each, after, at, raw) for each, at, raw in known if (after := change(each)) is not None]
                 connection.executemany(_SAVE, [_row(after, revision + 1, raw) for _, after, revision, raw in changed])
@@ -394,6 +394,20 @@ def _opened(path: Path, info: os.stat_result, wait: float) -> sqlite3.Connection
         connection.close()
         raise
     return connection
+
+
+@contextmanager
+def _synced(connection: sqlite3.Connection, *, durable: bool = True) -> Iterator[None]:
+    """Transactions within are on the disk when they end, with all before them. Others survive the end of a process, and a
+    power failure as far as the system wrote them."""
+    if not durable:
+        yield
+        return
+    connection.execute("PRAGMA synchronous = FULL")
+    try:
+        yield
+    finally:
+        connection.execute("PRAGMA synchronous = NORMAL")
 
 
 def _refuse_other_schema(path: Path, connection: sqlite3.Connection) -> None:

@@ -1,0 +1,85 @@
+"""After a power failure nothing is lost that was acknowledged, and nothing looks as if somebody had changed it."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from power_loss import FailingDisk
+from toolguard_engine.approvals.standing import Standing
+from toolguard_engine.stores import atomic
+from toolguard_engine.stores.audit_log import AuditEvent, when
+from toolguard_engine.stores.files import audit_log_file, signing_key_file
+from toolguard_engine.stores.files.audit_log_file import AuditLog
+from toolguard_engine.stores.sqlite.standings import FileStandings
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads synced files through /proc")
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    signing_key_file.load(tmp_path / "state")
+    return tmp_path / "state"
+
+
+def event(number: int) -> AuditEvent:
+    return AuditEvent(f"e{number}", when(1_000 + number), "hold", shown=f"rm -rf {number}")
+
+
+@pytest.mark.parametrize("bytes_of_a_part", [audit_log_file.MAX_BYTES, 600])
+def test_the_audit_log_is_whole(state: Path, tmp_path: Path, bytes_of_a_part: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_log_file, "MAX_BYTES", bytes_of_a_part)
+    disk, log = FailingDisk(atomic.own_folder(state), monkeypatch), AuditLog(state)
+    for number in range(5):
+        log.append([event(number)])
+        disk.acknowledge()
+    monkeypatch.undo()
+    assert len(disk.states) > 10
+    for place, acknowledged in disk.left(tmp_path / "left"):
+        after = AuditLog(place.parent)
+        assert after.verify().error == ""
+        assert [found["id"] for found in after.events()][:acknowledged] == [f"e{number}" for number in range(acknowledged)]
+        after.append([event(9)])
+        assert (after.verify().error, after.verify().gaps) == ("", 0)
+
+
+FULL = 2
+"""SQLite syncs its log when a transaction ends. With less it does so when it moves the log into the database, or never."""
+
+
+def test_what_was_spent_before_an_answer_is_not_given_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, synced = atomic.own_folder(tmp_path / "state"), atomic.own_folder(tmp_path / "left")
+
+    class Connection(sqlite3.Connection):
+        """Keeps what is on the disk after each commit that is synced."""
+
+        def execute(self, *given: Any) -> sqlite3.Cursor:
+            done = super().execute(*given)
+            if given[0] == "COMMIT" and super().execute("PRAGMA synchronous").fetchone() == (FULL,):
+                shutil.rmtree(synced, ignore_errors=True)
+                shutil.copytree(own, synced)
+            return done
+
+    real = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **more: real(*given, **more, factory=Connection))
+    with closing(FileStandings(tmp_path / "state")) as store:
+        waited, behind = (Standing("main", session, touched=5.0) for session in ("waited", "behind"))
+        for number in range(5):
+            waited.spent = behind.spent = number * 0.1
+            store.save({behind.key: behind})
+            store.save({waited.key: waited}, durable=True)
+            store.save({behind.key: behind})
+            with closing(FileStandings(tmp_path / "left")) as after:
+                assert {each.session: each.spent for each in after.look()} == {
+                    "waited": pytest.approx(number * 0.1),
+                    "behind": pytest.approx(number * 0.1),
+                }
+        store.checkpoint(lambda each: Standing(*each.key, epoch=each.epoch + 1))
+        with closing(FileStandings(tmp_path / "left")) as after:
+            assert {each.epoch for each in after.look()} == {1}
