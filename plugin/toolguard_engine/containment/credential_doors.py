@@ -101,6 +101,12 @@ def shown(home: str) -> Iterator[tuple[str, str]]:
     yield from ((f"{KEYS}.ssh", f"{home}/.ssh/{name}") for name in _SSH_SHOWN)
 
 
+def owners() -> frozenset[str]:
+    """All programs that have credentials of their own."""
+    listed = (_SSH, *_OWNERS.values(), *_IN_CONFIG.values())
+    return frozenset(name for names in listed for name in names.split())
+
+
 def opened_by(program: str) -> Iterator[str]:
     """The doors to the credentials that belong to a program."""
     if program in _SSH.split():

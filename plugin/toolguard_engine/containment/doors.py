@@ -33,7 +33,7 @@ _BESIDE: Final = programs("safe_reader", "text_printer", "process_signaller", "s
 
 _RENAMING: Final = words("alias builtin enable eval hash unalias")
 _SETTING: Final = words("declare env export local readonly typeset")
-_SYSTEM: Final = ("/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/", "/snap/bin/")
+_SYSTEM: Final = ("/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/snap/bin/")
 _QUIET_GIT: Final = words(
     "add apply blame branch cat-file check-ignore checkout config describe diff for-each-ref gc grep init log ls-files mv "
     "reflog reset restore rev-list rev-parse rm shortlog show stash status switch symbolic-ref worktree"
@@ -93,11 +93,12 @@ def _sets_path(run: ProgramRun) -> bool:
 
 @cache
 def _known_programs() -> frozenset[str]:
-    return frozenset().union(*program_catalogue.load().programs.values()) | manual_catalogue.programs() | _LOOK_OUTSIDE
+    roles = program_catalogue.load().programs.values()
+    return frozenset().union(*roles) | manual_catalogue.programs() | credential_doors.owners() | _LOOK_OUTSIDE
 
 
 def _of_run(run: ProgramRun) -> frozenset[str]:
-    if run.name == "git" and run.argv[1:2] and run.argv[1] in _QUIET_GIT:
+    if not _is_known(run) or (run.name == "git" and run.argv[1:2] and run.argv[1] in _QUIET_GIT):
         return frozenset()
     own = frozenset(door for door, role in _ROLES.items() if run.name in programs(role))
     return own | frozenset(credential_doors.opened_by(run.name))

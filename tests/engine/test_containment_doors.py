@@ -1,0 +1,142 @@
+"""Which doors a command gets: by the programs that were read, never for one that is unknown."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolguard_engine.containment import credential_doors
+from toolguard_engine.containment.doors import doors
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.model.call import Call, Host
+
+HOST = Host(home="/home/u", state_dir="/home/u/.openclaw", config_path="/home/u/.openclaw/openclaw.json")
+KEYS = "keys:"
+
+
+def found(command: str, *, approved: bool = False, trusted: bool = True) -> set[str]:
+    call = Call("exec", {"command": command}, cwd="/home/u/.openclaw/workspace")
+    return set(doors(CallReading(call, HOST), lambda _: trusted, approved=approved))
+
+
+def sockets(command: str) -> set[str]:
+    return {door for door in found(command) if not door.startswith(KEYS)}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls -la",
+        "git status && git diff",
+        "git add -A && git stash",
+        "python3 tool.py",
+        "./docker ps",
+        "PATH=.:$PATH docker ps",
+        "npm test",
+        "gcc -o x x.c && ./x",
+        "echo docker",
+        "curl -s https://example.org",
+    ],
+)
+def test_no_socket(command: str) -> None:
+    assert sockets(command) == set()
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("docker ps", {"docker", "podman"}),
+        ("cd app && docker compose up -d", {"docker", "podman"}),
+        ("bash -c 'docker ps'", {"docker", "podman"}),
+        ("x=docker; $x ps", {"docker", "podman"}),
+        ("/usr/local/bin/docker ps", {"docker", "podman"}),
+        ("tmux ls", {"tmux"}),
+        ("screen -ls", {"tmux"}),
+        ("ssh host.example ls", {"ssh-agent"}),
+        ("git push", {"ssh-agent", "gpg"}),
+        ("git -C app fetch", {"ssh-agent", "gpg"}),
+        ("gpg --sign x", {"gpg"}),
+        ("systemctl --user status app", {"bus"}),
+        ("notify-send hello", {"bus"}),
+    ],
+)
+def test_a_program_opens_its_own_socket(command: str, expected: set[str]) -> None:
+    assert sockets(command) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("aws s3 ls", f"{KEYS}.aws"),
+        ("kubectl get pods", f"{KEYS}.kube"),
+        ("gh pr list", f"{KEYS}.config/gh/hosts"),
+        ("ssh host.example", f"{KEYS}.ssh"),
+        ("git push", f"{KEYS}.git-credentials"),
+        ("npm publish", f"{KEYS}.npmrc"),
+        ("psql -c 'select 1'", f"{KEYS}.pgpass"),
+    ],
+)
+def test_a_program_opens_its_own_credentials(command: str, expected: str) -> None:
+    assert expected in found(command)
+    assert not {door for door in found("ls; ./opaque") if door.startswith(KEYS)}
+
+
+def test_each_program_that_has_credentials_opens_its_door() -> None:
+    for program in sorted(credential_doors.owners()):
+        assert {"outside"} == found(f"{program} x") or set(credential_doors.opened_by(program)) <= found(f"{program} x")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sudo apt-get install -y jq",
+        "sudo apt-get install -y jq && npm ci",
+        "crontab -l",
+        "crontab -l | grep backup",
+        "podman build .",
+        "umount /mnt",
+        "kill $(lsof -ti:3000)",
+        "lsof -ti:3000 | xargs kill -9",
+        "fuser -k 3000/tcp",
+        "ss -tlnp | grep 8080",
+        "openclaw status",
+        "openclaw status | head -20",
+        "toolguard status",
+        "toolguard check 'rm x'",
+    ],
+)
+def test_outside(command: str) -> None:
+    assert found(command) == {"outside"}
+    assert "outside" not in found(command, trusted=False)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sudo -n true; ./opaque",
+        "./sudo ls",
+        "bin/crontab -l",
+        "crontab -l; ./opaque",
+        "crontab -l; opaque",
+        "lsof -i; ./opaque",
+        "lsof -ti:3000 | xargs ./opaque",
+        "openclaw status; python3 tool.py",
+        "PATH=.:$PATH crontab -l",
+        "export PATH=.:$PATH; crontab -l",
+        "declare -x PATH=.; crontab -l",
+        "alias crontab=./opaque; crontab -l",
+        "hash -p ./opaque crontab; crontab -l",
+        "crontab() { ./opaque; }; crontab -l",
+        "enable -f ./opaque.so crontab; crontab -l",
+    ],
+)
+def test_an_unknown_program_is_not_taken_outside(command: str) -> None:
+    assert "outside" not in found(command)
+
+
+def test_what_a_person_approved_reaches_what_it_was_approved_for() -> None:
+    changes = "echo 'export A=1' >> ~/.bashrc"
+    assert found(changes) == found(changes, approved=True) == {"outside"}
+    assert "outside" not in found(f"{changes}; ./opaque")
+    assert found(f"{changes}; ./opaque", approved=True) == {"outside"}
+    assert found("echo x > ~/.openclaw/openclaw.json", approved=True) == {"outside"}
+    assert "outside" not in found("./opaque", approved=True)
