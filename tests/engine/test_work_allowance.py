@@ -148,7 +148,8 @@ def test_long_content_of_files_uses_it_up_until_less_is_read() -> None:
     made = Guard(Config(), {}, Host("/home/u", "/home/u/.openclaw"), packs.load(), files=Scripts())
     limits = list[float]()
     while not limits or (limits[-1] == WORK and len(limits) < FULL / (WORK - LEAST_WORK - FREE)):
-        names = " ".join(f"; python3 {'a' * at}.py" for at in range(1, 4))
+        begun = 3 * len(limits) + 1  # what was read once costs little
+        names = " ".join(f"; python3 {'a' * at}.py" for at in range(begun, begun + 3))
         reading = made.read(replace(CALL, params={"command": f": {len(limits)}{names}"}))
         made.judge_reading(reading)
         assert reading.running.work.spent > LEAST_WORK

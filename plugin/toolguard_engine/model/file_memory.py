@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -209,13 +208,9 @@ class FileMemory:
         """The last files that a pattern with `*`, `?` and `[]` means; only `**` reaches into folders."""
         if self.is_empty:
             return []
-        found = self._in_any_folder(pattern) if "**" in pattern else file_search.meant(self._tree, pattern)
-        return list(islice(self._files(found), limit))
-
-    def _in_any_folder(self, pattern: str) -> Iterator[file_search.FoundFile]:
-        named = re.compile(fnmatch.translate(pattern)).match
-        known = file_search.WILD.split(pattern, maxsplit=1)[0].rpartition("/")[0]
-        return (each for each in file_search.below(self._tree, known) if named(each.path))
+        if "**" in pattern:
+            return list(islice((each for each in file_search.in_any_folder(self._tree, pattern) if not is_any(each)), limit))
+        return list(islice(self._files(file_search.meant(self._tree, pattern)), limit))
 
     def _files(self, found: Iterable[file_search.FoundFile]) -> Iterator[str]:
         """Of those that are known one by one."""

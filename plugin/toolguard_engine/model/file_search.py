@@ -18,11 +18,12 @@ _STEPS = 0.25
 """Of looking at one name."""
 
 
-IN_ANY_FOLDER = r"(?:(?!node_modules/)[^/]{1,200}/){0,9}"
+IN_ANY_FOLDER = r"(?:(?!node_modules/)[^/]{1,255}/){0,2048}"
 """The beginning of a pattern whose rest is looked for in a folder and in those below it, but not in packages of others."""
 
-_DEPTH, _MAX_NAME = 9, 200
-_MAX_NAMED = 32
+_DEPTH, _MAX_NAME = 2_048, 255
+MAX_NAMED = 4_000
+"""Files of one pattern that are found. Whoever asks for so many has to treat the rest as unknown."""
 
 
 class FoundFile(NamedTuple):
@@ -113,7 +114,7 @@ def below_named(tree: FileTree, path: str, pattern: re.Pattern[str]) -> Iterator
     if found is None or not isinstance(found.node, Folder):
         return
     if rest != pattern.pattern and not slashes:
-        yield from (f"{path}/{inside}" for inside in _named(tree, found.node, rest, _DEPTH))
+        yield from (f"{path}/{inside}" for inside in _named(tree, found.node, rest, "node_modules"))
         return
     most, skip = path.count("/") + 1 + slashes + (0 if rest == pattern.pattern else _DEPTH), len(path) + 1
     for each in below(tree, path, depth=most):
@@ -121,21 +122,39 @@ def below_named(tree: FileTree, path: str, pattern: re.Pattern[str]) -> Iterator
             yield each.path
 
 
-def _named(tree: FileTree, folder: Folder, pattern: str, depth: int) -> tuple[str, ...]:
-    """The files in it, and in so many levels of folders below, whose names fit; remembered until something in it changes."""
-    if (known := tree.named.of(pattern, depth).get(folder.state)) is not None:
+def in_any_folder(tree: FileTree, pattern: str) -> Iterator[str]:
+    """The files that a pattern with `**` means, which reaches into folders."""
+    before, _, name = pattern.rpartition("**")
+    path = before.rstrip("/")
+    if "/" in name or not before.endswith("/") or WILD.search(before):
+        fits, known = named(pattern), WILD.split(pattern, maxsplit=1)[0].rpartition("/")[0]
+        yield from (each.path for each in below(tree, known) if _is_one(tree, each) and fits(each.path))
+    elif (found := tree.find(path.split("/"))) is not None and isinstance(found.node, Folder):
+        rest = fnmatch.translate(f"*{name}")
+        yield from (f"{path}/{inside}" for inside in _named(tree, found.node, rest, ""))
+
+
+def _is_one(tree: FileTree, found: FoundFile) -> bool:
+    return tree.record_of(found.node, doubted=False) is not None
+
+
+def _named(tree: FileTree, folder: Folder, pattern: str, skipped: str) -> tuple[str, ...]:
+    """The files in it and in all folders below whose names fit; remembered until something in it changes. Raises
+    `RecursionError` for folders that are nested far more deeply than anybody's. `skipped`: the name of folders that do not
+    count."""
+    if (known := tree.named.of(pattern, skipped).get(folder.state)) is not None:
         return known
     found, fits = list[str](), _name(pattern)
     for name, node in reversed(folder.children.items()):
         if (isinstance(node, FileRecord) or node.record is not None) and fits(name):
             found.append(name)
-        if isinstance(node, Folder) and depth and name != "node_modules" and len(name) <= _MAX_NAME:
-            found += [f"{name}/{inside}" for inside in _named(tree, node, pattern, depth - 1)]
-        if len(found) >= _MAX_NAMED:
+        if isinstance(node, Folder) and name != skipped and len(name) <= _MAX_NAME:
+            found += [f"{name}/{inside}" for inside in _named(tree, node, pattern, skipped)]
+        if len(found) > MAX_NAMED:
             break
     tree.steps += _STEPS * len(folder.children)
-    result = tree.named.of(pattern, depth)[folder.state] = tuple(found[:_MAX_NAMED])
-    tree.named.added()
+    result = tree.named.of(pattern, skipped)[folder.state] = tuple(found[: MAX_NAMED + 1])
+    tree.named.added(len(result))
     return result
 
 

@@ -16,6 +16,7 @@ MAX_PATH = 4_096
 """Characters of a path that is remembered."""
 
 MAX_NAMED = 50_000
+"""Folders and files in them that are kept as found by patterns of names."""
 
 Parts = list[str]
 """A path split at its slashes: the first part of an absolute one is empty."""
@@ -34,15 +35,15 @@ class NamedFiles:
     """For patterns of names: the files that were found in folders, by their state."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, int], dict[object, tuple[str, ...]]] = {}
+        self._found: dict[tuple[str, str], dict[object, tuple[str, ...]]] = {}
         self._number = 0
 
-    def of(self, pattern: str, depth: int) -> dict[object, tuple[str, ...]]:
+    def of(self, pattern: str, skipped: str) -> dict[object, tuple[str, ...]]:
         """To be added to, and `added` called then."""
-        return self._found.setdefault((pattern, depth), {})
+        return self._found.setdefault((pattern, skipped), {})
 
-    def added(self) -> None:
-        self._number += 1
+    def added(self, files: int) -> None:
+        self._number += 1 + files
         if self._number > MAX_NAMED:
             self._found, self._number = {}, 0
 

@@ -15,8 +15,10 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import interpreters
 from toolguard_engine.effects.facts.command import ProgramRun
 
-MAX_IMPORTS = 32
-_MAX_WORDS = 40
+MAX_IMPORTS = 4_000
+"""More than fit into code that is read, of ordinary names."""
+
+_MAX_WORDS = 4_000
 _LOADING = frozenset({"-r", "--require", "--import", "--loader", "--experimental-loader", "-f", "--file"})
 """Options whose value is code as well."""
 
@@ -46,7 +48,7 @@ _SEARCHED = {
     "lua": ("LUA_PATH",), "php": (),
 }  # fmt: skip
 """Variables with the folders in which a language looks for modules."""
-MAX_SEARCHED = 6
+MAX_SEARCHED = 64
 _ENDINGS = {
     "javascript": (".js", ".ts", ".mjs", ".cjs"),
     "ruby": (".rb",),

@@ -6,14 +6,14 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from toolguard_engine.effects.commands.walk import CODE_CHARACTERS, Walk
+from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.facts.command import FilePlace, ProgramRun
 from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.project_files import MAX_LINES, Lines
 from toolguard_engine.model.lazy import FAILURES
 
 MAX_TEXT = 65_536
-PARSED_CHARACTERS = 8 * CODE_CHARACTERS
+PARSED_CHARACTERS = 32
 """Of a file with commands, for one step of work: it is split into them by patterns."""
 
 
@@ -58,7 +58,7 @@ def run_lines(  # noqa: PLR0913 - what is run, and how it is read
     state.work = outer
     walk.pipelines = inner.pipelines
     walk.runs += inner.runs
-    if file.made:
-        walk.flaws |= inner.flaws if sure else inner.flaws - {"broken"}
+    own = inner.flaws if sure else inner.flaws - {"broken"}
+    walk.takes_flaws(inner, own if file.made else set())
     if running is not None:
         running.leave(file, inner.flaws, key or read.__name__)

@@ -63,8 +63,9 @@ def run_handed_code(walk: Walk, run: ProgramRun, state: ShellState) -> None:
             continue
         file = found_file(walk, (path,), "", run)
         if file and (ending or file.text.startswith("#!")):
-            before = set(walk.flaws)
+            before, made = set(walk.flaws), set(walk.made_flaws)
             judge(walk, file, Runner((run.name,), language), run, state)
+            walk.made_flaws &= made
             walk.flaws &= before  # whether it runs the file is not known, so one that is long is no reason to ask
 
 

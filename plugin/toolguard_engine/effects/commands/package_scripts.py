@@ -9,7 +9,7 @@ from posixpath import join
 from msgspec.structs import replace
 
 from toolguard_engine.effects.commands.file_lines import run_lines
-from toolguard_engine.effects.commands.runner_files import MAX_FILES, concerns, found_file, made_elsewhere, option_values
+from toolguard_engine.effects.commands.runner_files import concerns, found_file, made_elsewhere, option_values
 from toolguard_engine.effects.commands.runner_table import Runner
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.facts.command import FilePlace, ProgramRun
@@ -70,7 +70,7 @@ def _installed(walk: Walk, run: ProgramRun, state: ShellState) -> None:
     """A program of a package, in place of a script; a package of this machine that is installed."""
     words = _operands(run)
     if words[:1] and words[0] in _INSTALLS:
-        for word in words[1:MAX_FILES]:
+        for word in words[1:]:
             folder = word.removeprefix("file:").removeprefix("link:")
             is_local = folder != word or folder.startswith((".", "/", "~"))
             if (

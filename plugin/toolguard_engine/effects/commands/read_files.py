@@ -18,9 +18,6 @@ from toolguard_engine.effects.syntax import language_table, quoted_commands, too
 from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.project_files import Lines, Rules
 
-MAX_TAKEN = 4
-"""Further files that a Makefile includes."""
-
 VERB_WITHIN = 10
 """Words: global options with values stand before it."""
 
@@ -91,14 +88,37 @@ def _by_rules(walk: Walk, file: FilePlace, read: Callable[[str], Rules], run: Pr
         walk.variable_set(name, value, run, state)
     inner.variables.setdefault("MAKE", "make")
     folder = file.path.rpartition("/")[0] if "/" in file.path else ""
-    wanted = names and [*names, *(needed for name in names for needed in rules.needs.get(name, ()))]
-    for path in [each for name in rules.taken[:MAX_TAKEN] for each in _meant(walk, name, run)]:
-        taken = found_file(walk, (path,), "" if path[:1] == "/" else folder, run)
-        if taken is not None and taken.path != file.path:
-            more = read(taken.text)
-            inner.variables.update({name: value for name, value in more.variables.items() if name.isidentifier()})
-            run_lines(walk, taken, these(more.of(wanted)), inner, run, " ".join(names))
+    wanted = [*names, *_needed(rules, names or [rules.first])]
+    for taken in _taken_in(walk, file, rules, read, folder, run):
+        more = read(taken.text)
+        inner.variables.update({name: value for name, value in more.variables.items() if name.isidentifier()})
+        run_lines(walk, taken, these(more.of(wanted)), inner, run, " ".join(names))
     run_lines(walk, file, these(rules.of(names)), inner, run, " ".join(names))
+
+
+def _needed(rules: Rules, names: list[str]) -> list[str]:
+    """What these targets need, and what that needs."""
+    found, waiting = dict[str, None](), list(names)
+    while waiting:
+        new = [each for each in rules.needs.get(waiting.pop(), ()) if each not in found]
+        found.update(dict.fromkeys(new))
+        waiting += new
+    return list(found)
+
+
+def _taken_in(
+    walk: Walk, file: FilePlace, rules: Rules, read: Callable[[str], Rules], folder: str, run: ProgramRun
+) -> Iterator[FilePlace]:
+    """The files that a Makefile includes, and those that these include."""
+    waiting, seen = list(rules.taken), {file.path}
+    while waiting:
+        name = waiting.pop(0)
+        for path in _meant(walk, name, run):
+            taken = found_file(walk, (path,), "" if path[:1] == "/" else folder, run)
+            if taken is not None and taken.path not in seen:
+                seen.add(taken.path)
+                waiting += read(taken.text).taken
+                yield taken
 
 
 def _meant(walk: Walk, name: str, run: ProgramRun) -> list[str]:

@@ -24,13 +24,18 @@ from toolguard_engine.model.files import FileSource, FileText, Unread
 from toolguard_engine.model.work_limit import MOST, WorkLimit
 
 MAX_FILES = 16
-MAX_ASKED = 64
-"""Paths that are asked for; at most of them there is nothing."""
+"""Files that no agent made. Those that agents made cost work instead, so that none of them hides behind others."""
 
-MAX_RAN = 64
+MAX_ASKED = 64
+"""Paths that are asked for, where no agent made a file; at most of them there is nothing."""
+
+MAX_MEANT = 2_000
+"""Files that agents made and that a pattern means. More of them are not read: the pattern itself counts as unread."""
+
+MAX_RAN = 2_000
 """Scripts of which it is noted when they run."""
 
-MAX_OVERWRITTEN = 8
+MAX_OVERWRITTEN = 64
 """Runs of files that the command itself writes, for which these are read as well."""
 
 MAX_WORD = 4_096
@@ -43,13 +48,19 @@ MAX_ENTERED = 8
 MAX_PARTS = 8
 """Targets and scripts that run others, of the same file."""
 
-MAX_ABOVE = 6
+MAX_TAKEN_IN = 40
+"""The same of files of agents that take in one another."""
+
+MAX_ABOVE = 40
 
 _OF_SKILLS = "/skills/"
 """Scripts that come with a skill are what somebody else wrote."""
 
 WORK_OF_PATTERN = 50
 """Steps for finding what a pattern means among the files that agents made, beside those for the names that it looks at."""
+
+WORK_OF_READING, WORK_OF_LOOK = 40, 6
+"""Steps for each file of an agent that is read, and for asking whether there is one at a path."""
 
 WORK_OF_COPY = 6
 """Steps for each file that the command copies."""
@@ -100,6 +111,8 @@ class RunFiles:
         self.asked: dict[str, str] = {}
         """The paths that were asked for, with the digest of what is there, or why nothing was read."""
         self.made_asked: dict[str, bool] = {}
+        self._others_read = self._others_asked = 0
+        """Files that no agent made, and paths at which there may have been some."""
         self.judged: dict[str, FileText] = {}
         """By path as it is named; what `judge` was based on."""
         self.unread: dict[str, UnreadFile] = {}
@@ -244,10 +257,9 @@ class RunFiles:
                 if made or is_brought(path) is not False  # where nothing was brought, nothing was made
             )
             or any(self._copied_from(path) != source for path, source in self.copied_asked.items())
-            or any(self._made.matching(pattern, MAX_PARTS) != found for pattern, found in self.patterns.items())
+            or any(self._meant(pattern) != found for pattern, found in self.patterns.items())
             or any(
-                self._made.below_named(folder, re.compile(pattern), MAX_PARTS) != found
-                for (pattern, folder), found in self.named.items()
+                self._below_named(folder, re.compile(pattern)) != found for (pattern, folder), found in self.named.items()
             )
         )
 
@@ -256,8 +268,10 @@ class RunFiles:
         `taken_in`: by other code, where deep chains are ordinary."""
         if (file.path, part) in self._entered:
             return False
-        if len({path for path, _ in self._entered} | {file.path}) > MAX_DEPTH or len(self._entered) >= MAX_PARTS:
-            self._leave_out(file, "it is nested too deeply in files that run other files", made=file.made and not taken_in)
+        most = MAX_TAKEN_IN if taken_in and file.made else MAX_PARTS
+        depth = MAX_TAKEN_IN if taken_in and file.made else MAX_DEPTH
+        if len(self._entered) >= most or len({path for path, _ in self._entered} | {file.path}) > depth:
+            self._leave_out(file, "it is nested too deeply in files that run other files", made=file.made)
             return False
         self._entered.append((file.path, part))
         return True
@@ -382,9 +396,22 @@ class RunFiles:
             self.patterns[pattern] = []
         elif pattern not in self.patterns:
             before = self._made.steps - WORK_OF_PATTERN
-            self.patterns[pattern] = self._made.matching(pattern, MAX_PARTS)
+            self.patterns[pattern] = self._meant(pattern)
             self._work_of_call.spend(self._made.steps - before)
-        return self.patterns[pattern]
+        return self._those_read(self.patterns[pattern], word)
+
+    def _meant(self, pattern: str) -> list[str]:
+        return self._made.matching(pattern, MAX_MEANT + 1)
+
+    def _below_named(self, folder: str, pattern: re.Pattern[str]) -> list[str]:
+        return self._made.below_named(folder, pattern, MAX_MEANT + 1)
+
+    def _those_read(self, found: list[str], named: str) -> list[str]:
+        """Of the files of agents that a pattern means; that there are more is not forgotten."""
+        if len(found) <= MAX_MEANT:
+            return found
+        self.unread.setdefault(named, UnreadFile(named, "too many files", made=True))
+        return found[:MAX_MEANT]
 
     def is_made_at(self, word: str, cwd: str) -> bool:
         path = self._sought(word, cwd)
@@ -417,9 +444,9 @@ class RunFiles:
             self.named[key] = []
         elif key not in self.named:
             before = self._made.steps - WORK_OF_NAMES
-            self.named[key] = self._made.below_named(folder, pattern, MAX_PARTS)
+            self.named[key] = self._below_named(folder, pattern)
             self._work_of_call.spend(self._made.steps - before)
-        return self.named[key]
+        return self._those_read(self.named[key], self.shown(folder) if folder != self._where.cwd else "the folder")
 
     def cannot_read(self, file: FilePlace) -> None:
         """What an agent made is in a form that nobody reads here."""
@@ -478,21 +505,26 @@ class RunFiles:
         return self.text(word, cwd)
 
     def _read(self, path: str, *, sure: bool) -> FileText | None:
-        made = sure and self.is_made(path)
-        share = 2 if made else 1  # what others use up is not at the expense of a script that the agent wrote
-        if len(self.judged) >= MAX_FILES * share or len(self.asked) >= MAX_ASKED * share:
+        made = self.is_made(path)
+        if made:
+            self.work.spend(WORK_OF_READING)
+        elif self._others_read >= MAX_FILES or self._others_asked >= MAX_ASKED:
             if sure:
-                self.unread.setdefault(self.shown(path), UnreadFile(self.shown(path), "too many files", made))
+                self.unread.setdefault(self.shown(path), UnreadFile(self.shown(path), "too many files"))
             return None
         found = self._source.read(path)
+        self._others_asked += not made
         if (expected := self._made.expected(path)) is not None:
             found = _with(expected, found, path)
         self.asked[path] = found.digest if isinstance(found, FileText) else found.reason
         if isinstance(found, FileText):
             self.judged[path] = found
+            self._others_read += not made
             return found
         if found.reason == "absent":
-            if made and self._is_fetched(path):  # a download that has not ended yet, or that another call fetches again
+            if (
+                sure and made and self._is_fetched(path)
+            ):  # a download that has not ended yet, or that another call fetches again
                 self._not_read(path, found)
         elif sure or found.reason != "not-regular":
             self._not_read(path, found)

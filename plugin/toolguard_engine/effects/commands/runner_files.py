@@ -18,10 +18,9 @@ from toolguard_engine.model.file_search import IN_ANY_FOLDER
 MAX_WRITTEN = 400
 """Files of one command."""
 
-MAX_FILES = 8
-"""For one row and one run of a program."""
+MAX_WORDS = 4_000
+"""Of one program; of more words it is not read what they name."""
 
-MAX_WORDS = 60
 NO_CODE = (".json", ".yaml", ".yml", ".toml", ".snap", ".md", ".css", ".lock", ".d.ts")
 """What is no code of an interpreter, though its name fits: `.eslintrc.json`."""
 
@@ -33,7 +32,7 @@ def read_files(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Iterato
     named = [value for value in option_values(run.argv, row.options) if value and value not in STDIN] if row.options else []
     words = operands(run, row) if row.operands or row.inside or row.places else []
     named_first = [*named, *(word for word in words if _is_operand(row, word))]
-    for name in islice(dict.fromkeys(named_first), MAX_FILES):
+    for name in dict.fromkeys(named_first):
         paths = _spellings(row, join(folder, name) if row.instead else name)
         if (row.always or any(concerns(walk, path, run) for path in paths)) and (file := found_file(walk, paths, "", run)):
             yield file
@@ -64,7 +63,7 @@ def _folders(row: Runner, words: list[str], folder: str) -> list[str]:
 
 def _by_itself(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Iterator[FilePlace]:
     if row.places:
-        for word in operands(run, row)[:MAX_FILES]:
+        for word in operands(run, row):
             name = word.rpartition("/")[2]
             stem = name.rpartition(".")[0] if name.endswith(_UNITS) else name
             template = f"{stem.partition('@')[0]}@" if "@" in stem else stem
@@ -149,7 +148,7 @@ def made_elsewhere(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Ite
         above = running.above(join(run.cwd, folder) if folder else run.cwd)[1:]
         names = tuple(name for group in row.reads for name in group if "*" not in name and name[:1] != "~")
         paths += [path for each in above for name in names if running.is_made(path := f"{each}/{name}")]
-    for path in paths[: 2 * MAX_FILES]:
+    for path in dict.fromkeys(paths):
         if path.endswith(NO_CODE) and interpreters.language(row.language):
             continue
         walk.will_run(path, run)
@@ -185,7 +184,7 @@ _TAKES = lazy_re.compile(
     r"\b(?:include\w{0,12}|import\w{0,12}|extends|apply from|source\w{0,4}|from|load|files?)\b[ \t:='\"(\[]{1,20}"
     r"([\w.~/@*-]{1,200}+)"
 )
-MAX_NAMES = 400
+MAX_NAMES = 4_000
 
 
 def names_in(file: FilePlace) -> Iterator[str]:

@@ -3,13 +3,12 @@ they say. Programs that the table does not have are judged by the code that they
 
 from __future__ import annotations
 
-from itertools import islice
 from posixpath import join
 
 from toolguard_engine.effects.commands import package_scripts, runner_table
 from toolguard_engine.effects.commands.handed_code import run_handed_code
 from toolguard_engine.effects.commands.read_files import VERB_WITHIN, judge
-from toolguard_engine.effects.commands.runner_files import MAX_FILES, MAX_WORDS, names_in, option_values, read_files
+from toolguard_engine.effects.commands.runner_files import MAX_WORDS, names_in, option_values, read_files
 from toolguard_engine.effects.commands.runner_table import Runner
 from toolguard_engine.effects.commands.set_variables import run_variable
 from toolguard_engine.effects.commands.walk import Walk
@@ -45,14 +44,14 @@ def _by_row(walk: Walk, row: Runner, run: ProgramRun, state: ShellState) -> None
     seen = set[str]()
     folder = next(option_values(run.argv, row.folder), "") if row.folder else ""
     inner = _in_folder(state, folder)
-    for file in islice(read_files(walk, row, run, folder), MAX_FILES):
+    for file in read_files(walk, row, run, folder):
         if file.path not in seen:
             seen.add(file.path)
             runs_itself = walk.running is not None and walk.running.is_running(file.path)
             judge(walk, file, row, run, inner)
             if not runs_itself:  # what it takes in is judged around this
                 _taken_in(walk, file, row, run, inner, seen)
-    for text in islice(option_values(run.argv, row.texts), MAX_FILES) if row.texts else ():
+    for text in option_values(run.argv, row.texts) if row.texts else ():
         judge(walk, FilePlace("an option", "-", text, made=True), row, run, inner)
     if row.stdin:
         _at_input(walk, row, run, inner)
@@ -65,7 +64,7 @@ def _taken_in(walk: Walk, file: FilePlace, row: Runner, run: ProgramRun, state: 
     if file.made:
         state.work.spend(steps_to_build(len(file.text)))
     for path in names_in(file):
-        if path not in seen and len(seen) < 2 * MAX_FILES and walk.running.is_made_at(path, run.cwd):
+        if path not in seen and walk.running.is_made_at(path, run.cwd):
             seen.add(path)
             if taken := walk.running.text(path, run.cwd, sure=False):
                 judge(walk, taken, row, run, state)

@@ -10,11 +10,12 @@ from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import runner_table
-from toolguard_engine.effects.commands.runner_files import MAX_FILES, concerns, name_pattern
+from toolguard_engine.effects.commands.runner_files import concerns, name_pattern
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.syntax.expand import ShellState
 
+MAX_PARTS = 400
 _HARMLESS = lazy_re.compile(r"-j\d{0,3}|-[skBwn]{1,4}|--?[a-z][a-z-]{2,60}(?:[=:][\w,]{1,40})?|-[XW]\w{1,30}|\d{1,9}")
 
 
@@ -23,7 +24,7 @@ def run_variable(walk: Walk, name: str, value: str, run: ProgramRun, state: Shel
     row = runner_table.variable(name)
     if row is None or not value:
         return
-    for part in islice(value.split(row.each), MAX_FILES) if row.each else (value,):
+    for part in islice(value.split(row.each), MAX_PARTS) if row.each else (value,):
         if not part or UNKNOWN in part or (name, part) in walk.set_variables:
             continue
         walk.set_variables.add((name, part))

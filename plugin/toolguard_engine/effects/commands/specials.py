@@ -23,7 +23,7 @@ from toolguard_engine.effects.syntax.expand import ShellState, here
 from toolguard_engine.effects.syntax.outputs import NOTHING, known
 from toolguard_engine.effects.syntax.project_files import makefile
 
-MAX_GIVEN = 50
+MAX_GIVEN = 400
 """Words or lines of input that are examined for `xargs` and the like."""
 
 MAX_FILLED = 16_384
@@ -164,13 +164,14 @@ def _xargs(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None
         return None
     feed = _listed(walk, run, at) or run.stdin
     text = known(feed)
-    words = text.replace("'", "").replace('"', "").split()[:MAX_GIVEN] if text else []
+    words = text.replace("'", "").replace('"', "").split() if text else []
     if text and any(_WHOLE_LINES.fullmatch(option) for option in argv[1:at]):
-        words = text.replace("\0", "\n").splitlines()[:MAX_GIVEN]
+        words = text.replace("\0", "\n").splitlines()
+    words = _first_given(walk, words)
     more = [UNKNOWN] if text and feed and feed.text is None else []
     inner = state.fork("xargs")
     if mark:
-        lines = [line.strip() for line in text.splitlines()[:MAX_GIVEN] if line.strip()] if text else []
+        lines = _first_given(walk, [line.strip() for line in text.splitlines() if line.strip()] if text else [])
         last = NOTHING
         for line in [*lines, *more] or [UNKNOWN]:
             filled = tuple(_filled(word, mark, line) for word in rest)
@@ -181,6 +182,13 @@ def _xargs(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None
     for batch in _batches(words, argv[1:at]) if _runs_script(rest) else ():
         walk.inner((*rest, *batch), run, inner.fork())
     return walk.inner((*rest, *([*words, *more] or [UNKNOWN])), run, inner, given)
+
+
+def _first_given(walk: Walk, words: list[str]) -> list[str]:
+    """As many as are read; that there were more is not forgotten."""
+    if len(words) > MAX_GIVEN:
+        walk.flaws.add("long")
+    return words[:MAX_GIVEN]
 
 
 def _runs_script(argv: tuple[str, ...]) -> bool:
@@ -249,7 +257,7 @@ def _parallel(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | N
         known += file.text.splitlines()
     inner = state.fork("parallel")
     inner.cwd = value_of(argv[:at], ("--wd", "--workdir")) or inner.cwd
-    for value in known[:MAX_GIVEN] or [UNKNOWN]:
+    for value in _first_given(walk, known) or [UNKNOWN]:
         if not rest:
             walk.text(value, inner, None, piped=run.piped, pipeline=run.pipeline)
             continue
@@ -275,7 +283,7 @@ def _find(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
             at += 1
             continue
         end = next((n for n in range(at + 1, len(argv)) if argv[n] in (";", "+")), len(argv))
-        for start in starts[:MAX_GIVEN] or ["."]:
+        for start in _first_given(walk, starts) or ["."]:
             for found in _found(walk, run, start, argv[at + 1 : end]):
                 filled = tuple(_filled(word, "{}", found) for word in argv[at + 1 : end])
                 walk.inner(filled, run, state.fork("find"))

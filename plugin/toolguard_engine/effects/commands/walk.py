@@ -31,6 +31,7 @@ from toolguard_engine.effects.facts.letter_case import folded
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.facts.place_names import words as spelled
 from toolguard_engine.effects.landings import landings
+from toolguard_engine.effects.languages import kept_code
 from toolguard_engine.effects.languages.code_deeds import INPUT, CodeReading
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import sql, sql_meta_commands, unpacking
@@ -87,8 +88,14 @@ CHARACTERS = 16
 PARSED = {"python": 1.5, "javascript": 2.0}
 """Steps for each character of code in a command; the content of files has a budget of its own."""
 
-CODE_CHARACTERS = 4
-"""Of code in a file, for one step of work."""
+CODE_CHARACTERS = 16
+"""Of code in a file, for one step of work besides reading it: it is searched for the files that it takes in."""
+
+CODE_FILE = 40
+"""More steps for each file with code."""
+
+STATEMENTS = 4
+"""Characters of a file with statements, for one step."""
 
 EVERY = "*"
 """The name of the special handler that is asked for every program, and as `=` for variables that are set."""
@@ -165,6 +172,8 @@ class Walk:
         self.file = self.here = file
         self.runs: list[ProgramRun] = []
         self.flaws: set[Flaw] = set()
+        self.made_flaws: set[Flaw] = set()
+        """Those of files that agents made. No other file around them hides them."""
         self.nested = 0
         self.wrapped = 0
         self.total = 0
@@ -541,9 +550,12 @@ class Walk:
         if self.running is not None and (
             "/" in run.argv[0] or "PATH" in state.variables or run.assigns or not _RUN_PACKAGES.isdisjoint(run.via)
         ):
-            file = self._program_file(run) if "/" in run.argv[0] else self._on_path(run, state)
-            if file:
-                return self.scripted(file, replace(run, argv=(file.path, *run.argv[1:])), state.fork(name))
+            found = self._program_files(run) if "/" in run.argv[0] else self._on_path(run, state)
+            if found:
+                feeds = [
+                    self.scripted(each, replace(run, argv=(each.path, *run.argv[1:])), state.fork(name)) for each in found
+                ]
+                return feeds[0] if len(feeds) == 1 else _built(together(feeds, exact=False), state)
         if name.startswith(UNKNOWN):
             self.will_run_input(run)
         if not name.isalnum() and guesses.is_open(name):
@@ -655,23 +667,24 @@ class Walk:
             return next((text for place, text in self.files.items() if _base(place) == word), None)
         return None
 
-    def _program_file(self, run: ProgramRun) -> FilePlace | None:
-        """The script on this machine that is started by its path."""
+    def _program_files(self, run: ProgramRun) -> list[FilePlace]:
+        """The scripts on this machine that are started by their path, which may have wildcards."""
         if self.running is None or is_away(run):
-            return None
+            return []
         name = run.name
         known_name = name in self.specials or name in WRAPPERS or name in interpreters.PROGRAMS or _is_interpreter(name)
         word = run.argv[0]
         if word.endswith(UNKNOWN) and not _FINDERS.isdisjoint(run.via):
             word = f"{word[: -len(UNKNOWN)] or './'}**.sh"
         meant = self.running.meant(word, run.cwd) if GLOB.search(word) else ()
-        return self.running.program(meant[0] if meant else run.argv[0], run.cwd, known=known_name)
+        found = (self.running.program(each, run.cwd, known=known_name) for each in meant or (run.argv[0],))
+        return [each for each in found if each is not None]
 
-    def _on_path(self, run: ProgramRun, state: ShellState) -> FilePlace | None:
+    def _on_path(self, run: ProgramRun, state: ShellState) -> list[FilePlace]:
         """The script that an agent put where the command looks for programs."""
         found = str(dict(run.assigns).get("PATH") or state.variables.get("PATH", ""))
         if self.running is None or is_away(run):
-            return None
+            return []
         folders = found.split(":")[:MAX_FED] if found else []
         if not _RUN_PACKAGES.isdisjoint(run.via):
             folders += [f"{folder}/node_modules/.bin" for folder in self.running.above(run.cwd)]
@@ -679,8 +692,9 @@ class Walk:
             if self.running.later.loops and not folder.startswith(_SYSTEM_PATHS):
                 self.will_run(f"{folder or '.'}/{run.argv[0]}", replace(run, argv=(f"{folder or '.'}/{run.argv[0]}",)))
             if self.running.is_made_at(f"{folder or '.'}/{run.argv[0]}", run.cwd):
-                return self.running.text(f"{folder or '.'}/{run.argv[0]}", run.cwd)
-        return None
+                file = self.running.text(f"{folder or '.'}/{run.argv[0]}", run.cwd)
+                return [] if file is None else [file]
+        return []
 
     def will_run(self, word: str, run: ProgramRun) -> None:
         """A script is run by its name. In a file that no agent made, that is ordinary."""
@@ -766,9 +780,13 @@ class Walk:
         running.leave(file, inner.flaws)
         self.pipelines = inner.pipelines
         self.runs += inner.runs
-        if file.made:
-            self.flaws |= inner.flaws
+        self.takes_flaws(inner, inner.flaws if file.made else set())
         return feed
+
+    def takes_flaws(self, inner: Walk, own: set[Flaw]) -> None:
+        """`own`: those of a file that `inner` has read, as far as they count."""
+        self.made_flaws |= inner.made_flaws | own
+        self.flaws |= inner.made_flaws | own
 
     def run_code(self, file: FilePlace, run: ProgramRun, state: ShellState, *, taken_in: bool = False) -> None:
         """Runs the content of a file as code of an interpreter. `taken_in`: by other code."""
@@ -791,21 +809,23 @@ class Walk:
         outer, state.work = state.work, self.running.work if self.running is not None else state.work
         flaws: set[Flaw] = {"long"} if len(file.text) > interpreters.MAX_FILE_CODE else set()
         try:
-            state.work.spend(len(found[1]) / CODE_CHARACTERS)
+            state.work.spend(CODE_FILE + len(found[1]) / CODE_CHARACTERS)
             self._noted(code)
             self._commands_in(found, code, state)
             if file.made and not taken_in and not interpreters.is_parsed(run.name):
                 for _, text in quoted_commands.commands(found[1]):
                     self.inner_text(text, replace(code, piped=False, stdin=None), state.fork(run.name))
-            for path in code_files.imported(found[1], found[0], file.path.rpartition("/")[0]):
-                self._imported(path, run, state)
+            folder = file.path.rpartition("/")[0]
+            for path in code_files.imported(found[1], found[0], folder):
+                self._imported(path, run, state, folder)
         except (_Full, *FAILURES):
             flaws.add("intricate")
         self.here, state.work = before, outer
         if self.running is not None:
             self.running.leave(file, flaws)
         if file.made:
-            self.flaws |= flaws & {"long"} if taken_in else flaws
+            self.made_flaws |= flaws
+            self.flaws |= flaws
 
     def _commands_in(self, code: tuple[str, str], run: ProgramRun, state: ShellState) -> None:
         if self.running is not None and not is_away(run):
@@ -1248,14 +1268,14 @@ class Walk:
         if (key := (run.name, file.path, file.text)) in self.fed_to:
             return False
         self.fed_to.add(key)
-        state.work.spend(len(file.text) / CODE_CHARACTERS)
+        state.work.spend(len(file.text) / STATEMENTS)
         self._noted(
             replace(run, argv=run.argv[:1], stdin=StdinSource(file.text), redirects=(), given=(), assigns=(), origin=file)
         )
         return True
 
-    def _imported(self, candidates: tuple[str, ...], run: ProgramRun, state: ShellState) -> None:
-        """The first of these files that is there, as part of the code."""
+    def _imported(self, candidates: tuple[str, ...], run: ProgramRun, state: ShellState, folder: str = "") -> None:
+        """The first of these files that is there, as part of the code. `folder`: of the file with that code."""
         for path in candidates:
             if (text := self.written(path, run.cwd)) is not None:
                 self.run_code(FilePlace(path, path, text, made=True), run, state, taken_in=True)
@@ -1265,7 +1285,8 @@ class Walk:
             if file := self.running.text(path, run.cwd, sure=False):
                 self.run_code(file, run, state, taken_in=True)
                 return
-        if file := self._searched_for(candidates, run, state):
+        names = tuple(path.removeprefix(f"{folder}/") for path in candidates) if folder else candidates
+        if file := self._searched_for(names, run, state):
             self.run_code(file, run, state, taken_in=True)
 
     def _scripts_at(self, word: str, run: ProgramRun, state: ShellState) -> list[FilePlace]:
@@ -1284,9 +1305,13 @@ class Walk:
 
     def acts_of_code(self, code: str, language: str, run: ProgramRun, state: ShellState) -> None:
         """What the code of an interpreter does with programs."""
+        before = kept_code.steps()
         parsed = interpreters.reading(code, language)
+        if self.here is not None:  # what was read when it was written costs nothing any more
+            state.work.spend(kept_code.steps() - before)
+        elif parsed is not None:
+            state.work.spend(parsed.steps + PARSED.get(language, 0) * len(code))
         if parsed is not None:
-            state.work.spend(parsed.steps + (PARSED.get(language, 0) * len(code) if self.here is None else 0))
             self._deeds(parsed, state.fork(run.name), run.stdin)
         if parsed is None or not parsed.whole:
             if len(code) > interpreters.MAX_CODE and (self.here is None or self.here.made):

@@ -10,11 +10,11 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from functools import lru_cache
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages import code_deeds as deeds
+from toolguard_engine.effects.languages import kept_code
 from toolguard_engine.effects.languages.code_deeds import CodeReading, Deed
 from toolguard_engine.effects.languages.python_folding import FAULTS
 from toolguard_engine.effects.languages.python_methods import PythonLibraries
@@ -41,9 +41,12 @@ _MAGIC = lazy_re.compile(r"^([ \t]*)%{1,2}[a-z]\w*[^\n]*$", re.MULTILINE)
 _PRINT = lazy_re.compile(r"^([ \t]*)print[ \t]+(?!=)([^\n;]*)", re.MULTILINE)
 
 
-@lru_cache(maxsize=32)
 def read(code: str) -> CodeReading | None:
     """What Python code does; None if it cannot be parsed."""
+    return _kept(code, "python")
+
+
+def _read(code: str, _: str) -> CodeReading | None:
     commands: list[Deed] = []
     code = code.replace(UNKNOWN, PART)
     if "!" in code or "%" in code:
@@ -59,6 +62,9 @@ def read(code: str) -> CodeReading | None:
     paths = tuple(dict.fromkeys(path for path in read_ if path not in code))[:MAX_PATHS]
     found = deeds.unverified(reader.deeds) if reader.state.get("any server") else reader.deeds
     return CodeReading((*commands, *found), steps, whole, paths)
+
+
+_kept = kept_code.kept(_read)
 
 
 def _follow(reader: PythonReader, tree: ast.Module) -> bool:

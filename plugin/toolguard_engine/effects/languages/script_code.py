@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from itertools import islice
 
 from toolguard_engine.effects.languages import code_deeds as deeds
+from toolguard_engine.effects.languages import kept_code
 from toolguard_engine.effects.languages.code_deeds import CodeReading, Deed
 from toolguard_engine.effects.languages.go_calls import GO_LIBRARY, as_script
 from toolguard_engine.effects.languages.javascript_calls import JAVASCRIPT_LIBRARY
@@ -49,11 +49,9 @@ _HINTS = dict.fromkeys(("perl", "ruby", "php", "lua"), _DEED) | {
 }  # fmt: skip
 """What code must contain to do anything that is known here; any other code is not walked."""
 
-_KEPT = 24
 _MAX_PATHS = 64
 
 
-@lru_cache(maxsize=_KEPT)
 def _read(code: str, language: str) -> CodeReading:
     hints = _HINTS.get(language)
     if hints is not None and not re.search(hints, code):
@@ -79,9 +77,12 @@ def _searched(code: str, language: str) -> Iterator[Deed]:
         yield deeds.remote_shell(code_search.clip(code))
 
 
-def reader(language: str) -> Callable[[str], CodeReading]:
+_kept = kept_code.kept(_read)
+
+
+def reader(language: str) -> Callable[[str], CodeReading | None]:
     """What reads a language."""
-    return lambda code: _read(code, language)
+    return lambda code: _kept(code, language)
 
 
 READERS = {language: reader(language) for language in LIBRARIES}

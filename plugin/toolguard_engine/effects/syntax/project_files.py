@@ -25,7 +25,7 @@ _MAX_LINE = 65_536
 _MAKE_SETS = lazy_re.compile(r"(?:export\s{1,9}|override\s{1,9})?([\w.-]{1,80})\s{0,9}(?:[:?+!]{0,3})=\s{0,9}(.*)")
 _MAKE_NAMES = lazy_re.compile(r"\$(?:\((\w{1,80})\)|\{(\w{1,80})\})")
 _MAKE_RULE = lazy_re.compile(r"([^\s:=#][^:=#]{0,300}?)\s{0,9}::?(?!=)\s{0,9}([^;#]{0,1000})(?:;(.*))?")
-_MAKE_TAKES = lazy_re.compile(r"-?s?include\s{1,9}(\S{1,200})")
+_MAKE_TAKES = lazy_re.compile(r"-?s?include\s{1,9}(\S[^#]{0,4000})")
 _JUST_RULE = lazy_re.compile(r"@?([\w-]{1,80})(?:\s[^:=]{0,200})?:(?!=)\s{0,9}([\w\s-]{0,300})")
 
 
@@ -97,7 +97,7 @@ def makefile(text: str) -> Rules:
         if not plain or plain.startswith("#"):
             continue
         if found := _MAKE_TAKES.match(plain):
-            rules.taken.append(found[1])
+            rules.taken += _named(found[1], rules.variables)
         elif found := _MAKE_SETS.fullmatch(plain):
             rules.variables[found[1]] = _shell_text(found[2])
             if "$(shell " in found[2] or "!=" in plain[: len(found[1]) + 4]:
@@ -120,6 +120,12 @@ def _enter(rules: Rules, names: list[str], needs: list[str], at: int, command: s
 
 def _recipe(line: str) -> str:
     return _shell_text(line.lstrip("\t @-+"))
+
+
+def _named(text: str, variables: dict[str, str]) -> list[str]:
+    """The files that `include` names, also as a pattern or by variables of this file."""
+    named = _MAKE_NAMES.sub(lambda match: variables.get(match[1] or match[2], match[0]), text)
+    return named.replace("$(wildcard ", " ").replace(")", " ").split()
 
 
 def _shell_text(text: str) -> str:

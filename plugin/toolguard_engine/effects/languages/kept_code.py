@@ -1,0 +1,64 @@
+"""What code was read as, kept by its text: a call asks for the reading of the same code several times, and a project's tests
+run again and again. Only the digest of a long text is kept with it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from hashlib import blake2b
+
+from toolguard_engine.effects.languages.code_deeds import CodeReading
+
+MAX_UNITS = 24_000
+"""Of all readings. Each one has a unit, and another one for each of its deeds and paths: about 300 bytes."""
+
+MAX_OF_ONE = 2_000
+CHARACTERS = 5
+"""That are parsed, for one step of work beside those of following them."""
+
+_SHORT = 64
+
+_Key = tuple[str, str | bytes]
+
+
+class KeptCode:
+    """The last ones that were asked for."""
+
+    def __init__(self, most: int = MAX_UNITS) -> None:
+        self._most = most
+        self._units = 0
+        self._known: OrderedDict[_Key, CodeReading | None] = OrderedDict()
+        self.steps = 0.0
+        """What reading has taken so far, in the steps of `WorkLimit`; what is known already takes none."""
+
+    def of(self, code: str, language: str, read: Callable[[str, str], CodeReading | None]) -> CodeReading | None:
+        """`read`: what reads code of a language if it is not known."""
+        key = language, code if len(code) <= _SHORT else blake2b(code.encode("utf-8", "surrogatepass")).digest()
+        if key in self._known:
+            self._known.move_to_end(key)
+            return self._known[key]
+        found = read(code, language)
+        self.steps += len(code) / CHARACTERS + (found.steps if found is not None else 0)
+        if (units := _units(found)) <= MAX_OF_ONE:
+            self._known[key] = found
+            self._units += units
+            while self._units > self._most:
+                self._units -= _units(self._known.popitem(last=False)[1])
+        return found
+
+
+def _units(found: CodeReading | None) -> int:
+    return 1 if found is None else 1 + len(found.deeds) + len(found.paths)
+
+
+_KEPT = KeptCode()
+
+
+def steps() -> float:
+    """Of all that was read so far."""
+    return _KEPT.steps
+
+
+def kept(read: Callable[[str, str], CodeReading | None]) -> Callable[[str, str], CodeReading | None]:
+    """The same function of code and its language, which reads each text once."""
+    return lambda code, language: _KEPT.of(code, language, read)
