@@ -75,7 +75,7 @@ class RoomStage:
         command = [sys.executable, str(DRIVER)]
         if os.geteuid() == 0:
             folders = [Path(each).resolve() for each in (sys.prefix, sys.base_prefix, ROOT)]
-            opening = "\n".join(["set -e", *unprivileged._opened(folders), 'exec "$@"'])
+            opening = "\n".join(["set -e", *unprivileged._opened(folders), self._account(), 'exec "$@"'])
             command = [
                 "unshare",
                 "--mount",
@@ -90,6 +90,13 @@ class RoomStage:
         env = {"HOME": str(self.home), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "plugin"), "LANG": "C.UTF-8"}
         env |= {"PYTHONDONTWRITEBYTECODE": "1"}
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
+
+    def _account(self) -> str:
+        """A command that gives the user a name: ssh asks for it."""
+        passwd = self.top / "passwd"
+        line = f"agent:x:{unprivileged.UID}:{unprivileged.UID}::{self.home}:/bin/bash\n"
+        passwd.write_text(Path("/etc/passwd").read_text("utf-8") + line)
+        return f"mount --bind {passwd} /etc/passwd"
 
     def ask(self, question: str, **asked: Any) -> dict[str, Any]:
         assert self._process.stdin is not None
