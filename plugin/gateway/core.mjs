@@ -15,6 +15,7 @@ import { Peers, peersCommand } from "./connections.mjs";
 import { Notifier, notifierCommand } from "./notifier.mjs";
 import { OrderWatch } from "./order.mjs";
 import { factsOf, Places, stampOf } from "./places.mjs";
+import { leaveShell, ownShell, useShell } from "./room.mjs";
 import { waitingFor } from "./reports.mjs";
 import { Runs } from "./runs.mjs";
 import { Seams, Trace } from "./seams.mjs";
@@ -89,6 +90,7 @@ export class Membership {
     entry?.core.dashboard.leave();
     entry?.core.notifier.leave();
     entry?.core.peers.end();
+    leaveShell();
     await entry?.core.engine.stop();
   }
 }
@@ -106,6 +108,12 @@ function makeCore(api, root, version, logger) {
     engine.note({ type: "seams", seams: seams.evidence });
     hooks.engineReady();
   };
+  const ready = (/** @type {any} */ answer) => {
+    const unused = useShell(answer.shell ?? "");
+    if (unused) seams.seen("commandShell", "fails");
+    if (unused) logger.warn(`[toolguard] commands are not contained, because their shell cannot be prepared: ${unused}`);
+    announce();
+  };
   const received = (/** @type {any} */ message) => {
     if (message.type === "decided") hooks.decided(message);
     else if (message.type === "secrets") secrets.use(message.hidden);
@@ -117,8 +125,8 @@ function makeCore(api, root, version, logger) {
   const engine = new Engine(engineCommand(root, state, api.pluginConfig), {
     stateDir: state, config: api.pluginConfig ?? {}, gateway: gatewayName(state), gatewayPid: process.pid,
     host: String(api.runtime?.version ?? ""), plugin: version, configPath: configPath(state), root,
-    conversation: isGivenConversation(api), entry: process.argv[1] ?? "",
-  }, logger, announce, received, { configStamp: () => stampOf(configPath(state)), starts: new StartWatch(join(state, "toolguard", "engines", `${process.pid}.starting`)) });
+    conversation: isGivenConversation(api), entry: process.argv[1] ?? "", shell: ownShell(), path: process.env.PATH ?? "",
+  }, logger, ready, received, { configStamp: () => stampOf(configPath(state)), starts: new StartWatch(join(state, "toolguard", "engines", `${process.pid}.starting`)) });
   const seams = new Seams((name, evidence) => {
     logSeam(logger, name, evidence);
     announce();

@@ -111,7 +111,7 @@ export class Engine {
    * @param {Command} command
    * @param {Message} hello the introduction; `id`, `type` and `v` are added here
    * @param {Logger} logger
-   * @param {() => void} [onReady] called after each start, when the engine has accepted the introduction
+   * @param {(answer: Message) => void} [onReady] called after each start, when the engine has accepted the introduction
    * @param {(message: Message) => void} [onEvent] called for messages that answer no question
    * @param {{ configStamp?: () => string, retryMs?: number, starts?: StartWatch }} [retry] `configStamp`: differs when the
    *   gateway's config does
@@ -445,7 +445,7 @@ export class Engine {
     this.#complaints.clear();
     this.#logger.debug?.(`[toolguard] engine ${answer.version} is ready (pid ${answer.pid})`);
     if (answer.configError) this.#logger.error(`[toolguard] ${answer.configError}; default settings are in force`);
-    this.#onReady();
+    this.#onReady(answer);
   }
 
   /**

@@ -12,6 +12,7 @@ import { correction, limit, misshapen, PROTECTED, REFUSED_WHEN_RUN, REWRITTEN_UN
 import { factsOf, Places } from "./places.mjs";
 import { Prompts } from "./prompts.mjs";
 import { Reports } from "./reports.mjs";
+import { inRoom, wasUsed, withoutRoom } from "./room.mjs";
 import { copy, same } from "./same.mjs";
 import { addNoteBlock, bound, endRunInPlace, replaceResultText, resultText, toolCalls } from "./seams.mjs";
 import { KnownSecrets } from "./secrets.mjs";
@@ -238,7 +239,7 @@ export class Hooks {
     this.#reports.answered();
     if (answer.outcome) this.#runs.call(ctx?.sessionKey, id, { outcome: answer.outcome });
     if (answer.decision === "allow") return this.#letThrough(answer, params, ctx, id);
-    if (answer.prompt) return this.#prompts.ask(answer, params, run, ctx?.sessionKey, id);
+    if (answer.prompt) return this.#prompts.ask(answer, inRoom(params, answer.room), run, ctx?.sessionKey, id);
     run.watch = true;
     if (answer.stop) this.#stopLater(run, answer.stop, answer.waiting);
     return { block: true, blockReason: answer.text || UNJUDGED };
@@ -276,16 +277,18 @@ export class Hooks {
   }
 
   /**
-   * Remembers what was judged, to compare it with what runs. An approved call must run exactly as approved.
+   * Remembers what was judged, to compare it with what runs. An approved call must run exactly as approved, and one in a
+   * room with the name of the room.
    * @param {any} answer
    * @param {any} params
    * @param {any} ctx
    * @param {string} id
    */
   #letThrough(answer, params, ctx, id) {
-    this.#runs.call(ctx?.sessionKey, id, { ran: params });
+    const ran = inRoom(params, answer.room);
+    this.#runs.call(ctx?.sessionKey, id, { ran, isInRoom: answer.room > 0 });
     if (answer.note) this.#addNote(ctx?.sessionKey, id, answer.note);
-    return answer.pin ? { params } : undefined;
+    return answer.pin || ran !== params ? { params: ran } : undefined;
   }
 
   /**
@@ -308,10 +311,19 @@ export class Hooks {
   #judgeAlone(run, event, ctx, params) {
     const verdict = this.#verdictAlone(run, event.toolName, params, ctx?.agentId);
     if (isOn(this.#config, run.agent)) this.#reports.unanswered(String(event.toolName), !verdict);
-    if (!verdict) return undefined;
+    if (!verdict) return this.#unnamed(params);
     if (verdict.blockReason === PROTECTED)
       this.#report(run, event, "guard.silent", "the guard was not answering, and the call names or may reach a protected place");
     return this.#counted(run, verdict);
+  }
+
+  /**
+   * A call that runs without a verdict: no room, and none that a model names.
+   * @param {any} params
+   */
+  #unnamed(params) {
+    const unnamed = inRoom(params, 0);
+    return unnamed === params ? undefined : { params: unnamed };
   }
 
   /**
@@ -350,12 +362,13 @@ export class Hooks {
     const id = event.toolCallId ?? ctx?.toolCallId;
     const run = this.#runs.get(event.runId ?? ctx?.runId ?? "", ctx?.sessionKey, ctx?.agentId);
     const call = this.#runs.call(ctx?.sessionKey, id, {
-      tool: event.toolName, params: event.params, run: run.id, agent: ctx?.agentId,
+      tool: event.toolName, params: withoutRoom(event.params), run: run.id, agent: ctx?.agentId,
     });
     this.#compare(call, event, run, id);
+    if (call.isInRoom && !wasBlocked(event)) this.#seeShell();
     this.#reportOutcome(call, event, run, id);
     const text = isOn(this.#config, run.agent) ? outsideText(event) : "";
-    if (text) this.#engine.note({ type: "heard", tool: event.toolName, params: shortParams(event.params), text, ...place(call) });
+    if (text) this.#engine.note({ type: "heard", tool: event.toolName, params: shortParams(withoutRoom(event.params)), text, ...place(call) });
   }
 
   /**
@@ -371,7 +384,7 @@ export class Hooks {
     if (vetoed) run.watch = true; // the model may answer with the same call
     else if (!call.outcome || wasBlocked(event)) return;
     const outcome = {
-      type: "came", tool: event.toolName, params: bounded(event.params), ...outcomeOf(event),
+      type: "came", tool: event.toolName, params: bounded(withoutRoom(event.params)), ...outcomeOf(event),
       ...place(call), call: id, request: run.requests,
     };
     if (!vetoed && call.outcome !== "ask") return this.#engine.note(outcome);
@@ -392,6 +405,12 @@ export class Hooks {
     const shown = this.#runs.outerId(session, id);
     const known = this.#runs.knownCall(session, shown)?.note;
     this.#runs.call(session, shown, { note: known ? `${known}\n\n${note}` : note });
+  }
+
+  /** A command that should have entered its room has run: whether the gateway ran it with the shell that leads there. */
+  #seeShell() {
+    if (this.#seams.evidence.commandShell !== "works" && wasUsed() !== undefined)
+      this.#seams.seen("commandShell", wasUsed() ? "works" : "fails");
   }
 
   /**

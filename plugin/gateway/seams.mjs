@@ -7,16 +7,17 @@
 //   inPlaceText    a tool result changed in place reaches the model: the next request contains the new text
 //   textTransform  the fallback: the request is rewritten while it is built (also if hooks are not called)
 //   gracefulStop   none of the calls in a replaced message of the model run
+//   commandShell   commands run with the shell that `SHELL` names, so they enter their room (room.mjs)
 
 /** @typedef {"works" | "fails" | "unknown"} Evidence */
-/** @typedef {"hooks" | "inPlaceText" | "textTransform" | "gracefulStop"} SeamName */
+/** @typedef {"hooks" | "inPlaceText" | "textTransform" | "gracefulStop" | "commandShell"} SeamName */
 
 const MAX_TRACED = 500;
 const UNKNOWN_TOOL = /^\[TOOL ERROR\] (?:There is no tool '|'[^'\n]*' cannot be called directly|[^\n]* was refused: Tool )/;
 
 export class Seams {
   /** @type {Record<SeamName, Evidence>} */
-  evidence = { hooks: "unknown", inPlaceText: "unknown", textTransform: "unknown", gracefulStop: "unknown" };
+  evidence = { hooks: "unknown", inPlaceText: "unknown", textTransform: "unknown", gracefulStop: "unknown", commandShell: "unknown" };
   /** @type {(name: SeamName, evidence: Evidence) => void} */
   #onChange;
 

@@ -25,7 +25,15 @@ CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpora" / "malformed
 
 def test_it_answers(talk: Talk, state: Path) -> None:
     ready = talk.hello(state)
-    assert ready == {"type": "ready", "id": 0, "v": 1, "pid": os.getpid(), "version": "0.1.0", "configError": ""}
+    assert ready == {
+        "type": "ready",
+        "id": 0,
+        "v": 1,
+        "pid": os.getpid(),
+        "version": "0.1.0",
+        "configError": "",
+        "shell": "",
+    }
     assert talk.failed() == {
         "type": "corrected",
         "id": 1,

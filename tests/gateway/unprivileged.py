@@ -56,7 +56,7 @@ class Unprivileged:
     def _package(place: Path) -> Path:
         """The whole installation that a program is part of, links resolved."""
         place = place.resolve()
-        return next((parent.parent for parent in place.parents if parent.name == "node_modules"), place)
+        return next((parent for parent in place.parents if parent.name == "node_modules"), place)
 
     def _account(self) -> list[str]:
         """Node asks for the name of its user."""

@@ -33,7 +33,7 @@ describe("evidence", () => {
       const { seams, reported } = traced();
       for (const evidence of seen) seams.seen("hooks", evidence);
       assert.deepEqual(seams.evidence, {
-        hooks: expected, inPlaceText: "unknown", textTransform: "unknown", gracefulStop: "unknown",
+        hooks: expected, inPlaceText: "unknown", textTransform: "unknown", gracefulStop: "unknown", commandShell: "unknown",
       });
       assert.deepEqual(reported, news);
     });
@@ -52,7 +52,7 @@ describe("texts on their way to the model", () => {
     assert.deepEqual(request(trace, "good"), ["good"]);
     trace.requested("r1");
     assert.deepEqual(seams.evidence, {
-      hooks: "unknown", inPlaceText: "works", textTransform: "unknown", gracefulStop: "unknown",
+      hooks: "unknown", inPlaceText: "works", textTransform: "unknown", gracefulStop: "unknown", commandShell: "unknown",
     });
   });
 

@@ -10,6 +10,7 @@ from toolguard_engine.model.work_timer import WorkTimer
 from toolguard_engine.rules import packs
 from toolguard_engine.server import preload, tool_hints
 from toolguard_engine.server.clock import Clock, SystemClock
+from toolguard_engine.server.command_rooms import CommandRooms
 from toolguard_engine.server.engine_context import Context, Intervals
 from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.held_calls_step import HeldCalls
@@ -84,5 +85,6 @@ def _session(clock: Clock, includes: Includes, held: HeldCalls, queue: StoreQueu
             queue=queue,
             environment=dict(os.environ),
             take_note=held.take_note,
+            rooms=CommandRooms(os.environ),
         )
     )

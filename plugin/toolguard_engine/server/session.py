@@ -126,15 +126,24 @@ class Session(SessionState):
         self.outbox.gateway = message.gateway
         self.outbox.measure = Measure() if self.config.is_measured else None
         before = self.guard
-        self.guard = Guard(
-            self.config, self.setup.hints, self._host(message), self._book(), self.setup.timer, self.setup.files
-        )
+        host = self._host(message)
+        self.guard = Guard(self.config, self.setup.hints, host, self._book(), self.setup.timer, self.setup.files)
         self.guard.processes, self.guard.files, self.guard.living = before.processes, before.files, before.living
         if limits := spending_limits.caps(self.config.limits):
             self.guard.spending = SpendingTotals(limits, audit_log.plain)
         if self.setup.open_approvals:
             self.approvals = self.setup.open_approvals(message, self.config)
-        return messages.Ready(message.id, messages.VERSION, self.setup.pid, __version__, self.config_error)
+        shell = self._contain(message, host)
+        return messages.Ready(message.id, messages.VERSION, self.setup.pid, __version__, self.config_error, shell)
+
+    def _contain(self, hello: messages.Hello, host: Host) -> str:
+        """Makes the rooms that commands run in. What the gateway runs commands with, empty for its own shell."""
+        rooms = self.setup.rooms
+        if rooms is None:
+            return ""
+        rooms.begin(hello, self.config, host)
+        self._verdicts.report_rooms()
+        return rooms.program
 
     def _book(self) -> Rulebook:
         return (self.setup.book or Rulebook(())).without(self.config.rules_off).plus(self._own_rules)

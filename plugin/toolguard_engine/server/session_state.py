@@ -10,6 +10,7 @@ from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.work_timer import WorkTimer
 from toolguard_engine.rules.rulebook import Rulebook
+from toolguard_engine.server.command_rooms import CommandRooms
 from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.held_call_decisions import Approvals
 from toolguard_engine.server.store_queue import StoreQueue, at_once
@@ -43,7 +44,7 @@ class Setup:
 
     `environment`: the variables of the process, which are the gateway's. `files`: reads what calls run. `open_approvals` is
     called once the gateway has said where its state is. `queue` does what needs the stores. `take_note`: what the agent of a
-    session has yet to be told, with the result of a call.
+    session has yet to be told, with the result of a call. `rooms`: what contains commands.
     """
 
     hints: Hints
@@ -61,6 +62,7 @@ class Setup:
     queue: StoreQueue = field(default_factory=at_once)
     environment: Mapping[str, str] = field(default_factory=dict)
     take_note: Callable[[str], str] = lambda _: ""
+    rooms: CommandRooms | None = None
 
 
 @dataclass

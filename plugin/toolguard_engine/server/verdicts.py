@@ -28,6 +28,11 @@ APPROVED = ("approval.", "grant.")
 """Beginnings of the codes of calls that run because they were approved."""
 CHECKPOINT = "budget.checkpoint"
 NO_STOP = Stop("", "")
+NO_CALL = Call("", None)
+ROOM_LOST = "security.uncontained"
+ROOM_BACK = "security.contained-again"
+ELSEWHERE = ("node", "sandbox")
+"""Values of `host` with which a command does not run beside the gateway."""
 
 
 class Verdicts:
@@ -37,6 +42,7 @@ class Verdicts:
         self._read: CallReading | None = None
         self._outbox = outbox
         self._sync = sync
+        self._lost = ""
         self._parked = ParkedCalls(state, outbox, self)
         self.run_ended = self._parked.run_ended
 
@@ -131,7 +137,34 @@ class Verdicts:
             limited(read.work, partial(self._files.begins, read))
             for command in typed:
                 limited(read.work, partial(self._files.begins, command, str(read.params.get("sessionId", ""))))
-        return messages.VerdictAnswer(question, "allow", code, pin=pin, note=note, outcome=self._state.guard.wanted(call))
+        wanted, room = self._state.guard.wanted(call), self._room(read, code)
+        return messages.VerdictAnswer(question, "allow", code, pin=pin, note=note, outcome=wanted, room=room)
+
+    def _room(self, reading: CallReading, code: str) -> int:
+        """The room that a command enters; 0 if it enters none."""
+        rooms = self._state.setup.rooms
+        call = reading.call
+        if rooms is None or not reading.executes or call.searched or reading.params.get("host") in ELSEWHERE:
+            return 0
+        try:
+            room = self._state.guard.timer.limited(
+                reading.work, lambda: rooms.entrance(reading, approved=code.startswith(APPROVED))
+            )
+        except (TooIntricate, MemoryError, RecursionError):  # its doors cannot be found out
+            return 0
+        self.report_rooms(call)
+        return max(room, 0)
+
+    def report_rooms(self, call: Call = NO_CALL) -> None:
+        """A line for the audit log when commands are not contained any more, or again."""
+        news = self._state.setup.rooms.take_news() if self._state.setup.rooms else None
+        if news is None:
+            return
+        code = ROOM_LOST if news.why else ROOM_BACK
+        reason = f"commands are not contained: {news.why}" if news.why else "commands are contained again"
+        self._outbox.event("security", call, Verdict("allow", code, reason=reason))
+        if news.why:
+            self._outbox.warn_once(reason)
 
     def report_signals(self) -> None:
         """What did not hold its call: a held call has a line of its own."""

@@ -34,7 +34,8 @@ class Wire(msgspec.Struct, frozen=True, tag_field="type", rename="camel"):
 
 class Hello(Wire, frozen=True, tag="hello"):
     """The first question. `config` is the plugin's entry as the gateway holds it. `conversation`: whether its hooks are
-    given the conversation (`allowConversationAccess`); None where the gateway part does not know."""
+    given the conversation (`allowConversationAccess`); None where the gateway part does not know. `shell`, `path`: the
+    variables with which the person started the gateway."""
 
     id: Id
     v: int
@@ -48,6 +49,8 @@ class Hello(Wire, frozen=True, tag="hello"):
     root: Name = ""
     conversation: bool | None = None
     entry: Name = ""
+    shell: Name = ""
+    path: Name = ""
 
 
 class Place(Wire, frozen=True, kw_only=True):
@@ -346,13 +349,15 @@ Incoming = (
 
 
 class Ready(Wire, frozen=True, tag="ready"):
-    """Answer to `Hello`. `config_error` names the key that could not be read; defaults are in force then."""
+    """Answer to `Hello`. `config_error` names the key that could not be read; defaults are in force then. `shell`: what the
+    gateway runs commands with, so that they are contained; empty where they are not."""
 
     id: Id
     v: int
     pid: int
     version: str
     config_error: str = ""
+    shell: str = ""
 
 
 class Prompt(msgspec.Struct, frozen=True, rename="camel"):
@@ -369,7 +374,8 @@ class VerdictAnswer(Wire, frozen=True, tag="verdict", omit_defaults=True):
     """`pin`: exactly the judged params may run. `stop` ends the run. `prompt`: ask in the gateway's own way first.
 
     `outcome`: what is wanted when the call has run: nothing, a note (`tell`), or a question (`ask`). `note` goes behind its
-    result. `waiting`: what the answer of a run that ends must name: the nonces of held calls, or a command.
+    result. `waiting`: what the answer of a run that ends must name: the nonces of held calls, or a command. `room`: the
+    process whose room the command enters; 0 or less if it enters none.
     """
 
     id: Id
@@ -382,6 +388,7 @@ class VerdictAnswer(Wire, frozen=True, tag="verdict", omit_defaults=True):
     outcome: Literal["", "tell", "ask"] = ""
     note: str = ""
     waiting: tuple[str, ...] = ()
+    room: int = 0
 
 
 class Corrected(Wire, frozen=True, tag="corrected", omit_defaults=True):

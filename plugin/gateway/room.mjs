@@ -1,0 +1,104 @@
+// How a command gets into its room (docs/containment.md): the gateway runs commands with the shell that `SHELL` names, read again
+// at each call, so it names the engine's program; and that program enters the room that a variable of the call names.
+
+import { existsSync, realpathSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+
+const ROOM = "TOOLGUARD_ROOM";
+const SDK = "openclaw/plugin-sdk/node-host";
+/** After the plugin has left: commands that were judged still run in their rooms. */
+const LEFT_MS = 30_000;
+
+const SHARED = Symbol.for("toolguard.shell");
+/** @type {{ own: string | undefined, used: string, over?: NodeJS.Timeout }} the person's own shell, and ours while it is in use */
+const shell = (/** @type {any} */ (globalThis)[SHARED] ??= { own: process.env.SHELL, used: "" });
+
+/** The shell of the person who started the gateway; empty if none is named. */
+export const ownShell = () => (shell.used ? shell.own : process.env.SHELL) ?? "";
+
+/**
+ * Uses the engine's program from the next command on. `program`: empty if there are no rooms.
+ * @param {string} program
+ * @param {(program: string) => void} [prime]
+ * @returns {string} why it is not used; empty if it is, or if there is none
+ */
+export function useShell(program, prime = primed) {
+  clearTimeout(shell.over);
+  if (!program) return restore();
+  try {
+    prime(program);
+  } catch (error) {
+    restore();
+    return error instanceof Error ? error.message : String(error);
+  }
+  if (!shell.used) shell.own = process.env.SHELL;
+  process.env.SHELL = shell.used = program;
+  return "";
+}
+
+/** The plugin has left: unless it comes back, the gateway gets its shell back. */
+export function leaveShell() {
+  clearTimeout(shell.over);
+  shell.over = setTimeout(restore, LEFT_MS);
+  shell.over.unref();
+}
+
+/** @returns {""} */
+function restore() {
+  if (shell.used && process.env.SHELL === shell.used) {
+    if (shell.own === undefined) delete process.env.SHELL;
+    else process.env.SHELL = shell.own;
+  }
+  shell.used = "";
+  return "";
+}
+
+/**
+ * The gateway takes PATH from the person's login shell when it first runs a command, and remembers it. It would ask `/bin/sh`
+ * instead of ours, which is not in /etc/shells, so it is asked before (2026.8 and later).
+ */
+function primed() {
+  if (shell.used) return;
+  const sdk = createRequire(realpathSync(process.argv[1] ?? ""))(SDK);
+  sdk.resolveNodeHostExecutable("sh", { strategy: "user-shell", env: process.env });
+}
+
+/**
+ * The arguments of a command with the room that it runs in. What a model says about that itself is dropped.
+ * @param {any} params
+ * @param {number | undefined} room the process that holds it; not above 0: the command runs in none
+ */
+export function inRoom(params, room) {
+  const others = otherVariables(params);
+  if (room && room > 0 && isObject(params)) return { ...params, env: { ...(others ?? params.env), [ROOM]: String(room) } };
+  return others ? { ...params, env: others } : params; // a hook cannot take an argument away
+}
+
+/**
+ * The arguments of a command that has run, as the model wrote them.
+ * @param {any} params
+ */
+export function withoutRoom(params) {
+  const others = otherVariables(params);
+  if (!others) return params;
+  const { env, ...rest } = params;
+  return Object.keys(others).length > 0 ? { ...rest, env: others } : rest;
+}
+
+/**
+ * The variables of a command but for the one that names a room; undefined if that is not among them.
+ * @param {any} params
+ */
+function otherVariables(params) {
+  if (!isObject(params?.env)) return undefined;
+  const all = Object.entries(params.env);
+  const others = all.filter(([name]) => name.trim() !== ROOM); // as the gateway trims it
+  return others.length < all.length ? Object.fromEntries(others) : undefined;
+}
+
+/** @param {any} value */
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Whether a command was run with the engine's program: undefined while that is not in use. */
+export const wasUsed = () => (shell.used ? existsSync(join(dirname(shell.used), "used")) : undefined);

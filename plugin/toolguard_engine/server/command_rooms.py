@@ -1,0 +1,160 @@
+"""Whether the commands of a gateway are contained, and which room each of them enters. Without containment nothing of it is
+imported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from toolguard_engine.config.settings import Config
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.model.call import Host
+from toolguard_engine.wire import messages
+
+if TYPE_CHECKING:
+    from toolguard_engine.containment.room_places import RoomPlaces
+    from toolguard_engine.containment.rules import RoomRule
+    from toolguard_engine.server.room_causes import RoomCause
+    from toolguard_engine.server.rooms import Rooms
+
+NOT_WANTED = -1
+NO_ROOM = 0
+
+
+class RoomsLost(msgspec.Struct, frozen=True):
+    """Commands are not contained any more, and why; with an empty `why` they are again."""
+
+    why: str
+
+
+class CommandRooms:
+    """The rooms of one gateway. `error`: why commands are not contained although they should be; empty if they are, or if
+    no agent's should be. `fix`: what a person can do about it. `environment`: the gateway's."""
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        self._environment = environment or {}
+        self._rooms: Rooms | None = None
+        self._rules: dict[str, tuple[RoomRule, ...]] = {}
+        self._places: RoomPlaces | None = None
+        self._news: RoomsLost | None = None
+        self._config = Config()
+        self._path = ""
+        self.error = self.fix = ""
+        self.program = ""
+        """What OpenClaw runs commands with, empty if with its own shell."""
+
+    def begin(self, hello: messages.Hello, config: Config, host: Host) -> None:
+        """Makes the rooms, proves that they hold, and puts the program in place that OpenClaw shall run commands with."""
+        self.close()
+        self.error = self.fix = self.program = ""
+        agents = wanting(config)
+        if not agents:
+            return
+        self._config, self._path = config, hello.path
+        try:
+            self.error, self.fix = self._prove(host, agents)
+            if not self.error:
+                self._put_program(hello)
+            self._compare(Path(hello.state_dir))
+        except (OSError, ValueError) as error:  # ValueError: a NUL in a path
+            self.error, self.program = f"its files cannot be read or written: {error}", ""
+        if self.error:
+            self.close()
+
+    def _prove(self, host: Host, agents: list[str]) -> tuple[str, str]:
+        """Why commands cannot be contained, and what to do about it."""
+        from toolguard_engine.server import room_causes, room_surroundings, rooms  # noqa: PLC0415 - see above
+
+        if cause := room_causes.standing():
+            return cause.text, cause.fix
+        self._rules.clear()
+        self._places = room_surroundings.look(host, self._environment)
+        self._rooms = rooms.Rooms(self._rules_of)
+        for agent in agents:
+            found = self._rooms.probe(agent)
+            if cause := self._rooms.cause:
+                return cause.text, cause.fix
+            if found:
+                return f"the probe failed: {found}", "please report this"
+        return "", ""
+
+    def _put_program(self, hello: messages.Hello) -> None:
+        from toolguard_engine.server import command_shell  # noqa: PLC0415 - see above
+
+        self.program = str(command_shell.put(Path(hello.state_dir), hello.shell, hello.path, hello.host))
+
+    def _rules_of(self, agent: str) -> tuple[RoomRule, ...]:
+        from toolguard_engine.containment.profile import profile  # noqa: PLC0415 - see above
+
+        if agent not in self._rules:
+            settings = self._config.for_agent(agent)
+            is_known = self._places is not None and is_wanted(settings)
+            self._rules[agent] = profile(settings.containment, self._places, agent) if self._places and is_known else ()
+        return self._rules[agent]
+
+    def _compare(self, state_dir: Path) -> None:
+        """Whether it was otherwise when an engine last began. A machine that never had rooms has lost none."""
+        from toolguard_engine.server import command_shell  # noqa: PLC0415 - see above
+
+        before = command_shell.known_loss(state_dir)
+        if before == self.error or (before is None and self.error):
+            return
+        self._news = None if before is None else RoomsLost(self.error)
+        command_shell.keep_loss(state_dir, self.error)
+
+    def take_news(self) -> RoomsLost | None:
+        """What changed, once."""
+        news, self._news = self._news, None
+        return news
+
+    def entrance(self, reading: CallReading, *, approved: bool) -> int:
+        """The process whose room a command enters; 0 if there is none although there should be, -1 if it runs in none.
+        `approved`: a person let it run."""
+        call = reading.call
+        if not is_wanted(self._config.for_agent(call.agent)):
+            return NOT_WANTED
+        if self._rooms is None:
+            return NO_ROOM if self.error else NOT_WANTED
+        self._know(call.cwd)
+        pid = self._rooms.entrance(call.agent, self._doors(reading, approved=approved))
+        if pid == NO_ROOM or pid > 0:
+            self._note_cause(self._rooms.cause)
+        return pid
+
+    def _note_cause(self, cause: RoomCause | None) -> None:
+        error, self.fix = (cause.text, cause.fix) if cause else ("", "")
+        if error != self.error:
+            self.error, self._news = error, RoomsLost(error)
+
+    def _know(self, workspace: str) -> None:
+        """The workspace of an agent, which may be new."""
+        if self._places is not None and workspace and workspace not in self._places.workspaces:
+            self._places = msgspec.structs.replace(self._places, workspaces=(*self._places.workspaces, workspace))
+            self._rules.clear()
+
+    def _doors(self, reading: CallReading, *, approved: bool) -> frozenset[str]:
+        from toolguard_engine.containment.doors import doors  # noqa: PLC0415 - see above
+        from toolguard_engine.server import room_surroundings  # noqa: PLC0415
+
+        is_trusted = partial(room_surroundings.is_trusted, host=reading.host, path=self._path or None)
+        return doors(reading, is_trusted, approved=approved)
+
+    def close(self) -> None:
+        rooms, self._rooms = self._rooms, None
+        if rooms is not None:
+            rooms.close()
+
+
+def wanting(config: Config) -> list[str]:
+    """The agents whose commands are to be contained, each with rules of its own; empty stands for all others."""
+    agents = ["", *(agent for agent, own in config.agents.items() if own.containment or own.mode)]
+    return [agent for agent in agents if is_wanted(config.for_agent(agent))]
+
+
+def is_wanted(config: Config) -> bool:
+    """Whether an agent with these settings is contained: a guard that only watches changes nothing."""
+    return config.containment.profile != "off" and config.active_mode in ("enforce", "soft")

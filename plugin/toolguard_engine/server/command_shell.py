@@ -1,0 +1,88 @@
+"""The program that OpenClaw runs commands with where they are contained: it enters the room that the call names.
+
+OpenClaw takes the shell from `SHELL` at each command, and its arguments from the name of that shell. So the program has the
+name of the shell that would have run, and is where commands cannot change it. It takes the variables back that lead to it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from pathlib import Path
+
+from toolguard_engine.server.rooms import ENTER
+from toolguard_engine.stores import atomic
+
+FOLDER = Path("toolguard", "shell")
+USED = "used"
+"""Beside the program: a command was run with it."""
+LOSS = "state"
+"""Beside the program: why commands were not contained when an engine last began, empty if they were."""
+MAX_LOSS = 10_000
+
+_NO_SHELLS = frozenset({"false", "nologin"})
+_TEXT = """\
+#!/bin/sh
+# Written by toolguard. OpenClaw {release} runs commands with this program; it enters the room that TOOLGUARD_ROOM names.
+{restored}
+[ -n "$TOOLGUARD_ROOM" ] || exec {shell} "$@"
+[ -e {used} ] || : > {used}
+set -- "$TOOLGUARD_ROOM" {shell} "$@"
+unset TOOLGUARD_ROOM
+. {enter}
+"""
+
+
+def put(state_dir: Path, shell: str, path: str, release: str = "") -> Path:
+    """Writes the program. `shell`, `path`: the variables of the person who started the gateway. With another text, such as
+    for another `release` of OpenClaw, it counts as unused. Raises `OSError`."""
+    real = real_shell(shell, path)
+    if not real:
+        raise OSError(f"there is no shell to run commands with ({shell or 'SHELL is not set'})")
+    folder = state_dir / FOLDER
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    used = folder / USED
+    program = folder / Path(real).name
+    text = _TEXT.format(
+        release="".join(release.split())[:40],
+        restored=f"SHELL={shlex.quote(shell)}; export SHELL" if shell else "unset SHELL",
+        shell=shlex.quote(real),
+        used=shlex.quote(str(used)),
+        enter=shlex.quote(str(ENTER)),
+    )
+    data = os.fsencode(text)
+    if not _is(program, data):
+        used.unlink(missing_ok=True)
+        atomic.replace(program, data, mode=0o700)
+    return program
+
+
+def _is(program: Path, data: bytes) -> bool:
+    try:
+        return atomic.read_bounded(program, len(data)) == data and os.access(program, os.X_OK)
+    except OSError:
+        return False
+
+
+def known_loss(state_dir: Path) -> str | None:
+    """Why commands were not contained when an engine last began, empty if they were; None if they never were."""
+    try:
+        return atomic.read_bounded(state_dir / FOLDER / LOSS, MAX_LOSS).decode("utf-8", "replace")
+    except OSError:
+        return None
+
+
+def keep_loss(state_dir: Path, why: str) -> None:
+    """Raises `OSError`."""
+    atomic.replace(state_dir / FOLDER / LOSS, why[:1_000].encode("utf-8", "replace"), durable=False)
+
+
+def real_shell(shell: str, path: str) -> str:
+    """What OpenClaw would run commands with: not fish, nor a shell that runs none. Empty if there is nothing."""
+    named = shell.strip()
+    if named and os.path.basename(named) not in _NO_SHELLS | {"fish"}:  # noqa: PTH119 - as OpenClaw does
+        return named if os.access(named, os.X_OK) else ""
+    is_fish = os.path.basename(named) == "fish"  # noqa: PTH119
+    order = ("bash", "sh") if is_fish else ("sh", "bash")
+    return next((found for name in order if (found := shutil.which(name, path=path))), "")
