@@ -7,12 +7,14 @@ from functools import cache
 from typing import Final
 
 from toolguard_engine.containment import credential_doors, masked_sockets
+from toolguard_engine.containment.profile import STATE_NAMES
 from toolguard_engine.containment.rules import OUTSIDE
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.facts import program_catalogue, protected_paths
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.facts.place_names import words
 from toolguard_engine.effects.facts.program_catalogue import programs
+from toolguard_engine.effects.facts.protected_paths import CONFIG_NAMES
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.host.plugin_state import PLUGIN_ID
 
@@ -28,8 +30,9 @@ _NEED_RIGHTS: Final = programs("rights_changer")
 _LOOK_OUTSIDE: Final = programs("process_inspector", "gateway_cli") | {PLUGIN_ID}
 """What they show or ask lies outside of the room."""
 
-_BESIDE: Final = programs("safe_reader", "text_printer", "process_signaller", "silent") | words("xargs sleep [ test")
-"""What may stand beside them: programs that do nothing but what their words say."""
+_PLAIN: Final = programs("plain_tool")
+_BUILTIN: Final = programs("words_only", "shell_only") | words("jobs wait")
+"""What a shell does itself: there is no program of this name, or it does not matter which one there is."""
 
 _RENAMING: Final = words("alias builtin enable eval hash unalias")
 _SETTING: Final = words("declare env export local readonly typeset")
@@ -55,12 +58,22 @@ def doors(reading: CallReading, is_trusted: IsTrusted, *, approved: bool = False
 
 def _belongs_outside(reading: CallReading, is_trusted: IsTrusted, *, approved: bool) -> bool:
     names = {run.name for run in reading.runs}
-    outside = [run for run in reading.runs if run.name in _NEED_RIGHTS or run.name in _LOOK_OUTSIDE]
-    if not all(_is_known(run) and is_trusted(run.name) for run in outside):
+    outside = names & (_NEED_RIGHTS | _LOOK_OUTSIDE)
+    if not all(map(is_trusted, outside)) or not all(_is_known(run) for run in reading.runs if run.name in outside):
         return False
     if _changes_what_starts(reading, approved=approved) or not names.isdisjoint(_NEED_RIGHTS):
         return approved or not _has_unknown_code(reading)
-    return bool(outside) and names <= _LOOK_OUTSIDE | _BESIDE and not _has_unknown_code(reading)
+    if not names <= _LOOK_OUTSIDE | _PLAIN or _has_unknown_code(reading):
+        return False
+    return bool(outside) or (_names_the_gateway(reading) and all(map(is_trusted, names - _BUILTIN)))
+
+
+def _names_the_gateway(reading: CallReading) -> bool:
+    """Whether the text names the state or the config of the gateway: with plain tools alone it was judged as a whole, and a
+    person who asks what is in there, or to change it, gets an answer."""
+    host = reading.host
+    marks = {path.rpartition("/")[2] for path in (host.state_dir, host.config_path) if path} | {*CONFIG_NAMES, *STATE_NAMES}
+    return any(mark in command for command in reading.commands for mark in marks)
 
 
 def _changes_what_starts(reading: CallReading, *, approved: bool) -> bool:
