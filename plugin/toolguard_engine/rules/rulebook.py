@@ -44,7 +44,7 @@ from itertools import compress
 
 import msgspec
 
-from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
+from toolguard_engine.effects.facts.command import CARRIED, UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.facts.letter_case import folded
 from toolguard_engine.rules.patterns import MANY, filtered
 from toolguard_engine.rules.rule_form import Example, InvalidRuleError, Rule, rule_from
@@ -64,6 +64,11 @@ from toolguard_engine.rules.terms import (
 
 __all__ = ["Example", "InvalidRuleError", "Match", "Rule", "Rulebook", "rule_from"]
 
+CARRIED_RULE = "unknown.carried"
+"""The rule that switches off, for all rules, what programs that are not known are given to run."""
+CARRIER_REASON = "It is given to {}, which toolguard does not know, and judged as if that program ran it."
+BLOCKED_SCORES = (3, 5)
+"""What a rule that blocks adds where it is not certain that the command runs."""
 _SHOWN = 120
 _REMEMBERED = 4_000
 _MAX_REMEMBERED_NAME = 200
@@ -202,10 +207,12 @@ class _OwnRules:
 class Rulebook:
     """All rules that count, looked up by program, effect and tool, so that a harmless call costs next to nothing."""
 
-    def __init__(self, rules: Iterable[Rule], *, shipped: int = 0) -> None:
-        """`shipped`: so many of the rules, from the first on, come with toolguard."""
+    def __init__(self, rules: Iterable[Rule], *, shipped: int = 0, carried: bool = True) -> None:
+        """`shipped`: so many of the rules, from the first on, come with toolguard. `carried`: whether they also speak about
+        what programs that are not known are given to run."""
         self.rules = tuple(rules)
         self._shipped = shipped
+        self._carried = carried
         self.viewed = tuple(rule for rule in self.rules if rule.needs_view)
         """Those that are not looked up here but by `layers.constraints`."""
         self.waits = {rule.id: rule.pending_timeout for rule in self.rules if rule.pending_timeout}
@@ -228,12 +235,13 @@ class Rulebook:
         if not off:
             return self
         kept = [(rule.id not in off and rule.pack not in off) for rule in self.rules]
-        return Rulebook(compress(self.rules, kept), shipped=sum(kept[: self._shipped]))
+        carried = self._carried and off.isdisjoint((CARRIED_RULE, CARRIED_RULE.partition(".")[0]))
+        return Rulebook(compress(self.rules, kept), shipped=sum(kept[: self._shipped]), carried=carried)
 
     def plus(self, rules: Iterable[Rule]) -> Rulebook:
         """The book with a user's own rules behind all others."""
         own = tuple(rules)
-        return Rulebook((*self.rules, *own), shipped=self._shipped) if own else self
+        return Rulebook((*self.rules, *own), shipped=self._shipped, carried=self._carried) if own else self
 
     def for_command(self, reading: Reading, effects: tuple[Effect, ...]) -> tuple[Match, ...]:
         """The rules that speak about a command, each once, in the order of the book. Kept with a reading that is kept."""
@@ -246,6 +254,8 @@ class Rulebook:
     def _for_command(self, reading: Reading, effects: tuple[Effect, ...]) -> tuple[Match, ...]:
         found: dict[int, Match] = {}
         for run in reading.runs:
+            if not self._carried and CARRIED in run.via:
+                continue
             try:
                 program = self._programs[run.name]
             except KeyError:
@@ -253,6 +263,8 @@ class Rulebook:
             if program is not None:
                 self._judge(program, run if len(run.argv) <= _MOST_WORDS else _ends(run), found)
         for effect in effects:
+            if not self._carried and effect.run is not None and CARRIED in effect.run.via:
+                continue
             for about in self._about(effect):
                 at = about.at
                 if at not in found and not self.rules[at].tool and self._effect_fits(about, effect):
@@ -416,8 +428,18 @@ def _searched(value: object) -> str:
 
 
 def _match(rule: Rule, target: str, run: ProgramRun | None = None) -> Match:
+    if run is not None and run.via and CARRIED in run.via:
+        return _carried(rule, target, run)
     origin = run.origin.shown(target) if run is not None and run.origin is not None else ""
     return Match(rule.id, rule.reason, rule.clarity, rule.stakes, rule.verdict == "block", target, origin)
+
+
+def _carried(rule: Rule, target: str, run: ProgramRun) -> Match:
+    """What a program that is not known was given may be no command at all, so it is held and never blocked for good."""
+    carrier = run.via[run.via.index(CARRIED) + 1]
+    reason = f"{rule.reason} {CARRIER_REASON.format(carrier[:_SHOWN])}"
+    clarity, stakes = BLOCKED_SCORES if rule.verdict == "block" else (rule.clarity, rule.stakes)
+    return Match(rule.id, reason, clarity, stakes, target=target)
 
 
 def _shown(run: ProgramRun) -> str:

@@ -12,7 +12,7 @@ from typing import get_args
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands.specials import SPECIALS
 from toolguard_engine.effects.commands.walk import INTERPRETER
-from toolguard_engine.effects.facts.command import Place
+from toolguard_engine.effects.facts.command import CARRIED, Place
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.host.tool_names import ToolAction
 from toolguard_engine.rules.rule_form import InvalidRuleError, Rule
@@ -23,7 +23,7 @@ KINDS = frozenset(
     flood load variable fetch send http copy-out copy-in transfer connect listen tunnel scan remote-shell code
     delete-found method shell-out run-text sql nosql exfiltrate stage act message gateway plugin session secret-store
     skill device schedule spawn expose mcp mcp-read mcp-write provenance kill-found lookalike record autostart leak
-    run-unread run-made fills trust replace-key run-later
+    run-unread run-made fills trust replace-key run-later unknown-program
     """.split()  # noqa: SIM905 - a table of names
 )
 FLAGS = frozenset(
@@ -36,7 +36,7 @@ FLAGS = frozenset(
     cookies typed addressed broadcast secret moderates small many statement command target runs unsafe webhook code odd
     pairs invokes leftover unchanged plain-lines imports gateway-file personal-file to-temp through-link agent-made reads
     installs restarts named deployed own-service by-phone follows backup
-    posts repository-access dns-records
+    posts repository-access dns-records pays
     host overwrites overrides permits unencrypted unverified everyone forwards hides order asked key remembered steer covert
     """.split()  # noqa: SIM905 - a table of names
 ) | frozenset(filter(None, get_args(ToolAction)))
@@ -44,7 +44,7 @@ ACTIONS = frozenset("gateway plugin session secret-store skill device schedule s
 """Kinds whose flags name the action or the language too, whatever that is."""
 
 PLACES = frozenset(get_args(Place))
-VIA = frozenset((*WRAPPERS, *SPECIALS, "$()", "()"))
+VIA = frozenset((*WRAPPERS, *SPECIALS, "$()", "()", CARRIED))
 
 _SHOWN = 12
 _NO_WORD = lazy_re.compile(r"[()<>;&`\"']|(?:^|\s)\|+|(?<!\|)\|+(?:\s|$)")

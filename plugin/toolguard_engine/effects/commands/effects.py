@@ -54,6 +54,7 @@ from toolguard_engine.effects.programs import (
     sql,
     system_programs,
     timers,
+    unknown_programs,
     unpacking,
     write_effects,
 )
@@ -75,6 +76,19 @@ _KNOWN = frozenset(
     if not handed_keys.runs_scripts(name)
 )
 """Programs of which it is known what they do with a file."""
+_NO_READERS = program_catalogue.programs(
+    "key_user",
+    "path_reader",
+    "process_lister",
+    "words_only",
+    "near_lister",
+    "wrapper",
+    "browser",
+    "terminal",
+    "program_locator",
+)
+_READ = frozenset(name for name in PROGRAMS.keys() | _NO_READERS if not handed_keys.runs_scripts(name))
+"""Programs that do not show what is in a file, or whose effects say so."""
 _UNKNOWN_HOST = Where()
 _NOTHING = frozenset(["/dev/null", "&1", "&2", "1", "2", "-"])
 _SILENT = program_catalogue.programs("silent") | {""}
@@ -105,8 +119,10 @@ def effects(  # noqa: PLR0912 - a case for each combination
     for at, run in enumerate(seen.runs):
         name = run.name
         of_files = of_files or run.origin is not None
-        if name not in _KNOWN and len(run.argv) > 1:
+        if name not in _READ and len(run.argv) > 1:
             found += handed_keys.effects(run, where)
+            if name not in _KNOWN:
+                found += unknown_programs.effects(run, where)
         if name in _SEARCHERS:
             searches[(*run.via, name)] = run
         acts = _acts(name) if name not in PROGRAMS else PROGRAMS[name]

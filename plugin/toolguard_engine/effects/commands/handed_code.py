@@ -32,7 +32,7 @@ LANGUAGES_BY_ENDING = {
 
 
 @cache
-def _known() -> frozenset[str]:
+def known_programs() -> frozenset[str]:
     """Programs whose arguments are understood; what they are named is read, copied or run in ways that are known."""
     roles = program_catalogue.load().programs.values()
     checkers = program_catalogue.programs("code_checker")
@@ -71,7 +71,7 @@ def run_handed_code(walk: Walk, run: ProgramRun, state: ShellState) -> None:
 
 def _is_known(walk: Walk, name: str) -> bool:
     """Whether it is known what the program does with what it is named."""
-    if name in _known() or name in walk.specials or runner_table.runners(name):
+    if name in known_programs() or name in walk.specials or runner_table.runners(name):
         return True
     return INTERPRETER.fullmatch(name) is not None
 

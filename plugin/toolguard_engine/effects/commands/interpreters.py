@@ -417,7 +417,9 @@ _CALLING: dict[str, tuple[str, ...]] = {
         "term",
     ),
 }
-_LIST = lazy_re.compile(rf"\s{{0,9}}+,?\s{{0,9}}+{STRING}")
+_IN_HOME = r"(?:(?:Path\.expand|File\.expand_path|(?:os\.path\.)?expanduser|expand-file-name)[(\s]\s{0,4})?"
+"""A function that only puts the home folder in place of `~`."""
+_LIST = lazy_re.compile(rf"\s{{0,9}}+,?\s{{0,9}}+{_IN_HOME}{STRING}")
 _ESCAPE = lazy_re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([0-7]{1,3})|(.))", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
 

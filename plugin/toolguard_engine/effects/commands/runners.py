@@ -6,6 +6,7 @@ from __future__ import annotations
 from posixpath import join
 
 from toolguard_engine.effects.commands import package_scripts, runner_table
+from toolguard_engine.effects.commands.carried_commands import carriers_known, run_carried_commands
 from toolguard_engine.effects.commands.handed_code import run_handed_code
 from toolguard_engine.effects.commands.read_files import VERB_WITHIN, judge
 from toolguard_engine.effects.commands.runner_files import MAX_WORDS, names_in, option_values, read_files
@@ -96,4 +97,6 @@ def ran(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
             run_variable(walk, name, value, run, state)
     else:
         run_read_files(walk, run, state)
+        if run.name not in carriers_known():
+            run_carried_commands(walk, run, state)
     return None

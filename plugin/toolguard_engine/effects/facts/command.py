@@ -17,6 +17,9 @@ from toolguard_engine.model.lazy import LazyValue
 
 UNKNOWN = "\0"
 
+CARRIED = "(unknown)"
+"""Stands in `ProgramRun.via` before the name of a program that is not known, around what it was given to run."""
+
 Flaw = Literal["broken", "deep", "long", "intricate"]
 """Why a command was not read completely: its syntax, its nesting, its size, the work that it would take."""
 

@@ -37,11 +37,13 @@ def runs_scripts(name: str) -> bool:
 
 def effects(run: ProgramRun, where: Where) -> Iterator[Effect]:
     words = run.argv[1:MAX_WORDS]
+    flags: tuple[str, ...] = ("unknown",)
     if runs_scripts(run.name):
+        flags = ()
         script = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
         words = words[script + 1 :] if not any(word in ("-c", "-e") for word in words[:script]) else ()
     if words and _hints(" ".join(words)):
-        yield from secrets_read(_handed(words), run, where)
+        yield from secrets_read(_handed(words), run, where, *flags)
 
 
 def _hints(text: str) -> bool:

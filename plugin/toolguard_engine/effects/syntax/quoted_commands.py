@@ -56,7 +56,7 @@ def commands(text: str) -> Lines:
             row = []
         row.append((at, plain))
         end = stop
-    lines = (each for each in _LINE.finditer(text) if _is_start(each[1]))
+    lines = (each for each in _LINE.finditer(text) if is_start(each[1]))
     found += [(each.start() + 1, f"rm -rf {each[1]}") for each in _DELETES.finditer(text) if each[1][:1] in "~/"]
     if _DELETES_ANY.search(text):
         own = (each for each in _texts(text) if each[1].startswith("~/"))
@@ -73,7 +73,7 @@ def _texts(text: str) -> Iterator[tuple[int, str, int]]:
 def _read(row: list[tuple[int, str]]) -> Lines:
     found = [(at, plain) for at, plain in row if reads_as_command(plain)]
     found += [(at, f"sh {plain}") for at, plain in row if _GIVEN.match(plain)]
-    starts = (start for start, (_, plain) in enumerate(row[:-1]) if _is_start(plain))
+    starts = (start for start, (_, plain) in enumerate(row[:-1]) if is_start(plain))
     if (start := next(starts, None)) is not None:
         if " " in row[start + 1][1] and row[start + 1][1][:1] in "-/~":  # the second text has all arguments
             found.append((row[start][0], f"{row[start][1]} {row[start + 1][1]}"))
@@ -81,10 +81,11 @@ def _read(row: list[tuple[int, str]]) -> Lines:
     return found
 
 
-def _is_start(word: str) -> bool:
+def is_start(word: str) -> bool:
+    """Whether a word is a program that is known to do something."""
     return word.rpartition("/")[2] in _STARTS
 
 
 def reads_as_command(text: str) -> bool:
     """Whether a text has a program that is known to do something, where a shell would look for one, and a word behind it."""
-    return len(text) >= _SHORTEST and any(_is_start(found[1]) for found in _COMMAND.finditer(text))
+    return len(text) >= _SHORTEST and any(is_start(found[1]) for found in _COMMAND.finditer(text))

@@ -1,0 +1,108 @@
+"""Commands and code that a program which nobody knows is given: they are judged as if it ran them.
+
+Found are words behind it that are a command (`pixi run rm -rf x`), a word that is a command line (`"rm -rf x"`), and code
+that starts programs (`-e 'system("rm -rf x")'`), among its words and at its input. What is found runs `via` `CARRIED`, which
+rules can ask for; without the rule `unknown.carried`, none of it counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.commands.handed_code import known_programs
+from toolguard_engine.effects.commands.walk import Walk
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import CARRIED, UNKNOWN, ProgramRun
+from toolguard_engine.effects.programs.wrappers import WRAPPERS
+from toolguard_engine.effects.syntax import quoted_commands
+from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.effects.syntax.quoted_commands import is_start
+
+MAX_WORDS = 40
+MAX_TEXTS = 8
+MAX_CODE = 8_000
+
+
+@cache
+def carriers_known() -> frozenset[str]:
+    """Programs of which it is known whether they run their words. A terminal runs what it is given."""
+    return (known_programs() - program_catalogue.programs("terminal")).union(WRAPPERS)
+
+
+_RUNS = frozenset(
+    "-- run exec x -e -x -c --exec --execute --command --cmd --run".split()  # noqa: SIM905 - a table of words
+)
+"""Words behind which a program stands."""
+_TEXT = lazy_re.compile(
+    r"-m|-t|-d|-b|--?(?:message|msg|body|title|text|description|desc|comment|note|notes|summary|subject|prompt|query|question|reason"
+    r"|label|name|search|grep|pattern|filter|match|help|ask|say|content|data|topic|keyword)s?"
+)
+"""Options with a text for people, and what is searched for."""
+_BEHIND = ("-", "/", "~", ".", "$", '"', "'")
+_JOINS = lazy_re.compile(r"[|;&>]|\$\(")
+_STARTS_PROGRAMS = lazy_re.compile(
+    r"(?i)(?:system|shell|exec|popen|spawn|qx|cmd|command|process|run|call|start)[\w.:!?-]{0,30}\s{0,3}(?:[(\[{,]\s{0,9}){1,4}[(\[\s]{0,9}[\"'`]"
+    r"|\b(?:system|shell|exec|popen|spawn|execute|run-program|shell-command|call-process)\*?\s{1,3}[\"'`]|`\s{0,3}(?:sudo\s|/bin/)?rm\s"
+)
+"""Code that starts a program: the name of a function that does, and a text behind it."""
+
+
+def run_carried_commands(walk: Walk, run: ProgramRun, state: ShellState) -> None:
+    """`run`: of a program that is not among `carriers_known`."""
+    if run.name in walk.specials or CARRIED in state.via or UNKNOWN in run.name or not (run.argv[1:] or run.stdin):
+        return
+    if at := _command_at(run.argv):
+        walk.inner(run.argv[at:], run, state.fork(CARRIED, run.name))
+        return
+    texts = [*islice(_texts(run.argv), MAX_TEXTS)]
+    for text in dict.fromkeys(texts):
+        walk.inner_text(text, run, state.fork(CARRIED, run.name))
+    if text := run.stdin_text if len(run.argv) <= MAX_WORDS else "":
+        for code in islice(_of_code(text), MAX_TEXTS):
+            walk.inner_text(code, run, state.fork(CARRIED, run.name))
+
+
+def _command_at(argv: tuple[str, ...]) -> int:
+    """Where a command begins among the words; 0 if none does."""
+    for at in range(1, min(len(argv), MAX_WORDS)):
+        word = argv[at]
+        if word in _RUNS or word[:1] == "-":
+            continue
+        runs = argv[at - 1] in _RUNS
+        if runs and word.rpartition("/")[2] in carriers_known():
+            return at
+        if is_start(word) and at + 1 < len(argv) and (runs or argv[at + 1].startswith(_BEHIND)):
+            return at
+    return 0
+
+
+def _texts(argv: tuple[str, ...]) -> Iterator[str]:
+    """Words that are command lines, and those in code among the words."""
+    for at in range(1, min(len(argv), MAX_WORDS)):
+        word = argv[at]
+        if " " not in word or _TEXT.fullmatch(argv[at - 1]):
+            continue
+        option, sign, value = word.partition("=") if word[:1] == "-" else ("", "", word)
+        if word[:1] == "-" and (not sign or _TEXT.fullmatch(option)):
+            value = word.partition(":")[2]
+        if reads_as_command(value):
+            yield value
+        else:
+            yield from _of_code(value)
+
+
+def reads_as_command(text: str) -> bool:
+    """Whether a text is a command line of a program that is known to do something, rather than words about one."""
+    first, _, rest = text.strip().partition(" ")
+    if not is_start(first) or not rest:
+        return False
+    return rest.lstrip().startswith(_BEHIND) or _JOINS.search(rest) is not None
+
+
+def _of_code(text: str) -> Iterator[str]:
+    code = text[:MAX_CODE]
+    if _STARTS_PROGRAMS.search(code):
+        yield from (found for _, found in quoted_commands.commands(code))
