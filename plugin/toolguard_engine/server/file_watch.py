@@ -31,6 +31,7 @@ from toolguard_engine.model.files import FileText
 from toolguard_engine.model.living_programs import LivingPrograms
 from toolguard_engine.model.work_limit import TooIntricate
 from toolguard_engine.model.work_timer import WorkTimer
+from toolguard_engine.server.code_ahead import CodeAhead
 from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.outbox import Outbox
 
@@ -102,6 +103,7 @@ class FileWatch:
         self._running: OrderedDict[str, _Running] = OrderedDict()
         self._asked: list[_Running] = []
         self._ended: list[_Result] = []
+        self.code_ahead = CodeAhead(reader, self._timer)
 
     def begins(self, reading: CallReading, process: str = "") -> None:
         """A call may run. `process`: where it is typed into one of the gateway's.
@@ -187,8 +189,8 @@ class FileWatch:
                 for change in found:
                     running.leaving.discard(change.path)
                     self._enter(change, running)
-            expects = any(each.text is not None or each.kind in _LANDS for each in running.found)
-            if running.judged or running.leaving or expects:
+            writes = any(each.kind != "removed" for each in running.found)
+            if running.judged or running.leaving or writes:
                 self._running[running.reading.call.call_id] = running
                 if len(self._running) > MAX_RUNNING:
                     self._forget(self._running.popitem(last=False)[0])
@@ -249,6 +251,7 @@ class FileWatch:
         """What was judged with what lies there now."""
         self._forget_gone(run.leaving)
         own = {change.path for change in run.found}
+        self.code_ahead.add(change.path for change in run.found if change.kind != "removed")
         for path, judged in run.judged.items() if self._reader is not None else ():
             if path in own or path.endswith(_SELF_CHANGING) or not judged.digest or self._reader is None:
                 continue

@@ -78,12 +78,14 @@ class Engine:
         if self._warm_up is not None and not self._pipe.ready(0.0):
             self._do(self._warm_up_further)
             return True
-        due, queue = self.next_due(), self.parts.context.queue
+        ahead = self.session.files.code_ahead
+        due, queue = min(self.next_due(), ahead.due), self.parts.context.queue
         if due < math.inf or queue.is_busy:
             seconds = max(0.0, due - self._clock.monotonic())
             if not self._pipe.ready(seconds, queue.fileno()):
                 queue.drain()
                 self._do_what_is_due()
+                self._do(partial(ahead.read_one, self._clock.monotonic()))
                 return True
         if data := self._pipe.read():
             self._take(data)

@@ -74,6 +74,7 @@ class Records:
             saved = self._file_memory.load()
             self._session.guard.files.restore(saved.records, saved.changes)
             self._session.guard.living.restore(saved.programs)
+            self._session.files.code_ahead.restore(self._session.guard.files)
         except Newer as error:
             self._file_memory = None
             self._output.complain(f"the record of files made by agents is not used: {error}")

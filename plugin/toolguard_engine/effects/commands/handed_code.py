@@ -21,7 +21,7 @@ from toolguard_engine.effects.syntax.expand import ShellState
 LANGUAGES_BY_ENDING = {
     **dict.fromkeys((".sh", ".bash", ".zsh", ".ksh", ".command"), "shell"),
     ".py": "python3",
-    **dict.fromkeys((".js", ".mjs", ".cjs", ".ts", ".mts"), "node"),
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".ts", ".mts", ".jsx", ".tsx", ".cts"), "node"),
     ".rb": "ruby",
     **dict.fromkeys((".pl", ".pm"), "perl"),
     ".lua": "lua",
@@ -29,6 +29,15 @@ LANGUAGES_BY_ENDING = {
     ".awk": "awk",
     **dict.fromkeys((".groovy", ".gradle", ".java", ".kts", ".scala", ".clj", ".nix", ".tcl", ".exp", ".jl", ".el"), "code"),
 }
+
+
+def _ending(path: str) -> str:
+    return path[path.rfind(".") :].lower() if "." in path.rpartition("/")[2] else ""
+
+
+def program_of(path: str) -> str:
+    """The program that runs a file of this name; empty if none is known."""
+    return LANGUAGES_BY_ENDING.get(_ending(path), "")
 
 
 @cache
@@ -57,7 +66,7 @@ def run_handed_code(walk: Walk, run: ProgramRun, state: ShellState) -> None:
     given = _of_options(run) if _is_known(walk, run.name) else _of_all(run)
     paths = (*given, *_of_variables(run))
     for path in dict.fromkeys(paths) if paths else ():
-        ending = path[path.rfind(".") :].lower() if "." in path.rpartition("/")[2] else ""
+        ending = _ending(path)
         language = LANGUAGES_BY_ENDING.get(ending, "") if ending else "shell"
         if not path or not language or GLOB.search(path) or not _is_made(walk, path, run):
             continue

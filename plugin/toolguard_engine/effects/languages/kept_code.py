@@ -7,12 +7,15 @@ from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import blake2b
 
-from toolguard_engine.effects.languages.code_deeds import CodeReading
+from toolguard_engine.effects.languages.code_deeds import CodeReading, Deed
 
-MAX_UNITS = 24_000
-"""Of all readings. Each one has a unit, and another one for each of its deeds and paths: about 300 bytes."""
+MAX_UNITS = 12_000
+"""Of all readings. Each one has a unit, and others for each of its deeds and paths: about 300 bytes each."""
 
 MAX_OF_ONE = 2_000
+OF_TEXT = 256
+"""Characters of a deed for one unit more."""
+
 CHARACTERS = 5
 """That are parsed, for one step of work beside those of following them."""
 
@@ -48,7 +51,18 @@ class KeptCode:
 
 
 def _units(found: CodeReading | None) -> int:
-    return 1 if found is None else 1 + len(found.deeds) + len(found.paths)
+    if found is None:
+        return 1
+    return (
+        1 + sum(1 + _length(deed) // OF_TEXT for deed in found.deeds) + sum(1 + len(path) // OF_TEXT for path in found.paths)
+    )
+
+
+def _length(deed: Deed) -> int:
+    """Characters of its texts."""
+    feeds = (feed.text or "" for feed in (deed.feed, deed.within) if feed is not None)
+    texts = (*deed.argv, deed.text, deed.target, *(each.target for each in deed.redirects), *feeds)
+    return sum(map(len, texts))
 
 
 _KEPT = KeptCode()

@@ -1,0 +1,72 @@
+"""Reads the code that agents have written while the engine has nothing else to do, so that no answer waits for it when a
+program runs it. Nothing is decided here: `effects.languages.kept_code` keeps what the code was read as."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.commands.handed_code import program_of
+from toolguard_engine.model.file_memory import FileMemory
+from toolguard_engine.model.files import FileSource, FileText
+from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
+from toolguard_engine.model.work_timer import WorkTimer
+
+MAX_WAITING = 1_000
+MAX_TEXT = 16_384
+"""Characters of one file. Longer ones are read when they run: nothing else is done while one is read."""
+
+REST = 9
+"""Times as long as reading a file has taken, until the next one is: it takes a tenth of the processor at most."""
+
+
+class CodeAhead:
+    """`files`: where they are read; `spent`: the seconds of processor time used so far."""
+
+    def __init__(self, files: FileSource | None, timer: WorkTimer, spent: Callable[[], float] = time.thread_time) -> None:
+        self._files = files
+        self._timer = timer
+        self._spent = spent
+        self._waiting: OrderedDict[str, None] = OrderedDict()
+        self._rests_until = -math.inf
+
+    def add(self, paths: Iterable[str]) -> None:
+        """Files that agents have written, the last ones last; they are read first."""
+        if self._files is None:
+            return
+        for path in paths:
+            if _language(path):
+                self._waiting[path] = None
+                self._waiting.move_to_end(path)
+        while len(self._waiting) > MAX_WAITING:
+            self._waiting.popitem(last=False)
+
+    def restore(self, memory: FileMemory) -> None:
+        """Those that an engine before this one knew."""
+        found = [path for path in memory.records if _language(path)]
+        self.add(found[-MAX_WAITING:])
+
+    @property
+    def due(self) -> float:
+        """When the next one is to be read, by the monotonic clock; infinity where none waits."""
+        return self._rests_until if self._waiting else math.inf
+
+    def read_one(self, now: float) -> None:
+        """If one is due."""
+        if self._files is None or self.due > now:
+            return
+        path, _ = self._waiting.popitem()
+        begun = self._spent()
+        found = self._files.read(path)
+        if isinstance(found, FileText) and len(found.text) <= MAX_TEXT:
+            with suppress(TooIntricate, MemoryError, RecursionError):
+                self._timer.limited(WorkLimit(), lambda: interpreters.reading(found.text, _language(path)))
+        self._rests_until = now + REST * (self._spent() - begun)
+
+
+def _language(path: str) -> str:
+    return interpreters.language(program_of(path))
