@@ -14,6 +14,7 @@ from posixpath import join, normpath
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import interpreters
 from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.model.text_answers import kept_by_text
 
 MAX_IMPORTS = 4_000
 """More than fit into code that is read, of ordinary names."""
@@ -119,8 +120,13 @@ def module(run: ProgramRun) -> tuple[str, ...]:
     return run.argv[at + 1 :] if at and run.argv[at] == "-m" and run.argv[at + 1 : at + 2] not in ((), ("",)) else ()
 
 
-def imported(code: str, language: str, folder: str) -> Iterator[tuple[str, ...]]:
+@kept_by_text
+def imported(code: str, language: str, folder: str) -> tuple[tuple[str, ...], ...]:
     """For each file that code takes in from its folder: the paths at which it may be, of which the first one counts."""
+    return tuple(_imported(code, language, folder))
+
+
+def _imported(code: str, language: str, folder: str) -> Iterator[tuple[str, ...]]:
     if language == "python":
         if "import" in code or ".py" in code or "exec(" in code:
             yield from islice(_of_python(code, folder), MAX_IMPORTS)

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 from posixpath import join
+from typing import NamedTuple
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.programs.wrappers import value_of
+from toolguard_engine.model.text_answers import kept_by_text
 
 MAX_OPENED = 8
 MAX_CODE = 65_536
@@ -44,19 +46,20 @@ def begins_again(run: ProgramRun) -> bool:
     return "watch" in run.argv[1:2] or any(word.startswith(("--watch", "--hot")) for word in run.argv[1:])
 
 
-def listed(code: str) -> Iterator[str]:
-    """Patterns of files that code finds in folders and may run."""
-    if _RUNS.search(code, 0, MAX_CODE):
-        for found in islice(_LISTS.finditer(code, 0, MAX_CODE), MAX_OPENED):
-            yield found[1] if "*" in found[1] else f"{found[1].rstrip('/')}/*"
+class LaterFilesOfCode(NamedTuple):
+    """`listed`: patterns of files that code finds in folders and may run; `opened`: files that code opens which also runs
+    texts, so it may run what it reads; `leaves_programs`: whether it may start programs that it does not wait for."""
+
+    listed: list[str]
+    opened: list[str]
+    leaves_programs: bool
 
 
-def leaves_programs(code: str) -> bool:
-    """Whether code may start programs that it does not wait for."""
-    return _LEAVES.search(code, 0, MAX_CODE) is not None
-
-
-def opened(code: str) -> Iterator[str]:
-    """Files that code opens which also runs texts: it may run what it reads."""
-    if _RUNS.search(code, 0, MAX_CODE):
-        yield from (found[1] for found in islice(_OPENS.finditer(code, 0, MAX_CODE), MAX_OPENED))
+@kept_by_text
+def of_code(code: str) -> LaterFilesOfCode:
+    if _RUNS.search(code, 0, MAX_CODE) is None:
+        return LaterFilesOfCode([], [], leaves_programs=_LEAVES.search(code, 0, MAX_CODE) is not None)
+    folders = [found[1] for found in islice(_LISTS.finditer(code, 0, MAX_CODE), MAX_OPENED)]
+    listed = [folder if "*" in folder else f"{folder.rstrip('/')}/*" for folder in folders]
+    opened = [found[1] for found in islice(_OPENS.finditer(code, 0, MAX_CODE), MAX_OPENED)]
+    return LaterFilesOfCode(listed, opened, leaves_programs=_LEAVES.search(code, 0, MAX_CODE) is not None)

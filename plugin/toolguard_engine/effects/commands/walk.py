@@ -829,10 +829,11 @@ class Walk:
 
     def _commands_in(self, code: tuple[str, str], run: ProgramRun, state: ShellState) -> None:
         if self.running is not None and not is_away(run):
-            self.running.feeds(list(served_folders.opened(code[1])), run.name, run.cwd)
-            for pattern in served_folders.listed(code[1]):
+            later = served_folders.of_code(code[1])
+            self.running.feeds(later.opened, run.name, run.cwd)
+            for pattern in later.listed:
                 self.running.may_load(_located(pattern, run.cwd), run.name)
-            self.running.later.goes_on = self.running.later.goes_on or served_folders.leaves_programs(code[1])
+            self.running.later.goes_on = self.running.later.goes_on or later.leaves_programs
         self.acts_of_code(code[1], code[0], replace(run, stdin=None if run.origin else run.stdin), state)
 
     def _calls_unknown(self) -> bool:

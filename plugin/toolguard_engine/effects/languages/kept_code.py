@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from hashlib import blake2b
 
 from toolguard_engine.effects.languages.code_deeds import CodeReading, Deed
+from toolguard_engine.model.text_answers import digest
 
 MAX_UNITS = 12_000
 """Of all readings. Each one has a unit, and others for each of its deeds and paths: about 300 bytes each."""
@@ -36,7 +36,7 @@ class KeptCode:
 
     def of(self, code: str, language: str, read: Callable[[str, str], CodeReading | None]) -> CodeReading | None:
         """`read`: what reads code of a language if it is not known."""
-        key = language, code if len(code) <= _SHORT else blake2b(code.encode("utf-8", "surrogatepass")).digest()
+        key = language, code if len(code) <= _SHORT else digest(code)
         if key in self._known:
             self._known.move_to_end(key)
             return self._known[key]

@@ -16,6 +16,7 @@ from toolguard_engine.effects.facts.places import Where, marks
 from toolguard_engine.effects.landings import landings
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import Act, write_effects
+from toolguard_engine.model.text_answers import kept_by_text
 
 _FOLDER = lazy_re.compile(
     r"-[a-zA-Z]*[CdDoPy]|-out|--(?:directory(?:-prefix)?|prefix|dir|cwd|output-directory|destination|extract-to|work-tree)"
@@ -104,10 +105,16 @@ _INTERPRETERS = "awk gawk mawk nawk perl python python3 ruby node bun deno php l
 def _coded(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """Code that names a file of the gateway and contains something that writes, copies or unpacks."""
     for code in (*run.argv[1:_MAX_WORDS], (run.stdin.text or "") if run.stdin else ""):
-        for match in _QUOTED.finditer(code[:_MAX_CODE]) if "/" in code else ():
-            if "gateway-file" in marks(match[2], where, run.cwd) and (match[1] or _CODE_WRITES.search(code)):
-                yield from write_effects(match[2], run, where)
+        for sign, path in _named(code) if "/" in code else ():
+            if "gateway-file" in marks(path, where, run.cwd) and (sign or _CODE_WRITES.search(code)):
+                yield from write_effects(path, run, where)
                 return
+
+
+@kept_by_text
+def _named(code: str) -> tuple[tuple[str, str], ...]:
+    """The paths in quotes, with the sign of a redirection before them."""
+    return tuple((match[1], match[2]) for match in _QUOTED.finditer(code[:_MAX_CODE]))
 
 
 _MAX_CODE = 20_000

@@ -30,6 +30,7 @@ from toolguard_engine.layers.self_protection.scene import (
     texts,
 )
 from toolguard_engine.model.call import Host
+from toolguard_engine.model.text_answers import kept_by_text
 
 _SPLIT = lazy_re.compile(r"[\s'\"=,:;|&()<>`]+")
 _JOINS = lazy_re.compile(r"['\"]\s*+[+.]?\s*+['\"]")
@@ -121,7 +122,7 @@ def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
         return True
     if _moves(runs, host, folder) or any(is_open(run) or leaves_its_folder(run) for run in runs):
         return True
-    if any(map(text.__contains__, _JOINERS)) and any(_code_is_near(run, signs) for run in runs):
+    if any(map(text.__contains__, _JOINERS)) and any(_code_is_near(run, host) for run in runs):
         return True
     if any(map(text.__contains__, _BLANKS)) and any(_hides(run.name) and not CHANGES.isdisjoint(run.argv) for run in runs):
         return True
@@ -185,12 +186,17 @@ def _hides(name: str) -> bool:
     return not name.isalnum() and any(sign in name for sign in _BLANKS)
 
 
-def _code_is_near(run: ProgramRun, signs: _Signs) -> bool:
+def _code_is_near(run: ProgramRun, host: Host) -> bool:
     """Whether code builds or may hide one of the guard's names, or a database shell opens other files."""
     queries = run.name in sqlite_shell.SHELLS
     if not queries and not is_interpreter(run.name):
         return False
-    code = "\n".join([*run.argv, *texts(run)])
+    return _text_is_near("\n".join([*run.argv, *texts(run)]), host, queries)
+
+
+@kept_by_text
+def _text_is_near(code: str, host: Host, queries: bool) -> bool:  # noqa: FBT001 - a key
+    signs = _signs(host)
     if (queries and sqlite_shell.opens(code)) or any(sign in code for sign in _TOKENS):
         return True
     plain = _JOINS.sub("", code).lower()
