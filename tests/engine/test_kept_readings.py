@@ -132,6 +132,7 @@ def test_a_command_is_read_once_while_nothing_changes() -> None:
     second = one.read(Call("exec", {"command": "git status"}, cwd=WORK))
     assert first.command_effects == second.command_effects
     assert first.command_readings is second.command_readings
+    assert (first.work.left, first.work.limit) == (second.work.left, second.work.limit)
 
 
 @each_row("command", ["tar cf a.tar -T list", "cp -r a b", "ls -la", "git commit -m x", "xargs cat < list"])

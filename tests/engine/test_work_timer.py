@@ -20,7 +20,7 @@ from effort import ALL
 from engine_talk import Talk, talks
 from test_run_files import WORK, guard
 from toolguard_engine import guard as guards
-from toolguard_engine.effects.calls import reading as readings
+from toolguard_engine.effects.calls.kept_readings import KEPT
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.files import FileText, Unread
@@ -105,7 +105,7 @@ def ticking() -> Iterator[WorkTimer]:
 def late_at(number: int, command: str) -> tuple[str, bool, int]:
     """The decision if the time of the reading is over when this function of the engine is called; whether that interrupted
     it; and how many calls there were."""
-    readings._kept.clear()
+    KEPT.clear()
     one = guard({"f.sh": "ls -la\ncat a | wc -l\n"})[0]
     count, is_interrupted = 0, False
 

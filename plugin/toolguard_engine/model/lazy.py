@@ -70,22 +70,17 @@ def kept(make: Callable[[Any], T]) -> Callable[[Any], T]:
     return found
 
 
-MAX_WITH = 4
-"""Arguments for which a result is kept at a time."""
-
-
 def kept_with(make: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
-    """`LazyValue` for a function of a value that knows nothing of it, with more arguments that can be compared."""
+    """`LazyValue` for a function of a value that knows nothing of it, with the arguments that it was last given."""
     name = f"{make.__module__}.{make.__name__}"
 
     @wraps(make)
     def found(owner: Any, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        known: dict[Any, T] = owner.__dict__.setdefault(name, {})
-        key = (*args, *kwargs.values())
-        if key not in known:
-            if len(known) >= MAX_WITH:
-                known.clear()
-            known[key] = make(owner, *args, **kwargs)
-        return known[key]
+        last: tuple[object, object, T] | None = owner.__dict__.get(name)
+        if last is not None and last[0] == args and last[1] == kwargs:
+            return last[2]
+        value = make(owner, *args, **kwargs)
+        owner.__dict__[name] = (args, kwargs, value)
+        return value
 
     return found

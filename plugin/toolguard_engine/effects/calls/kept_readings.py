@@ -27,6 +27,9 @@ class KeptReading(NamedTuple):
     effects: tuple[tuple[Effect, ...], ...]
     """On the paths as they are named."""
     running: RunFiles
+    steps: float
+    effect_steps: float
+    """What reading it and finding its effects cost: it costs as much again, so that the same call ends in the same way."""
 
 
 _Key = tuple[tuple[str, ...], Where]
@@ -65,7 +68,10 @@ class KeptReadings:
 
 
 def _size(commands: tuple[str, ...], found: KeptReading) -> int:
-    texts, programs = sum(map(len, commands)), sum([len(each.runs) for each in found.readings])
+    texts = programs = 0
+    for text, reading in zip(commands, found.readings, strict=True):
+        texts += len(text)
+        programs += len(reading.runs)
     if found.running.judged:
         texts += sum(len(file.text) for file in found.running.judged.values())
     return OF_READING + 2 * texts + OF_PROGRAM * programs + OF_FACT * found.running.asks

@@ -75,17 +75,32 @@ class CallReading:
     @Lazy
     def command_readings(self) -> tuple[Reading, ...]:
         """One for each of `commands`."""
-        if (known := KEPT.of(self.commands, self.command_where)) is not None:
-            if self.running.is_as(known.running):
-                self._named_effects = known.effects
-                return known.readings
-            self.__dict__["running"] = RunFiles(self.files, self.made, self.command_where, self.work)
         self.work.admit(sum(map(len, self.commands)))
-        found = tuple([read(command, work=self.work, running=self.running) for command in self.commands])
-        self.work.reserve()
+        found = self._kept_readings() or self._read()
         if self.running.runs:
             self.work.extend(PER_RUN * self.running.runs)
         return found
+
+    def _read(self) -> tuple[Reading, ...]:
+        before = self.work.spent
+        found = tuple([read(command, work=self.work, running=self.running) for command in self.commands])
+        self._steps = self.work.spent - before
+        self.work.reserve()
+        return found
+
+    def _kept_readings(self) -> tuple[Reading, ...]:
+        """What the same commands were read as before; empty if that is not known, or may not be what they mean now."""
+        if (known := KEPT.of(self.commands, self.command_where)) is None or self.work.left < known.steps:
+            return ()
+        if not self.running.is_as(known.running):
+            self.__dict__["running"] = RunFiles(self.files, self.made, self.command_where, self.work)
+            return ()
+        self.work.spend(known.steps)
+        self._kept = known
+        return known.readings
+
+    _kept: KeptReading | None = None
+    _steps = 0.0
 
     @Lazy
     def running(self) -> RunFiles:
@@ -96,11 +111,15 @@ class CallReading:
     def command_effects(self) -> tuple[tuple[Effect, ...], ...]:
         """What each of `commands` would do."""
         readings, where = self.command_readings, self.command_where
-        named = self._named_effects
-        if named is None:
+        if self._kept is not None:
+            self.work.spend(self._kept.effect_steps)
+            named = self._kept.effects
+        else:
+            before = self.work.spent
             named = tuple([effects(reading, where, self.work) for reading in readings])
-            if not self.running.has_failed and not any("intricate" in each.flaws for each in readings):
-                KEPT.keep(self.commands, where, KeptReading(readings, named, self.running))
+            if readings and not self.running.has_failed and not any("intricate" in each.flaws for each in readings):
+                found = KeptReading(readings, named, self.running, self._steps, self.work.spent - before)
+                KEPT.keep(self.commands, where, found)
         return tuple([self._owned(found, where, seen.runs) for seen, found in zip(readings, named, strict=True)])
 
     @property
@@ -108,9 +127,6 @@ class CallReading:
         """The steps that judging the call has used of its session's allowance."""
         running: RunFiles | None = self.__dict__.get("running")
         return self.work.spent + (running.spent if running is not None else 0.0)
-
-    _named_effects: tuple[tuple[Effect, ...], ...] | None = None
-    """The effects on the paths as they are named, where they are known from before."""
 
     @Lazy
     def tool_effects(self) -> tuple[Effect, ...]:

@@ -219,10 +219,10 @@ class RunFiles:
 
     @property
     def asks(self) -> int:
-        """How many things about files were asked."""
+        """How many files were asked about."""
         return (
-            len(self.asked) + len(self.made_asked) + len(self.brought_asked) + len(self.untouched) + len(self.copied_asked)
-            + len(self.patterns) + len(self.named) + len(self.later.named) + len(self.later.sought)
+            len(self.asked) + len(self.made_asked) + len(self.brought_asked) + len(self.untouched)
+            + len(self.later.named) + len(self.later.sought)
         )  # fmt: skip
 
     def is_as(self, before: RunFiles) -> bool:

@@ -1372,15 +1372,21 @@ def _steps(run: ProgramRun) -> float:
         characters += len(value) + CHARACTERS
     if run.stdin is not None:
         characters += len(known(run.stdin) or "") + FED * CHARACTERS
-    steps = len(run.argv) * WORD + ROW * len(runner_table.runners(run.name))
-    if manual_catalogue.manual(run.name) is not None:
-        steps += MANUAL + len(run.argv)
+    of_program, of_word = _steps_of_program(run.name)
+    steps = of_program + len(run.argv) * of_word
     steps += text.count("/") * WORD + characters / CHARACTERS
     if len(run.argv) > FEW_WORDS:
         steps += OPTION * sum(1 for word in run.argv[FEW_WORDS:] if word[:1] == "-")
     if "*" in text or "?" in text or "[" in text:
         steps += PATTERN * sum(1 for word in run.argv if GLOB.search(word))
     return steps
+
+
+@lru_cache(maxsize=1024)
+def _steps_of_program(name: str) -> tuple[float, float]:
+    """The steps of a program by its name: in all, and for each of its words."""
+    has_manual = manual_catalogue.manual(name) is not None
+    return MANUAL * has_manual + ROW * len(runner_table.runners(name)), WORD + has_manual
 
 
 def _writes(run: ProgramRun) -> bool:
