@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -29,7 +30,7 @@ def status(places: Places, *, agent: Agent = "") -> Result:
     held = containment.load(places)
     try:
         settings, fault = held.settings(agent), held.rooms.probe(agent)
-        rules = profile(settings, held.around, agent)
+        rules = [rule for rule in profile(settings, held.around, agent) if os.access(rule.path, os.F_OK)]
     finally:
         held.rooms.close()
     cause = held.rooms.cause
@@ -40,7 +41,7 @@ def status(places: Places, *, agent: Agent = "") -> Result:
         "contained": not fault,
         "reason": "" if is_off else fault,
         "fix": cause.fix if cause else "",
-        "rules": [{"kind": rule.kind, "path": str(rule.path), "door": rule.door} for rule in rules if rule.path.exists()],
+        "rules": [{"kind": rule.kind, "path": str(rule.path), "door": rule.door} for rule in rules],
     }
     lines = [_first(settings.profile, fault, is_off=is_off)]
     if fault and not is_off:
@@ -61,8 +62,7 @@ def _first(profile_name: str, fault: str, *, is_off: bool) -> Line:
     return Line("ok", f"commands are contained, profile {profile_name}; the probe found nothing that they can reach")
 
 
-def _counted(rules: tuple[RoomRule, ...]) -> Iterator[Line]:
-    there = [rule for rule in rules if rule.path.exists()]
+def _counted(there: list[RoomRule]) -> Iterator[Line]:
     for kind, words in (("hide", "hidden"), ("read-only", "read-only"), ("write", "writable")):
         paths = [str(rule.path) for rule in there if rule.kind == kind and not rule.door]
         if paths:

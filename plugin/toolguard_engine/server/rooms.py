@@ -9,15 +9,17 @@ import os
 import select
 import subprocess
 import sys
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from toolguard_engine.containment.rules import OUTSIDE, RoomRule, behind
 from toolguard_engine.server import room_causes
 from toolguard_engine.server.room_causes import RoomCause
+from toolguard_engine.server.room_watch import RoomWatch
 
 KEEPER = Path(__file__).with_name("room_keeper.py").read_text("utf-8")
 """Run as text: the package may be replaced or removed while the engine runs."""
@@ -25,6 +27,9 @@ ENTER = Path(__file__).with_name("enter")
 """`enter PID SHELL [ARGUMENT]...`; run it with `/bin/sh`, an installation may lose the executable bit."""
 
 MAX_ROOMS = 8
+MAX_RETIRED = 2
+MAX_KNOWN = 100
+"""Sets of doors whose rules are remembered."""
 MAX_REPLY = 4096
 MAX_PROBED = 200
 READY_SECONDS = 2.0
@@ -36,7 +41,7 @@ _OUTSIDE = -1
 _PROBE = """
 while [ $# -gt 1 ]; do
     case $1 in
-        seen) [ -s "$2" ] && printf "can read %s\\n" "$2" ;;
+        seen) [ -f "$2" ] && [ -s "$2" ] && printf "can read %s\\n" "$2" ;;
         changed) [ -w "$2" ] && printf "can write to %s\\n" "$2" ;;
     esac
     shift 2
@@ -44,7 +49,14 @@ done
 """
 
 RulesOf = Callable[[str], tuple[RoomRule, ...]]
-Identities = tuple[tuple[int, int, int] | None, ...]
+
+
+class _Held(NamedTuple):
+    """The rules `of` an agent, those that hold for a command, and the number of these."""
+
+    of: tuple[RoomRule, ...]
+    rules: tuple[RoomRule, ...]
+    number: int
 
 
 class RoomError(Exception):
@@ -57,40 +69,62 @@ class Rooms:
     def __init__(self, rules_of: RulesOf, python: str = sys.executable) -> None:
         self._rules_of = rules_of
         self._python = python
-        self._keepers: OrderedDict[tuple[RoomRule, ...], _Keeper] = OrderedDict()
+        self._held: dict[tuple[str, frozenset[str]], _Held] = {}
+        self._keepers: OrderedDict[int, _Keeper] = OrderedDict()
+        """By the number of their rules in `_numbers`, as to compare all rules takes too long for each command."""
+        self._numbers: dict[tuple[RoomRule, ...], int] = {}
+        self._retired: deque[_Keeper] = deque()
         self.cause: RoomCause | None = None
         """Why the last room could not be made; None if it could."""
 
     def entrance(self, agent: str, doors: frozenset[str] = frozenset()) -> int:
         """The process whose room the command enters; 0 if there can be none, -1 if the command runs outside."""
-        rules = () if OUTSIDE in doors else behind(self._rules_of(agent), doors)
-        if not rules:
+        held = None if OUTSIDE in doors else self._behind(agent, doors)
+        if held is None or not held.rules:
             return _OUTSIDE
-        keeper = self._keepers.get(rules)
+        keeper = self._keepers.get(held.number)
         if keeper is None or not keeper.is_current():
-            keeper = self._renewed(rules)
+            keeper = self._renewed(held)
         if keeper is None:
             return _NOBODY
-        self._keepers.move_to_end(rules)
+        self._keepers.move_to_end(held.number)
         return keeper.pid
 
-    def _renewed(self, rules: tuple[RoomRule, ...]) -> _Keeper | None:
+    def _behind(self, agent: str, doors: frozenset[str]) -> _Held:
+        """What holds of an agent's rules with these doors. Worked out once for each object that `rules_of` returns."""
+        rules = self._rules_of(agent)
+        known = self._held.get((agent, doors))
+        if known is None or known.of is not rules:
+            if len(self._held) >= MAX_KNOWN or len(self._numbers) >= MAX_KNOWN:
+                self._forget()
+            held = behind(rules, doors)
+            known = _Held(rules, held, self._numbers.setdefault(held, len(self._numbers)))
+            self._held[agent, doors] = known
+        return known
+
+    def _renewed(self, held: _Held) -> _Keeper | None:
         """A new room takes the place of one whose keeper is gone, or in which a rule does not hold any more."""
-        with suppress(KeyError):
-            self._keepers.pop(rules).close()
+        self._retire(self._keepers.pop(held.number, None))
         if standing := room_causes.standing():
             self.cause = standing
             return None
         try:
-            keeper = _Keeper(rules, self._python)
+            keeper = _Keeper(held.rules, self._python)
         except (RoomError, OSError) as error:
             self.cause = room_causes.of(str(error))
             return None
         self.cause = None
-        self._keepers[rules] = keeper
+        self._keepers[held.number] = keeper
         if len(self._keepers) > MAX_ROOMS:
-            self._keepers.popitem(last=False)[1].close()
+            self._retire(self._keepers.popitem(last=False)[1])
         return keeper
+
+    def _retire(self, keeper: _Keeper | None) -> None:
+        """Ends it later: a command that was told its room may not have entered yet."""
+        if keeper is not None:
+            self._retired.append(keeper)
+        while len(self._retired) > MAX_RETIRED:
+            self._retired.popleft().close()
 
     def probe(self, agent: str = "") -> str:
         """What a command of this agent could still read or write although a rule denies it, or why there is no room; empty
@@ -109,9 +143,17 @@ class Rooms:
         found = (done.stdout or done.stderr).decode(errors="replace").splitlines()
         return found[0] if found else "" if done.returncode in (0, 1) else f"a command in it ended with {done.returncode}"
 
-    def close(self) -> None:
+    def _forget(self) -> None:
         while self._keepers:
-            self._keepers.popitem()[1].close()
+            self._retire(self._keepers.popitem(last=False)[1])
+        self._held.clear()
+        self._numbers.clear()
+
+    def close(self) -> None:
+        """Ends all keepers. Commands that run keep their rooms, and the next one makes a new one."""
+        self._forget()
+        while self._retired:
+            self._retired.popleft().close()
 
 
 class _Keeper:
@@ -119,7 +161,7 @@ class _Keeper:
 
     def __init__(self, rules: tuple[RoomRule, ...], python: str) -> None:
         self._rules = rules
-        self._seen = _identities(rules)
+        self._watch = RoomWatch(rules)
         self._process = subprocess.Popen(
             [python, "-I", "-S", "-c", KEEPER], cwd="/", env={}, start_new_session=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
@@ -144,7 +186,7 @@ class _Keeper:
 
     def is_current(self) -> bool:
         """Whether the keeper lives, and its room is what the rules say: a mask is lost if what it lies on is replaced."""
-        return self._process.poll() is None and _identities(self._rules) == self._seen
+        return self._process.poll() is None and self._watch.is_current()
 
     def close(self) -> None:
         for stream in (self._process.stdin, self._process.stdout):
@@ -152,20 +194,6 @@ class _Keeper:
                 stream.close()
         self._process.kill()
         self._process.wait()
-
-
-def _identities(rules: tuple[RoomRule, ...]) -> Identities:
-    return tuple([_identity(rule) for rule in rules])
-
-
-def _identity(rule: RoomRule) -> tuple[int, int, int] | None:
-    """Of a folder whose files are copied, also when that changed. The keeper has all of them open, so that no number comes
-    to stand for another file."""
-    try:
-        found = os.stat(rule.path)  # noqa: PTH116 - for each rule at each command
-    except (OSError, ValueError):
-        return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns if rule.kind == "own" else 0
 
 
 def _denied(rules: tuple[RoomRule, ...]) -> Iterator[tuple[str, str]]:
@@ -180,15 +208,17 @@ def _denied(rules: tuple[RoomRule, ...]) -> Iterator[tuple[str, str]]:
 
 def _files(path: Path) -> Iterator[Path]:
     """A file, or the files in a folder and in the folders in it."""
-    if not path.is_dir():
-        yield path
-        return
+    yield path
+    for each in _entries(path):
+        yield each
+        if not each.is_symlink():
+            yield from _entries(each)
+
+
+def _entries(folder: Path) -> list[Path]:
     with suppress(OSError):
-        for each in sorted(path.iterdir()):
-            if each.is_file():
-                yield each
-            elif each.is_dir() and not each.is_symlink():
-                yield from (inner for inner in sorted(each.iterdir()) if inner.is_file())
+        return sorted(folder.iterdir())[:MAX_PROBED]
+    return []
 
 
 def _is_shown(path: Path, shown: list[Path]) -> bool:
