@@ -71,7 +71,10 @@ function primed() {
  */
 export function inRoom(params, room) {
   const others = otherVariables(params);
-  if (room && room > 0 && isObject(params)) return { ...params, env: { ...(others ?? params.env), [ROOM]: String(room) } };
+  if (room && room > 0 && isObject(params)) {
+    const kept = others ?? (isObject(params.env) ? params.env : {});
+    return { ...params, env: { ...kept, [ROOM]: String(room) } };
+  }
   return others ? { ...params, env: others } : params; // a hook cannot take an argument away
 }
 

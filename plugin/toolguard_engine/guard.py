@@ -39,6 +39,7 @@ from toolguard_engine.layers import (
     rubric,
     store_unavailable,
     typed_input,
+    uncontained,
     unreadable_policy,
 )
 from toolguard_engine.layers.autonomy import checkpoint_gate
@@ -105,6 +106,7 @@ LAYERS: tuple[Layer, ...] = (
     constraints,
     always_block,
     possible_harm,
+    uncontained,
     unreadable_policy,
     store_unavailable,
     checkpoint_gate,
@@ -153,6 +155,8 @@ class Guard:
         """The programs of earlier calls that may still run."""
         self.allowance = WorkAllowance()
         """What judging may still cost each session."""
+        self.uncontained = ""
+        """Why the next command cannot be contained, where it is to be held for that."""
         self.spending: SpendingTotals | None = None
         """What is used of the limits; None without limits."""
 
@@ -232,7 +236,7 @@ class Guard:
         return LayerInput(
             reading, self.config_for(reading.call.agent), self._book, self.contexts, self.processes, run,
             self.autonomy, self.killed, self.unread, self.lost, self._judge_typed, spending=self.spending,
-            kill_code=self.kill_code, living=self.living,
+            kill_code=self.kill_code, living=self.living, uncontained=self.uncontained,
         )  # fmt: skip
 
     def _stateless(self, reading: CallReading, processes: Processes | None = None, *, is_typed: bool = False) -> LayerInput:

@@ -24,7 +24,7 @@ IDS = [
     "loaded", "openclaw", "node", "hooks", "hook-order", "loops", "agents", "entry-points",
     "toolguard", "plugin", "plugin-files", "manifest", "plugin-copy", "enabled", "enforced", "allowed",
     "config", "settings", "whole-config", "old-plugins", "environment",
-    "python", "engine", "latency", "running",
+    "python", "engine", "latency", "running", "containment",
     "user", "state-dir", "state-files", "stores", "standings", "key", "audit", "log", "disk", "clock",
     "metrics", "limits", "dashboard",
     "kill-switch", "notify", "stale", "policy", "rules", "self-approval", "signers", "fleet-trust", "fleet-policy",

@@ -14,7 +14,7 @@ import msgspec
 
 from toolguard_cli.approvals import budgets
 from toolguard_cli.commands.command_options import command, command_app
-from toolguard_cli.operations import guard_lines, guard_proof, set_kill_switch
+from toolguard_cli.operations import contained_lines, guard_lines, guard_proof, set_kill_switch
 from toolguard_cli.policy import accepted_view
 from toolguard_cli.setup import install_record
 from toolguard_cli.status import cost_format, limit_lines, overview, usage_lines
@@ -57,6 +57,7 @@ def run(places: Places) -> Result:
         *guard_lines.lines(proof if known else replace(proof, fix="")),
         _installed(places, known),
         *_running(running, last),
+        *contained_lines.lines(running),
         *_log(log, entries),
         *overview.lines(replace(held, damaged=[each for each in held.damaged if each[0] != wrong])),
         *_budgets(held, config),

@@ -52,6 +52,8 @@ class LayerInput(msgspec.Struct, eq=False, dict=True):
     """Whose kill switch is on."""
     living: LivingPrograms | None = None
     """The programs of earlier calls that may still run."""
+    uncontained: str = ""
+    """Why the command cannot be contained, where it is to be held for that."""
 
     @property
     def call(self) -> Call:

@@ -47,6 +47,10 @@ class CommandRooms:
         self.program = ""
         """What OpenClaw runs commands with, empty if with its own shell."""
 
+    @property
+    def is_contained(self) -> bool:
+        return bool(self.program) and not self.error
+
     def begin(self, hello: messages.Hello, config: Config, host: Host) -> None:
         """Makes the rooms, proves that they hold, and puts the program in place that OpenClaw shall run commands with."""
         self.close()
@@ -110,6 +114,14 @@ class CommandRooms:
         """What changed, once."""
         news, self._news = self._news, None
         return news
+
+    def why_not(self, agent: str) -> str:
+        """Why the commands of this agent cannot be contained; empty if they can, or need not."""
+        if not is_wanted(self._config.for_agent(agent)):
+            return ""
+        if self._rooms is not None and self._rooms.entrance(agent) == NO_ROOM:
+            self._note_cause(self._rooms.cause)
+        return self.error
 
     def entrance(self, reading: CallReading, *, approved: bool) -> int:
         """The process whose room a command enters; 0 if there is none although there should be, -1 if it runs in none.

@@ -87,6 +87,7 @@ class Published:
 
     def _info(self) -> engines.EngineInfo:
         hello, config, tally = self._context.hello, self._session.config, self._session.tally
+        rooms = self._session.setup.rooms
         return engines.EngineInfo(
             pid=self._session.setup.pid,
             gateway_pid=hello.gateway_pid,
@@ -112,6 +113,9 @@ class Published:
             replaced=self._replaced,
             published=self._context.clock.time(),
             settings=settings.digests(config),
+            contained=rooms is not None and rooms.is_contained,
+            uncontained=rooms.error if rooms else "",
+            way_out=rooms.fix if rooms else "",
         )
 
     def retire(self) -> None:

@@ -86,6 +86,7 @@ class Verdicts:
 
     def _judged(self, message: messages.Judge, call: Call) -> messages.Wire | None:
         call = self._state.guard.processes.joined(call)
+        self._look_at_rooms(call.agent)
         verdict = self._first(call)
         if self._state.guard.autonomy.has_spent:  # before the answer: who ends the engine behind it gets nothing back
             self._sync.save()
@@ -154,6 +155,12 @@ class Verdicts:
             return 0
         self.report_rooms(call)
         return max(room, 0)
+
+    def _look_at_rooms(self, agent: str) -> None:
+        """Whether the commands of this agent are to be held because they cannot be contained."""
+        rooms, config = self._state.setup.rooms, self._state.guard.config_for(agent)
+        is_held = rooms is not None and config.containment.when_unavailable == "hold"
+        self._state.guard.uncontained = rooms.why_not(agent) if rooms is not None and is_held else ""
 
     def report_rooms(self, call: Call = NO_CALL) -> None:
         """A line for the audit log when commands are not contained any more, or again."""

@@ -10,7 +10,8 @@ import msgspec
 class EngineInfo(msgspec.Struct, rename="camel"):
     """Times are seconds since 1970. `namespaces`: its user and PID namespaces; empty if the system has none.
     `replaced`: that the package was replaced or removed since the engine started, and what to do. `published`: when this was
-    written. `settings`: the digests of the settings in force that are not defaults (`settings.digests`)."""
+    written. `settings`: the digests of the settings in force that are not defaults (`settings.digests`). `contained`:
+    commands are, as a probe has shown; `uncontained`: why they are not although they should be, with `way_out`."""
 
     pid: int
     gateway_pid: int
@@ -36,6 +37,9 @@ class EngineInfo(msgspec.Struct, rename="camel"):
     replaced: str = ""
     published: float = 0.0
     settings: dict[str, str] = {}
+    contained: bool = False
+    uncontained: str = ""
+    way_out: str = ""
 
 
 class EngineStart(msgspec.Struct, rename="camel"):

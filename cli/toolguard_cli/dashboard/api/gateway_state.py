@@ -14,7 +14,7 @@ from toolguard_cli.dashboard.api_types import GatewayState, GatewayStatus, Stand
 from toolguard_cli.dashboard.known_gateways import WatchedGateway
 from toolguard_cli.dashboard.request_context import Query, RequestContext
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.operations import guard_proof
+from toolguard_cli.operations import contained_lines, guard_proof
 from toolguard_cli.policy import accepted_view
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.gateway_processes import MachineView
@@ -51,6 +51,8 @@ def _gateway(watched: WatchedGateway, problems: list[str], machine: MachineView)
     weaker = accepted_view.look(watched.places)
     problems += [f"cannot check for weaker settings: {weaker.problem}"] if weaker.problem else []
     running, thrown = stores.engines(watched.places.state_dir).running(), _switch(watched)
+    if why := contained_lines.fault(running):
+        problems.append(f"commands are not contained: {why[0]} ({why[1]})")
     return GatewayState(
         id=watched.id,
         protection=protection.of(guard_proof.look(watched.places, machine), thrown),

@@ -1,0 +1,31 @@
+"""Whether the commands of the running gateways are contained, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from toolguard_cli.terminal.result import Line
+from toolguard_engine.stores.engines import EngineInfo
+from toolguard_engine.wording import printable
+
+CONTAINED = "CONTAINED: commands run in a room of the kernel, and a probe in it reached nothing that is kept from them"
+OTHER_SHELL = "OpenClaw does not run commands with the shell that SHELL names"
+SHELL_FIX = "toolguard doctor --live; then please report the OpenClaw release"
+SEAM = "commandShell"
+
+
+def lines(running: Sequence[EngineInfo]) -> list[Line]:
+    """Empty if no agent's commands are to be contained."""
+    if why := fault(running):
+        return [Line("warn", f"commands are NOT contained: {why[0]}"), Line("next", why[1])]
+    return [Line("ok", CONTAINED)] if any(info.contained for info in running) else []
+
+
+def fault(running: Sequence[EngineInfo]) -> tuple[str, str] | None:
+    """Why commands are not contained although they should be, and the way out."""
+    for info in running:
+        if info.uncontained:
+            return printable.plain(info.uncontained), printable.plain(info.way_out)
+        if info.contained and info.seams.get(SEAM) == "fails":
+            return OTHER_SHELL, SHELL_FIX
+    return None

@@ -1,0 +1,63 @@
+"""The program that OpenClaw runs commands with: named like the person's shell, and outside of rooms nothing but that."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from toolguard_engine.server import command_shell
+
+PATH = "/usr/bin:/bin"
+
+
+@pytest.mark.parametrize(
+    ("shell", "name"),
+    [
+        ("/bin/bash", "/bin/bash"),
+        (" /bin/sh ", "/bin/sh"),
+        ("/bin/nowhere", ""),
+        ("", "sh"),
+        ("/usr/sbin/nologin", "sh"),
+        ("/usr/bin/fish", "bash"),
+    ],
+)
+def test_the_shell_is_the_one_that_openclaw_would_run(shell: str, name: str) -> None:
+    found = command_shell.real_shell(shell, PATH)
+    assert found == name or Path(found).name == name
+
+
+@pytest.mark.parametrize("shell", ["/bin/bash", ""])
+def test_without_a_room_it_is_that_shell(tmp_path: Path, shell: str) -> None:
+    state = tmp_path / "it's a state"
+    program = command_shell.put(state, shell, PATH)
+    environment = {"SHELL": str(program), "PATH": PATH, "room": "mine", "A": "b c"}
+    text = 'echo "$A $room ${SHELL-unset} $1"; exit 3'
+    done = subprocess.run([program, "-c", text, "x", "y z"], env=environment, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr, done.returncode) == (f"b c mine {shell or 'unset'} y z\n", "", 3)
+    assert not (program.parent / command_shell.USED).exists()
+
+
+def test_with_a_room_that_is_gone_nothing_runs(tmp_path: Path) -> None:
+    program = command_shell.put(tmp_path, "/bin/bash", PATH)
+    environment = {"TOOLGUARD_ROOM": "4194305", "PATH": PATH}  # more than there can be
+    done = subprocess.run([program, "-c", "echo ran"], env=environment, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("", 125)
+    assert (program.parent / command_shell.USED).exists()
+
+
+def test_another_release_of_openclaw_has_not_used_it_yet(tmp_path: Path) -> None:
+    program = command_shell.put(tmp_path, "/bin/bash", PATH, "2026.9.6")
+    used = program.parent / command_shell.USED
+    used.touch()
+    command_shell.put(tmp_path, "/bin/bash", PATH, "2026.9.6")
+    assert used.exists()
+    command_shell.put(tmp_path, "/bin/bash", PATH, "2026.9.7\nrm -rf /")
+    assert not used.exists()
+    assert "\nrm" not in program.read_text()
+
+
+def test_no_shell_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="no shell"):
+        command_shell.put(tmp_path, "/bin/nowhere", PATH)

@@ -1,0 +1,165 @@
+"""Commands of a real gateway run in the room of the kernel's, as a user without privileges."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import unprivileged
+from gateway_stage import NEW_HOST, Played, Stage, audit, once, put_in
+from shared_gateway import QUIET
+from toolguard_cli.rig import downloads, scripted_model
+from toolguard_cli.rig.private_home import Home
+from toolguard_cli.rig.real_gateway import Gateway
+from toolguard_engine.stores import open as stores
+
+pytestmark = [
+    pytest.mark.skipif(not NEW_HOST, reason="older releases have no way in"),
+    pytest.mark.skipif(bool(unprivileged.missing()), reason=f"no gateway can be contained here: {unprivileged.missing()}"),
+]
+
+THIEF = """\
+import pathlib
+lines = bytes(each ^ 21 for each in pathlib.Path("notes.dat").read_bytes()).decode().splitlines()
+for line in lines:
+    what, _, name = line.partition(" ")
+    try:
+        path = pathlib.Path.home() / name
+        print("DONE", what, len(path.read_bytes()) if what == "r" else path.write_text("x"))
+    except OSError as error:
+        print("REFUSED", what, error.errno)
+"""
+"""What it reads and writes is found out only by running it."""
+
+WANTED = (
+    "r .openclaw/toolguard/key\nr .openclaw/openclaw.json\nw .openclaw/toolguard/kill-switch\nw .openclaw/openclaw.json\n"
+)
+
+
+class OfPerson(Home):
+    """The home of a person whose shell is bash."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**super().environment, "SHELL": "/bin/bash"}
+
+
+@pytest.fixture(scope="module")
+def contained(real: downloads.Runtime, server: scripted_model.ScriptedModel) -> Iterator[Stage]:
+    with OfPerson(server.base_url, extra=QUIET) as home:
+        put_in(home)
+        (home.workspace_dir / "thief.py").write_text(THIEF)
+        (home.workspace_dir / "notes.dat").write_bytes(bytes(each ^ 21 for each in WANTED.encode()))
+        runtime = unprivileged.Unprivileged(real, home)
+        runtime.own()
+        with Gateway(runtime, home) as gateway:
+            yield Stage(gateway, server)
+
+
+def run(stage: Stage, command: str, **more: Any) -> str:
+    """The result of one command, as the model sees it."""
+    return played(stage, scripted_model.call("exec", {"command": command, **more})).results[-1]
+
+
+def played(stage: Stage, *replies: scripted_model.Reply) -> Played:
+    done = stage.play(once(*replies))
+    assert done.results, done.turn.output
+    return done
+
+
+def room(stage: Stage) -> str:
+    """The user namespace of the gateway, which no command may be in."""
+    return str(Path(f"/proc/{engine(stage).pid}/ns/user").readlink())
+
+
+def engine(stage: Stage) -> Any:
+    (info,) = stores.engines(stage.home.state_dir).running()
+    return info
+
+
+WHERE = "readlink /proc/self/ns/user"
+
+
+def test_an_opaque_program_neither_reads_the_key_nor_writes_the_kill_switch(contained: Stage) -> None:
+    run(contained, "true")
+    assert (contained.home.state_dir / "toolguard" / "key").read_bytes()
+    result = run(contained, "python3 thief.py")
+    assert result.count("REFUSED") == 4, result
+    assert not (contained.home.state_dir / "toolguard" / "kill-switch").exists()
+
+
+def test_a_command_is_what_it_would_be_outside(contained: Stage) -> None:
+    text = 'echo "shell=$0 $SHELL"; env | grep -ci room; pwd; umask; echo "a b" \'c\' | tr a-c x; exit 3'
+    result = run(contained, text)
+    workspace = contained.home.workspace_dir
+    assert result.splitlines()[:1] == ["shell=/bin/bash /bin/bash"], result
+    assert result.splitlines()[1:3] == ["0", str(workspace)], result
+    assert "exited with code 3" in result
+    assert [call.arguments["command"] for call in calls_of(contained)] == [text]
+
+
+def calls_of(stage: Stage) -> list[scripted_model.ToolCall]:
+    """Of the last conversation, as its history has them."""
+    return [call for message in stage.server.requests[-1].messages for call in made(message)]
+
+
+def made(message: dict[str, Any]) -> list[scripted_model.ToolCall]:
+    calls = [each["function"] for each in message.get("tool_calls") or ()]
+    return [scripted_model.ToolCall(each["name"], json.loads(each["arguments"])) for each in calls]
+
+
+@pytest.mark.parametrize("named", [{"TOOLGUARD_ROOM": ""}, {"TOOLGUARD_ROOM": "1", " TOOLGUARD_ROOM": "-1", "A": "b"}])
+def test_a_model_names_no_room(contained: Stage, named: dict[str, str]) -> None:
+    result = run(contained, f"{WHERE}; echo A=$A", env=named)
+    assert result.startswith("user:["), result
+    assert room(contained) not in result
+    assert f"A={named.get('A', '')}" in result
+
+
+def test_ways_to_run_a_command(contained: Stage) -> None:
+    """In the background, in a terminal, in parallel; ended by a time limit, by a signal, and by `process`."""
+    results = played(
+        contained,
+        scripted_model.Reply(calls=tuple(
+            scripted_model.ToolCall("exec", {"command": f"{WHERE}; sleep 0.2; echo {number}"}) for number in (1, 2, 3)
+        )),
+        scripted_model.call("exec", {"command": f"tty && stty size && {WHERE}", "pty": True}),
+        scripted_model.call("exec", {"command": f"{WHERE}; sleep 100", "timeoutSeconds": 2}),
+        scripted_model.call("exec", {"command": f"{WHERE}; kill -TERM $$"}),
+        scripted_model.call("exec", {"command": f"{WHERE}; sleep 0.5; exit 7", "background": True}),
+    ).results  # fmt: skip
+    *parallel, terminal, limited, ended, background = results
+    assert [text.split()[-1] for text in parallel] == ["1", "2", "3"]
+    assert "/dev/pts/" in terminal
+    assert "timed out" in limited.lower() or "timeout" in limited.lower(), limited
+    assert "SIGTERM" in ended or "signal" in ended, ended
+    assert "exec" in background or "running" in background.lower(), background
+    inside = {line for text in (*parallel, terminal, limited, ended) for line in text.split() if line.startswith("user:[")}
+    assert len(inside) == 1, inside
+    assert inside != {room(contained)}
+
+
+def test_a_room_that_is_gone_is_made_again(contained: Stage) -> None:
+    first = run(contained, WHERE)
+    (keeper,) = keepers(contained)
+    os.kill(keeper, 9)
+    second = run(contained, WHERE)
+    assert second.startswith("user:[")
+    assert room(contained) not in (first, second)
+    assert first != second
+
+
+def keepers(stage: Stage) -> list[int]:
+    children = Path(f"/proc/{engine(stage).pid}/task/{engine(stage).pid}/children").read_text().split()
+    return [int(pid) for pid in children if str(Path(f"/proc/{pid}/ns/user").readlink()) != room(stage)]
+
+
+def test_the_guard_says_that_commands_are_contained(contained: Stage) -> None:
+    assert engine(contained).contained
+    assert engine(contained).seams["commandShell"] == "works"
+    assert "security.uncontained" not in {event["code"] for event in audit(contained.home)}
