@@ -50,6 +50,16 @@ export function isKilled(state) {
   }
 }
 
+/**
+ * Whether commands of this agent wait for a person where they cannot be contained, as while the engine is silent.
+ * @param {any} config
+ * @param {string | undefined} agent
+ */
+function isHeldUncontained(config, agent) {
+  const { profile, whenUnavailable } = { ...config?.containment, ...config?.agents?.[agent ?? ""]?.containment };
+  return whenUnavailable === "hold" && profile !== "off";
+}
+
 /** Parameters that hold commands or code, in any tool. */
 const RUN_PARAMS = ["args", "argv", "cmd", "code", "command", "commands", "script"];
 
@@ -69,6 +79,7 @@ export function verdictWithoutEngine(config, agent, call, state, places) {
   const fault = faultOf(call.params);
   if (fault) return { block: true, blockReason: misshapen(fault) };
   if (config?.failMode !== "open" && !ALLOWED_UNJUDGED.has(call.tool)) return { block: true, blockReason: ENGINE_AWAY };
+  if (COMMAND.has(call.tool) && isHeldUncontained(config, agent)) return { block: true, blockReason: ENGINE_AWAY };
   return namesProtected(call, places) ? { block: true, blockReason: PROTECTED } : undefined;
 }
 

@@ -20,7 +20,7 @@ from toolguard_engine.server.command_rooms import CommandRooms, RoomsLost
 from toolguard_engine.server.room_causes import ROOT
 from toolguard_engine.server.session import Session
 from toolguard_engine.server.session_state import Setup
-from toolguard_engine.server.verdicts import OUT_OF_ORDER
+from toolguard_engine.server.verdicts import OUT_OF_ORDER, ROOM_LOST
 from toolguard_engine.wire import messages
 
 
@@ -138,6 +138,18 @@ def test_a_room_that_cannot_be_made_again_is_news(tmp_path: Path, kernel: Kernel
     kernel.cause = None
     assert made.entrance(reading(), approved=False) == 7
     assert (made.take_news(), made.is_contained) == (RoomsLost(""), True)
+
+
+def test_a_gateway_that_uses_another_shell_has_lost_its_rooms(tmp_path: Path, kernel: Kernel) -> None:
+    setup = Setup(hints={}, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC), pid=1, rooms=CommandRooms({}))
+    session = Session(setup)
+    session.answer(messages.Hello(1, messages.VERSION, str(tmp_path), **SHELL))
+    for _ in range(2):
+        session.answer(messages.Seams({"commandShell": "fails"}))
+    assert [event.code for event in session.outbox.take_events()] == [ROOM_LOST]
+    answer = session.answer(messages.Judge(id=2, tool="exec", params={"command": "ls"}))
+    assert isinstance(answer, messages.VerdictAnswer)
+    assert (answer.decision, answer.room) == ("allow", 0)
 
 
 HOLDS = Config(containment=ContainmentConfig(when_unavailable="hold"))

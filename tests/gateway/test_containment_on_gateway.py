@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from gateway_stage import NEW_HOST, Played, Stage, audit, once, put_in
 from shared_gateway import QUIET
 from toolguard_cli.rig import downloads, scripted_model
 from toolguard_cli.rig.private_home import Home
-from toolguard_cli.rig.real_gateway import Gateway
+from toolguard_cli.rig.real_gateway import Gateway, local_turn
 from toolguard_engine.stores import open as stores
 
 pytestmark = [
@@ -53,12 +54,16 @@ class OfPerson(Home):
 def contained(real: downloads.Runtime, server: scripted_model.ScriptedModel) -> Iterator[Stage]:
     with OfPerson(server.base_url, extra=QUIET) as home:
         put_in(home)
-        (home.workspace_dir / "thief.py").write_text(THIEF)
-        (home.workspace_dir / "notes.dat").write_bytes(bytes(each ^ 21 for each in WANTED.encode()))
+        steal(home)
         runtime = unprivileged.Unprivileged(real, home)
         runtime.own()
         with Gateway(runtime, home) as gateway:
             yield Stage(gateway, server)
+
+
+def steal(home: Home) -> None:
+    (home.workspace_dir / "thief.py").write_text(THIEF)
+    (home.workspace_dir / "notes.dat").write_bytes(bytes(each ^ 21 for each in WANTED.encode()))
 
 
 def run(stage: Stage, command: str, **more: Any) -> str:
@@ -74,7 +79,7 @@ def played(stage: Stage, *replies: scripted_model.Reply) -> Played:
 
 def room(stage: Stage) -> str:
     """The user namespace of the gateway, which no command may be in."""
-    return str(Path(f"/proc/{engine(stage).pid}/ns/user").readlink())
+    return namespace(engine(stage).pid)
 
 
 def engine(stage: Stage) -> Any:
@@ -145,21 +150,45 @@ def test_ways_to_run_a_command(contained: Stage) -> None:
 
 
 def test_a_room_that_is_gone_is_made_again(contained: Stage) -> None:
-    first = run(contained, WHERE)
-    (keeper,) = keepers(contained)
-    os.kill(keeper, 9)
-    second = run(contained, WHERE)
+    first = run(contained, WHERE).strip()
+    (keeper,) = [pid for pid in children(contained) if namespace(pid) == first]
+    os.kill(keeper, signal.SIGKILL)
+    second = run(contained, WHERE).strip()
     assert second.startswith("user:[")
-    assert room(contained) not in (first, second)
-    assert first != second
+    assert second not in (first, room(contained))
 
 
-def keepers(stage: Stage) -> list[int]:
-    children = Path(f"/proc/{engine(stage).pid}/task/{engine(stage).pid}/children").read_text().split()
-    return [int(pid) for pid in children if str(Path(f"/proc/{pid}/ns/user").readlink()) != room(stage)]
+def children(stage: Stage) -> list[int]:
+    """Of the engine."""
+    pid = engine(stage).pid
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def namespace(pid: int) -> str:
+    """Empty if the process has ended."""
+    try:
+        return str(Path(f"/proc/{pid}/ns/user").readlink())
+    except OSError:
+        return ""
 
 
 def test_the_guard_says_that_commands_are_contained(contained: Stage) -> None:
     assert engine(contained).contained
     assert engine(contained).seams["commandShell"] == "works"
     assert "security.uncontained" not in {event["code"] for event in audit(contained.home)}
+
+
+@pytest.mark.thorough
+def test_embedded_runs(real: downloads.Runtime, server: scripted_model.ScriptedModel) -> None:
+    with OfPerson(server.base_url, extra=QUIET) as home:
+        put_in(home)
+        steal(home)
+        runtime = unprivileged.Unprivileged(real, home)
+        runtime.own()
+        replies = (scripted_model.call("exec", {"command": each}) for each in (WHERE, "python3 thief.py"))
+        server.play(once(*replies))
+        turn = local_turn(runtime, home, "go")
+        where, stolen = server.requests[-1].texts("tool")
+        assert where.startswith("user:["), turn.output
+        assert namespace(os.getpid()) not in where
+        assert stolen.count("REFUSED") == 4, stolen

@@ -9,9 +9,6 @@ from toolguard_engine.stores.engines import EngineInfo
 from toolguard_engine.wording import printable
 
 CONTAINED = "CONTAINED: commands run in a room of the kernel, and a probe in it reached nothing that is kept from them"
-OTHER_SHELL = "OpenClaw does not run commands with the shell that SHELL names"
-SHELL_FIX = "toolguard doctor --live; then please report the OpenClaw release"
-SEAM = "commandShell"
 
 
 def lines(running: Sequence[EngineInfo]) -> list[Line]:
@@ -26,6 +23,4 @@ def fault(running: Sequence[EngineInfo]) -> tuple[str, str] | None:
     for info in running:
         if info.uncontained:
             return printable.plain(info.uncontained), printable.plain(info.way_out)
-        if info.contained and info.seams.get(SEAM) == "fails":
-            return OTHER_SHELL, SHELL_FIX
     return None

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from toolguard_engine.server.room_causes import RoomCause
     from toolguard_engine.server.rooms import Rooms
 
+OTHER_SHELL = "OpenClaw does not run commands with the shell that SHELL names"
+SHELL_FIX = "use OpenClaw 2026.8 or later; if you do, please report its release"
 NOT_WANTED = -1
 NO_ROOM = 0
 
@@ -154,6 +156,13 @@ class CommandRooms:
 
         is_trusted = partial(room_surroundings.is_trusted, host=reading.host, path=self._path or None)
         return doors(reading, is_trusted, approved=approved)
+
+    def shell_unused(self) -> None:
+        """The gateway runs commands with another shell, so none of them enters its room."""
+        if self.program:
+            self.program, self.error, self.fix = "", OTHER_SHELL, SHELL_FIX
+            self._news = RoomsLost(self.error)
+            self.close()
 
     def close(self) -> None:
         rooms, self._rooms = self._rooms, None

@@ -36,6 +36,8 @@ from toolguard_engine.wording import correction as texts
 
 CODE_REWRITTEN = "security.rewritten"
 CODE_REDACTED = "secret.redacted"
+SHELL_SEAM = "commandShell"
+"""Whether commands enter their rooms, see `plugin/gateway/seams.mjs`."""
 
 
 MAX_LOGGED = 100
@@ -109,6 +111,7 @@ class Session(SessionState):
                 self.leaving = note.reason
             case messages.Seams():
                 self.seams.update(note.seams)
+                self._look_at_shell()
             case messages.ModelEnded() | messages.ModelAnswer():
                 self.outbox.measured(lambda measure: measure.note(note, self.now()))
                 if self.guard.spending:
@@ -135,6 +138,11 @@ class Session(SessionState):
             self.approvals = self.setup.open_approvals(message, self.config)
         shell = self._contain(message, host)
         return messages.Ready(message.id, messages.VERSION, self.setup.pid, __version__, self.config_error, shell)
+
+    def _look_at_shell(self) -> None:
+        if self.setup.rooms is not None and self.seams.get(SHELL_SEAM) == "fails":
+            self.setup.rooms.shell_unused()
+            self._verdicts.report_rooms()
 
     def _contain(self, hello: messages.Hello, host: Host) -> str:
         """Makes the rooms that commands run in. What the gateway runs commands with, empty for its own shell."""
