@@ -10,11 +10,11 @@ from __future__ import annotations
 import hmac
 from collections import OrderedDict, deque
 from collections.abc import Hashable
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from toolguard_engine.approvals.ledger import HeldCall
 
@@ -45,8 +45,7 @@ class Showing(msgspec.Struct, frozen=True):
     lasts: str = ""
 
 
-@dataclass
-class _Issued:
+class _Issued(Struct):
     code: str
     mark: bytes
     at: float

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from toolguard_engine.config.spending_limits import SpendingCap
 from toolguard_engine.model.counted_sums import CountedSums, UsedCall
@@ -18,8 +19,7 @@ MAX_SESSIONS = 1_000
 MAX_KINDS = 1_000
 
 
-@dataclass(slots=True)
-class _Total:
+class _Total(Struct):
     """`lost`: what was counted and is no longer in the file."""
 
     used: float = 0.0
@@ -31,8 +31,7 @@ class _Total:
         self.used = counted + self.lost
 
 
-@dataclass(eq=False)
-class _Cap:
+class _Cap(Struct, eq=False):
     cap: SpendingCap
     total: _Total = field(default_factory=_Total)
     sessions: OrderedDict[str, _Total] = field(default_factory=OrderedDict)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import sqlite3
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from toolguard_engine.config.settings import LimitPeriod
 from toolguard_engine.config.spending_limits import SpendingCap, period
@@ -31,8 +32,7 @@ class NearLimit(NamedTuple):
     session: str = ""
 
 
-@dataclass
-class PeriodClock:
+class PeriodClock(Struct):
     """The moment whose day and month are in force. Call `at` repeatedly; all times are in milliseconds."""
 
     _ahead: int | None = None
@@ -50,8 +50,7 @@ class PeriodClock:
         return self._at
 
 
-@dataclass
-class LimitSums:
+class LimitSums(Struct):
     """Another thread takes what `read` leaves: the newest sums in `latest`, and claimed warnings in `near`."""
 
     caps: Sequence[SpendingCap]

@@ -14,10 +14,9 @@ Invariants:
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
 from typing import TypeGuard
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from toolguard_engine.metrics import channels
 from toolguard_engine.metrics.bounds import MAX_COST, MAX_TOKENS
@@ -44,8 +43,7 @@ class Half(Struct, frozen=True):
     answer: ModelAnswer | None = None
 
 
-@dataclass
-class ModelCalls:
+class ModelCalls(Struct):
     """Takes notes and returns rows. Drops the oldest rows that are not taken."""
 
     _waiting: dict[Key, Half] = field(default_factory=dict)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from toolguard_engine import lazy_re, packaged
 from toolguard_engine.config.settings import ModelPrice
@@ -47,8 +47,7 @@ class Price(msgspec.Struct, frozen=True):
 Entries = tuple[tuple[str, Price | None], ...]
 
 
-@dataclass
-class Table:
+class Table(Struct):
     """Patterns and prices; the first match counts; None: unknown. Results are cached.
 
     `own` counts first. Entries of `listed` for any provider apply to `providers` only: elsewhere a model of that name may be

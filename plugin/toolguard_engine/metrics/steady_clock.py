@@ -3,7 +3,7 @@ everything removed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 STEADY_MS = 10 * 60_000
 """The clock must run evenly for this long first."""
@@ -12,8 +12,7 @@ JUMP_MS = 60_000
 """Smaller corrections are normal."""
 
 
-@dataclass
-class SteadyClock:
+class SteadyClock(Struct):
     """`steady` compares the clock with a monotonic one; a machine that slept starts from scratch too."""
 
     _ahead: int | None = None

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain, groupby, islice
 from math import inf
 from posixpath import basename
 from typing import NamedTuple
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
 from toolguard_engine.effects.calls import living_readings
 from toolguard_engine.effects.calls.arrivals import arrivals as arrivals_of
@@ -61,8 +60,7 @@ class _Result(NamedTuple):
     has_run: bool
 
 
-@dataclass
-class _Running:
+class _Running(Struct, dict=True):
     """`there`: which of the person's own files that it writes were there before; `folders`: which of the targets of moves
     and copies were folders; `leaving`: the paths that it deletes, and those with records that it moves away;
     `most_steps`: of the memory, after which moves are only known by their sources: they are counted before the answer

@@ -8,9 +8,10 @@ An approval that the store used up for a call that was not let run is given back
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
+
+from msgspec import Struct
 
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config
@@ -41,8 +42,7 @@ class CallAnswers(Protocol):
     ) -> messages.Wire: ...
 
 
-@dataclass(eq=False)
-class ParkedCall:
+class ParkedCall(Struct, eq=False):
     """`asked`: the verdict of the guard."""
 
     message: messages.Judge

@@ -13,9 +13,10 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from toolguard_engine.server.clock import Clock, SystemClock
 from toolguard_engine.stores import decode_first
@@ -32,8 +33,7 @@ def nothing(*_: object) -> None:
     """What follows where nothing does."""
 
 
-@dataclass(eq=False)
-class StoreJob(Generic[T]):
+class StoreJob(Struct, Generic[T], eq=False):
     """`work` and `behind` run in the thread, `behind` after the loop was told of the result; the others run in the loop.
 
     `overdue`: its time is over, and it is not done. `late`: it was done all the same.
@@ -48,9 +48,9 @@ class StoreJob(Generic[T]):
     seconds: float = math.inf
     always: bool = False
     """It is begun also after its time: what it enters has happened."""
-    deadline: float = field(default=math.inf, init=False)
-    is_overdue: bool = field(default=False, init=False)
-    follow: Callable[[], None] | None = field(default=None, init=False)
+    deadline: float = math.inf
+    is_overdue: bool = False
+    follow: Callable[[], None] | None = None
     """What follows from it, once it has run."""
 
     def run(self) -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, StdinSource
@@ -54,8 +54,7 @@ class Library(msgspec.Struct, frozen=True):
     name: str
 
 
-@dataclass(slots=True, eq=False)
-class Function:
+class Function(Struct, eq=False):
     """A function or class that the code defines. `names`: the variables around it."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
@@ -63,8 +62,7 @@ class Function:
     first: tuple[Value, ...] = ()
 
 
-@dataclass(slots=True, eq=False)
-class Instance:
+class Instance(Struct, eq=False):
     """An object of a class that the code defines."""
 
     made_by: Function

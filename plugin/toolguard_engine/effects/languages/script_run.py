@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from itertools import islice, product
 from typing import Protocol
 
 import msgspec
+from msgspec import Struct, field
 
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages.code_deeds import Deed, output_of
@@ -71,8 +71,7 @@ class Walker(Protocol):
     def bind_all(self, params: tuple[int, int], args: list[Value]) -> list[str]: ...
 
 
-@dataclass(eq=False, slots=True)
-class Routine:
+class Routine(Struct, eq=False):
     """A function of the code: its parameters and its body as ranges of tokens. `value`: the body is one expression."""
 
     reader: Walker
@@ -83,8 +82,7 @@ class Routine:
     bound: tuple[Value, ...] = ()
 
 
-@dataclass(eq=False, slots=True)
-class ScriptRun:
+class ScriptRun(Struct, eq=False):
     """`walker`: makes what walks a list of tokens; `quiet`: deeds on wholly unknown things do not count."""
 
     syntax: Syntax

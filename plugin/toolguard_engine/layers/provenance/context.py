@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections import OrderedDict, deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
@@ -87,8 +88,7 @@ def _path(params: Any) -> str:
     return next((value for value in found if isinstance(value, str)), "")
 
 
-@dataclass(slots=True)
-class RunContext:
+class RunContext(Struct):
     """One run. `known`: what calls named before any external text did. In its session: `said` by the person that the agent
     works for, by `others`."""
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from itertools import pairwise
+
+from msgspec import Struct
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands.walk import INTERPRETER
@@ -45,8 +46,7 @@ def below(folder: str) -> list[str]:
     return [f"{folder}/x", f"{folder}/x/x"]
 
 
-@dataclass(frozen=True, slots=True)
-class ProtectionFinding:
+class ProtectionFinding(Struct, frozen=True):
     """Why a call must not run unasked. `certain`: blocked, without approval; otherwise held."""
 
     reason: str
@@ -251,8 +251,7 @@ def _no_lists(_: str) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
-class CommandScene:
+class CommandScene(Struct, frozen=True, dict=True):
     """`folder`: the working directory that the call names; empty for the agent's own. `apart`: programs of the same command
     that are judged separately. `lists`: the text of a file, None if it is not known."""
 

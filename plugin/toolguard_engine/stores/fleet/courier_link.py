@@ -15,11 +15,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, cast
 
 import msgspec
+from msgspec import Struct, field
 
 from toolguard_engine.stores import decode_first
 from toolguard_engine.stores.fleet import pipe_messages as messages
@@ -55,8 +55,7 @@ class FleetRefusedError(Busy):
     code = "approval.away"
 
 
-@dataclass(eq=False)
-class _Open:
+class _Open(Struct, eq=False):
     """A question that waits for its answer."""
 
     line: bytes

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.stores.fleet import pipe_messages as pipe
@@ -37,8 +38,7 @@ class Link(Protocol):
     def wait_for(self, nonces: tuple[str, ...]) -> None: ...
 
 
-@dataclass(frozen=True)
-class FleetSetup:
+class FleetSetup(Struct, frozen=True):
     """`gateway_id` raises `StoreError` while the gateway cannot take part. `seconds`: the deadline of a question. `window`:
     for which an approval counts. `skew`: the server's clock minus ours."""
 
