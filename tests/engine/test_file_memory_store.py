@@ -6,6 +6,7 @@ import json
 import resource
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,12 +14,15 @@ from msgspec import structs
 
 from effort import examples
 from test_file_memory import DEEDS, RECORDS
-from toolguard_engine.model import file_memory
+from toolguard_engine.model import file_filling, file_list, file_memory
+from toolguard_engine.model.file_folder import Folder
+from toolguard_engine.model.file_list import FileList, ListedFolder
 from toolguard_engine.model.file_memory import MAX_UNSAVED, FileMemory
 from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.model.living_programs import LivingProgram
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.files.made_files_file import LEAST
+from toolguard_engine.stores.locked import Damaged, Newer
 from toolguard_engine.stores.ports import FileMemoryStore
 
 PROGRAMS = [LivingProgram((f"sh {name} &",), files={name: name}, goes_on=True) for name in "abc"]
@@ -30,7 +34,7 @@ class Engine:
     def __init__(self, folder: Path) -> None:
         self.store: FileMemoryStore = stores.file_memory(folder)
         self.memory, saved = FileMemory(), self.store.load()
-        self.memory.restore(saved.records, saved.changes)
+        self.memory.restore(saved.tree, saved.changes)
         self.programs = saved.programs
         self.whole = 0
 
@@ -40,7 +44,7 @@ class Engine:
             self.store.append(changes, self.programs)
         if changes is None or self.store.wants_all:
             self.whole += 1
-            self.store.save(self.memory.records, self.programs)
+            self.store.save(self.memory.listed, self.programs)
 
 
 def do(memory: FileMemory, deed: tuple[object, ...]) -> None:
@@ -79,6 +83,67 @@ def test_the_next_engine_knows_the_same(
     assert engine.whole <= 1
 
 
+def shape(folder: Folder) -> tuple[object, ...]:
+    """All of a folder, with what is counted in it."""
+    inside = [(name, shape(node) if isinstance(node, Folder) else node) for name, node in folder.children.items()]
+    return inside, folder.record, folder.maker, folder.sizes, folder.moved, folder.longest
+
+
+@settings(max_examples=examples(400), deadline=None)
+@given(st.lists(DEEDS, max_size=12))
+def test_a_list_has_all_of_the_tree(deeds: list[tuple[object, ...]]) -> None:
+    memory = FileMemory()
+    for deed in deeds:
+        do(memory, deed)
+    after = file_list.filled(msgspec.json.decode(msgspec.json.encode(memory.listed), type=FileList))
+    assert shape(after.root) == shape(file_filling.filled(memory.records.items()).root)
+    assert FileMemory(after).records == memory.records
+
+
+@pytest.mark.parametrize("names", [["a" * length for length in (1, 63, 64, 200)], ["a"], ["", "b"]])
+def test_a_folder_of_equal_files_is_counted_like_others(names: list[str]) -> None:
+    records = {f"/w/{name}": RECORDS[0] for name in names}
+    found = file_list.listed(file_filling.filled(records.items()))
+    assert found.folders[-1] == ListedFolder("/".join(names), 0)
+    assert shape(file_list.filled(found).root) == shape(file_filling.filled(records.items()).root)
+
+
+AGENT = {"origin": "agent"}
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"records": [AGENT], "folders": [["a", 1]]},
+        {"records": [AGENT], "folders": [["a", -1]]},
+        {"records": [AGENT], "folders": [["a", [-1]]]},
+        {"records": [AGENT], "folders": [["a", [-3]], ["b", 0]]},
+        {"records": [AGENT], "folders": [["a/b", [0]]]},
+        {"records": [AGENT], "folders": [["a/a", 0]]},
+        {"records": [AGENT], "folders": [["a/a", [0, 0]]]},
+        {"records": [AGENT], "folders": [["a", 0], ["b", 0]]},
+        {"records": [], "folders": [["", []]]},
+        {"records": [AGENT], "folders": [["a" * 5_000, 0]]},
+        {"records": [AGENT], "folders": [*([["a" * 99, [-1]]] * 50), ["a", 0]]},
+        {"records": {}, "folders": []},
+    ],
+)
+def test_a_damaged_list_is_no_memory(tmp_path: Path, files: object) -> None:
+    store = stores.file_memory(tmp_path)
+    store.save(FileList(), [])
+    store.path.write_text(json.dumps({"v": 2, "files": files}))
+    with pytest.raises(Damaged):
+        store.load()
+
+
+def test_a_newer_file_is_left_alone(tmp_path: Path) -> None:
+    store = stores.file_memory(tmp_path)
+    store.save(FileList(), [])
+    store.path.write_text(json.dumps({"v": 3, "files": {"folders": [["a", 1]]}}))
+    with pytest.raises(Newer):
+        store.load()
+
+
 @pytest.fixture
 def engine(tmp_path: Path) -> Engine:
     found = Engine(tmp_path)
@@ -105,7 +170,7 @@ def test_a_long_journal_is_replaced(tmp_path: Path, engine: Engine) -> None:
         for number in range(400):
             engine.memory.wrote(f"/x/{at}/{'n' * 60}{number}", RECORDS[0])
         engine.saves()
-    assert 1 < engine.whole < 12
+    assert 1 < engine.whole < 24
     assert sum(sizes(engine)) < 4 * engine.store.path.stat().st_size + LEAST
     assert Engine(tmp_path).memory.records == engine.memory.records
 

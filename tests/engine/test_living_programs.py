@@ -10,6 +10,7 @@ import pytest
 from effort import some
 from test_file_watch import Play
 from toolguard_engine.model.call import Call
+from toolguard_engine.model.file_list import FileList
 from toolguard_engine.model.living_programs import LASTS, MAX_PROGRAMS, MAX_STORED, LivingProgram, LivingPrograms
 from toolguard_engine.stores import open as stores
 from toolguard_engine.wire import messages
@@ -392,7 +393,7 @@ def test_an_engine_after_this_one_knows_them(stage: Stage, tmp_path: Path) -> No
     stage.run("tail -F q | sh &")
     assert stage.may_run("exec", {"command": "sh x.sh"})
     store = stores.file_memory(tmp_path)
-    store.save({}, stage.session.guard.living.lasting)
+    store.save(FileList(), stage.session.guard.living.lasting)
     (tmp_path / "next").mkdir()
     after = Stage(tmp_path / "next")
     after.work = stage.work
@@ -444,7 +445,7 @@ def test_half_a_character_is_stored(stage: Stage, tmp_path: Path) -> None:
     half = "'\ud800'"
     stage.run(f"sh x.sh; for f in {half}/*; do sh $f; done; sh {half}; tail -f {half} | grep x | sh; tr a b < c > {half} &")
     store = stores.file_memory(tmp_path)
-    store.save({}, stage.session.guard.living.lasting)
+    store.save(FileList(), stage.session.guard.living.lasting)
     assert len(store.load()[1]) == 1
 
 

@@ -1,4 +1,4 @@
-"""Makes a tree of files (`model.file_tree`) from all its records at once, when an engine starts."""
+"""Makes a tree of files (`model.file_tree`) from all its records at once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def filled(records: Iterable[tuple[str, FileRecord]]) -> FileTree:
             else:
                 folder.children[name] = shared
     for folder in reversed(folders.values()):  # what is in a folder is counted before it
-        _count(folder)
+        count(folder)
     return tree
 
 
@@ -50,7 +50,8 @@ def _above(inside: str) -> str:
     return inside[: inside.rfind("/", 0, -1) + 1]
 
 
-def _count(folder: Folder) -> None:
+def count(folder: Folder) -> None:
+    """Counts all that is in a folder, when nothing of it was counted yet."""
     change = Change()
     for name, node in folder.children.items():
         change.count(name, node, 1)

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from toolguard_engine.model import file_bounds, file_filling, file_search
+from toolguard_engine.model import file_bounds, file_filling, file_list, file_search
 from toolguard_engine.model.file_changes import DoubtedFile, FileChange, MovedFile, MovedFiles, RemovedFiles, WroteFile
 from toolguard_engine.model.file_folder import Folder, Node, length_of, maker_of, share_of
+from toolguard_engine.model.file_list import FileList
 from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.model.file_tree import MAX_PATH, FileTree, TreePlace
 
@@ -36,7 +37,7 @@ MAX_MOVED_INTO = 8
 MAX_UNSAVED = 10_000
 """Changes that are remembered one by one until they are saved."""
 
-MAX_REPEATED = 300_000
+MAX_REPEATED = 30_000
 """Steps of changes that are saved one by one: the next engine makes them again before it is ready. A short command may move
 thousands of files."""
 
@@ -85,10 +86,16 @@ class FileMemory:
             if record is not None:
                 yield found.path, record
 
-    def restore(self, records: dict[str, FileRecord], changes: Iterable[FileChange] = ()) -> None:
+    @property
+    def listed(self) -> FileList:
+        """All of them, to be saved."""
+        return file_list.listed(self._tree)
+
+    def restore(self, known: FileTree | dict[str, FileRecord], changes: Iterable[FileChange] = ()) -> None:
         """What was known before, and what was done then; what is known now counts more."""
         self.version += 1
-        now, self._tree, self._saved_steps = list(self._records()), file_filling.filled(records.items()), 0.0
+        tree = known if isinstance(known, FileTree) else file_filling.filled(known.items())
+        now, self._tree, self._saved_steps = list(self._records()), tree, 0.0
         for change in changes:
             self._apply(change)
         for path, record in now:

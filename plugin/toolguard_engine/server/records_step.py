@@ -72,7 +72,7 @@ class Records:
             return
         try:
             saved = self._file_memory.load()
-            self._session.guard.files.restore(saved.records, saved.changes)
+            self._session.guard.files.restore(saved.tree, saved.changes)
             self._session.guard.living.restore(saved.programs)
             self._session.files.code_ahead.restore(self._session.guard.files)
         except Newer as error:
@@ -192,7 +192,7 @@ class Records:
         changes, programs = guard.files.take_unsaved(), guard.living.lasting
         if changes is None or store.wants_all:
             memory = guard.files.fork()
-            return lambda: store.save(memory.records, programs)
+            return lambda: store.save(memory.listed, programs)
         return partial(store.append, changes, programs)
 
     def _files_saved(self, error: Exception | None = None) -> None:
@@ -210,7 +210,7 @@ class Records:
             with suppress(StoreError):
                 self._saving(self._file_memory)()
                 if self._file_memory.wants_all:
-                    self._file_memory.save(guard.files.records, guard.living.lasting)
+                    self._file_memory.save(guard.files.listed, guard.living.lasting)
 
     def write_first(self, events: list[audit_log.AuditEvent]) -> None:
         """Lines that belong in the audit log before something else is written. Raises `StoreError`."""

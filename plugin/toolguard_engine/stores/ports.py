@@ -18,7 +18,8 @@ if TYPE_CHECKING:  # annotations only: importing this module stays cheap
     from toolguard_engine.config.strictness import EffectiveSettings, StrictnessChange
     from toolguard_engine.model.call import Run
     from toolguard_engine.model.file_changes import FileChange
-    from toolguard_engine.model.file_record import FileRecord
+    from toolguard_engine.model.file_list import FileList
+    from toolguard_engine.model.file_tree import FileTree
     from toolguard_engine.model.living_programs import LivingProgram
     from toolguard_engine.model.signed_body import SignedBody
     from toolguard_engine.rules.rulebook import Example, Rule
@@ -262,9 +263,9 @@ class CounterStore(Protocol):
 
 
 class SavedFiles(NamedTuple):
-    """`changes`: of the records, since they were saved as a whole."""
+    """`changes`: of the files, since they were saved as a whole."""
 
-    records: dict[str, FileRecord]
+    tree: FileTree
     programs: list[LivingProgram]
     changes: list[FileChange]
 
@@ -281,7 +282,7 @@ class FileMemoryStore(Protocol):
     def wants_all(self) -> bool:
         """Whether changes cannot be added to what is there: everything has to be saved."""
 
-    def save(self, records: dict[str, FileRecord], programs: list[LivingProgram]) -> None:
+    def save(self, files: FileList, programs: list[LivingProgram]) -> None:
         """Replaces all of them."""
 
     def append(self, changes: Iterable[FileChange], programs: list[LivingProgram]) -> None:

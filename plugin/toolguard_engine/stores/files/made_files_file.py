@@ -2,7 +2,8 @@
 
 One file has all of it as it was once; a second one, the journal, what has changed since, one line for each save. It begins
 with the id of the first file: a journal of another one, as an engine of an earlier version leaves it behind, is not read.
-When the journal has become as long as the file, the file is replaced.
+When the journal has become a quarter as long as the file, the file is replaced: to do a change again takes as long as to
+read many records.
 
 Losing them makes the guard ask less about old files; it never lets a held call through.
 """
@@ -17,8 +18,11 @@ from pathlib import Path
 
 import msgspec
 
+from toolguard_engine.model import file_filling, file_list
 from toolguard_engine.model.file_changes import FileChange
+from toolguard_engine.model.file_list import FileList
 from toolguard_engine.model.file_record import FileRecord
+from toolguard_engine.model.file_tree import FileTree
 from toolguard_engine.model.living_programs import LivingProgram
 from toolguard_engine.stores import atomic
 from toolguard_engine.stores.locked import Damaged, Newer, unusable
@@ -26,15 +30,17 @@ from toolguard_engine.stores.ports import SavedFiles
 from toolguard_engine.stores.state_files import MADE_FILES as NAME
 from toolguard_engine.stores.state_files import MADE_FILES_JOURNAL as JOURNAL
 
-VERSION = 1
+VERSION = 2
+"""Until 1, which is not written down, the file had each record by its whole path."""
 MAX_BYTES = 64 * 1024 * 1024
-LEAST = 256 * 1024
+LEAST = 128 * 1024
 """Bytes of a journal for which the file is not replaced, however short it is."""
 
 
 class _Stored(msgspec.Struct, omit_defaults=True):
-    v: int = VERSION
+    v: int = 1
     id: str = ""
+    files: FileList = FileList()
     records: dict[str, FileRecord] = {}
     programs: list[LivingProgram] = []
 
@@ -64,19 +70,20 @@ class FileMemoryFile:
         try:
             data = atomic.read_bounded(self.path, MAX_BYTES)
             stored = msgspec.json.decode(data, type=_Stored)
+            tree = _tree(stored)
         except FileNotFoundError:
-            return SavedFiles({}, [], [])
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return SavedFiles(FileTree(), [], [])
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, file_list.NotAListError) as error:
             raise Damaged(f"{self.path} is damaged; it is replaced with the next change") from error
         except (OSError, ValueError) as error:
             raise unusable(self.path, error) from error
-        if stored.v > VERSION:
+        if tree is None:
             raise Newer(self.path)
         self._programs, changes = stored.programs, list[FileChange]()
         for line in self._lines(stored.id, len(data)):
             changes += line.changes
             self._programs = _programs(self._programs, line)
-        return SavedFiles(stored.records, list(self._programs), changes)
+        return SavedFiles(tree, list(self._programs), changes)
 
     def _lines(self, owner: str, size: int) -> Iterator[_Line]:
         """Of the journal, up to the first one that is damaged: an engine that was killed may have written half of it."""
@@ -90,23 +97,23 @@ class FileMemoryFile:
                 except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                     return
             if not lines[-1]:
-                self._id, self._most = owner, max(size, LEAST)
+                self._id, self._most = owner, max(size // 4, LEAST)
 
     @property
     def wants_all(self) -> bool:
         """Whether the next thing to be done is to `save`, not to `append`."""
         return not self._id
 
-    def save(self, records: dict[str, FileRecord], programs: list[LivingProgram]) -> None:
+    def save(self, files: FileList, programs: list[LivingProgram]) -> None:
         self._id, name = "", secrets.token_hex(16)
-        data = msgspec.json.encode(_Stored(id=name, records=records, programs=programs))
+        data = msgspec.json.encode(_Stored(v=VERSION, id=name, files=files, programs=programs))
         try:
             atomic.make_folder(self.path.parent)
             atomic.replace(self.path, data, durable=False)
             atomic.replace(self.journal, name.encode() + b"\n", durable=False)
         except (OSError, ValueError) as error:
             raise unusable(self.path, error) from error
-        self._id, self._most, self._programs = name, max(len(data), LEAST), list(programs)
+        self._id, self._most, self._programs = name, max(len(data) // 4, LEAST), list(programs)
 
     def append(self, changes: Iterable[FileChange], programs: list[LivingProgram]) -> None:
         """What has changed since; nothing where the journal turns out to be another one's: then it `wants_all`."""
@@ -125,6 +132,13 @@ class FileMemoryFile:
         except (OSError, ValueError) as error:
             raise unusable(self.journal, error) from error
         self._id, self._programs = owner, list(programs)
+
+
+def _tree(stored: _Stored) -> FileTree | None:
+    """None if a newer version wrote it. Raises `NotAListError`."""
+    if stored.v > VERSION:
+        return None
+    return file_list.filled(stored.files) if stored.v == VERSION else file_filling.filled(stored.records.items())
 
 
 def _line(changes: list[FileChange], before: list[LivingProgram], now: list[LivingProgram]) -> _Line:
