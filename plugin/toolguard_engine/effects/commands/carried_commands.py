@@ -12,6 +12,7 @@ from functools import cache
 from itertools import islice
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.commands import interpreters
 from toolguard_engine.effects.commands.handed_code import known_programs
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.facts import program_catalogue
@@ -44,15 +45,26 @@ _TEXT = lazy_re.compile(
 _BEHIND = ("-", "/", "~", ".", "$", '"', "'")
 _JOINS = lazy_re.compile(r"[|;&>]|\$\(")
 _STARTS_PROGRAMS = lazy_re.compile(
-    r"(?i)(?:system|shell|exec|popen|spawn|qx|cmd|command|process|run|call|start)[\w.:!?-]{0,30}\s{0,3}(?:[(\[{,]\s{0,9}){1,4}[(\[\s]{0,9}[\"'`]"
-    r"|\b(?:system|shell|exec|popen|spawn|execute|run-program|shell-command|call-process)\*?\s{1,3}[\"'`]|`\s{0,3}(?:sudo\s|/bin/)?rm\s"
+    r"(?i)(?:system|shell|exec|popen|spawn|qx|cmd|command|process|run|call|start|unix|\bsh)[\w.:!?-]{0,30}\s{0,3}(?:[(\[{,]\s{0,9}){1,4}[(\[\s]{0,9}[\"'`]"
+    r"|\(sh\s|\w\.command\s{1,3}[\"'`]|\b(?:system|shell|exec|popen|spawn|execute|run-program|shell-command|call-process)\*?\s{1,3}[\"'`]|`\s{0,3}(?:sudo\s|/bin/)?rm\s"
 )
 """Code that starts a program: the name of a function that does, and a text behind it."""
 
 
+_DELETES = lazy_re.compile(
+    r"(?i)(?:rm|remove|rmdir|delete|unlink|trash|rm_rf|rmtree)[\w!.?:]{0,30}[\s(\[{,]{1,4}(?:[\w.]{1,30}[(\s]\s?){0,2}[\"'`](?:[~/]|\$HOME)"
+)
+"""Code that deletes what a literal names."""
+SEARCHED = "swift"
+"""An interpreter whose language is only searched."""
+SHORTEST_CODE = 10
+
+
 def run_carried_commands(walk: Walk, run: ProgramRun, state: ShellState) -> None:
     """`run`: of a program that is not among `carriers_known`."""
-    if run.name in walk.specials or CARRIED in state.via or UNKNOWN in run.name or not (run.argv[1:] or run.stdin):
+    if not (run.argv[1:] or run.stdin) or CARRIED in state.via or UNKNOWN in run.name:
+        return
+    if run.name in walk.specials or interpreters.plain_name(run.name) in carriers_known():
         return
     if at := _command_at(run.argv):
         walk.inner(run.argv[at:], run, state.fork(CARRIED, run.name))
@@ -60,9 +72,23 @@ def run_carried_commands(walk: Walk, run: ProgramRun, state: ShellState) -> None
     texts = [*islice(_texts(run.argv), MAX_TEXTS)]
     for text in dict.fromkeys(texts):
         walk.inner_text(text, run, state.fork(CARRIED, run.name))
-    if text := run.stdin_text if len(run.argv) <= MAX_WORDS else "":
+    if text := run.stdin_text:
         for code in islice(_of_code(text), MAX_TEXTS):
             walk.inner_text(code, run, state.fork(CARRIED, run.name))
+    for code in (*run.argv[1:MAX_WORDS], text):
+        if len(code) >= SHORTEST_CODE and _DELETES.search(code, 0, MAX_CODE):
+            run_code(walk, code[:MAX_CODE], run, state.fork(CARRIED, run.name))
+
+
+def run_compiled_input(walk: Walk, run: ProgramRun, state: ShellState) -> None:
+    """Source code at the input of a compiler, whose program is seldom made for any other reason than to be run."""
+    if text := run.stdin_text:
+        run_code(walk, text[:MAX_CODE], run, state.fork(run.name))
+
+
+def run_code(walk: Walk, code: str, run: ProgramRun, state: ShellState) -> None:
+    """Judges code of any language as that of one which is searched, not parsed."""
+    walk.inner((SEARCHED, "-e", code), run, state)
 
 
 def _command_at(argv: tuple[str, ...]) -> int:
@@ -83,7 +109,7 @@ def _texts(argv: tuple[str, ...]) -> Iterator[str]:
     """Words that are command lines, and those in code among the words."""
     for at in range(1, min(len(argv), MAX_WORDS)):
         word = argv[at]
-        if " " not in word or _TEXT.fullmatch(argv[at - 1]):
+        if not (" " in word or '"' in word or "'" in word) or _TEXT.fullmatch(argv[at - 1]):
             continue
         option, sign, value = word.partition("=") if word[:1] == "-" else ("", "", word)
         if word[:1] == "-" and (not sign or _TEXT.fullmatch(option)):

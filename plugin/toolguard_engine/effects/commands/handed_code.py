@@ -14,10 +14,17 @@ from toolguard_engine.effects.commands.walk import INTERPRETER, Walk, is_away
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.place_globs import GLOB
+from toolguard_engine.effects.facts.place_names import words
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.effects.syntax.expand import ShellState
 
+_SEARCHED = words(
+    ".groovy .gradle .java .kt .kts .scala .sc .clj .cljs .nix .tcl .exp .jl .el .lisp .scm .ss .rkt .hy .fnl .janet .ml .hs"
+    " .fsx .fs .cs .erl .escript .exs .raku .p6 .nim .cr .d .v .odin .zig .rs .go .swift .dart .pas .f90 .c .cc .cpp .cxx"
+    " .m .r"
+)
+"""Of languages that are not parsed."""
 LANGUAGES_BY_ENDING = {
     **dict.fromkeys((".sh", ".bash", ".zsh", ".ksh", ".command"), "shell"),
     ".py": "python3",
@@ -27,7 +34,60 @@ LANGUAGES_BY_ENDING = {
     ".lua": "lua",
     ".php": "php",
     ".awk": "awk",
-    **dict.fromkeys((".groovy", ".gradle", ".java", ".kts", ".scala", ".clj", ".nix", ".tcl", ".exp", ".jl", ".el"), "code"),
+    **dict.fromkeys(
+        [
+            ".groovy",
+            ".gradle",
+            ".java",
+            ".kt",
+            ".kts",
+            ".scala",
+            ".sc",
+            ".clj",
+            ".cljs",
+            ".nix",
+            ".tcl",
+            ".exp",
+            ".jl",
+            ".el",
+            ".lisp",
+            ".scm",
+            ".ss",
+            ".rkt",
+            ".hy",
+            ".fnl",
+            ".janet",
+            ".ml",
+            ".hs",
+            ".fsx",
+            ".fs",
+            ".cs",
+            ".erl",
+            ".escript",
+            ".exs",
+            ".raku",
+            ".p6",
+            ".nim",
+            ".cr",
+            ".d",
+            ".v",
+            ".odin",
+            ".zig",
+            ".rs",
+            ".go",
+            ".swift",
+            ".dart",
+            ".pas",
+            ".f90",
+            ".c",
+            ".cc",
+            ".cpp",
+            ".cxx",
+            ".m",
+            ".r",
+        ],
+        "code",
+    ),
 }
 
 

@@ -6,16 +6,19 @@ from __future__ import annotations
 from posixpath import join
 
 from toolguard_engine.effects.commands import package_scripts, runner_table
-from toolguard_engine.effects.commands.carried_commands import carriers_known, run_carried_commands
+from toolguard_engine.effects.commands.carried_commands import carriers_known, run_carried_commands, run_compiled_input
 from toolguard_engine.effects.commands.handed_code import run_handed_code
 from toolguard_engine.effects.commands.read_files import VERB_WITHIN, judge
 from toolguard_engine.effects.commands.runner_files import MAX_WORDS, names_in, option_values, read_files
 from toolguard_engine.effects.commands.runner_table import Runner
 from toolguard_engine.effects.commands.set_variables import run_variable
 from toolguard_engine.effects.commands.walk import Walk
+from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import FilePlace, ProgramRun, StdinSource
 from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.model.work_limit import steps_to_build
+
+_COMPILERS = program_catalogue.programs("source_compiler") | {"go"}
 
 
 def run_read_files(walk: Walk, run: ProgramRun, state: ShellState) -> None:
@@ -99,4 +102,6 @@ def ran(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
         run_read_files(walk, run, state)
         if run.name not in carriers_known():
             run_carried_commands(walk, run, state)
+        elif run.stdin is not None and run.name in _COMPILERS:
+            run_compiled_input(walk, run, state)
     return None

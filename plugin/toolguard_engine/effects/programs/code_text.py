@@ -43,7 +43,7 @@ _DELETES_ALL = (
     r"|emptyDir(?:Sync)?|removedirs|del(?:Sync)?\b(?=\(\[)|fse?\.remove|removeSync|rimraf['\"]\)(?:\.\w{1,10})?|trash"
 )
 _DELETES_ALL_RARER = (
-    r"os\.RemoveAll|remove_dir_all|removeItem(?=\(at)|File\.rm_rf!?|delete-directory(?:/files)?|rmdirRecurse|removeDir|os\.remove\.all"
+    r"os\.RemoveAll|remove_dir_all|rmdir_all|removeItem(?=\(at)|File\.rm_rf!?|delete-directory(?:/files)?|rmdirRecurse|removeDir|os\.remove\.all"
     r"|remove(?:Directory|PathForcibly|DirectoryRecursive)|confirm_recursive_rmdir|file delete(?: -force)?(?: --)?"
 )
 """Of languages whose variables are not followed: with a literal only."""

@@ -37,9 +37,10 @@ _HOME_AND = lazy_re.compile(
 )
 _JOINED = lazy_re.compile(r"\"\s{0,9}\+\s{0,9}\"|'\s{0,9}\+\s{0,9}'")
 _DELETES_ANY = lazy_re.compile(
-    r"\b(?:project\.)?delete\s{0,4}\(?\s{0,4}[A-Za-z_]\w{0,60}\b|\.(?:deleteDir|deleteRecursively)\(\)|\(delete-(?:directory|file)\b"
+    r"\b(?:project\.)?delete\s{0,4}\(?\s{0,4}[A-Za-z_]\w{0,60}\b|\.(?:deleteDir|deleteRecursively)\(\)|\(delete-(?:directory|file)\b|\bFiles(?:::|\.)delete(?:IfExists)?\b"
 )
 """A deletion of what a variable holds: of every path in the home folder that the code names."""
+_OF_HOME = ("~/", "/home/", "/Users/", "/root/")
 _GIVEN = lazy_re.compile(r"-[a-z]{0,3}c\s{1,9}(?=[\"'])")
 
 
@@ -59,7 +60,7 @@ def commands(text: str) -> Lines:
     lines = (each for each in _LINE.finditer(text) if is_start(each[1]))
     found += [(each.start() + 1, f"rm -rf {each[1]}") for each in _DELETES.finditer(text) if each[1][:1] in "~/"]
     if _DELETES_ANY.search(text):
-        own = (each for each in _texts(text) if each[1].startswith("~/"))
+        own = (each for each in _texts(text) if each[1].startswith(_OF_HOME))
         found += [(at, f"rm -rf {plain}") for at, plain, _ in own]
     return [*found, *_read(row), *((each.start(1) + 1, each[0].strip()) for each in lines)]
 
