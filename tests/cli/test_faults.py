@@ -24,7 +24,7 @@ from toolguard_cli.commands.command_table import ConfigGroup, RootGroup
 FEW, MANY, ALL = 2, 120, 10_000
 COMMANDS = [name for name in fault_operations.OPERATIONS if name != CARELESS]
 OTHERS = {"status", "pending", "usage", "grants", "check", "replay", "tune", "rules", "constraints", "audit"}
-OTHERS |= {"watch", "dashboard", "demo", "help", "version"}
+OTHERS |= {"watch", "dashboard", "demo", "help", "version", "containment"}
 """Commands that only read, or write as another one does; groups are named by their commands.
 
 Those of `fleet` have their faults in the database as well (tests/fleet)."""
