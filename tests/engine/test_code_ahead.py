@@ -16,6 +16,7 @@ from toolguard_engine.model.file_memory import FileMemory
 from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.model.files import FileText, NoFiles
 from toolguard_engine.model.work_timer import WorkTimer
+from toolguard_engine.server import code_ahead
 from toolguard_engine.server.code_ahead import MAX_TEXT, MAX_WAITING, REST, CodeAhead
 
 ENDINGS = ("py", "js", "test.ts", "rb", "pl", "php", "lua")
@@ -127,6 +128,18 @@ def test_what_an_engine_before_this_one_knew_is_read() -> None:
     ahead.restore(memory)
     read_all(ahead)
     assert sorted(files.reads) == ["/w/a.py", "/w/c.js"]
+
+
+def test_only_the_last_files_of_an_earlier_engine_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    files, memory = Files(), FileMemory()
+    monkeypatch.setattr(code_ahead, "MAX_LOOKED_AT", 20)
+    for at in range(40):
+        memory.wrote(f"/w/{at}.py", FileRecord("agent", "write", "s"))
+    ahead = CodeAhead(files, WorkTimer(), lambda: 0.0)
+    ahead.restore(memory)
+    read_all(ahead)
+    assert 0 < len(files.reads) <= 20
+    assert files.reads[0] == "/w/39.py"
 
 
 def test_what_is_kept_of_code_is_bounded_in_size() -> None:

@@ -17,6 +17,9 @@ from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
 from toolguard_engine.model.work_timer import WorkTimer
 
 MAX_WAITING = 1_000
+MAX_LOOKED_AT = 2_000
+"""Files that an engine before this one knew, the latest first. To look at all takes longer than to load them."""
+
 MAX_TEXT = 16_384
 """Characters of one file. Longer ones are read when they run: nothing else is done while one is read."""
 
@@ -47,8 +50,8 @@ class CodeAhead:
 
     def restore(self, memory: FileMemory) -> None:
         """Those that an engine before this one knew."""
-        found = [path for path in memory.records if _language(path)]
-        self.add(found[-MAX_WAITING:])
+        found = [path for path in memory.below([""], MAX_LOOKED_AT) if _language(path)]
+        self.add(reversed(found))
 
     @property
     def due(self) -> float:
