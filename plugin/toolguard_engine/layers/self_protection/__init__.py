@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.calls.call_place import named_folder

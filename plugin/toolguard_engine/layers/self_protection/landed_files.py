@@ -7,9 +7,10 @@ it. That is certain if the command decides what lands, and only possible if an a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from posixpath import normpath
+
+from msgspec.structs import replace
 
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.place_globs import GLOB
