@@ -239,7 +239,7 @@ export class Hooks {
     this.#reports.answered();
     if (answer.outcome) this.#runs.call(ctx?.sessionKey, id, { outcome: answer.outcome });
     if (answer.decision === "allow") return this.#letThrough(answer, params, ctx, id);
-    if (answer.prompt) return this.#prompts.ask(answer, inRoom(params, answer.room), run, ctx?.sessionKey, id);
+    if (answer.prompt) return this.#prompts.ask(answer, inRoom(params, answer), run, ctx?.sessionKey, id);
     run.watch = true;
     if (answer.stop) this.#stopLater(run, answer.stop, answer.waiting);
     return { block: true, blockReason: answer.text || UNJUDGED };
@@ -285,7 +285,7 @@ export class Hooks {
    * @param {string} id
    */
   #letThrough(answer, params, ctx, id) {
-    const ran = inRoom(params, answer.room);
+    const ran = inRoom(params, answer);
     this.#runs.call(ctx?.sessionKey, id, { ran, isInRoom: answer.room > 0 });
     if (answer.note) this.#addNote(ctx?.sessionKey, id, answer.note);
     return answer.pin || ran !== params ? { params: ran } : undefined;
@@ -322,7 +322,7 @@ export class Hooks {
    * @param {any} params
    */
   #unnamed(params) {
-    const unnamed = inRoom(params, 0);
+    const unnamed = inRoom(params, {});
     return unnamed === params ? undefined : { params: unnamed };
   }
 

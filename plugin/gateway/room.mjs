@@ -5,14 +5,21 @@ import { existsSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 
+/** Names the room of a command. It is the same after a restart: OpenClaw binds standing approvals to the variables. */
 const ROOM = "TOOLGUARD_ROOM";
+/** The gateway's own: `,NAME=PID,NAME=PID,`, which process holds which room. */
+const ROOMS = "TOOLGUARD_ROOMS";
+const MAX_ROOMS = 200;
 const SDK = "openclaw/plugin-sdk/node-host";
 /** After the plugin has left: commands that were judged still run in their rooms. */
 const LEFT_MS = 30_000;
 
 const SHARED = Symbol.for("toolguard.shell");
-/** @type {{ own: string | undefined, used: string, over?: NodeJS.Timeout }} the person's own shell, and ours while it is in use */
-const shell = (/** @type {any} */ (globalThis)[SHARED] ??= { own: process.env.SHELL, used: "" });
+/**
+ * The person's own shell, ours while it is in use, and the rooms that commands were told.
+ * @type {{ own: string | undefined, used: string, over?: NodeJS.Timeout, rooms: Map<string, number> }}
+ */
+const shell = (/** @type {any} */ (globalThis)[SHARED] ??= { own: process.env.SHELL, used: "", rooms: new Map() });
 
 /** The shell of the person who started the gateway; empty if none is named. */
 export const ownShell = () => (shell.used ? shell.own : process.env.SHELL) ?? "";
@@ -51,7 +58,21 @@ function restore() {
     else process.env.SHELL = shell.own;
   }
   shell.used = "";
+  shell.rooms.clear();
+  delete process.env[ROOMS];
   return "";
+}
+
+/**
+ * @param {string} name
+ * @param {number} room
+ */
+function announce(name, room) {
+  if (shell.rooms.get(name) === room) return;
+  shell.rooms.delete(name);
+  shell.rooms.set(name, room);
+  for (const [oldest] of shell.rooms) if (shell.rooms.size > MAX_ROOMS) shell.rooms.delete(oldest);
+  process.env[ROOMS] = `,${[...shell.rooms].map(([known, pid]) => `${known}=${pid}`).join(",")},`;
 }
 
 /**
@@ -67,13 +88,14 @@ function primed() {
 /**
  * The arguments of a command with the room that it runs in. What a model says about that itself is dropped.
  * @param {any} params
- * @param {number | undefined} room the process that holds it; not above 0: the command runs in none
+ * @param {{ room?: number, roomName?: string }} answer of the engine; `room`: the process that holds it, none if not above 0
  */
-export function inRoom(params, room) {
+export function inRoom(params, { room = 0, roomName = "" }) {
   const others = otherVariables(params);
-  if (room && room > 0 && isObject(params)) {
+  if (room > 0 && isObject(params)) {
+    announce(roomName, room);
     const kept = others ?? (isObject(params.env) ? params.env : {});
-    return { ...params, env: { ...kept, [ROOM]: String(room) } };
+    return { ...params, env: { ...kept, [ROOM]: roomName } };
   }
   return others ? { ...params, env: others } : params; // a hook cannot take an argument away
 }
@@ -90,13 +112,13 @@ export function withoutRoom(params) {
 }
 
 /**
- * The variables of a command but for the one that names a room; undefined if that is not among them.
+ * The variables of a command but for those that lead to a room; undefined if these are not among them.
  * @param {any} params
  */
 function otherVariables(params) {
   if (!isObject(params?.env)) return undefined;
   const all = Object.entries(params.env);
-  const others = all.filter(([name]) => name.trim() !== ROOM); // as the gateway trims it
+  const others = all.filter(([name]) => ![ROOM, ROOMS].includes(name.trim())); // as the gateway trims it
   return others.length < all.length ? Object.fromEntries(others) : undefined;
 }
 

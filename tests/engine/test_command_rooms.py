@@ -16,7 +16,7 @@ from toolguard_engine.guard import Guard
 from toolguard_engine.layers import uncontained
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.server import command_rooms, room_causes, rooms
-from toolguard_engine.server.command_rooms import CommandRooms, RoomsLost
+from toolguard_engine.server.command_rooms import CommandRoom, CommandRooms, RoomsLost
 from toolguard_engine.server.room_causes import ROOT
 from toolguard_engine.server.session import Session
 from toolguard_engine.server.session_state import Setup
@@ -68,41 +68,48 @@ def begun(state: Path, config: dict[str, Any] | None = None) -> CommandRooms:
     return made
 
 
-def reading(agent: str = "main", command: str = "ls", cwd: str = "") -> CallReading:
-    return CallReading(Call("exec", {"command": command}, agent=agent, cwd=cwd), Host())
+def enter(made: CommandRooms, agent: str = "main", command: str = "ls", cwd: str = "") -> CommandRoom:
+    call = Call("exec", {"command": command}, agent=agent, cwd=cwd)
+    return made.entrance(call, made.doors(CallReading(call, Host()), approved=False))
 
 
 def test_a_command_enters_the_room_that_was_probed(tmp_path: Path, kernel: Kernel) -> None:
     made = begun(tmp_path)
     assert made.is_contained
     assert made.program == str(tmp_path / "toolguard" / "shell" / "sh")
-    assert made.entrance(reading(), approved=False) == 7
+    assert enter(made) == CommandRoom(7, "main")
     assert made.take_news() is None
+
+
+def test_the_name_of_a_room_says_whose_and_with_which_doors(tmp_path: Path, kernel: Kernel) -> None:
+    made = begun(tmp_path)
+    assert made.entrance(Call("exec", {}, agent="a,b=1"), frozenset({"tmux", "docker"})).name == "a_b_1+docker+tmux"
+    assert made.entrance(Call("exec", {}), frozenset()).name == "-"
 
 
 @pytest.mark.parametrize("config", [{"mode": "shadow"}, {"enabled": False}, {"containment": {"profile": "off"}}])
 def test_what_is_not_wanted_is_not_tried(tmp_path: Path, kernel: Kernel, config: dict[str, Any]) -> None:
     made = begun(tmp_path, config)
     assert (made.program, made.error, kernel.asked) == ("", "", [])
-    assert made.entrance(reading(), approved=False) == command_rooms.NOT_WANTED
+    assert enter(made).pid == command_rooms.NOT_WANTED
 
 
 def test_an_agent_may_be_left_out(tmp_path: Path, kernel: Kernel) -> None:
     made = begun(tmp_path, {"agents": {"free": {"containment": {"profile": "off"}}}})
-    assert made.entrance(reading("free"), approved=False) == command_rooms.NOT_WANTED
-    assert made.entrance(reading("main"), approved=False) == 7
+    assert enter(made, "free").pid == command_rooms.NOT_WANTED
+    assert enter(made, "main").pid == 7
 
 
 def test_an_agent_may_be_the_only_one(tmp_path: Path, kernel: Kernel) -> None:
     made = begun(tmp_path, {"containment": {"profile": "off"}, "agents": {"held": {"containment": {"profile": "protect"}}}})
-    assert made.entrance(reading("held"), approved=False) == 7
-    assert made.entrance(reading("main"), approved=False) == command_rooms.NOT_WANTED
+    assert enter(made, "held").pid == 7
+    assert enter(made, "main").pid == command_rooms.NOT_WANTED
 
 
 def test_a_new_workspace_is_shown(tmp_path: Path, kernel: Kernel) -> None:
     made = begun(tmp_path)
     place = str(tmp_path / "mine")
-    made.entrance(reading(cwd=place), approved=False)
+    enter(made, cwd=place)
     assert RoomRule("show", Path(place)) in kernel.rules_of("main")
 
 
@@ -110,7 +117,7 @@ def test_a_probe_that_reaches_something_leaves_no_room(tmp_path: Path, kernel: K
     kernel.fault = "can read /key"
     made = begun(tmp_path)
     assert (made.program, made.error) == ("", "the probe failed: can read /key")
-    assert made.entrance(reading(), approved=False) == command_rooms.NO_ROOM
+    assert enter(made).pid == command_rooms.NO_ROOM
 
 
 def test_a_machine_without_rooms_has_lost_none(tmp_path: Path, kernel: Kernel) -> None:
@@ -132,11 +139,11 @@ def test_rooms_that_were_there_are_missed_once_and_greeted_again(tmp_path: Path,
 def test_a_room_that_cannot_be_made_again_is_news(tmp_path: Path, kernel: Kernel) -> None:
     made = begun(tmp_path)
     kernel.cause = ROOT
-    assert made.entrance(reading(), approved=False) == command_rooms.NO_ROOM
+    assert enter(made).pid == command_rooms.NO_ROOM
     assert (made.take_news(), made.is_contained) == (RoomsLost(ROOT.text), False)
     assert made.why_not("main") == ROOT.text
     kernel.cause = None
-    assert made.entrance(reading(), approved=False) == 7
+    assert enter(made).pid == 7
     assert (made.take_news(), made.is_contained) == (RoomsLost(""), True)
 
 

@@ -39,9 +39,14 @@ def test_without_a_room_it_is_that_shell(tmp_path: Path, shell: str) -> None:
     assert not (program.parent / command_shell.USED).exists()
 
 
-def test_with_a_room_that_is_gone_nothing_runs(tmp_path: Path) -> None:
+GONE = 4_194_305
+"""More than a process can have as its number."""
+
+
+@pytest.mark.parametrize("rooms", [f",a=1,main={GONE},", f",main={GONE},", ",xmain=1,", "", "1"])
+def test_with_a_room_that_is_gone_or_unknown_nothing_runs(tmp_path: Path, rooms: str) -> None:
     program = command_shell.put(tmp_path, "/bin/bash", PATH)
-    environment = {"TOOLGUARD_ROOM": "4194305", "PATH": PATH}  # more than there can be
+    environment = {"TOOLGUARD_ROOM": "main", "TOOLGUARD_ROOMS": rooms, "PATH": PATH}
     done = subprocess.run([program, "-c", "echo ran"], env=environment, capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == ("", 125)
     assert (program.parent / command_shell.USED).exists()

@@ -10,30 +10,40 @@ import { inRoom, ownShell, useShell, wasUsed, withoutRoom } from "../../plugin/g
 
 const before = process.env.SHELL;
 const fine = () => {};
+const ROOM = { room: 7, roomName: "main" };
 
 describe("the room of a command", () => {
   const cases = [
-    ["none named", { command: "ls" }, { command: "ls", env: { TOOLGUARD_ROOM: "7" } }],
-    ["other variables stay", { command: "ls", env: { A: "b" } }, { command: "ls", env: { A: "b", TOOLGUARD_ROOM: "7" } }],
-    ["the model's own is replaced", { env: { TOOLGUARD_ROOM: "1", A: "b" } }, { env: { A: "b", TOOLGUARD_ROOM: "7" } }],
-    ["also with the spaces that the gateway trims", { env: { " TOOLGUARD_ROOM\n": "1" } }, { env: { TOOLGUARD_ROOM: "7" } }],
-    ["variables that are none", { env: "x" }, { env: { TOOLGUARD_ROOM: "7" } }],
+    ["none named", { command: "ls" }, { command: "ls", env: { TOOLGUARD_ROOM: "main" } }],
+    ["other variables stay", { command: "ls", env: { A: "b" } }, { command: "ls", env: { A: "b", TOOLGUARD_ROOM: "main" } }],
+    ["the model's own is replaced", { env: { TOOLGUARD_ROOM: "1", A: "b" } }, { env: { A: "b", TOOLGUARD_ROOM: "main" } }],
+    ["also with the spaces that the gateway trims", { env: { " TOOLGUARD_ROOM\n": "1" } }, { env: { TOOLGUARD_ROOM: "main" } }],
+    ["variables that are none", { env: "x" }, { env: { TOOLGUARD_ROOM: "main" } }],
     ["no arguments", null, null],
   ];
   for (const [name, params, expected] of /** @type {[string, any, any][]} */ (cases))
-    test(name, () => assert.deepEqual(inRoom(params, 7), expected));
+    test(name, () => assert.deepEqual(inRoom(params, ROOM), expected));
 
   test("a command without a room is left as it is", () => {
     const params = { command: "ls", env: { A: "b" } };
-    for (const room of [0, -1, undefined]) assert.equal(inRoom(params, room), params);
+    for (const room of [0, -1, undefined]) assert.equal(inRoom(params, { room, roomName: "main" }), params);
   });
 
   test("a command without a room names none either", () => {
-    assert.deepEqual(inRoom({ command: "ls", env: { TOOLGUARD_ROOM: "1" } }, 0), { command: "ls", env: {} });
+    assert.deepEqual(inRoom({ command: "ls", env: { TOOLGUARD_ROOM: "1", TOOLGUARD_ROOMS: ",main=1," } }, {}), { command: "ls", env: {} });
+  });
+
+  test("the gateway's own variable says which process holds it", () => {
+    inRoom({}, ROOM);
+    inRoom({}, { room: 8, roomName: "main+tmux" });
+    assert.equal(process.env.TOOLGUARD_ROOMS, ",main=7,main+tmux=8,");
+    inRoom({}, { room: 9, roomName: "main" });
+    assert.equal(process.env.TOOLGUARD_ROOMS, ",main+tmux=8,main=9,");
+    assert.deepEqual(inRoom({ env: { "TOOLGUARD_ROOMS ": ",main=1,", A: "b" } }, ROOM), { env: { A: "b", TOOLGUARD_ROOM: "main" } });
   });
 
   test("what is reported of a command is what the model wrote", () => {
-    for (const params of [{ command: "ls" }, { command: "ls", env: { A: "b" } }]) assert.deepEqual(withoutRoom(inRoom(params, 7)), params);
+    for (const params of [{ command: "ls" }, { command: "ls", env: { A: "b" } }]) assert.deepEqual(withoutRoom(inRoom(params, ROOM)), params);
   });
 });
 

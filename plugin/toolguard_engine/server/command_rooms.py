@@ -3,6 +3,7 @@ imported."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from toolguard_engine import lazy_re
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls.reading import CallReading
-from toolguard_engine.model.call import Host
+from toolguard_engine.model.call import Call, Host
 from toolguard_engine.wire import messages
 
 if TYPE_CHECKING:
@@ -25,6 +27,17 @@ OTHER_SHELL = "OpenClaw does not run commands with the shell that SHELL names"
 SHELL_FIX = "use OpenClaw 2026.8 or later; if you do, please report its release"
 NOT_WANTED = -1
 NO_ROOM = 0
+MAX_NAME = 200
+_ODD = lazy_re.compile(r"[^\w.+:-]", re.ASCII)
+"""In the name of a room, which stands in a variable of the gateway."""
+
+
+class CommandRoom(msgspec.Struct, frozen=True):
+    """`pid`: the process that holds it; 0 if there is none although there should be, -1 if the command runs in none.
+    `name`: the same for the commands of this agent with these doors, also after a restart."""
+
+    pid: int
+    name: str = ""
 
 
 class RoomsLost(msgspec.Struct, frozen=True):
@@ -125,19 +138,17 @@ class CommandRooms:
             self._note_cause(self._rooms.cause)
         return self.error
 
-    def entrance(self, reading: CallReading, *, approved: bool) -> int:
-        """The process whose room a command enters; 0 if there is none although there should be, -1 if it runs in none.
-        `approved`: a person let it run."""
-        call = reading.call
+    def entrance(self, call: Call, doors: frozenset[str]) -> CommandRoom:
+        """The room that a command with these doors enters."""
         if not is_wanted(self._config.for_agent(call.agent)):
-            return NOT_WANTED
+            return CommandRoom(NOT_WANTED)
         if self._rooms is None:
-            return NO_ROOM if self.error else NOT_WANTED
+            return CommandRoom(NO_ROOM if self.error else NOT_WANTED)
         self._know(call.cwd)
-        pid = self._rooms.entrance(call.agent, self._doors(reading, approved=approved))
+        pid = self._rooms.entrance(call.agent, doors)
         if pid == NO_ROOM or pid > 0:
             self._note_cause(self._rooms.cause)
-        return pid
+        return CommandRoom(pid, _ODD.sub("_", "+".join([call.agent or "-", *sorted(doors)]))[:MAX_NAME])
 
     def _note_cause(self, cause: RoomCause | None) -> None:
         error, self.fix = (cause.text, cause.fix) if cause else ("", "")
@@ -150,7 +161,10 @@ class CommandRooms:
             self._places = msgspec.structs.replace(self._places, workspaces=(*self._places.workspaces, workspace))
             self._rules.clear()
 
-    def _doors(self, reading: CallReading, *, approved: bool) -> frozenset[str]:
+    def doors(self, reading: CallReading, *, approved: bool) -> frozenset[str]:
+        """What a command needs of its room. `approved`: a person let it run."""
+        if self._rooms is None:
+            return frozenset()
         from toolguard_engine.containment.doors import doors  # noqa: PLC0415 - see above
         from toolguard_engine.server import room_surroundings  # noqa: PLC0415
 

@@ -24,12 +24,17 @@ MAX_LOSS = 10_000
 _NO_SHELLS = frozenset({"false", "nologin"})
 _TEXT = """\
 #!/bin/sh
-# Written by toolguard. OpenClaw {release} runs commands with this program; it enters the room that TOOLGUARD_ROOM names.
+# Written by toolguard. OpenClaw {release} runs commands with this program; it enters the room that TOOLGUARD_ROOM names,
+# and TOOLGUARD_ROOMS says which process holds it: ",NAME=PID,NAME=PID,".
 {restored}
-[ -n "$TOOLGUARD_ROOM" ] || exec {shell} "$@"
+if [ -z "$TOOLGUARD_ROOM" ]; then
+    unset TOOLGUARD_ROOM TOOLGUARD_ROOMS
+    exec {shell} "$@"
+fi
 [ -e {used} ] || : > {used}
-set -- "$TOOLGUARD_ROOM" {shell} "$@"
-unset TOOLGUARD_ROOM
+TOOLGUARD_ROOMS=${{TOOLGUARD_ROOMS#*",$TOOLGUARD_ROOM="}}
+set -- "${{TOOLGUARD_ROOMS%%,*}}" {shell} "$@"
+unset TOOLGUARD_ROOM TOOLGUARD_ROOMS
 . {enter}
 """
 

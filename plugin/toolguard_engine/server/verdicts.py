@@ -13,6 +13,7 @@ from toolguard_engine.layers.autonomy import budget
 from toolguard_engine.layers.autonomy.agent_standings import ASKS
 from toolguard_engine.model.call import Call, Stop, Verdict
 from toolguard_engine.model.work_limit import TooIntricate
+from toolguard_engine.server.command_rooms import CommandRoom
 from toolguard_engine.server.file_watch import FileWatch
 from toolguard_engine.server.outbox import Outbox, fault
 from toolguard_engine.server.parked_calls import ParkedCalls
@@ -29,6 +30,7 @@ APPROVED = ("approval.", "grant.")
 CHECKPOINT = "budget.checkpoint"
 NO_STOP = Stop("", "")
 NO_CALL = Call("", None)
+NOWHERE = CommandRoom(0)
 ROOM_LOST = "security.uncontained"
 ROOM_BACK = "security.contained-again"
 ELSEWHERE = ("node", "sandbox")
@@ -139,22 +141,23 @@ class Verdicts:
             for command in typed:
                 limited(read.work, partial(self._files.begins, command, str(read.params.get("sessionId", ""))))
         wanted, room = self._state.guard.wanted(call), self._room(read, code)
-        return messages.VerdictAnswer(question, "allow", code, pin=pin, note=note, outcome=wanted, room=room)
+        return messages.VerdictAnswer(
+            question, "allow", code, pin=pin, note=note, outcome=wanted, room=room.pid, room_name=room.name
+        )
 
-    def _room(self, reading: CallReading, code: str) -> int:
-        """The room that a command enters; 0 if it enters none."""
+    def _room(self, reading: CallReading, code: str) -> CommandRoom:
+        """The room that a command enters; without a process if it enters none."""
         rooms = self._state.setup.rooms
         call = reading.call
         if rooms is None or not reading.executes or call.searched or reading.params.get("host") in ELSEWHERE:
-            return 0
-        try:
-            room = self._state.guard.timer.limited(
-                reading.work, lambda: rooms.entrance(reading, approved=code.startswith(APPROVED))
-            )
-        except (TooIntricate, MemoryError, RecursionError):  # its doors cannot be found out
-            return 0
+            return NOWHERE
+        doors = frozenset[str]()
+        with suppress(TooIntricate, MemoryError, RecursionError):  # what cannot be found out opens no door
+            find = partial(rooms.doors, reading, approved=code.startswith(APPROVED))
+            doors = self._state.guard.timer.limited(reading.work, find)
+        room = rooms.entrance(call, doors)
         self.report_rooms(call)
-        return max(room, 0)
+        return room if room.pid > 0 else NOWHERE
 
     def _look_at_rooms(self, agent: str) -> None:
         """Whether the commands of this agent are to be held because they cannot be contained."""

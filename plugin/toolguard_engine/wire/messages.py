@@ -375,7 +375,7 @@ class VerdictAnswer(Wire, frozen=True, tag="verdict", omit_defaults=True):
 
     `outcome`: what is wanted when the call has run: nothing, a note (`tell`), or a question (`ask`). `note` goes behind its
     result. `waiting`: what the answer of a run that ends must name: the nonces of held calls, or a command. `room`: the
-    process whose room the command enters; 0 or less if it enters none.
+    process whose room the command enters, 0 if none; `room_name`: the same for such commands of this agent after a restart.
     """
 
     id: Id
@@ -389,6 +389,7 @@ class VerdictAnswer(Wire, frozen=True, tag="verdict", omit_defaults=True):
     note: str = ""
     waiting: tuple[str, ...] = ()
     room: int = 0
+    room_name: str = ""
 
 
 class Corrected(Wire, frozen=True, tag="corrected", omit_defaults=True):
