@@ -8,17 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 BLOCKED = """
--: configure onboard reset setup uninstall
+-: onboard reset setup uninstall
 approvals: resolve
-backup: create restore
 daemon: stop uninstall
 exec-approvals: resolve
 gateway: stop uninstall
 """
-"""They take the guard away, copy its key, or answer for a person."""
+"""They take the guard away, or answer for a person."""
 
 HELD = """
--: acp attach chat config connect crestodian dashboard gateway migrate qr resume terminal triage tui update worker
+-: acp attach chat config configure connect crestodian dashboard gateway migrate qr resume terminal triage tui update worker
 acp: client
 agent: exec
 agents: add bind delete unbind
@@ -26,7 +25,7 @@ agents team: create
 approvals: set
 approvals allowlist: add remove
 approvals grants: revoke
-backup: disable enable
+backup: create disable enable restore
 backup git: create init restore
 backup sqlite: create restore
 browser: batch cookie-sync cookies delete-profile evaluate import-profile reset-profile upload

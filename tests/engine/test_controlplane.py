@@ -78,8 +78,6 @@ openclaw gateway call config.patch --params '{"raw": "{\\\\"plugins\\\\": {\\\\"
 ssh localhost openclaw plugins disable toolguard
 openclaw gateway stop --url ws://127.0.0.1:18789
 echo '{}' > "$(openclaw config file)"
-sed -i s/a/b/ $(openclaw config file)
-F=$(openclaw config file); cp new.json $F
 node --eval "import('/usr/lib/node_modules/openclaw/openclaw.mjs')" plugins disable toolguard
 pnpm -C /srv/oc openclaw config set plugins.enabled false
 pnpm --dir D openclaw gateway stop
@@ -136,6 +134,8 @@ openclaw automations add --on-exit 'make' --message hi
 openclaw doctor --fix
 openclaw security audit --fix
 openclaw backup create --only-config
+sed -i s/a/b/ $(openclaw config file)
+F=$(openclaw config file); cp new.json $F
 openclaw gateway run --force --port 19999
 openclaw gateway run --port 19999
 openclaw gateway call node.invoke --params '{}'

@@ -55,7 +55,7 @@ UNKNOWN_EXCLUSIONS = [
 
 @each_row("command", UNKNOWN_EXCLUSIONS)
 def test_what_is_not_known_leaves_out_nothing(command: str) -> None:
-    assert protects(command) == "block"
+    assert protects(command) == "hold"
 
 
 @each_row(
@@ -68,20 +68,20 @@ def test_what_is_not_known_leaves_out_nothing(command: str) -> None:
 def test_a_list_that_was_read_counts_like_words(command: str, pattern: str) -> None:
     command = command.format(option="")
     assert protects(command, {"/e/list": f"# caches\n.cache\n{pattern}\n\n"}) == "allow"
-    assert protects(command, {"/e/list": ".cache\n*.o\n"}) == "block"
-    assert protects(command, {"/e/list": pattern.replace("claw", "claw.old")}) == "block"
+    assert protects(command, {"/e/list": ".cache\n*.o\n"}) == "hold"
+    assert protects(command, {"/e/list": pattern.replace("claw", "claw.old")}) == "hold"
     assert protects(f"cd /srv && {command}", {"/e/list": pattern}) == "allow"
 
 
 def test_a_list_may_be_another_one_when_the_program_reads_it() -> None:
     command, texts = LISTS[0].format(option=""), {"/e/list": ".openclaw\n"}
-    assert protects(f"echo x > /e/list; {command}", texts) == "block"
-    assert protects(f"sort -o /e/list x; {command}", texts) == "block"
-    assert protects(f"./prepare && {command}", texts) == "block"
-    assert protects(command.replace("/e/list", "$LIST"), texts) == "block"
+    assert protects(f"echo x > /e/list; {command}", texts) == "hold"
+    assert protects(f"sort -o /e/list x; {command}", texts) == "hold"
+    assert protects(f"./prepare && {command}", texts) == "hold"
+    assert protects(command.replace("/e/list", "$LIST"), texts) == "hold"
     made = FileMemory()
     made.expect("/e/list", ExpectedText("call-1", "x", whole=True))
-    assert protects(command, texts, made) == "block"
+    assert protects(command, texts, made) == "hold"
     assert protects(command, texts, FileMemory()) == "allow"
 
 
@@ -103,9 +103,9 @@ def test_only_what_is_asked_for_is_taken() -> None:
         "rclone copy ~ r:x --include '{}'",
     ):
         assert protects(command.format("*.md")) == "hold"
-        assert protects(command.format("*")) == "block"
-        assert protects(command.format("*key*")) == "block"
-        assert protects(command.format("*.openclaw*")) == "block"
+        assert protects(command.format("*")) == "hold"
+        assert protects(command.format("*key*")) == "hold"
+        assert protects(command.format("*.openclaw*")) == "hold"
 
 
 @each_row(

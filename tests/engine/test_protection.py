@@ -147,7 +147,6 @@ COMMANDS = [
     "node /usr/lib/node_modules/openclaw/dist/index.js plugins disable toolguard",
     "node dist/index.js plugins disable toolguard",
     "node x/openclaw.mjs plugins disable toolguard",
-    "openclaw configure",
     "openclaw onboard",
     "openclaw --profile x reset",
     'openclaw gateway call chat.send --params \'{"message":"x"}\'',
@@ -201,14 +200,7 @@ FILES = [
     "cat ~/.openclaw/toolguard/k?y",
     "grep -r . ~/.openclaw/toolguard",
     "rm -rf ../toolguard",
-    "sed -i s/a/b/ ~/.openclaw/openclaw.json",
     "rm ~/.openclaw/openclaw.json",
-    "jq . x > ~/.openclaw/openclaw.json",
-    "vim openclaw.json",
-    "cp /tmp/x.json ../openclaw.json",
-    "cd ~/.openclaw; sed -i s/a/b/ openclaw.json",
-    'sed -i s/a/b/ "$OPENCLAW_CONFIG_PATH"',
-    "dd if=x of=/home/u/.openclaw/openclaw.json",
     "sh -c 'echo {} > ~/.openclaw/openclaw.json'",
     "python3 -c \"open('/home/u/.openclaw/openclaw.json', 'w').write('')\"",
     "node -e \"fs.writeFileSync('/home/u/.openclaw/openclaw.json','')\"",
@@ -219,11 +211,9 @@ FILES = [
     "mv ~/.openclaw /tmp/x",
     "chmod -R 000 ~/.openclaw",
     "chown -R x ~/.openclaw",
-    "ln -s ~/.openclaw/openclaw.json /tmp/c",
     "ln -s ~/.openclaw /tmp/c",
     "mount --bind /tmp ~/.openclaw",
     "python3 -c \"import shutil; shutil.rmtree('/home/u/.openclaw')\"",
-    "tar czf /tmp/x.tgz ~/.openclaw",
     "ls ~/.openclaw/toolguard/* | xargs rm",
     "find ~/.openclaw/toolguard -delete",
     "a=~/.openclaw; rm -rf $a/toolguard",
@@ -234,24 +224,12 @@ FILES = [
 ]
 
 WHOLE = [
-    "tar xf a.tar -C ~/.openclaw",
-    "tar xf a.tar -C ~ .openclaw/openclaw.json",
-    "git -C ~/.openclaw checkout .",
-    "cd ~/.openclaw && git stash",
-    "cp -r fake/. ~/",
-    "rsync -a fake/ ~/",
-    "rsync --read-batch=b ~",
-    "sshfs h:/x ~/.openclaw",
-    "patch -p1 -d ~/.openclaw",
-    "cd ~/.openclaw && patch -p1 < x",
     "mv ~ /tmp",
     "find ~ -name policy.toml -exec tee -a {} +",
     "for f in $(find ~ -name 'openclaw*.json'); do sed -i s/a/b/ $f; done",
     "grep -rl toolguard ~ | xargs sed -i s/a/b/",
     "find ~ -name key -exec base64 {} \\;",
     "find ~ -path '*guard/key' | xargs cat",
-    "cp -r ~ /tmp/h",
-    "tar czf x ~",
 ]
 
 CODE = [
@@ -663,9 +641,6 @@ BLOCKED_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("nodes", {"action": "run", "command": ["toolguard", "approve", "x"]}),
     ("nodes", {"action": "invoke", "invokeParamsJson": '{"command":["toolguard","approve","x"]}'}),
     ("write", {"path": "~/.openclaw/toolguard/nonces.json", "content": ""}),
-    ("write", {"path": "/home/u/.openclaw/openclaw.json"}),
-    ("edit", {"path": "../openclaw.json"}),
-    ("edit", {"path": "openclaw.json"}),
     ("write", {"path": "/home/u/x/../.openclaw//toolguard/a"}),
     ("write", {"file_path": "../toolguard/policy.toml"}),
     ("write", {"path": "@/opt/tg/plugin/index.mjs"}),
@@ -767,11 +742,13 @@ def test_free_calls() -> None:
 
 
 def test_a_command_too_long_to_be_read_may_not_name_the_guard() -> None:
-    assert blocked("exec", {"command": "true; " * 50_000 + "toolguard approve x"})
-    assert not blocked("exec", {"command": "true; " * 50_000})
+    """What it does is not certain. The gateway's folder in a path is not the guard."""
+    assert decision("exec", {"command": "true; " * 50_000 + "toolguard approve x"}) == "hold"
+    assert decision("exec", {"command": "cat ~/.openclaw/workspace/a; " + "true; " * 50_000}) == "allow"
+    assert decision("exec", {"command": "true; " * 50_000}) == "allow"
 
 
 def test_a_host_of_which_nothing_is_known() -> None:
     assert blocked("exec", {"command": "rm -rf ~/.openclaw/toolguard"}, Host())
-    assert blocked("write", {"path": "~/.openclaw/openclaw.json"}, Host())
+    assert decision("write", {"path": "~/.openclaw/openclaw.json"}, Host()) == "hold"
     assert not blocked("exec", {"command": "ls"}, Host())

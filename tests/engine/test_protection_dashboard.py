@@ -162,7 +162,6 @@ BLOCKED_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("read", {"path": "~/.openclaw/metrics.db.token"}),
     ("read", {"path": "../metrics.db.token"}),
     ("grep", {"pattern": ".", "path": "~/.openclaw/metrics.db.token"}),
-    ("grep", {"pattern": ".", "path": "~/.openclaw"}),
     ("browser", {"action": "open", "targetUrl": "file:///home/ada/.openclaw/metrics.db.token"}),
     ("web_fetch", {"url": "file://localhost/home/ada/.openclaw/metrics.db%2Etoken"}),
     ("media", {"items": [{"source": METRICS + ".token"}]}),

@@ -69,14 +69,16 @@ AHEAD = [  # (what the command does first, what is then the home folder)
 @each_row("home", HOMES)
 def test_spellings_of_the_home_folder(home: str) -> None:
     assert protects(f"cat {home}/{SECRET}") == "block"
-    assert protects(f"cat new.json > {home}/.openclaw/openclaw.json") == "block"
+    assert protects(f"rm {home}/.openclaw/openclaw.json") == "block"
+    assert protects(f"cat new.json > {home}/.openclaw/openclaw.json") != "allow"
     assert weighed(f"rm -rf {home}") == "block"
 
 
 @each_row(("first", "home"), AHEAD)
 def test_spellings_that_the_command_makes_itself(first: str, home: str) -> None:
     assert protects(f"{first}; cat {home}/{SECRET}") == "block"
-    assert protects(f"{first}; echo x > {home}/.openclaw/openclaw.json") == "block"
+    assert protects(f"{first}; rm {home}/.openclaw/openclaw.json") == "block"
+    assert protects(f"{first}; cat x > {home}/.openclaw/openclaw.json") == "hold"
     assert weighed(f"{first}; rm -rf {home}") == "block"
 
 
@@ -110,13 +112,13 @@ def test_capitals_make_no_difference_where_they_make_none_to_the_disk() -> None:
         "cat $x/.openclaw/toolguard/key",
         "cat ~/.openclaw/toolguard/\u212aey",
         "cat ~/.openclaw/toolguard/k\u200dey",
-        "echo x > ~/.openclaw/openclaw.j\u017fon",
+        "rm ~/.openclaw/openclaw.j\u017fon",
         "sh -c \"cat /.$HOME/.openclaw/toolguard/key\"",
         "sh -c 'cat /.$HOME/.openclaw/toolguard/key'",
         "python3 -c \"print(open('/.$HOME/.openclaw/toolguard/key','rb').read())\"",
-        "tee /.$OPENCLAW_STATE_DIR/openclaw.json < x",
+        "rm /.$OPENCLAW_STATE_DIR/openclaw.json",
         "cat /.$OPENCLAW_STATE_DIR/toolguard/key",
-        "echo x > /.$OPENCLAW_CONFIG_PATH",
+        "rm /.$OPENCLAW_CONFIG_PATH",
     ],
 )  # fmt: skip
 def test_other_ways_to_a_file(command: str) -> None:
@@ -193,9 +195,9 @@ def test_honest_neighbours(command: str) -> None:
         ("read", {"path": "/home/u/.openclaw/toolguard/\u212aey"}, "block"),
         ("read", {"path": "/proc/self/fd/3/toolguard/key"}, "hold"),
         ("write", {"path": "/proc/self/root/home/u/.openclaw/openclaw.json", "content": "{}"}, "block"),
-        ("edit", {"path": "../openclaw.json", "edits": []}, "block"),
-        ("write", {"path": "/dev/fd/3/.openclaw/openclaw.json", "content": "{}"}, "block"),
-        ("apply_patch", {"input": "*** Begin Patch\n*** Update File: ../openclaw.json\n*** End Patch"}, "block"),
+        ("edit", {"path": "../openclaw.json", "edits": []}, "hold"),
+        ("write", {"path": "/dev/fd/3/.openclaw/openclaw.json", "content": "{}"}, "hold"),
+        ("apply_patch", {"input": "*** Begin Patch\n*** Update File: ../openclaw.json\n*** End Patch"}, "hold"),
         ("read", {"path": "src/a?b.txt"}, "allow"),
         ("read", {"path": "/proc/self/fd/3"}, "allow"),
         ("write", {"path": "notes/toolguard.md", "content": "x"}, "allow"),

@@ -300,7 +300,6 @@ FILES = [
     "{ echo a; } > ~/.openclaw/openclaw.json",
     "tee ~/.openclaw/openclaw.json < x",
     "sponge ~/.openclaw/openclaw.json",
-    "cp -t ~/.openclaw x",
     "cp x ~/.openclaw/openclaw.json",
     "install x ~/.openclaw/openclaw.json",
     "rsync x ~/.openclaw/toolguard/",

@@ -6,17 +6,12 @@ are joined. The command line has a full reader, which knows positions.
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from toolguard_engine import lazy_re
 from toolguard_engine.config import limits
+from toolguard_engine.host import json5_text
 from toolguard_engine.stores import atomic
 
 MAX_BYTES = limits.CONFIG_BYTES
@@ -26,13 +21,6 @@ MAX_FILES = limits.CONFIG_FILES
 (`config_tree`), and the gateway part, which has them from `places.json`."""
 MAX_LEVELS = 10
 INCLUDE = "$include"
-_TOKEN = lazy_re.compile(
-    r"""(?P<text>"(?>(?:[^"\\\n]|\\.)*)"|'(?>(?:[^'\\\n]|\\.)*)')|(?P<gap>\s++|//[^\n]*+|/\*(?>(?:[^*]|\*(?!/))*)\*/)"""
-    r"""|(?P<word>[\w$.+-]++)|(?P<sign>[{}\[\],:])""",
-    re.DOTALL,
-)
-_NUMBER = lazy_re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?")
-_CLOSING = "}]"
 
 
 def plugins(path: str) -> dict[str, Any] | None:
@@ -70,7 +58,7 @@ class _Reader:
             raise ValueError("it includes too much")
         data = atomic.read_bounded(path, MAX_BYTES - self._bytes)
         self._bytes += len(data)
-        return self._whole(_decoded(data), path, only, level)
+        return self._whole(json5_text.decoded(data), path, only, level)
 
     def _whole(self, value: Any, path: Path, only: str, level: int) -> Any:
         if isinstance(value, list):
@@ -97,37 +85,3 @@ def _merged(below: Any, above: Any) -> Any:
     if isinstance(below, list) and isinstance(above, list):
         return [*below, *above]
     return above
-
-
-def _decoded(data: bytes) -> Any:
-    """Raises `ValueError`."""
-    try:
-        return msgspec.json.decode(data)
-    except msgspec.DecodeError:
-        return json.loads("".join(_as_json(data.decode())))
-
-
-def _as_json(text: str) -> Iterator[str]:
-    """Without comments and trailing commas, with all names and strings in double quotes."""
-    comma, at = "", 0
-    while at < len(text):
-        token = _TOKEN.match(text, at)
-        if token is None:
-            raise ValueError(f"character {at} is neither JSON nor JSON5")
-        at = token.end()
-        if token["gap"]:
-            continue
-        if token[0] == ",":
-            comma = ","
-            continue
-        yield ("" if token[0] in _CLOSING else comma) + _json_of(token)
-        comma = ""
-
-
-def _json_of(token: re.Match[str]) -> str:
-    found = token[0]
-    if token["text"] and found[0] == "'":
-        return '"' + found[1:-1].replace("\\'", "'").replace('"', '\\"') + '"'
-    if token["word"] and found not in ("true", "false", "null") and not _NUMBER.fullmatch(found):
-        return json.dumps(found)
-    return found

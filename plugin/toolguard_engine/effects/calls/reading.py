@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolguard_engine.effects.calls import call_texts, path_owners, read_only
+from toolguard_engine.effects.calls import call_texts, config_changes, path_owners, read_only
 from toolguard_engine.effects.calls.call_place import where_of
 from toolguard_engine.effects.calls.kept_readings import KEPT, KeptReading
 from toolguard_engine.effects.commands.effects import effects
@@ -118,9 +118,11 @@ class CallReading:
             before = self.work.spent
             named = tuple([effects(reading, where, self.work) for reading in readings])
             if readings and not self.running.has_failed and not any("intricate" in each.flaws for each in readings):
-                found = KeptReading(readings, named, self.running, self._steps, self.work.spent - before)
-                KEPT.keep(self.commands, where, found)
-        return tuple([self._owned(found, where, seen.runs) for seen, found in zip(readings, named, strict=True)])
+                kept = KeptReading(readings, named, self.running, self._steps, self.work.spent - before)
+                KEPT.keep(self.commands, where, kept)
+        found = tuple([self._owned(found, where, seen.runs) for seen, found in zip(readings, named, strict=True)])
+        change = config_changes.of_commands(readings, found, self.host, where, self.files, self._is_expected)
+        return found if change is None else self._with_settings(found, change)
 
     @property
     def spent(self) -> float:
@@ -133,7 +135,31 @@ class CallReading:
         """What the tool does besides running commands."""
         if self.executes:
             return ()
-        return self._owned(tools.effects(self.call.tool, self.params, self.where), self.where)
+        found = self._owned(tools.effects(self.call.tool, self.params, self.where), self.where)
+        files = (self.host, self.where, self.files, self._is_expected)
+        change = config_changes.of_tool(self.tool, self.params, found, *files)
+        return found if change is None else self._with_settings((found,), change)[0]
+
+    @property
+    def config_change(self) -> config_changes.ConfigChange | None:
+        """What the call makes of the gateway's config; None if it does not change that file."""
+        _ = self.tool_effects, self.command_effects if self.commands else ()
+        return self._config_change
+
+    _config_change: config_changes.ConfigChange | None = None
+
+    def _is_expected(self, path: str) -> bool:
+        expected = self.made.expected(path)
+        return expected is not None and expected.call != self.call.call_id
+
+    def _with_settings(
+        self, found: tuple[tuple[Effect, ...], ...], change: config_changes.ConfigChange
+    ) -> tuple[tuple[Effect, ...], ...]:
+        """The effects with those on single settings, in place of those on the file."""
+        self._config_change = change
+        if change.settings is None:
+            return found
+        return config_changes.as_settings(found, change.settings, self.host, self.command_where, self.files)
 
     def _owned(self, found: tuple[Effect, ...], where: Where, runs: tuple[ProgramRun, ...] = ()) -> tuple[Effect, ...]:
         if not path_owners.follows(found):

@@ -31,6 +31,7 @@ _VERSION = frozenset({"--version", "-V", "-v"})
 _LOCAL = lazy_re.compile(rf"^$|localhost|127\.\d|\[?::1|0\.0\.0\.0|[$`{UNKNOWN}]", re.IGNORECASE)
 """An address that is, or may be, on this machine."""
 
+_SHOWING = frozenset({"show", "list", "ls", "info", "status"})
 _GUARD = "toolguard"
 _UPDATE = "--update"
 _MAX_WORDS = 200
@@ -142,6 +143,8 @@ def _of(reading: _Reading, words: tuple[str, ...], stdin: str | None) -> Iterato
     if _UPDATE in before or (not verb and _UPDATE in rest):
         yield Operation("run", "openclaw update")
     if not reading.known:
+        if _only_shows(verb, rest, catalogue):
+            return
         yield Operation(UNKNOWN_VERB, f"openclaw {' '.join((verb, *rest[:1])).strip()}")
     if not verb or verb not in catalogue.verbs:
         return
@@ -149,6 +152,13 @@ def _of(reading: _Reading, words: tuple[str, ...], stdin: str | None) -> Iterato
         yield Operation("agent", f"openclaw {verb} --model")
     for operation in _by_options(verb, rest, catalogue, stdin):
         yield _elsewhere(operation, words)
+
+
+def _only_shows(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue) -> bool:
+    """Whether an unknown verb is a word for showing: `config show`, `tools list`. The command line refuses one that it does
+    not have, and says so."""
+    words = _plain(rest, catalogue)
+    return not _SHOWING.isdisjoint(words[:1] if verb else words[1:2])
 
 
 def _by_options(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue, stdin: str | None) -> Iterator[Operation]:

@@ -27,8 +27,9 @@ from toolguard_engine.effects.facts.proc_links import link_targets
 from toolguard_engine.host import file_names, metrics_path
 from toolguard_engine.model.call import Host
 
-Place = Literal["", "root", "guard", "key"]
-"""`root`: the gateway's whole state, or a folder above a guarded one; `guard`: the guard's files or config."""
+Place = Literal["", "root", "config", "guard", "key"]
+"""`root`: the gateway's whole state, or a folder above a guarded one; `config`: the gateway's config, which keeps the guard
+in place; `guard`: the guard's own files."""
 
 CONFIG_NAMES = ("openclaw.json", "clawdbot.json")
 GUARDED = ("toolguard", "extensions/toolguard", "cache/shell-snapshots", *CONFIG_NAMES)
@@ -64,8 +65,8 @@ _TILDE = lazy_re.compile(r"^~[\w.-]*(?=/|$)")
 class Protected(Struct, frozen=True):
     """The protected places of one host as tuples of path parts, and words for fast rejection of other paths.
 
-    `starts`, `tops`: places and roots as lower-case text; `names`: one of them is in every protected path from an unknown
-    folder.
+    `configs`: those of the places that are a config. `starts`, `tops`: places and roots as lower-case text; `names`: one of
+    them is in every protected path from an unknown folder.
     `tails`: ends of paths that are sufficient whatever the folder; `secret_tails`: those of secrets.
     `kept`: the names of the metrics file and the files beside it, the token first, and of the host's secrets.
     `secret_names`: those of the token and the secrets. `above`: folders that contain the metrics file.
@@ -78,6 +79,7 @@ class Protected(Struct, frozen=True):
     config: str
     roots: tuple[tuple[str, ...], ...]
     places: tuple[tuple[str, ...], ...]
+    configs: tuple[tuple[str, ...], ...]
     keys: tuple[tuple[str, ...], ...]
     tails: tuple[tuple[str, ...], ...]
     secret_tails: tuple[tuple[str, ...], ...]
@@ -129,6 +131,7 @@ def of(host: Host) -> Protected:
         home, state, config,
         tuple(map(_parts, roots)),
         tuple(map(_parts, places)),
+        tuple(_parts(path) for path in (*(f"{folder}/{name}" for folder in states for name in CONFIG_NAMES), config)),
         tuple(map(_parts, [*(f"{folder}/toolguard/key" for folder in states), *read_by_nobody])),
         tuple(tails),
         tuple(secret_tails),
@@ -208,7 +211,7 @@ def possible(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
 
 
 def _most_protected(found: set[Place]) -> Place:
-    places: tuple[Place, ...] = ("key", "guard", "root")
+    places: tuple[Place, ...] = ("key", "guard", "config", "root")
     return next((place for place in places if place in found), "")
 
 
@@ -218,8 +221,9 @@ def _read(path: str, protected: Protected) -> str:
 
 
 def _open_place(parts: tuple[str, ...], protected: Protected) -> Place:
+    guarded = tuple(place for place in protected.places if place not in protected.configs)
     places: tuple[tuple[Place, tuple[tuple[str, ...], ...]], ...] = (
-        ("key", protected.keys), ("guard", protected.places), ("root", protected.roots),
+        ("key", protected.keys), ("guard", guarded), ("config", protected.configs), ("root", protected.roots),
     )  # fmt: skip
     return next((kind for kind, known in places if any(_reaches(parts, real, below=kind == "guard") for real in known)), "")
 
@@ -311,8 +315,9 @@ def _place(parts: tuple[str, ...], protected: Protected) -> Place:
     parts = _with_fixed_suffix(parts, protected)
     if any(_covers(parts, key) and (len(parts) >= len(key)) for key in protected.keys):
         return "key"
-    if any(_covers(parts, place) and len(parts) >= len(place) for place in protected.places):
-        return "guard"
+    found = [place for place in protected.places if len(parts) >= len(place) and _covers(parts, place)]
+    if found:
+        return "config" if all(place in protected.configs for place in found) else "guard"
     if any(_covers(parts, root) and len(parts) == len(root) for root in protected.roots):
         return "root"
     return ""
@@ -350,5 +355,6 @@ def _by_tail(path: str, protected: Protected, *, known: bool) -> Place:
     for tail in protected.tails:
         for at in range(len(parts) - len(tail) + 1):
             if _covers(parts[at : at + len(tail)], tail) and not GLOB.search(parts[at]):
-                return "key" if [part.lower() for part in parts[at + len(tail) :]] == ["key"] else "guard"
-    return "guard" if not known and parts and parts[-1].lower() in CONFIG_NAMES else ""
+                inside = [part.lower() for part in parts[at + len(tail) :]]
+                return "key" if inside == ["key"] else "config" if tail[-1] in CONFIG_NAMES else "guard"
+    return "config" if not known and parts and parts[-1].lower() in CONFIG_NAMES else ""

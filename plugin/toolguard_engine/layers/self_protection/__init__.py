@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.calls.call_place import named_folder
+from toolguard_engine.effects.calls.config_changes import ConfigChange
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.control_plane import gateway_tools as controlplane
 from toolguard_engine.effects.facts import program_catalogue, protected_paths
@@ -32,9 +33,11 @@ from toolguard_engine.layers.self_protection import (
     read_lists,
 )
 from toolguard_engine.layers.self_protection.gateway_command_line import CHAT_COMMAND
-from toolguard_engine.layers.self_protection.scene import ProtectionFinding, base, possible_place, strongest
+from toolguard_engine.layers.self_protection.own_config import CHANGED, NAMES_GUARD
+from toolguard_engine.layers.self_protection.scene import COPY, Lists, ProtectionFinding, base, possible_place, strongest
 from toolguard_engine.model.call import Call, Host, Verdict
 from toolguard_engine.model.files import FileText
+from toolguard_engine.model.work_limit import TooIntricate
 
 CODE = "rule.self-protection"
 POSSIBLE = "rule.self-protection.possible"
@@ -56,6 +59,9 @@ _MESSAGE_PARAMS = ("message", "text", "content", "caption", "body", "task", "pro
 PATH = "This call would change the files or the configuration of the guard itself."
 KEY = "This call would read a secret that authenticates approvals: the guard's key or the dashboard's token."
 CONFIG = "This call would change the part of the gateway's configuration that keeps the guard in place."
+BROKEN = (
+    "The gateway would not start with the configuration that this call writes. Check it with `openclaw config validate`."
+)
 CHAT = "Only a person may send the guard's chat commands."
 
 
@@ -118,10 +124,14 @@ def _only(reading: CallReading, runs: list[ProgramRun]) -> tuple[Reading, ...]:
 
 def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[ProtectionFinding]:
     tool, params, host, cwd = reading.tool, reading.params, reading.host, reading.call.cwd
+    change = _config_change(reading)
+    if change is not None:
+        yield from _of_config(change)
+    lists = Lists(partial(_list, reading), is_worked_out=change is not None and change.settings is not None)
     folder = _folder(params, cwd) if reading.executes else ""
     if reading.commands:
         for text, command in zip(reading.commands, commands, strict=True):
-            yield from command_findings.findings(text, command, host, folder, reading.work, partial(_list, reading))
+            yield from command_findings.findings(text, command, host, folder, reading.work, lists)
         yield from landings_on_disk.findings(commands, host, folder, reading.files)
         yield from read_lists.findings(commands, host, folder, partial(_texts, reading))
     if reading.executes:
@@ -130,10 +140,29 @@ def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[P
         if operation.effect == "guard":
             yield ProtectionFinding(CONFIG, operation.certain)
     if reason := _chat_command(tool, params) or _paths(reading):
-        yield ProtectionFinding(reason)
+        yield ProtectionFinding(reason, certain=reason not in (CHANGED, COPY))
     elif reason := _open_paths(reading):
         yield ProtectionFinding(reason, certain=False)
     yield from _installed(reading)
+
+
+def _config_change(reading: CallReading) -> ConfigChange | None:
+    """What becomes of the gateway's config, unless that is too much to find out."""
+    texts = reading.commands or reading.paths
+    names = ("claw", base(reading.host.config_path).lower() or "claw")
+    try:
+        return reading.config_change if any(name in text.lower() for text in texts for name in names) else None
+    except TooIntricate:
+        return None
+
+
+def _of_config(change: ConfigChange) -> Iterator[ProtectionFinding]:
+    """What a change of the config would do to the guard."""
+    if change.broken:
+        yield ProtectionFinding(BROKEN, cause=change.broken)
+    for each in change.settings or ():
+        if each.effect.effect == "guard":
+            yield ProtectionFinding(CONFIG, cause=each.shown)
 
 
 def _list(reading: CallReading, path: str) -> str | None:
@@ -185,10 +214,14 @@ def _installed(reading: CallReading) -> Iterator[ProtectionFinding]:
 
 def _paths(reading: CallReading) -> str:
     host = reading.host
+    texts = list(_strings(reading.params, 0))
     for path in reading.paths:
         if reason := _path(reading.tool, _of_address(path), host, reading.call.cwd):
-            return reason
-    texts = list(_strings(reading.params, 0))
+            if reason != CHANGED:
+                return reason
+            if (change := reading.config_change) is None or change.settings is None:
+                named = any(map(NAMES_GUARD.search, texts)) or any("deletes" in each.flags for each in reading.tool_effects)
+                return PATH if named else CHANGED
     if any(dashboard_requests.visits(text, host) for text in texts):
         return dashboard_requests.CALL
     return KEY if any(_is_key(text, host) for text in texts) else ""
@@ -229,8 +262,8 @@ def _path(tool: str, path: str, host: Host, cwd: str = "") -> str:
     if not _may_be_ours(path, host):
         return ""
     found = protected_paths.kind(path, host) or protected_paths.kind(path, host, _own_folders(host, cwd))
-    if found and tool == "grep" and "." not in base(path.rstrip("/")).lstrip("."):
-        return KEY
+    if found and found != "config" and tool == "grep" and "." not in base(path.rstrip("/")).lstrip("."):
+        return COPY if found == "root" else KEY
     return _reason(tool, found)
 
 
@@ -243,6 +276,8 @@ def _reason(tool: str, found: str) -> str:
     """Why this tool must not be given this kind of place; empty if it may."""
     if found == "key":
         return KEY
+    if found == "config":
+        return "" if _only_reads(tool) else PATH if _takes_away(tool) else CHANGED
     if found == "root":
         return PATH if _takes_away(tool) else ""
     return PATH if found == "guard" and not _only_reads(tool) else ""

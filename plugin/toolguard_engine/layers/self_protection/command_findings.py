@@ -58,7 +58,7 @@ FOLDERS = "This command changes to more folders of the guard than can be analyze
 
 _MAX_INNER = 3
 _MAX_TEXTS = 50
-_NAMED = lazy_re.compile(r"toolguard(?!probe|_unknown)|openclaw|clawdbot", re.IGNORECASE)
+_NAMED = lazy_re.compile(r"toolguard(?!probe|_unknown)|(?<![./\w-])(?:openclaw|clawdbot)(?![\w/-])", re.IGNORECASE)
 _MAY_HARM = lazy_re.compile(r"toolguard|openclaw|clawdbot|\bp?kill", re.IGNORECASE)
 _RUNNING = ("COMMAND", "EDITOR", "PAGER", "VISUAL", "ENV", "_RSH", "_SSH", "LESSOPEN", "BROWSER")
 """Name endings of variables whose values other programs run."""
@@ -82,7 +82,13 @@ _CHECKS: tuple[Callable[[CommandScene], Iterator[ProtectionFinding]], ...] = (
 
 
 def findings(
-    command: str, reading: Reading, host: Host, folder: str, work: WorkLimit, lists: Lists, depth: int = 0
+    command: str,
+    reading: Reading,
+    host: Host,
+    folder: str,
+    work: WorkLimit,
+    lists: Lists,
+    depth: int = 0,
 ) -> Iterator[ProtectionFinding]:
     """Why `command`, started in `folder` (empty: the agent's own), must be blocked or held. `reading`: of that command;
     `work`: what finding that out may cost; `lists`: see `CommandScene`."""
@@ -90,9 +96,9 @@ def findings(
         try:
             work.spend(_steps(reading.runs))
         except TooIntricate:
-            if not _NAMED.search(command):
+            if not (named := _NAMED.search(command)):
                 raise
-            yield ProtectionFinding(LONG)
+            yield ProtectionFinding(LONG, certain=False, cause=named[0])
             return
         away = _elsewhere(reading.runs)
         local = tuple(run for run in reading.runs if run not in away) if away else reading.runs
@@ -100,8 +106,8 @@ def findings(
         if away:
             scene = CommandScene(reading.runs, host, folder, lists=lists)
             yield from (replace(finding, certain=False) for finding in _of_scene(scene, away, work, depth))
-    if reading.flaws and not _UNREAD.isdisjoint(reading.flaws) and _NAMED.search(command):
-        yield ProtectionFinding(LONG)
+    if reading.flaws and not _UNREAD.isdisjoint(reading.flaws) and (named := _NAMED.search(command)):
+        yield ProtectionFinding(LONG, certain=False, cause=named[0])
 
 
 @kept_with
@@ -130,7 +136,7 @@ def _elsewhere(runs: tuple[ProgramRun, ...]) -> tuple[ProgramRun, ...]:
 def _of_scene(scene: CommandScene, runs: tuple[ProgramRun, ...], work: WorkLimit, depth: int) -> Iterator[ProtectionFinding]:
     """`runs`: the programs whose texts are judged as commands."""
     if scene.is_all_over_ours:
-        yield ProtectionFinding(FOLDERS)
+        yield ProtectionFinding(FOLDERS, certain=False)
     for check in _CHECKS:
         yield from check(scene)
     yield from _inner(scene, runs, work, depth)

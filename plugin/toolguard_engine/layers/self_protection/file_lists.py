@@ -41,7 +41,7 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
         kinds = {place_of(word, scene.host, folders) for word in islice(_listed(run), _MAX_WORDS)}
         if "key" in kinds:
             yield ProtectionFinding(KEY)
-        elif "guard" in kinds:
+        elif not kinds.isdisjoint(("guard", "config")):
             yield ProtectionFinding(FILES, certain=False)
 
 
@@ -79,5 +79,9 @@ def _folders(scene: CommandScene) -> tuple[str, ...]:
     above = (
         resolved(word, scene.host, scene.start) for word in named if word and UNKNOWN not in word and len(word) < _MAX_WORDS
     )
-    held = (path for path in above if holds_ours(path, scene.host, "/") or place_of(path, scene.host, ("/",)) == "guard")
+    held = (
+        path
+        for path in above
+        if holds_ours(path, scene.host, "/") or place_of(path, scene.host, ("/",)) in ("guard", "config")
+    )
     return tuple(dict.fromkeys([*scene.folders, *islice(held, _MAX_FOLDERS)]))

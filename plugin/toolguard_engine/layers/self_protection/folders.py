@@ -14,9 +14,10 @@ from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.landings.checked_out_files import working_tree
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.layers.self_protection import copies
+from toolguard_engine.layers.self_protection import copies, own_config
 from toolguard_engine.layers.self_protection.exclusions import TARS, left_out
 from toolguard_engine.layers.self_protection.scene import (
+    COPY,
     FILES,
     KEY,
     CommandScene,
@@ -26,7 +27,7 @@ from toolguard_engine.layers.self_protection.scene import (
     resolved,
 )
 
-_GIT_TAKES_AWAY = frozenset({"rm", "mv", "init", "filter-branch", "clean"})
+_GIT_TAKES_AWAY = frozenset({"rm", "mv", "filter-branch", "clean"})
 _GIT_TAKES = frozenset({"add", "stage"})
 
 
@@ -60,7 +61,7 @@ def _git(run: ProgramRun, words: CommandWords, scene: CommandScene) -> str:
 def _takes(words: CommandWords, where: str, scene: CommandScene) -> bool:
     """Whether `git add`, in the folder `where`, names a secret."""
     places = ((place_of(path, scene.host, (where,)), resolved(path, scene.host, where)) for path in _taken_paths(words))
-    return any(place in ("key", "root") or (place and base(path) == "toolguard") for place, path in places)
+    return any(place == "key" or (place == "guard" and base(path) == "toolguard") for place, path in places)
 
 
 def _taken_paths(words: CommandWords) -> list[str]:
@@ -73,11 +74,11 @@ def _copied(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     for at, word, folder in copies.sources(run):
         if UNKNOWN in folder or not (root := _secret_root(word, resolved(folder, scene.host, scene.here(run)), scene)):
             continue
+        if place_of(root, scene.host, ("/",)) in ("guard", "key"):
+            return ProtectionFinding(KEY, cause=word)
         left = left_out(run, scene, root, word, at if run.name in TARS else 0)
-        if left == "none" and copies.takes_all(run):
-            return ProtectionFinding(KEY)
         if left != "all":
-            found = ProtectionFinding(KEY, certain=False)
+            found = ProtectionFinding(COPY, certain=False, cause=word)
     return found
 
 
@@ -85,8 +86,10 @@ def _added(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     """Whether `git add` may include a secret from a folder below: what `.gitignore` excludes is not known."""
     for words in run.readings if run.name == "git" else ():
         folder = resolved(working_tree(run, words)[0], scene.host, scene.here(run))
-        if words.verb in _GIT_TAKES and any(_secret_root(path, folder, scene) for path in _taken_paths(words)):
-            return ProtectionFinding(KEY, certain=False)
+        if words.verb not in _GIT_TAKES:
+            continue
+        if cause := next((path for path in _taken_paths(words) if _secret_root(path, folder, scene)), ""):
+            return ProtectionFinding(COPY, certain=False, cause=cause)
     return None
 
 
@@ -117,8 +120,10 @@ def _downloads(run: ProgramRun, words: CommandWords, scene: CommandScene) -> Pro
     for folder in [word.text for word in words.named("folder")] or ["."]:
         if UNKNOWN in folder or not (scene.holds_ours(folder, run) or scene.is_ours(folder, run)):
             continue
-        if any(scene.is_ours(f"{folder}/{name}", run) for name in outputs if name):
-            return ProtectionFinding(FILES)
+        named = [f"{folder}/{name}" for name in outputs if name]
+        if ours := next((path for path in named if scene.is_ours(path, run)), ""):
+            is_config = scene.place_from(ours, run) == "config"
+            return ProtectionFinding(own_config.CHANGED if is_config else FILES, certain=not is_config, cause=ours)
         chosen = words.trait("server-names") or any(map(_is_pattern, outputs))
         listed = run.name == "aria2c" and bool(words.named("names"))  # a list may name files as well
         makes_folders = listed or words.has(*_MAKE_FOLDERS) or any("#" in name for name in outputs)

@@ -34,6 +34,9 @@ _REASONS = {
 }
 """By the beginning of a target; the first match wins."""
 
+_WIZARDS = frozenset({"openclaw configure"})
+"""They ask what to change, and change nothing if their output is no terminal."""
+
 _PACKAGE = lazy_re.compile(r"(?:^|[/+@])openclaw[-_.]+toolguard", re.IGNORECASE)
 _PACKAGERS = lazy_re.compile(r"(?:pip[\d.]*|pipx|uv|poetry|pdm|conda|mamba|npm|pnpm|yarn|bun)")
 _PACKAGE_VERBS = frozenset(
@@ -109,7 +112,7 @@ def _commands(run: ProgramRun) -> Iterator[ProtectionFinding]:
     if any(CHAT_COMMAND.match(word) for word in own):
         yield ProtectionFinding(ANSWERS)
     for operation in operations(own, run.stdin.text if run.stdin else None):
-        if operation.effect == "guard":
+        if operation.effect == "guard" and not (run.piped and operation.target in _WIZARDS):
             yield ProtectionFinding(_reason(operation), operation.certain and certain)
 
 

@@ -16,8 +16,9 @@ from itertools import islice
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import interpreters
-from toolguard_engine.effects.facts.protected_paths import Place
+from toolguard_engine.effects.facts.protected_paths import CONFIG_NAMES, Place
 from toolguard_engine.host import file_names, metrics_path
+from toolguard_engine.layers.self_protection import own_config
 from toolguard_engine.layers.self_protection.own_command_line import CHANGES, CLI
 from toolguard_engine.layers.self_protection.scene import (
     AWKS,
@@ -39,9 +40,10 @@ _STATE = lazy_re.compile(
     r"\.(?:openclaw|clawdbot)\b(?!['\"]?\s*[/,]\s*['\"]?workspace)|OPENCLAW_(?:STATE_DIR|HOME|CONFIG_PATH)|\.(?:open|claw)\w*[*?\[]"
 )
 _OURS = lazy_re.compile(
-    r"toolguard|policy|nonces|standings|openclaw\.json|clawdbot\.json|glob|\*|['\"/]key\b|"
+    r"toolguard|\bpolicy\b|nonces|standings|glob|\*|['\"/]key\b|"
     + "|".join(re.escape(name) for name in file_names.NAMES if name != "key")
 )
+_NAMES_GUARD = lazy_re.compile(r"toolguard|(?<![\w-])plugins(?![\w-])", re.IGNORECASE)
 _TELLING = lazy_re.compile("|".join(re.escape(name) for name in file_names.DISTINCTIVE))
 _FROM_HOME = lazy_re.compile(r"\bHOME\b|expanduser|\bhome\(|homedir|['\"](?:~|/|/home|/Users|/root)/?['\"]")
 _WALKS = lazy_re.compile(r"\bwalk|glob|\bfind\b|readdir|scandir|listdir|iterdir")
@@ -110,7 +112,7 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     for program, code in scene.codes():
         plain = "\n".join((_with_hidden_texts(code), *map(repr, read)))
         if text := _about(plain, program, scene):
-            yield ProtectionFinding(text)
+            yield ProtectionFinding(text, certain=text != own_config.CHANGED, cause=_cause(plain, scene))
         elif _reads_all_home(plain, scene):
             yield ProtectionFinding(KEY, certain=False)
 
@@ -155,7 +157,7 @@ def _takes_token(code: str, found: set[Place], scene: CommandScene) -> bool:
     name = base(scene.host.metrics)
     if not name or "token" not in code:
         return False
-    if "guard" in found and metrics_path.TOKEN in code:
+    if not found.isdisjoint(("guard", "config")) and metrics_path.TOKEN in code:
         return True
     listed, named, part = (_has(pattern, code) for pattern in (_WALKS, _TOKEN_NAME, _TOKEN_PART))
     if _is_near(code, found, name, scene):
@@ -165,7 +167,7 @@ def _takes_token(code: str, found: set[Place], scene: CommandScene) -> bool:
 
 def _is_near(code: str, found: set[Place], name: str, scene: CommandScene) -> bool:
     """Whether code names the token's folder, or the metrics file `name` in the home or in such a folder."""
-    if _has(_STATE, code) or _has(_LINK, code) or not found.isdisjoint({"root", "guard"}):
+    if _has(_STATE, code) or _has(_LINK, code) or not found.isdisjoint({"root", "config", "guard"}):
         return True
     return name in code and (_has(_FROM_HOME, code) or any(base(above) in code for above in scene.protected.above))
 
@@ -194,6 +196,11 @@ def _quoted(text: str, code: str) -> bool:
     return f"'{text}'" in code or f'"{text}"' in code
 
 
+def _cause(code: str, scene: CommandScene) -> str:
+    """The first protected path that it names."""
+    return next((path for path in _SPLIT.split(code) if ("/" in path or "." in path) and scene.place(path)), "")
+
+
 def _about(code: str, program: str, scene: CommandScene) -> str:
     if "toolguard" in code and program not in _EDITORS and (_has(_IMPORT, code) or _has(_CALLED, code)):
         return CLI
@@ -205,6 +212,11 @@ def _about(code: str, program: str, scene: CommandScene) -> str:
         return ""
     writes = program in _EDITORS or _has(_WRITES, code)
     if "guard" in found and writes:
+        return FILES
+    is_config = "config" in found or any(name in code for name in CONFIG_NAMES)
+    if is_config and (writes or _has(_WHOLE, code)) and not _has(_NAMES_GUARD, code) and "root" not in found:
+        return "" if scene.lists.is_worked_out else own_config.CHANGED
+    if is_config and writes:
         return FILES
     if writes and _has(_TELLING, code) and _has(_FROM_HOME, code) and _has(_WALKS, code):
         return FILES

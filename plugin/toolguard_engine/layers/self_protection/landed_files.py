@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.landings import Landing, landings
+from toolguard_engine.layers.self_protection import own_config
 from toolguard_engine.layers.self_protection.scene import (
     FILES,
     CommandScene,
@@ -32,7 +33,6 @@ OVER = (
     "Put them into a folder of their own."
 )
 _LINK_FARMS = frozenset({"stow", "xstow"})
-_NAMED_BY_COMMAND = frozenset({"cp", "gcp", "mv", "gmv", "ln", "gln", "install", "ginstall", "rsync", "scp", "ditto"})
 _MAX_PATTERN = 256
 _MAX_PARTS = 64
 
@@ -67,29 +67,32 @@ def _finding(landing: Landing, run: ProgramRun, here: str, scene: CommandScene) 
         return ProtectionFinding(FILES, certain=False)
     if UNKNOWN in landing.path:
         reached = any(_may_reach(path, landing, scene) for path in _guesses(landing, here, scene))
-        return ProtectionFinding(FILES, certain=False) if reached else None
+        return ProtectionFinding(FILES, certain=False, cause=landing.path) if reached else None
     path = resolved(landing.path, scene.host, here)
     if landing.when == "no-folder" and holds_ours(path, scene.host, "/"):
         return None  # it is a folder
-    if place_of(path, scene.host, ("/",)) in ("guard", "key"):
-        return ProtectionFinding(FILES)
+    place = place_of(path, scene.host, ("/",))
+    if place in ("guard", "key"):
+        return ProtectionFinding(FILES, cause=landing.path)
+    if place == "config":
+        return (
+            None if scene.lists.is_worked_out else ProtectionFinding(own_config.CHANGED, certain=False, cause=landing.path)
+        )
     if landing.deep and holds_ours(path, scene.host, "/"):
-        return _laid_over(landing, run, path, scene)
+        return _laid_over(landing, run)
     if GLOB.search(landing.path) and _may_reach(path, landing, scene):
-        return ProtectionFinding(FILES, certain=bool(GLOB.search(landing.name)))
+        return ProtectionFinding(FILES, certain=False, cause=landing.path)
     return None
 
 
-def _laid_over(landing: Landing, run: ProgramRun, path: str, scene: CommandScene) -> ProtectionFinding | None:
+def _laid_over(landing: Landing, run: ProgramRun) -> ProtectionFinding | None:
     """What a landing in a folder above a protected place is."""
     if run.name == "git" and not landing.overwrites:
         return None  # it refuses a folder that is not empty
-    inside_state = f"{path}/".lower().startswith(f"{scene.protected.state}/".lower())
     if run.name in _LINK_FARMS and not landing.overwrites:
         return None  # links beside what is there
-    named = run.name in _NAMED_BY_COMMAND or (UNKNOWN not in landing.source and run.name not in UNDECIDED)
-    certain = inside_state or (landing.overwrites and run.name in _LINK_FARMS) or named
-    return ProtectionFinding(OVER, certain)
+    removes = not landing.merges or any(words.trait("deletes") or "deletes" in words.does for words in run.readings)
+    return ProtectionFinding(FILES if removes else OVER, removes, landing.folder)
 
 
 def _guesses(landing: Landing, here: str, scene: CommandScene) -> Iterator[str]:

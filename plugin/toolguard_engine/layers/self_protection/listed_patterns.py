@@ -53,7 +53,7 @@ def _text(word: ParsedWord, run: ProgramRun, scene: CommandScene) -> str | None:
     """The content of a list as it is when the program reads it; None if it is not known."""
     if UNKNOWN in word.text or UNKNOWN in run.cwd or is_elsewhere(run) or not all(map(_leaves_files, _others(run, scene))):
         return None
-    return scene.lists(resolved(word.text, scene.host, scene.here(run)))
+    return scene.lists.text(resolved(word.text, scene.host, scene.here(run)))
 
 
 def _others(run: ProgramRun, scene: CommandScene) -> Iterator[ProgramRun]:

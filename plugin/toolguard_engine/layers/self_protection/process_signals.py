@@ -26,6 +26,10 @@ POSSIBLE = (
     "`kill $(lsof -ti:3000)`."
 )
 
+RELOADS = "This command would make the gateway restart, which ends what its agents do. `openclaw gateway restart` also does."
+_RELOADING = frozenset({"USR1", "SIGUSR1"})
+_OTHER_SIGNALS = frozenset({"KILL", "9", "TERM", "15", "STOP", "INT", "QUIT", "HUP"})
+
 _NAMES = ("toolguard", "openclaw", "openclaw-gateway", "clawdbot", "node", "mainthread",
           "python", "python3", "python3.11", "python3.12", "python3.13", "python3.14")  # fmt: skip
 """Process names of the engine and the gateway; Node names its first thread MainThread."""
@@ -114,8 +118,24 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
         aim = max(aim, *(_lists_ours(run, scene) for run in scene.runs))
     if aim < Aim.US:
         aim = max(aim, *(_by_code(code, scene) for _, code in scene.codes()), Aim.ELSEWHERE)
-    if aim:
+    killers = [run for run in scene.runs if run.name == "kill" or run.name in _NAME_KILLERS]
+    if (
+        aim
+        and killers
+        and all(map(_only_reloads, killers))
+        and not any(_ends(run, scene) for run in scene.runs if run not in killers)
+    ):
+        yield ProtectionFinding(RELOADS, certain=False)
+    elif aim:
         yield ProtectionFinding(REASON) if aim is Aim.US else ProtectionFinding(POSSIBLE, certain=False)
+
+
+def _only_reloads(run: ProgramRun) -> bool:
+    """Whether it sends the signal with which the gateway restarts itself, with the guard."""
+    words = run.argv[1:]
+    named = {after for before, after in pairwise(words) if before in ("-s", "--signal", "-n")}
+    named |= {word.removeprefix("--signal=").removeprefix("-") for word in words[:2] if word[:1] == "-"}
+    return not named.isdisjoint(_RELOADING) and named.isdisjoint(_OTHER_SIGNALS)
 
 
 def _kills_listed(run: ProgramRun) -> bool:

@@ -9,16 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec import structs
+
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue, protected_paths
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.protected_paths import Place
 from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.layers.self_protection import content_searches, glance, sqlite_shell
+from toolguard_engine.layers.self_protection import content_searches, glance, own_config, sqlite_shell
 from toolguard_engine.layers.self_protection.copies import working_folders
 from toolguard_engine.layers.self_protection.exclusions import COPIERS, SEARCHERS, patterns, without_patterns
 from toolguard_engine.layers.self_protection.scene import (
     AWKS,
+    COPY,
     FILES,
     KEY,
     SEDS,
@@ -30,6 +33,7 @@ from toolguard_engine.layers.self_protection.scene import (
     holds_ours,
     is_interpreter,
     place_of,
+    resolved,
     sed_prints,
     targets,
     texts,
@@ -92,7 +96,13 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
             continue
         for found, certain in _kinds(run, scene).items():
             if text := _judged(run, found, scene):
-                yield ProtectionFinding(text, certain and not (found == "root" and text == KEY and _seeks_fixed_text(run)))
+                yield ProtectionFinding(text, certain and text not in (COPY, own_config.CHANGED), _cause(run, found, scene))
+
+
+def _cause(run: ProgramRun, found: Place, scene: CommandScene) -> str:
+    """The word by which it names a place."""
+    named = (path for path in _paths(run, scene) if found in (scene.place(path), scene.possible(path)))
+    return next(named, run.cwd or run.name)
 
 
 def _names_nothing(run: ProgramRun, scene: CommandScene) -> bool:
@@ -117,16 +127,43 @@ _OPEN_SIGN = lazy_re.compile(r"[~$*?\[{%\\\0]|\.\.|(?:\A|\n(?:-[A-Za-z]*)?|[^\w.
 
 
 def _judged(run: ProgramRun, found: Place, scene: CommandScene) -> str:
-    if found == "key" and not (_shows_no_content(run) and len(scene.runs) == 1):
+    if found == "key" and not (_shows_no_content(run) and _keeps_names(run, scene)):
         return KEY
     taken = _taken(run, scene)
+    if found == "config":
+        changers = [each for each in (run, *taken) if not _only_reads(_without_other_targets(each, scene), scene)]
+        return own_config.judged(run, tuple(each for each in changers if each is not run), scene) if changers else ""
     if found == "guard" and not all(_only_reads(each, scene) for each in (run, *taken)):
         return FILES
     if _reads_tree(run, found):
-        return KEY
+        if found == "guard" or _names_secret(run, scene):
+            return KEY
+        return "" if _seeks_fixed_text(run) and not _holds_chosen_secret(run, scene) else COPY
     if found == "root" and (_changes_root(run, scene) or not all(_only_reads(each, scene) for each in taken)):
         return FILES
     return ""
+
+
+def _holds_chosen_secret(run: ProgramRun, scene: CommandScene) -> bool:
+    """Whether a folder that it names holds a secret that is not random: a text in a pattern may be part of it."""
+    folders = [resolved(path, scene.host, scene.here(run)) for path in _paths(run, scene) if UNKNOWN not in path]
+    return any(secret.lower().startswith(f"{folder.lower()}/") for secret in scene.host.secrets for folder in folders)
+
+
+def _names_secret(run: ProgramRun, scene: CommandScene) -> bool:
+    """Whether a container or a database shell, which sees a folder of ours, is told to use a secret in it."""
+    if run.name not in _CONTAINERS and run.name not in sqlite_shell.SHELLS:
+        return False
+    text = "\n".join(run.argv[1:]).lower()
+    return any(name in text for name in ("toolguard", "token", *map(str.lower, scene.protected.secret_names)))
+
+
+def _without_other_targets(run: ProgramRun, scene: CommandScene) -> ProgramRun:
+    """The program without its redirections to files that are none of ours."""
+    pieces = [piece for each in targets(run) for piece in (each, *_SPLIT.split(each)) if piece]
+    if not pieces or any(scene.place(each) or scene.possible(each) or each[0] == UNKNOWN for each in pieces):
+        return run
+    return structs.replace(run, redirects=())
 
 
 def _seeks_fixed_text(run: ProgramRun) -> bool:
@@ -136,7 +173,23 @@ def _seeks_fixed_text(run: ProgramRun) -> bool:
 
 
 def _shows_no_content(run: ProgramRun) -> bool:
+    if run.name == "file" and any(map(_FILE_READS.match, run.argv[1:])):
+        return False
     return run.name in _KEYLESS and not any(word.startswith(_NAMED_IN) for word in run.argv)
+
+
+_FILE_READS = lazy_re.compile(r"-\w*[fmC]|--(?:files-from|magic-file|compile)")
+"""Options with which `file` prints lines of a file, or takes it for something else than a file to look at."""
+
+
+def _keeps_names(run: ProgramRun, scene: CommandScene) -> bool:
+    """Whether the names that it prints are not what another program opens."""
+    if len(scene.runs) == 1:
+        return True
+    if scene.takers or scene.writers or scene.is_read_later(run) or not all(map(_SAFE_TARGET.fullmatch, targets(run))):
+        return False
+    after = [other for other in scene.pipelines[run.pipeline] if other is not run]
+    return "$()" not in run.via and all(other.name in READERS or other.name in SEDS | AWKS for other in after)
 
 
 def _taken(run: ProgramRun, scene: CommandScene) -> tuple[ProgramRun, ...]:
@@ -155,6 +208,8 @@ def _kinds(run: ProgramRun, scene: CommandScene) -> dict[Place, bool]:
     paths = set(_paths(run, scene))
     remote = {word for word in run.argv[1:] if _REMOTE.fullmatch(word)} if _is_remote_copy(run) else set()
     found: set[Place] = {scene.place(path) for path in paths}
+    if scene.is_all_over_ours:
+        found |= {scene.place_from(path, run) for path in paths if UNKNOWN not in path}
     inside = run.cwd if run.cwd and UNKNOWN not in run.cwd else scene.folder
     if inside and place_of(scene.here(run), scene.host, ("/",)) in {"guard", "key"}:
         found.add("guard")
@@ -189,7 +244,9 @@ def _copies_out(run: ProgramRun, scene: CommandScene) -> bool:
 
 def _writes_elsewhere(words: CommandWords, scene: CommandScene) -> bool:
     sources, last = [word.text for word in words.named("source")], words.one("target")
-    if not sources or not last or any(UNKNOWN in word or "{}" in word or "$" in word for word in (*sources, last)):
+    if not sources or not last or any(UNKNOWN in word or "{}" in word or "$" in word for word in sources):
+        return False
+    if last[0] == UNKNOWN or "{}" in last or "$" in last or scene.possible(last):
         return False
     target = last.partition(":")[2] if _REMOTE.fullmatch(last) else last
     return not any(scene.place(path) for path in (target, *(f"{target}/{base(word)}" for word in sources)))
@@ -245,7 +302,7 @@ def _without_pattern(run: ProgramRun) -> tuple[str, ...]:
 def _only_reads(run: ProgramRun, scene: CommandScene) -> bool:
     if any(not _SAFE_TARGET.fullmatch(target) for target in targets(run)):
         return False
-    if scene.is_wrapper(run) and run.name != "find":
+    if (scene.is_wrapper(run) and run.name != "find") or own_config.only_takes_from_others(run):
         return True
     if run.name in _COPY_OVER or run.name == "cp":
         return _copies_out(run, scene)
@@ -292,4 +349,24 @@ def _changes_root(run: ProgramRun, scene: CommandScene) -> bool:
         return _find_changes(run, scene)
     if is_interpreter(run.name):
         return _ROOT_CODE.search("\n".join(run.argv)) is not None
-    return run.name in _ROOT_CHANGERS or any(scene.place(target) for target in targets(run))
+    if any(scene.place(target) for target in targets(run)):
+        return True
+    if own_config.only_takes_from_others(run) or own_config.is_private_folder(run) or _only_copies(run, scene):
+        return False
+    return run.name in _ROOT_CHANGERS
+
+
+def _only_copies(run: ProgramRun, scene: CommandScene) -> bool:
+    """Whether a folder of ours is only copied or packed; what lands in one is found by `landed_files`."""
+    return bool(run.readings) and all(_copies(words, scene) for words in run.readings)
+
+
+def _copies(words: CommandWords, scene: CommandScene) -> bool:
+    if (
+        "moves" in words.does
+        or words.trait("moves")
+        or ("copies" not in words.does and words.acts.isdisjoint(("packs", "unpacks")))
+    ):
+        return False
+    written = [*words.named("target", "archive")]
+    return not any(scene.place(word.text) not in ("", "root") for word in written)

@@ -47,10 +47,12 @@ def below(folder: str) -> list[str]:
 
 
 class ProtectionFinding(Struct, frozen=True):
-    """Why a call must not run unasked. `certain`: blocked, without approval; otherwise held."""
+    """Why a call must not run unasked. `certain`: blocked, without approval; otherwise held. `cause`: the path, word or
+    setting that it is about, as the call spells it."""
 
     reason: str
     certain: bool = True
+    cause: str = ""
 
 
 def strongest(findings: Iterable[ProtectionFinding]) -> ProtectionFinding | None:
@@ -76,6 +78,7 @@ MAX_CODES = 30
 
 FILES = "This command would change the files or the configuration of the guard itself."
 KEY = "This command would read a secret that authenticates approvals: the guard's key or the dashboard's token."
+COPY = "The copy or the output would contain the key with which approvals are signed, or the dashboard's token."
 
 _SCRIPTED = program_catalogue.programs("code_by_script")
 FILE_CHANGES = frozenset({"delete", "empty", "write", "move", "permissions", "owner", "link", "encrypt"})
@@ -244,22 +247,27 @@ def _holds_ours(path: str, host: Host, folder: str) -> bool:
     return protected_paths.is_above(path, host, (folder,))
 
 
-Lists = Callable[[str], str | None]
-
-
-def _no_lists(_: str) -> str | None:
+def _no_text(_: str) -> str | None:
     return None
+
+
+class Lists(Struct, frozen=True):
+    """What is known of files: `text` of one, None if it is not known. `is_worked_out`: what becomes of the gateway's config
+    is known, and judged elsewhere."""
+
+    text: Callable[[str], str | None] = _no_text
+    is_worked_out: bool = False
 
 
 class CommandScene(Struct, frozen=True, dict=True):
     """`folder`: the working directory that the call names; empty for the agent's own. `apart`: programs of the same command
-    that are judged separately. `lists`: the text of a file, None if it is not known."""
+    that are judged separately. `lists`: what is known of files."""
 
     runs: tuple[ProgramRun, ...]
     host: Host
     folder: str = ""
     apart: tuple[ProgramRun, ...] = ()
-    lists: Lists = _no_lists
+    lists: Lists = Lists()
 
     @cached_property
     def protected(self) -> Protected:
@@ -328,7 +336,11 @@ class CommandScene(Struct, frozen=True, dict=True):
 
     def is_ours(self, path: str, run: ProgramRun) -> bool:
         """Whether a path that a program names is a protected place."""
-        return bool(place_of(resolved(path, self.host, self.here(run)), self.host, ("/",)))
+        return bool(self.place_from(path, run))
+
+    def place_from(self, path: str, run: ProgramRun) -> Place:
+        """The kind of place that a path is, seen from the folder of a program."""
+        return place_of(resolved(path, self.host, self.here(run)), self.host, ("/",))
 
     def holds_ours(self, path: str, run: ProgramRun) -> bool:
         """Whether a folder that a program names belongs to the gateway's state or holds a protected place."""

@@ -18,6 +18,7 @@ from toolguard_engine.layers.self_protection import content_searches
 from toolguard_engine.layers.self_protection.exclusions import SEARCHERS, left_out, secrets
 from toolguard_engine.layers.self_protection.file_lists import reads_list
 from toolguard_engine.layers.self_protection.scene import (
+    COPY,
     FILES,
     KEY,
     CommandScene,
@@ -236,8 +237,6 @@ def _found(run: ProgramRun, wanted: list[str], scene: CommandScene, *, whole: st
     if not runs or (wanted and not any(_fits(pattern, scene) for pattern in wanted)) or _is_narrowed(run, scene):
         return None
     catch_all = _CATCH_ALL.issuperset(wanted)
-    if whole == "certain" and catch_all and not all(name in _TELLS for name in runs):
-        return ProtectionFinding(KEY)
     names = ("key", *map(str.lower, scene.protected.secret_names))
     chosen = set(wanted) - _CATCH_ALL
     secret = any(fnmatchcase(name, pattern) or pattern.endswith("guard/key") for pattern in chosen for name in names)
@@ -245,7 +244,8 @@ def _found(run: ProgramRun, wanted: list[str], scene: CommandScene, *, whole: st
         return ProtectionFinding(KEY, certain=run.name not in _LOCATES)
     if not all(name in _SHOWS for name in runs):
         return ProtectionFinding(FILES, certain=whole == "certain" or any(name in _CHANGERS for name in runs))
-    return ProtectionFinding(KEY, certain=False) if catch_all and any(map(_reads, takers)) else None
+    shows = (whole == "certain" and not all(name in _TELLS for name in runs)) or any(map(_reads, takers))
+    return ProtectionFinding(COPY, certain=False) if catch_all and shows else None
 
 
 def _reads(run: ProgramRun) -> bool:

@@ -1,0 +1,114 @@
+"""Which settings differ between two configs, and what each difference does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+from toolguard_engine.effects.control_plane import gateway_settings
+from toolguard_engine.effects.control_plane.gateway_settings import INCLUDE, Path, SettingEffect
+
+MAX_CHANGES = 200
+"""Differences of one change; a change with more of them counts as one of everything."""
+
+MAX_SHOWN = 60
+MAX_DEPTH = 30
+
+
+class Unset:
+    """No value."""
+
+
+class NotKnown:
+    """A value that the call does not show."""
+
+
+UNSET: Final = Unset()
+NOT_KNOWN: Final = NotKnown()
+
+
+class ChangedSetting(NamedTuple):
+    """A setting that gets another value; both may be `UNSET` or `NOT_KNOWN`."""
+
+    path: Path
+    old: Any = NOT_KNOWN
+    new: Any = NOT_KNOWN
+
+    @property
+    def effect(self) -> SettingEffect:
+        """What the change does. Everything below its path may change with it."""
+        path = self.path[:-1] if self.path[-1:] == (INCLUDE,) else self.path
+        found = gateway_settings.change(path)
+        chooses = self.new is NOT_KNOWN or gateway_settings.chooses_unguarded_model(self.new)
+        if found.effect not in ("guard", "agent") and chooses and (self.new is not NOT_KNOWN or _is_model(path)):
+            return SettingEffect("agent", found.path)
+        return found
+
+    @property
+    def shown(self) -> str:
+        """`gateway.port: 18789 -> 18790`, without secrets."""
+        name = ".".join(self.path) or "everything"
+        if gateway_settings.is_shown_secret(self.path):
+            return f"{name}: (a secret)"
+        return f"{name}: {_shown(self.old)} -> {_shown(self.new)}"
+
+
+def _is_model(path: Path) -> bool:
+    return any("model" in name.lower() or name.lower() == "fallbacks" for name in path)
+
+
+def _shown(value: Any) -> str:
+    if value is UNSET or value is NOT_KNOWN:
+        return "unset" if value is UNSET else "?"
+    if isinstance(value, dict | list):
+        return "{...}" if isinstance(value, dict) else "[...]"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 3] + "..."
+
+
+def differences(old: Any, new: Any) -> tuple[ChangedSetting, ...]:
+    """The settings that differ, each by the longest path that both configs have."""
+    found: list[ChangedSetting] = []
+    for each in _differences(old, new, ()):
+        found.append(each)
+        if len(found) > MAX_CHANGES:
+            return (ChangedSetting(()),)
+    return tuple(found)
+
+
+def _differences(old: Any, new: Any, path: Path) -> Iterator[ChangedSetting]:
+    if type(old) is type(new) and old == new:
+        return
+    if len(path) < MAX_DEPTH:
+        if isinstance(old, dict) and isinstance(new, dict):
+            for name in [*old, *(name for name in new if name not in old)]:
+                yield from _differences(old.get(name, UNSET), new.get(name, UNSET), (*path, name))
+            return
+        if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+            for at, (one, other) in enumerate(zip(old, new, strict=True)):
+                yield from _differences(one, other, (*path, str(at)))
+            return
+        if isinstance(new, dict) and new and old is UNSET:
+            for name, value in new.items():
+                yield from _differences(UNSET, value, (*path, name))
+            return
+        if isinstance(old, dict) and old and new is UNSET:
+            for name, value in old.items():
+                yield from _differences(value, UNSET, (*path, name))
+            return
+    yield ChangedSetting(path, old, new)
+
+
+def merged(path: Path, value: Any) -> Iterator[ChangedSetting]:
+    """The settings that are replaced if a value is merged into what is at a path."""
+    if isinstance(value, dict) and value and len(path) < MAX_DEPTH:
+        for name, part in value.items():
+            yield from merged((*path, str(name)), part)
+    else:
+        yield ChangedSetting(path, NOT_KNOWN, value)
+
+
+def guards(changes: Iterable[ChangedSetting]) -> list[ChangedSetting]:
+    """Those that are about the guard itself."""
+    return [each for each in changes if each.effect.effect == "guard"]

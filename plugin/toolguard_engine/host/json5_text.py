@@ -1,0 +1,59 @@
+"""The value of a text in JSON, or in the common subset of JSON5 in which the gateway's config is written."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from toolguard_engine import lazy_re
+
+_TOKEN = lazy_re.compile(
+    r"""(?P<text>"(?>(?:[^"\\\n]|\\.)*)"|'(?>(?:[^'\\\n]|\\.)*)')|(?P<gap>\s++|//[^\n]*+|/\*(?>(?:[^*]|\*(?!/))*)\*/)"""
+    r"""|(?P<word>[\w$.+-]++)|(?P<sign>[{}\[\],:])""",
+    re.DOTALL,
+)
+_NUMBER = lazy_re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?")
+_CLOSING = "}]"
+
+
+def decoded(data: bytes) -> Any:
+    """Raises `ValueError`."""
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        return json.loads("".join(_as_json(data.decode())))
+
+
+def _as_json(text: str) -> Iterator[str]:
+    """Without comments and trailing commas, with all names and strings in double quotes."""
+    comma, at = "", 0
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None:
+            raise ValueError(f"character {at} is neither JSON nor JSON5")
+        at = token.end()
+        if token["gap"]:
+            continue
+        if token[0] == ",":
+            comma = ","
+            continue
+        yield ("" if token[0] in _CLOSING else comma) + _json_of(token)
+        comma = ""
+
+
+def _json_of(token: re.Match[str]) -> str:
+    found = token[0]
+    if token["text"] and found[0] == "'":
+        return '"' + found[1:-1].replace("\\'", "'").replace('"', '\\"') + '"'
+    if token["word"] and found not in ("true", "false", "null") and not _NUMBER.fullmatch(found):
+        return json.dumps(found)
+    return found
+
+
+def encoded(value: Any) -> str:
+    """A value as JSON."""
+    return json.dumps(value)

@@ -1,0 +1,101 @@
+"""What a program does to the gateway's config: it may take it away, or change its settings.
+
+Taking it away ends the guard, so that is certain. A change is judged setting by setting where it can be worked out
+(`effects.control_plane.file_changes`); where it cannot, it is held.
+"""
+
+from __future__ import annotations
+
+import re
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.commands.effects import effects
+from toolguard_engine.effects.facts.command import Effect, ProgramRun, Reading
+from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.layers.self_protection.scene import FILES, CommandScene
+
+CHANGED = (
+    "This call would change the gateway's configuration, which keeps the guard in place, in a way that cannot be worked out."
+)
+
+_TAKES_AWAY = frozenset({"delete", "empty", "move", "link", "encrypt"})
+_WITHOUT_CHANGE = frozenset(
+    {
+        "diff",
+        "show",
+        "log",
+        "status",
+        "blame",
+        "add",
+        "stage",
+        "commit",
+        "ls-files",
+        "ls-tree",
+        "cat-file",
+        "grep",
+        "shortlog",
+    }
+)
+"""What git does without touching a file of the working tree."""
+
+NAMES_GUARD = lazy_re.compile(r"toolguard|(?<![\w-])plugins(?![\w-])", re.IGNORECASE)
+_FOR_OWNER_ONLY = lazy_re.compile(
+    r"0?[67][0-57][0-57]|0?[64]00|(?:(?:u\+[rw]{1,2}|[go]{1,2}-[rwx]{1,3}|u=rw|[go]{1,2}=r?),?){1,6}"
+)
+"""Modes with which the gateway can read its config, and nobody more can write it than before."""
+_UNREADABLE = lazy_re.compile(r"0?[0-3][0-7]{2}|[0-3]?00|[ua]*-[wx]*r[wx]*|a?=|u=[wx]*")
+
+
+def judged(run: ProgramRun, taken: tuple[ProgramRun, ...], scene: CommandScene) -> str:
+    """Why a program that names the config, and more than reads it, must not run unasked; empty if it may."""
+    if run.name == "git" and _leaves_files(run):
+        return ""
+    found = [each for each in _effects(run, scene) if _is_config(each, scene)]
+    kinds = {each.kind for each in found}
+    if not kinds.isdisjoint(_TAKES_AWAY) or taken:
+        return FILES
+    if kinds == {"permissions"}:
+        return _of_mode(run)
+    if scene.lists.is_worked_out and kinds == {"write"}:
+        return ""
+    return FILES if NAMES_GUARD.search(scene.text) else CHANGED
+
+
+def _leaves_files(run: ProgramRun) -> bool:
+    """Whether it is git with a verb that changes no file."""
+    if run.words is None or any(word.startswith(("--output", "-o", "--ext-diff", "--textconv")) for word in run.argv):
+        return False
+    verb = run.words.verb or next((word.text for word in run.words.operands), "")
+    return verb in _WITHOUT_CHANGE
+
+
+def only_takes_from_others(run: ProgramRun) -> bool:
+    """Whether it is `chmod` that only takes rights from those who are not the owner."""
+    modes = [word for word in run.argv[1:] if not word.startswith("-")][:1]
+    return run.name == "chmod" and bool(modes) and _FROM_OTHERS.fullmatch(modes[0]) is not None
+
+
+def is_private_folder(run: ProgramRun) -> bool:
+    """Whether it is `chmod` that leaves a folder to its owner."""
+    modes = [word for word in run.argv[1:] if not word.startswith("-")][:1]
+    return run.argv[:-2] == ("chmod",) and all(map(_FOLDER_OF_OWNER.fullmatch, modes))
+
+
+_FROM_OTHERS = lazy_re.compile(r"(?:[go]{1,2}-[rwx]{1,3},?){1,4}|[go]{1,2}=")
+_FOLDER_OF_OWNER = lazy_re.compile(r"0?7[05]0|0?700")
+
+
+def _effects(run: ProgramRun, scene: CommandScene) -> tuple[Effect, ...]:
+    here = scene.here(run)
+    return effects(Reading((run,)), Where(scene.host.home, here, here, scene.host.state_dir))
+
+
+def _is_config(effect: Effect, scene: CommandScene) -> bool:
+    return scene.place(effect.target) == "config"
+
+
+def _of_mode(run: ProgramRun) -> str:
+    modes = [word for word in run.argv[1:] if not word.startswith("--")][:1]
+    if all(map(_FOR_OWNER_ONLY.fullmatch, modes)) and modes:
+        return ""
+    return FILES if any(map(_UNREADABLE.fullmatch, modes)) else CHANGED
