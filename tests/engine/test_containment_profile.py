@@ -83,6 +83,13 @@ def test_nothing_of_the_state_is_shown_but_what_agents_work_on() -> None:
         assert f"{STATE}/{name}" not in shown
 
 
+def test_a_workspace_in_the_guards_own_folder_is_not_shown() -> None:
+    places = msgspec.structs.replace(PLACES, workspaces=(f"{STATE}/toolguard/w", f"{STATE}/toolguard", f"{STATE}/w"))
+    shown = {path for kind, path, _ in rules(places=places) if kind == "show"}
+    assert f"{STATE}/w" in shown
+    assert not {path for path in shown if path.startswith(f"{STATE}/toolguard")}
+
+
 def test_people_work_on_these() -> None:
     for name in (".gitconfig", ".config/git/config", ".vimrc", "work", ".config", ".cache"):
         assert not {rule for rule in rules() if rule[1] == f"{HOME}/{name}"}

@@ -71,7 +71,9 @@ def _own_files(places: RoomPlaces) -> Iterator[RoomRule]:
         yield from (RoomRule("show", state / name) for name in SHOWN)
         yield from (RoomRule("read-only", state / name) for name in READ_ONLY)
         yield from (RoomRule("read-only", state / "agents" / each / "sessions") for each in places.agents)
-    yield from (RoomRule("show", path) for path in map(Path, places.workspaces) if _is_in(path, states))
+    guards = [state / "toolguard" for state in states]
+    inside = [path for path in map(Path, places.workspaces) if _is_in(path, states) and not _is_in(path, guards)]
+    yield from (RoomRule("show", path) for path in inside)
     yield from (RoomRule("read-only", path) for path in map(Path, host.code))
     secret = [host.config_path, *host.secrets, *(host.metrics + end for end in metrics_path.SECRETS if host.metrics)]
     changed = [*host.guarded, *(host.metrics + end for end in metrics_path.ENDS if host.metrics)]

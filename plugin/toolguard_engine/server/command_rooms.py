@@ -90,6 +90,8 @@ class CommandRooms:
 
         if cause := room_causes.standing():
             return cause.text, cause.fix
+        from toolguard_engine.containment import doors, profile  # noqa: F401, PLC0415 - the package may be gone later
+
         self._rules.clear()
         self._places = room_surroundings.look(host, self._environment)
         self._rooms = rooms.Rooms(self._rules_of)
