@@ -168,7 +168,10 @@ def test_leading_id(line: bytes, expected: int | None) -> None:
 
 
 ENCODED: list[tuple[messages.Wire, bytes]] = [
-    (messages.Ready(1, 1, 7, "0.1.0"), b'{"type":"ready","id":1,"v":1,"pid":7,"version":"0.1.0","configError":""}\n'),
+    (
+        messages.Ready(1, 1, 7, "0.1.0"),
+        b'{"type":"ready","id":1,"v":1,"pid":7,"version":"0.1.0","configError":"","shell":""}\n',
+    ),
     (
         messages.VerdictAnswer(1, "allow", "allow"),
         b'{"type":"verdict","id":1,"decision":"allow","code":"allow"}\n',

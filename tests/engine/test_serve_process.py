@@ -29,7 +29,15 @@ def talk(tmp_path: Path) -> Iterator[ProcessTalk]:
 def test_it_answers_and_ends_with_its_input(talk: ProcessTalk, tmp_path: Path) -> None:
     """Ctrl-C in the terminal of the gateway reaches it too, and is left to the gateway."""
     ready = talk.hello(tmp_path / "state")
-    assert ready == {"type": "ready", "id": 0, "v": 1, "pid": talk.process.pid, "version": "0.1.0", "configError": ""}
+    assert ready == {
+        "type": "ready",
+        "id": 0,
+        "v": 1,
+        "pid": talk.process.pid,
+        "version": "0.1.0",
+        "configError": "",
+        "shell": "",
+    }
     talk.process.send_signal(signal.SIGINT)
     assert talk.failed()["text"].startswith("[TOOL ERROR] read() requires 'path'.")
     talk.raw(b'{"id":1,"type":"pi')
