@@ -13,6 +13,7 @@ import typer
 from toolguard_cli import fast_path
 from toolguard_cli.commands.command_options import command_app, discard_output
 from toolguard_cli.commands.command_table import RootGroup
+from toolguard_cli.system import standard_streams
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.terminal import shell_completion, unquoted_command
 from toolguard_cli.terminal.result import Line, Result, show
@@ -86,6 +87,7 @@ def root(
 
 def run() -> None:
     """The console script. The only place that turns errors into exit codes; docs/cli.md lists them."""
+    standard_streams.open_closed()
     try:
         _run(sys.argv[1:])
     except UserError as error:

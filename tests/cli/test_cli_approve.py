@@ -53,6 +53,15 @@ def test_yes(places: Places) -> None:
     ]
 
 
+def test_yes_where_nobody_reads_the_answer(places: Places) -> None:
+    """With its standard output closed, as `>&-` leaves it: what was approved is no bug."""
+    held = hold(places)
+    words = [sys.executable, "-m", "toolguard_cli", "approve", held.nonce, "--yes", "--state-dir", str(places.state_dir)]
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&- <&-', "sh", *words], stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert status_of(places, held.nonce) == "approved"
+
+
 def test_settings_of_the_gateway(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(woken_agents, "has_engine", lambda _: True)
     monkeypatch.setattr(woken_agents, "SECONDS", 0)

@@ -38,6 +38,7 @@ NAMES = (
     "install.json",
     "last-engine.json",
     "nonces.json.lock",
+    "nonces.journal",
     "standings.db",
     "standings.db-wal",
     "standings.db-shm",

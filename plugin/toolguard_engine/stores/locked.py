@@ -14,7 +14,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
@@ -99,23 +99,20 @@ class LockedFile(Generic[T]):
 
     def read(self, *, keep_aside: bool = True) -> T:
         """The current value. Raises `StoreError`. Without `keep_aside` a damaged file stays where it is."""
-        self._refuse_after_damage()
+        self.refuse_after_damage()
         try:
             data = atomic.read_bounded(self.path, MAX_BYTES)
         except atomic.Unfit:
             data = b""
         except FileNotFoundError:
-            self._refuse_after_damage()  # another process may have put it aside just now
+            self.refuse_after_damage()  # another process may have put it aside just now
             return self._kind()
         except (OSError, ValueError) as error:
             raise unusable(self.path, error) from error
         try:
             value = self._decoded(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            if not keep_aside:
-                raise Damaged(f"{self.path} is damaged; run `toolguard doctor --fix`") from error
-            kept_as = self._keep_aside()
-            raise Damaged(f"{self.path} was damaged and is kept as {kept_as}; run `toolguard doctor --fix`") from error
+            raise self.damaged(keep_aside=keep_aside) from error
         if self._holder == threading.get_ident():
             self._before = msgspec.json.encode(value), data
         return value
@@ -163,7 +160,8 @@ class LockedFile(Generic[T]):
             finally:
                 self._holder, self._before = 0, None
 
-    def _refuse_after_damage(self) -> None:
+    def refuse_after_damage(self) -> None:
+        """Raises `StoreError` while a damaged file is kept."""
         try:
             kept = _beside(self.path, f"{self.path.name}.corrupt-")
         except (FileNotFoundError, NotADirectoryError):
@@ -173,11 +171,20 @@ class LockedFile(Generic[T]):
         if kept:
             raise Damaged(f"{kept[-1]} is what is left of a damaged store; run `toolguard doctor --fix`")
 
-    def _keep_aside(self) -> str:
+    def damaged(self, *, keep_aside: bool, beside: Collection[Path] = ()) -> Damaged:
+        """What to raise for a file that cannot be decoded; unless it is to stay, it is put aside with those `beside` it."""
+        if not keep_aside:
+            return Damaged(f"{self.path} is damaged; run `toolguard doctor --fix`")
+        kept_as = self._keep_aside(beside)
+        return Damaged(f"{self.path} was damaged and is kept as {kept_as}; run `toolguard doctor --fix`")
+
+    def _keep_aside(self, beside: Collection[Path]) -> str:
         name = f"{self.path.name}.corrupt-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}"
         try:
-            with suppress(FileNotFoundError):  # another process was faster
-                self.path.replace(self.path.with_name(name))
+            for each in (self.path, *beside):
+                kept_as = name if each == self.path else f"{name}{each.suffix}"
+                with suppress(FileNotFoundError):  # another process was faster
+                    each.replace(each.with_name(kept_as))
         except OSError as error:
             raise Damaged(f"{self.path} is damaged and cannot be moved aside: {error.strerror or error}") from error
         return name

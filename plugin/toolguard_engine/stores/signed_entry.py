@@ -4,6 +4,7 @@ this version does not know."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -13,29 +14,56 @@ from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.stores import signing_key
 
 
+@dataclass(slots=True)
+class _Kept:
+    """`own`: the key that `is_trusted` is about."""
+
+    stored: msgspec.Raw
+    entry: HeldCall
+    own: bytes = b""
+    is_trusted: bool = False
+
+
 class KnownEntries:
     """What was found out about the entries that were read last, by their digests: whoever reads the same ledger again need
-    not decode and verify what has not changed in it."""
+    not decode and verify what has not changed in it. Those that are kept are known as the objects that they are."""
 
     def __init__(self) -> None:
         self._entries: dict[bytes, HeldCall] = {}
         self._trusted: dict[bytes, bool] = {}
         self._own = b""
         self._last: tuple[Sequence[msgspec.Raw], list[HeldCall]] = (), []
+        self._kept: dict[int, _Kept] = {}
+
+    def keep(self, stored: Sequence[msgspec.Raw]) -> list[HeldCall]:
+        """As `decoded`, for objects that will be asked about again. Raises `msgspec.ValidationError`."""
+        for each in stored:
+            if id(each) not in self._kept:
+                self._kept[id(each)] = _Kept(each, _ENTRY.decode(each))
+        return [self._kept[id(each)].entry for each in stored]
 
     def decoded(self, stored: Sequence[msgspec.Raw]) -> list[HeldCall]:
         """Raises `msgspec.ValidationError`. `stored` may not be changed afterwards."""
+        kept = [self._kept.get(id(each)) for each in stored]
+        if stored and None not in kept:
+            if len(self._kept) > 2 * len(stored) + 100:
+                self._kept = {id(each.stored): each for each in kept if each}
+            return [each.entry for each in kept if each]
         last, found = self._last
         if stored is last:  # the second time is the last one: what is read may be large
             self._last = (), []
         else:
-            before, names = self._entries, [_digest(each) for each in stored]
-            found = [before.get(name) or _ENTRY.decode(each) for name, each in zip(names, stored, strict=True)]
-            self._entries, self._last = dict(zip(names, found, strict=True)), (stored, found)
-            self._trusted = {name: self._trusted[name] for name in names if name in self._trusted}
+            before, digests = self._entries, [_digest(each) for each in stored]
+            found = [before.get(name) or _ENTRY.decode(each) for name, each in zip(digests, stored, strict=True)]
+            self._entries, self._last = dict(zip(digests, found, strict=True)), (stored, found)
+            self._trusted = {name: self._trusted[name] for name in digests if name in self._trusted}
         return list(found)
 
     def is_trusted(self, own: bytes, stored: msgspec.Raw) -> bool:
+        if kept := self._kept.get(id(stored)):
+            if kept.own != own:
+                kept.own, kept.is_trusted = own, is_trusted(own, stored)
+            return kept.is_trusted
         if own != self._own:
             self._own, self._trusted = own, {}
         name = _digest(stored)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 KEY = "key"
 HELD_CALLS = "nonces.json"
+HELD_CALLS_JOURNAL = "nonces.journal"
 AUDIT_LOG = "audit.jsonl"
 AUDIT_HEAD = "audit.head"
 COUNTERS = "counters.json"

@@ -1,4 +1,4 @@
-"""Held calls on disk: one file with the whole ledger, every entry signed, every change made under the lock.
+"""Held calls on disk (`ledger_file`): every entry signed, every change made under the lock.
 
 A change and its audit lines are stored together: the lines are written into the same file (`outbox`) and removed when the
 log has them. A process that is killed at any point neither loses nor duplicates a line.
@@ -26,7 +26,8 @@ from toolguard_engine.model.signed_body import SignedBody
 from toolguard_engine.stores import atomic, audit_log, gateway_identity, held_call_lines, signed_entry, signing_key
 from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.files.audit_log_file import AuditLog
-from toolguard_engine.stores.locked import LockedFile, StoreError, is_there
+from toolguard_engine.stores.files.ledger_file import LedgerFile, StoredLedger
+from toolguard_engine.stores.locked import StoreError, is_there
 from toolguard_engine.stores.ports import ApprovalProof
 from toolguard_engine.stores.signed_entry import KnownEntries
 from toolguard_engine.stores.state_files import HELD_CALLS as NAME
@@ -37,19 +38,6 @@ MAX_OUTBOX = 5_000
 _CLOSED: tuple[Status, ...] = ("used", "denied", "expired")
 
 T = TypeVar("T")
-
-
-class _File(msgspec.Struct):
-    """`mac` signs the outbox: a line that another program put there must not reach the audit log."""
-
-    v: int = 1
-    entries: list[msgspec.Raw] = []
-    outbox: list[dict[str, Any]] = []
-    mac: str = ""
-
-    def events(self) -> list[audit_log.AuditEvent]:
-        """Raises `msgspec.ValidationError`."""
-        return msgspec.convert(self.outbox, list[audit_log.AuditEvent])
 
 
 class FileNonces:
@@ -63,7 +51,7 @@ class FileNonces:
         self._gateway = gateway
         self._proof = proof
         self._known = KnownEntries()
-        self._file = LockedFile(self.path, _File, self._is_valid)
+        self._file = LedgerFile(self.path, self._names, self._is_valid, journals=path is None)
         self._audit = AuditLog(state_dir)
         self._logged: set[str] = set()
         self._unlogged: list[audit_log.AuditEvent] = []
@@ -71,7 +59,7 @@ class FileNonces:
 
     def gateway_id(self) -> str:
         is_known = is_there(signing_key_file.path(self._state_dir))
-        return gateway_identity.of_key(self._key(_File() if is_known else self._file.read()))
+        return gateway_identity.of_key(self._key(StoredLedger() if is_known else self._file.read()))
 
     def present(self, request: HeldCall, now: float, *, former: Collection[str] = (), log: bool = True) -> Presented:
         def work(ledger: Ledger) -> Presented:
@@ -160,11 +148,15 @@ class FileNonces:
         """The trusted entries, and the others. Changes nothing. Raises `StoreError`."""
         return self._sorted(self._file.read(keep_aside=False))
 
-    def _is_valid(self, stored: _File, _: bytes) -> bool:
+    def _is_valid(self, stored: StoredLedger) -> bool:
         """Raises `msgspec.ValidationError`."""
-        return self._known.decoded(stored.entries) is not None and stored.events() is not None
+        read = self._known.keep if stored.id else self._known.decoded
+        return read(stored.entries) is not None and _events(stored) is not None
 
-    def _sorted(self, stored: _File) -> tuple[list[HeldCall], list[HeldCall]]:
+    def _names(self, entries: Sequence[msgspec.Raw]) -> list[str]:
+        return [entry.nonce for entry in self._known.keep(entries)]
+
+    def _sorted(self, stored: StoredLedger) -> tuple[list[HeldCall], list[HeldCall]]:
         """The trusted entries, and the others."""
         own = self._key(stored) if stored.entries else b""
         both: tuple[list[HeldCall], list[HeldCall]] = [], []
@@ -190,7 +182,7 @@ class FileNonces:
             finally:
                 self._keep(own, stored, raw, ledger, now, log=log, patient=patient)
 
-    def _key(self, stored: _File) -> bytes:
+    def _key(self, stored: StoredLedger) -> bytes:
         """The key; never a new one if something is signed already. Raises `StoreError`."""
         place = signing_key_file.path(self._state_dir)
         if stored.entries and not is_there(place):
@@ -202,7 +194,7 @@ class FileNonces:
     def _keep(
         self,
         own: bytes,
-        stored: _File,
+        stored: StoredLedger,
         raw: dict[str, msgspec.Raw],
         ledger: Ledger,
         now: float,
@@ -210,18 +202,20 @@ class FileNonces:
         log: bool,
         patient: bool,
     ) -> None:
-        left = self._not_logged(stored.events())
+        left = self._not_logged(_events(stored))
         forged = [self._forged(entry, now) for entry in ledger.forged]
         if stored.outbox and not signing_key.fits(own, msgspec.json.encode(stored.outbox), stored.mac):
             left, forged = [], [*forged, self._forged_outbox(stored.outbox, now)]
         events = [*left, *forged, *(self._event(entry) for entry in ledger.changed)]
         if ledger.changed or ledger.moved or ledger.dropped or forged:
             new = [*ledger.moved, *ledger.changed]
-            raw |= {entry.nonce: signed_entry.signed(own, entry, raw.get(entry.nonce)) for entry in new}
-            entries = [raw[entry.nonce] for entry in ledger.entries]
+            put = {entry.nonce: signed_entry.signed(own, entry, raw.get(entry.nonce)) for entry in new}
+            entries = {entry.nonce: put.get(entry.nonce) or raw[entry.nonce] for entry in ledger.entries}
+            put = {nonce: each for nonce, each in put.items() if nonce in entries}
             outbox = msgspec.to_builtins(events[-MAX_OUTBOX:])
             mac = signing_key.sign(own, msgspec.json.encode(outbox)) if outbox else ""
-            self._file.write(_File(entries=entries, outbox=outbox, mac=mac))
+            value = StoredLedger(entries=list(entries.values()), outbox=outbox, mac=mac)
+            self._file.write(value, put, raw.keys() - entries.keys())
         self._unlogged, self.is_behind = events, False
         if log:
             with suppress(StoreError):  # the lines stay in the outbox; a verdict must not wait for a full disk
@@ -273,3 +267,8 @@ class FileNonces:
         return audit_log.AuditEvent(
             id=f"outbox-{name}-forged", time=audit_log.when(now), event="forged", why=why, gateway=self._gateway
         )
+
+
+def _events(stored: StoredLedger) -> list[audit_log.AuditEvent]:
+    """Raises `msgspec.ValidationError`."""
+    return msgspec.convert(stored.outbox, list[audit_log.AuditEvent])
