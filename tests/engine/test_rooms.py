@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import room_stage
+import unprivileged
+from effort import examples, some
 from room_stage import SECRET, RoomStage
 from toolguard_engine.server.rooms import ENTER, MAX_RETIRED
 
@@ -85,7 +88,7 @@ WAYS_IN = (
 )
 
 
-@pytest.mark.parametrize("way", WAYS_IN)
+@pytest.mark.parametrize("way", some(WAYS_IN))
 def test_the_key_is_read_by_no_way(stage: RoomStage, room: int, way: str) -> None:
     text = way.format(state=stage.state, home=stage.home, keeper=room, driver=stage._process.pid)
     assert SECRET not in stage.shell(text, room).out
@@ -117,7 +120,7 @@ WRITES = (
 )
 
 
-@pytest.mark.parametrize("way", WRITES)
+@pytest.mark.parametrize("way", some(WRITES))
 def test_nothing_that_is_kept_can_be_changed(stage: RoomStage, room: int, way: str) -> None:
     before = _kept(stage)
     stage.shell(way.format(state=stage.state, home=stage.home), room)
@@ -181,6 +184,20 @@ def test_a_keeper_that_is_killed_is_replaced_and_its_commands_go_on(stage: RoomS
     stage.shell("touch go", after)
     assert stage.ask("end", pid=started["pid"])["code"] == 0
     stage.shell("rm go ended", after)
+
+
+@pytest.mark.parametrize("moment", range(examples(100)))
+def test_a_keeper_that_is_killed_while_a_command_enters(stage: RoomStage, room: int, moment: int) -> None:
+    """The command is in its room, or does not run: never outside, never half inside."""
+    command = f"/bin/sh {ENTER} {room} /bin/sh -c 'cat ../toolguard/key 2> /dev/null || echo kept; cat /proc/self/uid_map'"
+    done = stage.shell(f"(sleep 0.00{moment:02}; kill -9 {room}) & {command}; code=$?; wait; exit $code")
+    assert done.out.split() in (["kept", *_only_user()], [])
+    assert (done.code == 0) == (done.out != "")
+
+
+def _only_user() -> list[str]:
+    uid = str(unprivileged.UID if os.geteuid() == 0 else os.getuid())
+    return [uid, uid, "1"]
 
 
 def test_a_process_that_holds_no_room_is_not_entered(stage: RoomStage) -> None:
