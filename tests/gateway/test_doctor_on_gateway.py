@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gateway_stage import audit, once, put_in
+from gateway_stage import audit, configure, once, put_in
 from toolguard_cli.commands import run_doctor as doctor
 from toolguard_cli.rig import downloads, scripted_model
 from toolguard_cli.rig.private_home import Home
@@ -54,6 +54,7 @@ def test_after_a_first_run_nothing_is_wrong(
     real: downloads.Runtime, server: scripted_model.ScriptedModel, home: Home, wait: Any
 ) -> None:
     put_in(home)
+    configure(home, containment={"profile": "off"})  # as root nothing can be contained, and `doctor` says so
     server.play(once(scripted_model.call("exec", {"command": "true"}), scripted_model.call("read", {})))
     with Gateway(real, home) as gateway:
         gateway.turn("go")
