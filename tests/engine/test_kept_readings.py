@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import suppress
 
 import pytest
@@ -17,6 +18,7 @@ from toolguard_engine.effects.calls.kept_readings import KEPT
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.file_record import FileRecord
+from toolguard_engine.model.file_tree import FileTree
 from toolguard_engine.model.files import Unread
 from toolguard_engine.rules.judgement import Judgement
 
@@ -149,3 +151,19 @@ def test_a_failure_in_a_layer_is_forgotten(command: str) -> None:
         with raising(at, MemoryError), suppress(MemoryError):
             one.judge(call)
         assert one.judge(call) == plain, at
+
+
+def trees() -> int:
+    gc.collect()
+    return sum(type(each) is FileTree for each in gc.get_objects())
+
+
+def test_what_is_kept_of_a_move_has_no_copy_of_the_memory() -> None:
+    one, _ = guard({})
+    KEPT.clear()
+    one.files.wrote(f"{WORK}/a/x", AGENT)
+    before = trees()
+    for number in range(5):
+        weighed(one, f"mv a b{number}")
+    assert KEPT.size > 0
+    assert trees() == before

@@ -53,6 +53,7 @@ class KeptReadings:
         self._drop((commands, where))
         if size > MAX_EACH:
             return
+        found.running.is_kept()
         self._found[commands, where] = found, size
         self.size += size
         while self.size > MAX_SIZE:

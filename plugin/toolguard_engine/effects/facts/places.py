@@ -111,7 +111,7 @@ def normal(path: str, where: Where, cwd: str = "") -> str:
     return _normal(path, where, cwd)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2048)
 def _normal(path: str, where: Where, cwd: str) -> str:
     text = path.removeprefix("file://localhost").removeprefix("file://") if path.startswith("file:") else path
     if "$" in text:
@@ -200,7 +200,7 @@ def _workspace(where: Where) -> str:
     return where.workspace or where.cwd or f"{where.home or _NO_HOME}/.openclaw/workspace"
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=2048)
 def _classified(path: str, where: Where, cwd: str) -> tuple[Place, frozenset[str]]:
     if not cwd and path != "-" and _SIMPLE.fullmatch(path) and _begins_in_workspace(where):
         found: set[str] = {"gateway-file"} if started_places.is_started_in_workspace(folded(path)) else set()
