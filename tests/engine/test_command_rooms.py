@@ -14,7 +14,7 @@ from toolguard_engine.containment.rules import RoomRule
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers import uncontained
-from toolguard_engine.model.call import Call, Host
+from toolguard_engine.model.call import Call, Host, Verdict
 from toolguard_engine.server import command_rooms, room_causes, rooms
 from toolguard_engine.server.command_rooms import CommandRoom, CommandRooms, RoomsLost
 from toolguard_engine.server.room_causes import ROOT
@@ -206,3 +206,14 @@ def test_the_answer_names_the_room_of_a_command_only(tmp_path: Path, kernel: Ker
         )
     ]
     assert rooms_of == [7, 0, 0, 0]
+
+
+def test_a_command_that_the_gateway_asks_about_enters_its_room_if_a_person_says_yes(tmp_path: Path, kernel: Kernel) -> None:
+    setup = Setup(hints={}, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC), pid=1, rooms=CommandRooms({}))
+    session = Session(setup)
+    session.answer(messages.Hello(1, messages.VERSION, str(tmp_path), **SHELL))
+    prompt = messages.Prompt("3fa9c1d2", "title", "text", 60_000)
+    call = Call("exec", {"command": "./tool"}, agent="main")
+    answer = session._verdicts.refuse(2, call, Verdict("hold", "rule.score"), prompt=prompt)
+    assert isinstance(answer, messages.VerdictAnswer)
+    assert (answer.decision, answer.room, answer.room_name) == ("hold", 7, "main")

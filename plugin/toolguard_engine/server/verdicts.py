@@ -203,10 +203,20 @@ class Verdicts:
         if prompt is not None:  # a person is asked at once, so nothing is refused yet
             wanted = self._state.guard.wanted(call)
             self._state.guard.processes.sent(call, keep=False)
+            read = self._state.guard.read(call)
             with suppress(TooIntricate, MemoryError, RecursionError):
-                read = self._state.guard.read(call)
                 self._state.guard.timer.limited(read.work, partial(self._files.may_begin, read))
-            return messages.VerdictAnswer(question, "hold", verdict.code, verdict.text, prompt=prompt, outcome=wanted)
+            room = self._room(read, APPROVED[0])
+            return messages.VerdictAnswer(
+                question,
+                "hold",
+                verdict.code,
+                verdict.text,
+                prompt=prompt,
+                outcome=wanted,
+                room=room.pid,
+                room_name=room.name,
+            )
         verdict, stop = self._state.guard.refused(call, verdict, nonce if held else "")
         self._sync.save()
         self._state.tally.held += held
