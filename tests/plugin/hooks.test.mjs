@@ -474,6 +474,34 @@ describe("an allowed call", () => {
   });
 });
 
+describe("a command in a room", () => {
+  const ALLOWED = { decision: "allow", room: 7, roomName: "main", outcome: "tell" };
+  const TOLD = { command: "ls", env: { TOOLGUARD_ROOM: "main" } };
+
+  test("is told its room, and reported as the model wrote it", async () => {
+    const { engine, hooks } = gateway({ judge: ALLOWED });
+    const params = { command: "ls" };
+    assert.deepEqual(await hooks.beforeToolCall({ ...call("c1", "exec"), params }, CTX), { params: TOLD });
+    hooks.afterToolCall({ ...call("c1", "exec"), params: TOLD, result: { content: [{ type: "text", text: "a" }] } }, { ...CTX, runId: "r1" });
+    assert.deepEqual(engine.asked.map(({ type }) => type), ["judge"]); // nothing else ran than what was judged
+    assert.deepEqual(engine.noted.find(({ type }) => type === "came")?.params, params);
+  });
+
+  test("that another plugin takes out of it is found out", async () => {
+    const { engine, hooks } = gateway({ judge: ALLOWED, ran: {} });
+    await hooks.beforeToolCall({ ...call("c1", "exec"), params: { command: "ls" } }, CTX);
+    hooks.afterToolCall({ ...call("c1", "exec"), params: { command: "ls" }, result: {} }, { ...CTX, runId: "r1" });
+    assert.deepEqual(engine.asked.map(({ type }) => type), ["judge", "ran"]);
+  });
+
+  test("that a model names is dropped where there is none, also while the engine is silent", async () => {
+    const params = { command: "ls", env: { TOOLGUARD_ROOM: "main", A: "b" } };
+    const expected = { params: { command: "ls", env: { A: "b" } } };
+    for (const [answers, config] of [[{ judge: { decision: "allow" } }, {}], [{}, { failMode: "open" }]])
+      assert.deepEqual(await gateway(/** @type {any} */ (answers), config).hooks.beforeToolCall({ ...call("c1", "exec"), params }, CTX), expected);
+  });
+});
+
 describe("what ran", () => {
   const CHANGED = "Something else ran than what was judged.";
 
