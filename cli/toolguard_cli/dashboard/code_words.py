@@ -31,6 +31,7 @@ _WORDS = {
     "call.no-json": "The call contains values that cannot be judged.",
     "call.too-deep": "The call is nested too deeply to be judged.",
     "call.too-large": "The call is too large to be judged.",
+    "containment.unavailable": "Commands cannot be contained, and the settings hold them then.",
     "file.changed-after-judging": "A file that the call ran was changed after it was judged.",
     "guard.error": "The guard failed while it judged the call, so the call was blocked.",
     "guard.replaced": "The package was replaced while the guard was running; restart the gateway.",
@@ -53,8 +54,10 @@ _WORDS = {
     "rule.too-intricate": "The call is too complex to be judged safely.",
     "rule.too-long": "The call is too long to be judged safely.",
     "secret.redacted": "A secret of the gateway was in what the model was to see.",
+    "security.contained-again": "Commands are contained again.",
     "security.hook-order": "Another plugin runs after the guard and may change what was judged.",
     "security.rewritten": "The call that ran differs from the one that was judged.",
+    "security.uncontained": "Commands are not contained any more.",
 }
 _GROUPS = {
     "loop.": "The agent repeated calls without progress.",
