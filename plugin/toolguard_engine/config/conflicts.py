@@ -117,6 +117,8 @@ _TAKEN = (
     "toolguard/engines/*",
 )
 """Path endings reserved for the gateway's config and for files of ours at fixed places."""
+_TAKEN_BEGINS = {taken: taken.partition("*")[0] for taken in _TAKEN}
+"""With their beginnings, by which most are told from a path without a pattern, which would be compiled at each start."""
 _DEFAULTS = {"storePath": f"{HOME_STATE}toolguard/nonces.json", **msgspec.to_builtins(Config())}
 
 Written = Callable[[Path], bool]
@@ -264,7 +266,7 @@ def _unusable_fleet(config: Config) -> Iterator[SettingConflict]:
 def is_taken(path: str) -> bool:
     """Whether this is the gateway's config or one of our files at a fixed place, in any state directory."""
     place = posixpath.normpath(posixpath.join("/", _place(path)))
-    return any(fnmatchcase(place, f"*/{taken}") for taken in _TAKEN)
+    return any(f"/{known}" in place and fnmatchcase(place, f"*/{taken}") for taken, known in _TAKEN_BEGINS.items())
 
 
 def store_path(config: Config) -> str | None:
