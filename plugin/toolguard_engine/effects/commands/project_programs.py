@@ -72,7 +72,8 @@ def _hook_folders(walk: Walk, run: ProgramRun, names: tuple[str, ...]) -> Iterat
         for config in (f"{root}/.git/config", "~/.gitconfig"):
             yield from _configured(walk, run, root, config, names)
         for folder in (f"{root}/.git", linked_repository(walk, root)):
-            if folder and any(walk.running.is_brought(f"{folder}/hooks/{name}", "") for name in names):
+            paths = tuple(f"{folder}/hooks/{name}" for name in names) if folder else ()
+            if paths and not walk.running.are_untouched(paths) and any(walk.running.is_brought(path, "") for path in paths):
                 yield f"{folder}/hooks"
 
 

@@ -244,23 +244,26 @@ class RunFiles:
 
     def _still_holds(self) -> bool:
         """Whether agents made the same files as when this was asked."""
-        if self.was_empty or self._made.is_empty:
-            return self.was_empty == self._made.is_empty
-        if not all(map(self._know_none, self._untouched)):
-            return False
-        is_brought = self.brought_asked.get
-        return not (
-            any((self._made.of(path) is not None) != brought for path, brought in self.brought_asked.items())
-            or any(
-                (self._made.exactly(path) is not None) != made
-                for path, made in self.made_asked.items()
-                if made or is_brought(path) is not False  # where nothing was brought, nothing was made
-            )
-            or any(self._copied_from(path) != source for path, source in self.copied_asked.items())
-            or any(self._meant(pattern) != found for pattern, found in self.patterns.items())
-            or any(
-                self._below_named(folder, re.compile(pattern)) != found for (pattern, folder), found in self.named.items()
-            )
+        made = self._made
+        if self.was_empty or made.is_empty:
+            return self.was_empty == made.is_empty
+        for paths in self._untouched:
+            if not self._know_none(paths):
+                return False
+        for path, is_brought in self.brought_asked.items():
+            if (made.of(path) is not None) != is_brought:
+                return False
+        for path, is_made in self.made_asked.items():  # where nothing was brought, nothing was made
+            if (is_made or self.brought_asked.get(path) is not False) and (made.exactly(path) is not None) != is_made:
+                return False
+        for path, source in self.copied_asked.items():
+            if self._copied_from(path) != source:
+                return False
+        return self._patterns_still_hold() if self.patterns or self.named else True
+
+    def _patterns_still_hold(self) -> bool:
+        return all(self._meant(pattern) == found for pattern, found in self.patterns.items()) and all(
+            self._below_named(folder, re.compile(pattern)) == found for (pattern, folder), found in self.named.items()
         )
 
     def enter(self, file: FilePlace, part: str = "", *, taken_in: bool = False) -> bool:

@@ -7,6 +7,7 @@ take the next word or not. `readings` goes through both, and returns more than o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords, GivenOption, ParsedWord
@@ -25,6 +26,8 @@ _MAX_CLUSTER = 64
 _VERB_WORDS = 4
 _PAIR = 2
 _NONE = ParsedWord("", 0)
+MAX_KEPT_WORDS, MAX_KEPT_TEXT = 12, 200
+"""Of a program whose readings are kept."""
 
 Takes = Callable[[int], bool]
 """Whether the unknown option with this number takes the next word."""
@@ -32,8 +35,18 @@ Takes = Callable[[int], bool]
 
 def readings(name: str, argv: tuple[str, ...]) -> tuple[CommandWords, ...]:
     """All readings of a command line, the one first in which unknown options take no value; none without a manual."""
+    if manual_catalogue.manual(name) is None:
+        return ()
+    return _known(name, argv) if len(argv) <= MAX_KEPT_WORDS and sum(map(len, argv)) <= MAX_KEPT_TEXT else _of(name, argv)
+
+
+def _of(name: str, argv: tuple[str, ...]) -> tuple[CommandWords, ...]:
     manual = manual_catalogue.manual(name)
     return tuple(_readings(manual, argv)) if manual is not None else ()
+
+
+_known = lru_cache(maxsize=512)(_of)
+"""Agents put the same programs into new commands again and again."""
 
 
 def _readings(manual: Manual, argv: tuple[str, ...]) -> Iterator[CommandWords]:
