@@ -19,9 +19,10 @@ from toolguard_cli.rig.private_home import Home
 from toolguard_cli.rig.real_gateway import Gateway, local_turn
 from toolguard_engine.stores import open as stores
 
+MISSING = unprivileged.missing()
 pytestmark = [
     pytest.mark.skipif(not NEW_HOST, reason="older releases have no way in"),
-    pytest.mark.skipif(bool(unprivileged.missing()), reason=f"no gateway can be contained here: {unprivileged.missing()}"),
+    pytest.mark.skipif(bool(MISSING), reason=f"no gateway can be contained here: {MISSING}"),
 ]
 
 THIEF = """\
@@ -59,6 +60,7 @@ def contained(real: downloads.Runtime, server: scripted_model.ScriptedModel) -> 
         runtime.own()
         with Gateway(runtime, home) as gateway:
             yield Stage(gateway, server)
+        runtime.tidy()
 
 
 def steal(home: Home) -> None:
@@ -196,6 +198,7 @@ def test_embedded_runs(real: downloads.Runtime, server: scripted_model.ScriptedM
         replies = (scripted_model.call("exec", {"command": each}) for each in (WHERE, "python3 thief.py"))
         server.play(once(*replies))
         turn = local_turn(runtime, home, "go")
+        runtime.tidy()
         where, stolen = server.requests[-1].texts("tool")
         assert where.startswith("user:["), turn.output
         assert namespace(os.getpid()) not in where

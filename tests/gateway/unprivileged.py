@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -18,8 +19,6 @@ from toolguard_cli.rig.private_home import Home
 
 UID = 54321
 """Nobody's: no account of a machine that runs tests has it."""
-
-NEEDED = ("unshare", "setpriv", "mount", "nsenter")
 
 
 def as_user(*command: str) -> list[str]:
@@ -38,15 +37,25 @@ class Unprivileged:
         return self.wrapped(*self.real.command(*arguments))
 
     def wrapped(self, *command: str) -> list[str]:
-        """This command in the namespace, as that user."""
+        """This command in the namespace, as that user; as it is where nobody is root."""
+        if os.geteuid() != 0:
+            return list(command)
         prepared = [*self._account(), *_opened(self._folders())]
         script = "\n".join(["set -e", *prepared, 'exec "$@"'])
         return ["unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh", *as_user(*command)]
 
     def own(self) -> None:
         """Gives the home to that user, with all that tests have written into it."""
+        if os.geteuid() != 0:
+            return
         for path in (self.home.root, *self.home.root.rglob("*")):
             os.chown(path, UID, UID, follow_symlinks=False)
+
+    def tidy(self) -> None:
+        """Removes what OpenClaw keeps outside of its home for each user."""
+        if os.geteuid() == 0:
+            for name in ("openclaw", "openclaw-state-locks"):
+                shutil.rmtree(Path(f"/tmp/{name}-{UID}"), ignore_errors=True)  # noqa: S108 - OpenClaw's choice
 
     def _folders(self) -> list[Path]:
         places = (self.real.node.parent, self.real.openclaw, sys.prefix, sys.base_prefix, Path(__file__).parents[2])
@@ -91,9 +100,10 @@ def _closed_ancestor(folder: Path) -> Path | None:
 
 def missing() -> str:
     """Why no gateway can run like that here; empty if it can."""
-    if os.geteuid() != 0:
-        return "" if sys.platform == "linux" else "no namespaces here"
-    probe = ["unshare", "--mount", *as_user("unshare", "--user", "--mount", "--map-current-user", "true")]
+    if sys.platform != "linux":
+        return "no namespaces here"
+    room = ["unshare", "--user", "--mount", "--map-current-user", "true"]
+    probe = ["unshare", "--mount", *as_user(*room)] if os.geteuid() == 0 else room
     try:
         done = subprocess.run(probe, capture_output=True, text=True, check=False, timeout=60)
     except OSError as error:
