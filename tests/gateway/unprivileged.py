@@ -55,7 +55,7 @@ class Unprivileged:
         """Removes what OpenClaw keeps outside of its home for each user."""
         if os.geteuid() == 0:
             for name in ("openclaw", "openclaw-state-locks"):
-                shutil.rmtree(Path(f"/tmp/{name}-{UID}"), ignore_errors=True)  # noqa: S108 - OpenClaw's choice
+                shutil.rmtree(Path(f"/tmp/{name}-{UID}"), ignore_errors=True)
 
     def _folders(self) -> list[Path]:
         places = (self.real.node.parent, self.real.openclaw, sys.prefix, sys.base_prefix, Path(__file__).parents[2])
