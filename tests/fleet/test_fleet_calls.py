@@ -8,7 +8,6 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal, cast
 
@@ -246,7 +245,7 @@ def test_a_courier_that_stands_still_is_replaced(desk: FleetDesk, monkeypatch: p
 def hurry(desk: FleetDesk, patch: pytest.MonkeyPatch, seconds: float) -> None:
     """For questions that get no answer."""
     calls = cast("FleetHeldCalls", desk.calls)
-    patch.setattr(calls, "_setup", replace(calls._setup, seconds=seconds))
+    patch.setattr(calls, "_setup", structs.replace(calls._setup, seconds=seconds))
 
 
 def asked(desk: FleetDesk) -> str:
