@@ -30,6 +30,8 @@ import { agentOf } from "./usage.mjs";
 const DEFAULT_MAX_FAILURES = 5;
 const LONGEST_NAME = 1_000;
 const MAX_FOUND = 5_000;
+/** What a program prints that did not get at a file. The engine has the same (`hidden_paths`). */
+const KEPT = /no such file or directory|read-only file system|permission denied|device or resource busy|\b(?:ENOENT|EROFS|EACCES|EBUSY)\b/i;
 
 export class Hooks {
   #engine;
@@ -387,7 +389,8 @@ export class Hooks {
       type: "came", tool: event.toolName, params: bounded(withoutRoom(event.params)), ...outcomeOf(event),
       ...place(call), call: id, request: run.requests,
     };
-    if (!vetoed && call.outcome !== "ask") return this.#engine.note(outcome);
+    const mayBeKept = call.isInRoom && KEPT.test(outcome.text);
+    if (!vetoed && call.outcome !== "ask" && !mayBeKept) return this.#engine.note(outcome);
     const answer = this.#engine.askNow(vetoed ? { ...outcome, vetoed } : outcome);
     if (answer?.note) this.#addNote(call.session, id, answer.note);
     if (!answer?.stop) return;

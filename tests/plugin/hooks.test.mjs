@@ -955,6 +955,18 @@ describe("what came of a call", () => {
     assert.equal(stage.engine.asked.filter(({ type }) => type === "came").length, 1);
   });
 
+  for (const [room, text, asks] of /** @type {[number, string, boolean][]} */ ([
+    [7, "cat: a: No such file or directory", true], [7, "EROFS: read-only file system, open", true],
+    [7, "fine", false], [-1, "cat: a: No such file or directory", false],
+  ])) {
+    test(`is asked about where a command may have failed on what is kept from it: ${room} ${text}`, async () => {
+      const judge = { decision: "allow", outcome: "tell", room };
+      const stage = gateway({ judge, came: { note: "[TOOLGUARD NOTE] kept" } });
+      await ran(stage.hooks, "c1", { tool: "exec", params: { command: "cat a" }, result: result(text) });
+      assert.equal(stage.engine.asked.some(({ type }) => type === "came"), asks);
+    });
+  }
+
   test("of a call inside Tool Search: the note stands behind the outer result", async () => {
     const stage = gateway({
       judge: (question) => ({ decision: "allow", outcome: question.tool === "tool_call" ? "" : "ask" }),

@@ -90,7 +90,7 @@ class CommandRooms:
 
         if cause := room_causes.standing():
             return cause.text, cause.fix
-        from toolguard_engine.containment import doors, profile  # noqa: F401, PLC0415 - the package may be gone later
+        from toolguard_engine.containment import doors, hidden_paths, profile  # noqa: F401, PLC0415 - gone later, perhaps
 
         self._rules.clear()
         self._places = room_surroundings.look(host, self._environment)
@@ -172,6 +172,16 @@ class CommandRooms:
 
         is_trusted = partial(room_surroundings.is_trusted, host=reading.host, path=self._path or None)
         return doors(reading, is_trusted, approved=approved)
+
+    def note(self, agent: str, text: str) -> str:
+        """What the model is told about a result that shows that a command failed on a path which is kept from it."""
+        if self._rooms is None or self._places is None or not text:
+            return ""
+        from toolguard_engine.containment.hidden_paths import failed_on  # noqa: PLC0415 - see above
+        from toolguard_engine.wording import room_notes  # noqa: PLC0415
+
+        path = failed_on(text, self._rules_of(agent), self._places.host.home)
+        return room_notes.hidden(path) if path else ""
 
     def shell_unused(self) -> None:
         """The gateway runs commands with another shell, so none of them enters its room."""

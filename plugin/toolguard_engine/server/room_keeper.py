@@ -20,6 +20,8 @@ MOUNT_SETATTR, AT_RECURSIVE, ATTR_RDONLY = 442, 0x8000, 1
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 MAX_COPIES, MAX_COPY = 200, 1_000_000
 MAX_INPUT = 1_000_000
+O_PATH = 0o10000000
+"""Only the module `os` of Linux has the name."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -127,7 +129,7 @@ def furnish(rules: list[tuple[str, str]]) -> None:
             kinds.setdefault(real, set()).add(kind)
     hidden = [path for path, found in kinds.items() if "hide" in found and os.path.isdir(path)]
     pinned = pins(kinds)
-    opened = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in kinds}
+    opened = {path: os.open(path, O_PATH | os.O_CLOEXEC) for path in kinds}
     everywhere = sorted([*kinds, *pinned], key=lambda path: path.count("/") if path != "/" else 0)
     for path in everywhere:
         if path in pinned:

@@ -271,7 +271,8 @@ class Session(SessionState):
             return None
         if shadow:
             return messages.Noted(message.id)
-        return messages.Noted(message.id, reaction.note, reaction.stop.text if reaction.stop else "")
+        notes = (reaction.note, self.setup.rooms.note(call.agent, message.text) if self.setup.rooms else "")
+        return messages.Noted(message.id, "\n\n".join(filter(None, notes)), reaction.stop.text if reaction.stop else "")
 
     def _is_from_outside(self, call: Call, text: str) -> bool:
         context = self.guard.contexts.of(call.run, call.session)

@@ -1,0 +1,47 @@
+"""Which kept path the output of a command shows that it failed on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from toolguard_engine.containment.hidden_paths import MAX_LINE, failed_on
+from toolguard_engine.containment.rules import RoomRule
+from toolguard_engine.wording import room_notes
+
+STATE = "/home/u/.openclaw"
+RULES = (
+    RoomRule("hide", Path(STATE)),
+    RoomRule("show", Path(f"{STATE}/workspace")),
+    RoomRule("read-only", Path(f"{STATE}/extensions")),
+    RoomRule("read-only", Path("/home/u/.bashrc")),
+    RoomRule("hide", Path("/run/docker.sock"), "docker"),
+    RoomRule("read-only", Path("/")),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        (f"cat: {STATE}/openclaw.json: No such file or directory", STATE),
+        ("bash: line 1: /home/u/.bashrc: Read-only file system", "/home/u/.bashrc"),
+        ("bash: ~/.bashrc: Read-only file system\nmore", "/home/u/.bashrc"),
+        (f"mv: cannot move '{STATE}' to 'x': Device or resource busy", STATE),
+        (f"Error: EROFS: read-only file system, open '{STATE}/extensions/a'", f"{STATE}/extensions"),
+        (f"PermissionError: [Errno 13] Permission denied: '{STATE}'", STATE),
+        ("cat: /home/u/other: No such file or directory", ""),
+        (f"cat: {STATE}-backup/a: No such file or directory", ""),
+        (f"found {STATE}/openclaw.json", ""),
+        ("docker: /run/docker.sock: Permission denied", ""),
+        ("x" * MAX_LINE + f"{STATE}: No such file or directory", ""),
+        ("", ""),
+    ],
+)
+def test_paths(text: str, path: str) -> None:
+    assert failed_on(text, RULES, "/home/u") == path
+
+
+def test_the_note_names_the_path() -> None:
+    assert STATE in room_notes.hidden(STATE)
+    assert "\x1b" not in room_notes.hidden("/a\x1b[1m")
