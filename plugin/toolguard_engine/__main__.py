@@ -11,7 +11,10 @@ from toolguard_engine.start_signals import StartSignals
 STARTING = StartSignals(say=True) if __name__ == "__main__" and not sys.stdin.isatty() else None
 
 import gc
+import os
 import signal
+from functools import partial
+from types import FrameType
 
 if STARTING:
     gc.disable()  # nothing of what is loaded now is garbage, and looking for some takes a twentieth of the start
@@ -20,6 +23,7 @@ from toolguard_engine.model.work_timer import WorkTimer
 from toolguard_engine.server import work_ticks
 from toolguard_engine.server.composition import engine
 from toolguard_engine.server.frame_room import with_room
+from toolguard_engine.server.loop import Engine
 from toolguard_engine.server.pipe import DescriptorPipe
 from toolguard_engine.stores import system_calls
 
@@ -27,6 +31,15 @@ MEMORY = 1 << 30
 """Bytes of memory that the engine may use, about ten times of what it needs. A call that would need more is held."""
 SWITCH_SECONDS = 0.0005
 """For which another thread may keep the loop from answering; ten times shorter than Python's own."""
+
+
+def end_in_order(made: Engine, number: int, _frame: FrameType | None) -> None:
+    """The input has ended, as far as the loop can see: it writes what is to be written, and leaves. Nothing that runs now is
+    interrupted."""
+    made.session.signalled = signal.Signals(number).name
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    os.dup2(nothing, 0)
+    os.close(nothing)
 
 
 def keep_memory() -> None:
@@ -47,6 +60,8 @@ def main() -> int:
     pipe = DescriptorPipe(0, starting.sink)
     timer = WorkTimer()
     made = engine(pipe, when_warm=keep_memory, timer=timer)
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, partial(end_in_order, made))
     work_ticks.start(timer)
     starting.end()
     pipe.watch()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import tempfile
 import threading
 from collections.abc import Callable
@@ -325,3 +326,33 @@ def test_parked_calls_in_any_order() -> None:
 @pytest.mark.thorough
 def test_parked_calls_for_100_000_steps() -> None:
     run_state_machine_as_test(Parked, settings=settings(max_examples=2_000, stateful_step_count=50, deadline=None))
+
+
+def test_a_thread_that_could_not_be_started_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    queue, done = StoreQueue(StoreThread(), SystemClock(), lambda step: step()), list[str]()
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    queue.do(StoreJob(lambda: "first", done=done.append, failed=nothing, seconds=PATIENCE))
+    queue.settle()
+    assert done == []
+    monkeypatch.undo()
+    queue.do(StoreJob(lambda: "second", done=done.append, failed=nothing, seconds=PATIENCE))
+    while queue.is_busy:
+        assert select.select([queue.fileno()], [], [], PATIENCE)[0]
+        queue.drain()
+        queue.settle()
+    queue.close(PATIENCE)
+    assert done == ["first", "second"]
+
+
+def test_what_no_thread_could_do_is_done_before_an_engine_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", none_left)
+    queue, done = StoreQueue(StoreThread(), SystemClock(), lambda step: step()), list[str]()
+    queue.do(StoreJob(lambda: "last", done=done.append, failed=nothing))
+    queue.close(PATIENCE)
+    assert done == ["last"]

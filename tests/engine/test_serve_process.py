@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine_talk import PATIENCE, ProcessTalk, talks
+from toolguard_engine.stores.files.audit_log_file import AuditLog
 
 
 @pytest.fixture
@@ -60,10 +61,17 @@ def test_it_ends_where_nobody_reads(talk: ProcessTalk, tmp_path: Path) -> None:
     talk.process.stdin = talk.process.stdout = talk.process.stderr = None
 
 
-def test_a_signal_ends_it_at_once(talk: ProcessTalk, tmp_path: Path) -> None:
-    talk.hello(tmp_path / "state")
-    talk.process.terminate()
-    assert talk.process.wait(PATIENCE) == -signal.SIGTERM
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_in_order(talk: ProcessTalk, tmp_path: Path, number: signal.Signals) -> None:
+    """What was blocked before stands in the audit log, and so does the end."""
+    talk.hello(tmp_path / "state", {"budget": {"mode": "enforce"}})
+    talk.ask(id=1, type="judge", tool="exec", params={"command": "rm -rf /"}, agent="main", session="s", run="r")
+    talk.process.send_signal(number)
+    assert talk.process.wait(PATIENCE) == 0
+    lines = list(AuditLog(tmp_path / "state").events())
+    assert [line["event"] for line in lines][-1] == "ended"
+    assert number.name in lines[-1]["reason"]
+    assert len(lines) > 1
 
 
 def test_more_than_a_pipe_holds(talk: ProcessTalk) -> None:

@@ -49,7 +49,7 @@ _BY_EVENT: dict[str, NotifyEvent] = {
 }
 _LIMITS = "limit."
 _LOOPS = ("loop.", "compaction_loop")
-_EXPECTED = ("guard.gateway-stopped", "kill-switch.on")
+_EXPECTED = ("guard.gateway-stopped", "guard.signalled", "kill-switch.on")
 """Somebody wanted it, like the block of a call that was denied."""
 
 _SILENT = "guard.silent"

@@ -84,6 +84,8 @@ class SessionState:
     hidden: tuple[Replacement, ...] = ()
     """What the gateway part replaces in all that a model sees."""
     leaving: str = ""
+    signalled: str = ""
+    """The signal that ends the engine."""
     """Why the gateway is about to stop the plugin, if it said so."""
 
     def __post_init__(self) -> None:

@@ -78,6 +78,9 @@ class SettingsWatch:
             self._session.ended("guard.unloaded", f"the gateway stopped the guard: {why}")
         elif self._session.leaving == STOPPING:
             self._session.ended("guard.gateway-stopped", "the guard stopped with its gateway")
+        elif self._session.signalled:
+            text = f"{self._session.signalled} ended the engine; the gateway starts another one if it still runs"
+            self._session.ended("guard.signalled", text)
         elif hello.config_path and (found is None or _is_named_unclearly(found, hello, state_dir)):
             text = "the guard stopped for an unknown reason: the gateway's config cannot be read as the gateway reads it"
             self._session.ended("guard.ended", text)

@@ -129,11 +129,18 @@ class StoreThread:
         if self._is_closed:
             self._run_last(job)
             return
-        if self._thread is None:
-            decode_first.read_stored()
-            self._thread = threading.Thread(target=self._run, name="stores", daemon=True)
-            self._thread.start()
         self._jobs.put(job)
+        self._begin()
+
+    def _begin(self) -> None:
+        """A thread that cannot be started is tried again with the next job, and whenever the loop looks."""
+        if self._thread is not None:
+            return
+        decode_first.read_stored()
+        thread = threading.Thread(target=self._run, name="stores", daemon=True)
+        with suppress(RuntimeError, MemoryError):  # the system has none left
+            thread.start()
+            self._thread = thread
 
     def _run(self) -> None:
         while (job := self._jobs.get()) is not None:
@@ -144,6 +151,8 @@ class StoreThread:
             job.follow_up()
 
     def take(self) -> list[StoreJob[Any]]:
+        if not (self._is_closed or self._jobs.empty()):
+            self._begin()
         return [self._finished.popleft() for _ in range(len(self._finished))]
 
     def fileno(self) -> int:
@@ -164,6 +173,10 @@ class StoreThread:
         if self._thread is not None:
             self._jobs.put(None)
             self._thread.join(seconds)
+            return
+        while not self._jobs.empty():
+            if job := self._jobs.get():
+                self._run_last(job)
 
 
 class StoreQueue:
