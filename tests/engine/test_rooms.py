@@ -244,6 +244,15 @@ def test_a_door_opens_what_it_is_for(stage: RoomStage) -> None:
     assert stage.room(rules=rules) == shut
 
 
+def test_a_rule_for_a_link_is_one_for_what_it_leads_to(stage: RoomStage) -> None:
+    (stage.home / "link").symlink_to(stage.home / "Documents")
+    try:
+        room = stage.room(rules=[*stage.rules(), ("hide", f"{stage.home}/link", "")])
+        assert stage.shell("cat ~/link/report.txt ~/Documents/report.txt; ls ~/Documents", room).out == ""
+    finally:
+        (stage.home / "link").unlink()
+
+
 def test_the_door_outside_and_no_rules_mean_no_room(stage: RoomStage) -> None:
     assert stage.ask("entrance", rules=stage.rules(), doors=["outside"])["room"] == -1
     assert stage.ask("entrance", rules=[])["room"] == -1
