@@ -305,15 +305,19 @@ class _Trace:
         for run in self._reading.runs:
             code = self._script(run)
             output = self._output(run)
+            contents: list[_Content] = []
             for effect in self._of_run.get(id(run), ()):
                 path = self._path(effect.target, run)
                 content = self._content(run, effect, path, output, code)
+                contents.append(content)
                 if self._config.is_it(effect.target, run.cwd):
                     found.append(self._config.judged(content) if run.origin is None else NOT_WORKED_OUT)
                 elif effect.kind == "write":
                     self._contents[path] = _NOT_KNOWN if path in self._contents else content
             self._piped[run.pipeline] = output if not _redirected(run) else _NOT_KNOWN
-            self._is_spoiled = self._is_spoiled or not (run.name in _QUIET or run.argv == ("cat",) or code is not None)
+            is_quiet = run.name in _QUIET or run.argv == ("cat",) or code is not None
+            is_known = bool(contents) and _NOT_KNOWN not in contents and interpreters.source(run) is not None
+            self._is_spoiled = self._is_spoiled or not (is_quiet or is_known)
         return found
 
     def _path(self, target: str, run: ProgramRun) -> str:
@@ -321,12 +325,16 @@ class _Trace:
 
     def _script(self, run: ProgramRun) -> python_settings.Script | None:
         """What the Python script does that this program is, or that runs it."""
-        if run.argv == ("cat",) and run.via:
-            run = next((each for each in reversed(self._before(run)) if each.name == run.via[-1]), run)
-        found = interpreters.source(run)
+        found = interpreters.source(self._script_around(run))
         if found is None or found[0] != "python" or UNKNOWN in found[1]:
             return None
         return python_settings.read(found[1])
+
+    def _script_around(self, run: ProgramRun) -> ProgramRun:
+        """The program that changes a file: what code writes is shown as a `cat` that the interpreter starts."""
+        if run.argv != ("cat",) or not run.via:
+            return run
+        return next((each for each in reversed(self._before(run)) if each.name == run.via[-1]), run)
 
     def _before(self, run: ProgramRun) -> tuple[ProgramRun, ...]:
         at = next(at for at, each in enumerate(self._reading.runs) if each is run)
@@ -375,7 +383,8 @@ class _Trace:
             return self._of_script(code, path)
         if (run.name in _COPIERS) and (source := self._copied(run)) is not None:
             return source
-        if "truncates" in effect.flags or run.name in _FEEDERS:
+        is_shell = run.argv != ("cat",) or not run.via
+        if is_shell and ("truncates" in effect.flags or run.name in _FEEDERS):
             redirects = _redirected(run)
             if redirects and (len(redirects) > 1 or self._path(redirects[0], run) != path):
                 return _NOT_KNOWN
@@ -388,6 +397,7 @@ class _Trace:
         text = self._contents[path].text if path in self._contents else self._config.text_of(path)
         if text is None or UNKNOWN in path or self._is_spoiled:
             return _NOT_KNOWN
+        run = self._script_around(run)
         edited = in_place_edits.edited(run, text)
         return _Content(text=scripted_edits.edited(run, text, path) if edited is None else edited)
 

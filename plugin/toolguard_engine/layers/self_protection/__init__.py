@@ -26,6 +26,7 @@ from toolguard_engine.effects.facts.places import Where, normal
 from toolguard_engine.effects.tools import tools
 from toolguard_engine.host import tool_names
 from toolguard_engine.layers.self_protection import (
+    advice,
     command_findings,
     dashboard_requests,
     installed_gateway,
@@ -77,7 +78,8 @@ def of_reading(reading: CallReading) -> Verdict | None:
     found = _strongest(reading)
     if found is None:
         return None
-    return Verdict("block", CODE, reason=found.reason) if found.certain else Verdict("hold", POSSIBLE, reason=found.reason)
+    reason = advice.explained(found, reading)
+    return Verdict("block", CODE, reason=reason) if found.certain else Verdict("hold", POSSIBLE, reason=reason)
 
 
 def _strongest(reading: CallReading) -> ProtectionFinding | None:
@@ -138,7 +140,7 @@ def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[P
         return
     for operation in controlplane.operations(tool, params):
         if operation.effect == "guard":
-            yield ProtectionFinding(CONFIG, operation.certain)
+            yield ProtectionFinding(CONFIG, operation.certain, operation.target)
     if reason := _chat_command(tool, params) or _paths(reading):
         yield ProtectionFinding(reason, certain=reason not in (CHANGED, COPY))
     elif reason := _open_paths(reading):

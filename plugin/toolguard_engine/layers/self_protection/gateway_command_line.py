@@ -113,7 +113,7 @@ def _commands(run: ProgramRun) -> Iterator[ProtectionFinding]:
         yield ProtectionFinding(ANSWERS)
     for operation in operations(own, run.stdin.text if run.stdin else None):
         if operation.effect == "guard" and not (run.piped and operation.target in _WIZARDS):
-            yield ProtectionFinding(_reason(operation), operation.certain and certain)
+            yield ProtectionFinding(_reason(operation), operation.certain and certain, operation.target)
 
 
 def _reason(operation: Operation) -> str:

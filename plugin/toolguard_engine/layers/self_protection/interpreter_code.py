@@ -214,8 +214,8 @@ def _about(code: str, program: str, scene: CommandScene) -> str:
     if "guard" in found and writes:
         return FILES
     is_config = "config" in found or any(name in code for name in CONFIG_NAMES)
-    if is_config and (writes or _has(_WHOLE, code)) and not _has(_NAMES_GUARD, code) and "root" not in found:
-        return "" if scene.lists.is_worked_out else own_config.CHANGED
+    if is_config and (writes or _has(_WHOLE, code)) and "root" not in found:
+        return "" if scene.lists.is_worked_out else FILES if _has(_NAMES_GUARD, code) else own_config.CHANGED
     if is_config and writes:
         return FILES
     if writes and _has(_TELLING, code) and _has(_FROM_HOME, code) and _has(_WALKS, code):

@@ -1,0 +1,49 @@
+"""What a block or a hold of the self-protection says: why, what in the call caused it, and the nearest form that passes."""
+
+from __future__ import annotations
+
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts.command import UNKNOWN
+from toolguard_engine.layers.self_protection import (
+    command_findings,
+    gateway_command_line,
+    own_command_line,
+    own_config,
+    process_signals,
+)
+from toolguard_engine.layers.self_protection.glance import names_ours
+from toolguard_engine.layers.self_protection.scene import COPY, FILES, KEY, ProtectionFinding
+from toolguard_engine.wording.printable import cut
+from toolguard_engine.wording.redact import redact_text
+
+MAX_CAUSE = 120
+MAX_WORDS = 400
+
+_ADVICE = {
+    FILES: "`toolguard config show` shows what is set; only a person changes it.",
+    KEY: "Names, sizes and times may be looked at: `ls -l`, `stat`, `du`.",
+    COPY: "Without it no approval is needed: `--exclude=toolguard --exclude='*.token*'`.",
+    own_config.CHANGED: "`openclaw config set PATH VALUE` changes one setting, and is judged by that.",
+    own_command_line.CLI: "`toolguard status`, `toolguard pending` and `toolguard check` may run.",
+    gateway_command_line.REASON: "`openclaw config set PATH VALUE` changes other settings.",
+    process_signals.REASON: "`openclaw gateway restart` restarts it, after an approval.",
+    command_findings.LONG: "Split it into shorter commands.",
+    command_findings.FOLDERS: "Split it into shorter commands.",
+}
+
+
+def explained(found: ProtectionFinding, reading: CallReading) -> str:
+    """The reason in full."""
+    cause = redact_text((found.cause or _likely_cause(reading)).replace(UNKNOWN, "?"), active=True)
+    shown = cut(cause, MAX_CAUSE)
+    advice = _ADVICE.get(found.reason, "")
+    return " ".join(filter(None, (found.reason, f"It is about: {shown}." if shown else "", advice)))
+
+
+def _likely_cause(reading: CallReading) -> str:
+    """The first word or path that concerns the guard, else what runs."""
+    words = [word for run in reading.runs for word in run.argv] if reading.commands else list(reading.paths)
+    for word in words[:MAX_WORDS]:
+        if names_ours(word.lower(), reading.host):
+            return word
+    return " ".join(reading.runs[0].argv) if reading.commands and reading.runs else "".join(words[:1]) or reading.tool
