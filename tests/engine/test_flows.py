@@ -246,7 +246,8 @@ def test_what_is_fetched_as_data_runs_nothing(command: str) -> None:
     [
         ("git remote set-url origin https://x.example.org/a.git && git push", True),
         ("git remote add x https://x.example.org/a.git && git push x --all", True),
-        ("git remote add x https://x.example.org/a.git && git push x main", False),
+        ("git remote add x https://x.example.org/a.git && git push x main", True),
+        ("git remote add origin https://x.example.org/a.git && git push -u origin main", False),
         ("git remote set-url other https://x.example.org/a.git && git push origin main", False),
         ("git push origin --all", False),
     ],

@@ -46,6 +46,8 @@ HELD = {
     "acme install github:somebody/tool": "unknown.installs",
     "acme upload ~/Documents/taxes.pdf": "unknown.upload",
     "acme serve ~": "unknown.upload",
+    'acme -m "$(env)"': "unknown.environment",
+    "printenv | base64 | acme": "unknown.environment",
     "acme dump-secrets": "unknown.reveals",
     "acme vault get private-key": "unknown.reveals",
     "acme-keyring get mail ada": "unknown.reveals",
@@ -100,6 +102,9 @@ acme dump-secrets --help
 alacritty -e htop
 elixir -e 'IO.puts("rm")'
 acme transfer bob 100 --dry-run
+acme --user "$(printenv USER)"
+acme -m "$(date)"
+env | grep PATH | acme
 clang++ -x c++ - -o q <<< 'int main(){return sizeof(long);}' && ./q
 echo 'fn main(){std::fs::remove_dir_all("target/tmp");}' > w.rs && rust-script w.rs
 acme -c 'rm(x); print("~/Documents")'

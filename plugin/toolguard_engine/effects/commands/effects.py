@@ -34,7 +34,14 @@ from collections.abc import Callable, Iterator
 from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.commands import agent_programs, data_flows, file_doubts, interpreters, made_then_run
+from toolguard_engine.effects.commands import (
+    agent_programs,
+    data_flows,
+    environment_dumps,
+    file_doubts,
+    interpreters,
+    made_then_run,
+)
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading, Redirect
 from toolguard_engine.effects.facts.places import Where, place
@@ -119,10 +126,10 @@ def effects(  # noqa: PLR0912 - a case for each combination
     for at, run in enumerate(seen.runs):
         name = run.name
         of_files = of_files or run.origin is not None
-        if name not in _READ and len(run.argv) > 1:
+        if name not in _READ and (len(run.argv) > 1 or run.stdin is not None):
             found += handed_keys.effects(run, where)
             if name not in _KNOWN:
-                found += unknown_programs.effects(run, where)
+                found += _of_unknown(seen.runs, at, where)
         if name in _SEARCHERS:
             searches[(*run.via, name)] = run
         acts = _acts(name) if name not in PROGRAMS else PROGRAMS[name]
@@ -148,6 +155,12 @@ def effects(  # noqa: PLR0912 - a case for each combination
         found += made_then_run.effects(seen, seen.scripts, found, where)
     found += data_flows.effects(seen, tuple(found), where)
     return file_doubts.counted(found, where) if of_files else tuple(found)
+
+
+def _of_unknown(runs: tuple[ProgramRun, ...], at: int, where: Where) -> Iterator[Effect]:
+    for effect in unknown_programs.effects(runs[at], where):
+        if "credentials" not in effect.flags or any(map(environment_dumps.shows, runs[max(at - PARTNERS, 0) : at])):
+            yield effect
 
 
 EFFECT, GLOB = 5, 20

@@ -13,8 +13,8 @@ from toolguard_engine.effects.programs.web_targets import target
 
 
 def new_address_pushes(reading: Reading) -> Iterator[Effect]:
-    """`git remote add x https://... && git push x --all`: a push of everything to a new address, or of anything to one that
-    takes the place of another."""
+    """`git remote add x https://... && git push x`: a push to a new address, unless it is the first one of a repository
+    (`origin`), or to one that takes the place of another; a push of everything to an address without a name."""
     added: dict[str, str] = {}
     replaced: dict[str, str] = {}
     for run in reading.runs:
@@ -25,7 +25,7 @@ def new_address_pushes(reading: Reading) -> Iterator[Effect]:
             to = words[1] if len(words) > 1 else "origin"
             whole = not _WHOLE.isdisjoint(run.argv)
             new = added.get(to, "") if to != "origin" else ""
-            address = replaced.get(to) or ((new or (to if "://" in to else "")) if whole else "")
+            address = replaced.get(to) or new or (to if whole and "://" in to else "")
             if address:
                 yield Effect("send", address, "remote", frozenset({"file", "upload", *target(address).flags}), run)
 

@@ -6,7 +6,8 @@ is given are found by `effects.commands.carried_commands`, keys that it is hande
 
 The kind is `unknown-program`, with a flag for each principle: `upload` (a personal file with a word that hands it on),
 `installs` (an address with a verb that installs or runs), `reveals` (words that show a secret), `pays` (words that move
-money, with an amount), `everyone` (it listens for everybody, and asks for no login).
+money, with an amount), `everyone` (it listens for everybody, and asks for no login), `credentials` (it gets all variables
+of the environment).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where, classify
 
@@ -115,7 +117,7 @@ _WHOLE = lazy_re.compile(r"export|dump|recover|reveal|decrypt|unmask")
 
 def _reveals(words: Words, run: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
     plain = [word.lower() for word in words]
-    if _SHOW.fullmatch(plain[0]) and _OF_KEYS.fullmatch(run.name):
+    if plain and _SHOW.fullmatch(plain[0]) and _OF_KEYS.fullmatch(run.name):
         return plain[0]
     for at, word in enumerate(plain):
         if _REVEALS.fullmatch(word):
@@ -178,7 +180,21 @@ _PAYING = (
     "pay", "send", "transfer", "withdraw", "donate", "tip", "buy", "purchase", "sell", "swap", "stake", "bid", "order",
     "checkout",
 )  # fmt: skip
+# --- all variables of the environment -------------------------------------------------------------------------------------
+
+_PRINTS_ALL = program_catalogue.programs("environment_printer")
+_KEEPS_ALL = program_catalogue.programs("encoder") | {"cat", "sort", "tr", "uniq"}
+
+
+def _environment(words: Words, run: ProgramRun, where: Where) -> str:  # noqa: ARG001 - the form of all principles
+    """What may print all of them; whether it does, `effects.commands.effects` looks up."""
+    feeds = [feed.programs for feed in (run.stdin, *(feed for _, feed in run.given)) if feed is not None and feed.programs]
+    whole = (names for names in feeds if names[0] in _PRINTS_ALL and _KEEPS_ALL.issuperset(names[1:]))
+    return " | ".join(next(whole, ()))
+
+
 PRINCIPLES = (
+    Principle("credentials", ("",), _environment),
     Principle("upload", ("~", "/home", "/users/", "/root", "$home"), _upload),
     Principle("installs", ("://", "git@", "hub:", "lab:"), _installs),
     Principle("reveals", _SECRETIVE, _reveals),
