@@ -48,14 +48,14 @@ def _tried(stage: RoomStage, argv: list[str], profile: Profile | None) -> bool:
         stage.ask("end", pid=outside, kill=True)
 
 
-@pytest.mark.parametrize(("profile", "name"), CASES)
+@pytest.mark.parametrize(("profile", "name"), some(CASES))
 def test_a_script(stage: RoomStage, profile: Profile, name: str) -> None:
     argv = [sys.executable, "-I", "-S", "-c", room_attacks.python(ALL[name])]
     assert _tried(stage, argv, None)
     assert not _tried(stage, argv, profile)
 
 
-@pytest.mark.parametrize(("profile", "name"), some(CASES))
+@pytest.mark.parametrize(("profile", "name"), some([*CASES[2:], *CASES[:2]]))
 def test_a_compiled_program(stage: RoomStage, profile: Profile, name: str) -> None:
     programs.need("gcc")
     program = _compiled(stage.top / "tool", ALL[name])
