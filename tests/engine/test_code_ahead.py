@@ -17,7 +17,7 @@ from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.model.files import FileText, NoFiles
 from toolguard_engine.model.work_timer import WorkTimer
 from toolguard_engine.server import code_ahead
-from toolguard_engine.server.code_ahead import MAX_TEXT, MAX_WAITING, REST, CodeAhead
+from toolguard_engine.server.code_ahead import MAX_OF_PYTHON, MAX_TEXT, MAX_WAITING, REST, CodeAhead
 
 ENDINGS = ("py", "js", "test.ts", "rb", "pl", "php", "lua")
 
@@ -79,6 +79,20 @@ class Files(NoFiles):
         return FileText(path, self.text, "d", (1, 2, 3, 4))
 
 
+def test_what_it_takes_in_is_read_after_it(play: Play) -> None:
+    """A person wrote the modules; these take in each other, and are read once."""
+    texts = {f"m{at}.py": f"import m{at + 1}, m0\n{code_of_a_test(at)}" for at in range(4)}
+    for name, text in texts.items():
+        (play.work / name).write_text(text)
+    text = f"from m0 import add\n{code_of_a_test(9)}"
+    path = play.work / "test_a.py"
+    play.does("write", {"path": path.name, "content": text}, lambda: path.write_text(text))
+    read_all(play.session.files.code_ahead)
+    before = kept_code.steps()
+    assert play.may_run("exec", {"command": "pytest -q"})
+    assert kept_code.steps() == before
+
+
 def test_only_code_is_read_and_the_latest_first() -> None:
     files = Files()
     ahead = CodeAhead(files, WorkTimer(), lambda: 0.0)
@@ -113,11 +127,12 @@ def test_it_takes_a_tenth_of_the_processor_at_most() -> None:
 
 def test_long_code_waits_until_it_runs() -> None:
     text = code_of_a_test(1)
-    ahead = CodeAhead(Files(text + "#" * MAX_TEXT), WorkTimer(), lambda: 0.0)
-    ahead.add(["/w/a.py"])
-    before = kept_code.steps()
-    read_all(ahead)
-    assert kept_code.steps() == before
+    for path, most in (("/w/a.py", MAX_OF_PYTHON), ("/w/a.js", MAX_TEXT)):
+        ahead = CodeAhead(Files(text + "#" * most), WorkTimer(), lambda: 0.0)
+        ahead.add([path])
+        before = kept_code.steps()
+        read_all(ahead)
+        assert kept_code.steps() == before
 
 
 def test_what_an_engine_before_this_one_knew_is_read() -> None:

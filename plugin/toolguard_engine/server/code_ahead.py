@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.commands import code_files, interpreters, served_folders
 from toolguard_engine.effects.commands.handed_code import program_of
 from toolguard_engine.model.file_memory import FileMemory
 from toolguard_engine.model.files import FileSource, FileText
@@ -20,8 +20,12 @@ MAX_WAITING = 1_000
 MAX_LOOKED_AT = 2_000
 """Files that an engine before this one knew, the latest first. To look at all takes longer than to load them."""
 
-MAX_TEXT = 16_384
-"""Characters of one file. Longer ones are read when they run: nothing else is done while one is read."""
+MAX_TAKEN_IN, MAX_SEEN = 32, 2_000
+"""Files that one file takes in and that are read as well, whoever made them; and so many of them are not read again."""
+
+MAX_TEXT, MAX_OF_PYTHON = 16_384, 65_536
+"""Characters of one file, of Python more: its own parser is faster. Longer ones are read when they run: nothing else is done
+while one is read, for 70 ms at most."""
 
 REST = 9
 """Times as long as reading a file has taken, until the next one is: it takes a tenth of the processor at most."""
@@ -35,6 +39,7 @@ class CodeAhead:
         self._timer = timer
         self._spent = spent
         self._waiting: OrderedDict[str, None] = OrderedDict()
+        self._seen: OrderedDict[str, None] = OrderedDict()
         self._rests_until = -math.inf
 
     def add(self, paths: Iterable[str]) -> None:
@@ -65,10 +70,23 @@ class CodeAhead:
         path, _ = self._waiting.popitem()
         begun = self._spent()
         found = self._files.read(path)
-        if isinstance(found, FileText) and len(found.text) <= MAX_TEXT:
+        most = MAX_OF_PYTHON if path.endswith(".py") else MAX_TEXT
+        if isinstance(found, FileText) and len(found.text) <= most:
             with suppress(TooIntricate, MemoryError, RecursionError):
-                self._timer.limited(WorkLimit(), lambda: interpreters.reading(found.text, _language(path)))
+                self._timer.limited(WorkLimit(), lambda: self._read(path, found.text))
         self._rests_until = now + REST * (self._spent() - begun)
+
+    def _read(self, path: str, code: str) -> None:
+        language = _language(path)
+        interpreters.reading(code, language)
+        served_folders.of_code(code)
+        taken_in = code_files.imported(code, language, path.rpartition("/")[0])[:MAX_TAKEN_IN]
+        for name in dict.fromkeys(name for names in taken_in for name in names):
+            if name[:1] == "/" and name not in self._seen and len(self._waiting) < MAX_WAITING and _language(name):
+                self._waiting[name] = self._seen[name] = None
+                self._waiting.move_to_end(name, last=False)  # after all that agents have written
+        while len(self._seen) > MAX_SEEN:
+            self._seen.popitem(last=False)
 
 
 def _language(path: str) -> str:

@@ -131,6 +131,8 @@ class RunFiles:
         self.named: dict[tuple[str, str], list[str]] = {}
         """By patterns of their names and the folder; with the files that agents made."""
         self._entered: list[tuple[str, str]] = []
+        self._code_read: set[tuple[str, str, str, str, tuple[str, ...]]] = set()
+        """See `is_new_code`."""
         self.position = 0
         """Programs that were noted so far."""
         self.repeats = 0
@@ -277,6 +279,19 @@ class RunFiles:
             self._leave_out(file, "it is nested too deeply in files that run other files", made=file.made)
             return False
         self._entered.append((file.path, part))
+        return True
+
+    def program_begins(self) -> None:
+        """A program of the command itself."""
+        if self._code_read:
+            self._code_read = set()
+
+    def is_new_code(self, file: FilePlace, run: ProgramRun) -> bool:
+        """Whether the program that the command runs has not read a file yet: modules are taken in by many others."""
+        key = (file.path, file.text, run.name, run.cwd, run.via)
+        if key in self._code_read:
+            return False
+        self._code_read.add(key)
         return True
 
     def is_running(self, path: str) -> bool:

@@ -803,7 +803,7 @@ class Walk:
             origin=file,
         )
         found = interpreters.source(code)
-        if found is None or (self.running is not None and not self.running.enter(file, taken_in=taken_in)):
+        if found is None or (self.running is not None and not self._enters(file, code, taken_in=taken_in)):
             return
         before, self.here = self.here, file
         outer, state.work = state.work, self.running.work if self.running is not None else state.work
@@ -827,6 +827,16 @@ class Walk:
             self.made_flaws |= flaws
             self.flaws |= flaws
 
+    def _enters(self, file: FilePlace, run: ProgramRun, *, taken_in: bool) -> bool:
+        """Whether the code of a file is to be judged. A program reads each file once, however many take it in."""
+        running = self.running
+        if running is None or not running.enter(file, taken_in=taken_in):
+            return running is None
+        if not running.is_new_code(file, run):
+            running.leave(file, ())
+            return False
+        return True
+
     def _commands_in(self, code: tuple[str, str], run: ProgramRun, state: ShellState) -> None:
         if self.running is not None and not is_away(run):
             later = served_folders.of_code(code[1])
@@ -846,6 +856,8 @@ class Walk:
         if running is not None:
             running.position += 1
             if run.origin is None:
+                if self.here is None:
+                    running.program_begins()
                 running.later.passes(is_instant=run.name in _INSTANT)
                 running.later.goes_on = running.later.goes_on or run.name in _DETACHERS
         if self.here is None and len(self.runs) < MAX_RUNS:

@@ -117,7 +117,7 @@ def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
     signs = _signs(host)
     words = _words(runs)
     text = "\n".join(words)
-    lower = text.lower() if text.isascii() else protected_paths.plain(text)
+    lower = text.lower() if text.isascii() else "\n".join(map(_plain, words))
     if names_ours(lower, host):
         return True
     if _moves(runs, host, folder) or any(is_open(run) or leaves_its_folder(run) for run in runs):
@@ -135,6 +135,11 @@ def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
             if len(bases) > _MAX_BASES or _leads(start, words, signs, host, bases):
                 return True
     return False
+
+
+def _plain(word: str) -> str:
+    """In small letters and without look-alikes; most files have none of these."""
+    return word.lower() if word.isascii() else protected_paths.plain(word)
 
 
 def names_ours(lower: str, host: Host) -> bool:
