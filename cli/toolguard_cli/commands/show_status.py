@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 from collections import deque
@@ -19,6 +20,7 @@ from toolguard_cli.policy import accepted_view
 from toolguard_cli.setup import install_record
 from toolguard_cli.status import cost_format, limit_lines, overview, usage_lines
 from toolguard_cli.status.limit_lines import LimitsView
+from toolguard_cli.system import disk_trial
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result, dated
@@ -50,6 +52,7 @@ def run(places: Places) -> Result:
     weaker = accepted_view.look(places)
     lines = [
         *_stopped(held),
+        *_disk(places),
         *_fleet(places, config),
         *overview.first_lines(held),
         *_invalid(wrong),
@@ -98,6 +101,16 @@ def _stopped(held: overview.StatusOverview) -> list[Line]:
         Line("warn", f"{set_kill_switch.IS_ON}: {set_kill_switch.words(held.thrown)}"),
         Line("next", f"{set_kill_switch.OFF} allows calls again"),
     ]
+
+
+def _disk(places: Places) -> list[Line]:
+    """Only in the folder of the state: `doctor` tries the others."""
+    try:
+        mine = places.own.stat().st_uid == os.geteuid()
+    except OSError:
+        return []
+    problem = disk_trial.problem(places.own) if mine else ""
+    return [Line("error", printable.plain(f"{disk_trial.MEANS}: {problem} (toolguard doctor)"))] if problem else []
 
 
 def _fleet(places: Places, config: Config) -> list[Line]:

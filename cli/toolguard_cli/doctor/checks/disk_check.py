@@ -1,4 +1,4 @@
-"""Whether there is space where toolguard writes: a held call that cannot be stored cannot be approved."""
+"""Whether toolguard can write where it has to, by trying it: a held call that cannot be stored cannot be approved."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from toolguard_cli.doctor.check_types import Check, DoctorSubject, shown
 from toolguard_cli.doctor.checks import stores_check
 from toolguard_cli.doctor.checks.log_check import log_path, metrics_path
+from toolguard_cli.system import disk_trial
 
 MEGA = 1024 * 1024
 NONE_LEFT, FEW_LEFT = 10 * MEGA, 200 * MEGA
@@ -18,6 +19,10 @@ def room(subject: DoctorSubject) -> Check:
     if closed := [place for place in places if not os.access(place, os.W_OK | os.X_OK)]:
         text = f"{closed[0]} is not writable: held calls and logs cannot be stored"
         return Check("disk", "error", text, f"check its owner, mode and mount: ls -ld {shown(closed[0])}")
+    for folder in dict.fromkeys((subject.places.own, stores_check.ledger(subject).path.parent)):
+        if folder.is_dir() and (problem := disk_trial.problem(folder)):
+            fix = f"check the disk, its mount and the system's log: findmnt -T {shown(folder)}; touch {shown(folder / 'x')}"
+            return Check("disk", "error", f"{disk_trial.MEANS}: {problem}", fix)
     free = {place: _free(os.statvfs(place)) for place in places}
     place, least = min(free.items(), key=lambda item: item[1])
     data = {"free": {str(path): size for path, size in free.items()}}
