@@ -48,6 +48,8 @@ def _judged(run: ProgramRun, scene: CommandScene, unknown: UnknownFolders) -> It
     for landing in landings(run, _before(run, scene)):
         if landing.host and not is_loopback(landing.host):
             continue
+        if landing.source == UNKNOWN and scene.is_wrapper(run):
+            continue  # the program that it starts is judged by itself
         harms = _replaces_content(landing) or _has_protected_name(landing.name, scene)
         if harms and run.name not in UNDECIDED and unknown.may_be_any(landing.folder, run):
             yield ProtectionFinding(FILES, certain=False)
