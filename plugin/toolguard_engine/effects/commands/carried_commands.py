@@ -30,7 +30,7 @@ MAX_CODE = 8_000
 @cache
 def carriers_known() -> frozenset[str]:
     """Programs of which it is known whether they run their words. A terminal runs what it is given."""
-    return (known_programs() - program_catalogue.programs("terminal")).union(WRAPPERS)
+    return (known_programs() - program_catalogue.programs("terminal", "terminal_multiplexer")).union(WRAPPERS)
 
 
 _RUNS = frozenset(
