@@ -264,7 +264,7 @@ def test_an_older_version_takes_what_today_s_writes(state: Path) -> None:
 @pytest.mark.parametrize("name", ["nonces.json", "accepted-settings.json", "counters.json"])
 def test_a_form_that_is_not_known_is_left_alone(state: Path, name: str) -> None:
     path = state / "toolguard" / name
-    newer = json.dumps({"v": 2, "entries": {"another": "form"}, "runs": 7, "configs": []}).encode()
+    newer = json.dumps({"v": 3, "entries": {"another": "form"}, "runs": 7, "configs": []}).encode()
     path.write_bytes(newer)
     run(state, "kill-switch", "off")
     engine = begun(state)
