@@ -26,6 +26,9 @@ from toolguard_engine.model.files import FileSource, FileText
 
 MAX_TEXT = 262_144
 MAX_EDITS = 50
+MAX_PROGRAMS = 300
+"""Programs of a command; what one with more of them makes of the config is not worked out."""
+
 _CHANGING = frozenset({"write", "delete", "empty", "move", "link", "owner", "permissions", "encrypt", "append", "discard"})
 _COPIERS = frozenset({"cp", "gcp", "mv", "gmv", "install", "ginstall"})
 _FEEDERS = frozenset({"cat", "tee", "sponge"})
@@ -253,6 +256,8 @@ def of_commands(
     """Of commands. None if they do not change the config."""
     if not any(each.kind in _CHANGING and _may_be(each.target, host) for found in effects for each in found):
         return None
+    if sum(len(reading.runs) for reading in readings) > MAX_PROGRAMS:
+        return NOT_WORKED_OUT
     config = _Config(host, where, files, expected)
     found: list[ConfigChange] = []
     for reading, done in zip(readings, effects, strict=True):
