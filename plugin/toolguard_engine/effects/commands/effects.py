@@ -94,7 +94,9 @@ _NO_READERS = program_catalogue.programs(
     "terminal",
     "program_locator",
 )
-_READ = frozenset(name for name in PROGRAMS.keys() | _NO_READERS if not handed_keys.runs_scripts(name))
+_READ = frozenset(
+    name for name in (PROGRAMS.keys() - network_programs.TUNNELS.keys()) | _NO_READERS if not handed_keys.runs_scripts(name)
+)
 """Programs that do not show what is in a file, or whose effects say so."""
 _UNKNOWN_HOST = Where()
 _NOTHING = frozenset(["/dev/null", "&1", "&2", "1", "2", "-"])

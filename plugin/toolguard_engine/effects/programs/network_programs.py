@@ -352,7 +352,7 @@ def _mail(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 # --- tunnels and servers ----------------------------------------------------------------------------------------------
 
-_TUNNELS: dict[str, frozenset[str]] = {
+TUNNELS: dict[str, frozenset[str]] = {
     "ngrok": frozenset({"http", "tcp", "tls", "start", "tunnel"}),
     "cloudflared": frozenset({"tunnel", "access"}),
     "code": frozenset({"tunnel"}),
@@ -398,7 +398,7 @@ _TUNNEL_QUESTIONS = frozenset({
 
 
 def _tunnel(run: ProgramRun, _: Where) -> Iterator[Effect]:
-    verbs = _TUNNELS[run.name]
+    verbs = TUNNELS[run.name]
     words = run.argv[1:]
     if (verbs and not verbs.intersection(words[:2])) or any(word in _TUNNEL_QUESTIONS for word in words[:3]):
         return
@@ -453,5 +453,5 @@ PROGRAMS: dict[str, Act] = web_programs.PROGRAMS | table(
     (program_catalogue.programs("mail_sender"), _mail),
     (program_catalogue.programs("dns_client"), _dns),
     ({"whois"}, _whois),
-    (_TUNNELS, _tunnel),
+    (TUNNELS, _tunnel),
 )
