@@ -45,7 +45,10 @@ def test_a_repaired_path_reaches_neither_the_key_nor_the_config(stage: Stage) ->
                 scripted_model.call("read", {"path": f"{state}/toolguard/key{TAG}"}),
                 scripted_model.call(
                     "edit",
-                    {"path": f"{state}/openclaw.json{TAG}", "edits": [{"oldText": '"gateway"', "newText": '"gateways"'}]},
+                    {
+                        "path": f"{state}/openclaw.json{TAG}",
+                        "edits": [{"oldText": '"toolguard"', "newText": '"toolguards"'}],
+                    },
                 ),
                 scripted_model.call("write", {"path": f"~/.bashrc{TAG}", "content": "rm -rf ~/Documents\n"}),
                 scripted_model.call("write", {"path": f"notes.md{TAG}", "content": "milk\n"}),
