@@ -106,7 +106,7 @@ def test_texts_that_are_no_paths_may_have_any_sign() -> None:
 
 
 def test_a_block_stays_a_block() -> None:
-    assert weighed("edit", path="../openclaw.json\u200b/../openclaw.json", edits=[]).decision == "block"
+    assert weighed("edit", path="../toolguard/key\u200b/../key", edits=[]).decision == "block"
 
 
 def test_the_number_of_files_looked_up_is_bounded() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import cache
 
 from toolguard_engine import lazy_re
@@ -133,7 +134,8 @@ def run_handed_code(walk: Walk, run: ProgramRun, state: ShellState) -> None:
         file = found_file(walk, (path,), "", run)
         if file and (ending or file.text.startswith("#!")):
             before, made = set(walk.flaws), set(walk.made_flaws)
-            judge(walk, file, Runner((run.name,), language), run, state)
+            with walk.running.perhaps() if walk.running is not None else nullcontext():
+                judge(walk, file, Runner((run.name,), language), run, state)
             walk.made_flaws &= made
             walk.flaws &= before  # whether it runs the file is not known, so one that is long is no reason to ask
 

@@ -294,6 +294,15 @@ class RunFiles:
         self._code_read.add(key)
         return True
 
+    @contextmanager
+    def perhaps(self) -> Iterator[None]:
+        """Whether what is read meanwhile runs is not known: a program that runs it certainly reads it again."""
+        before = set(self._code_read)
+        try:
+            yield
+        finally:
+            self._code_read = before
+
     def is_running(self, path: str) -> bool:
         """Whether a file, or a part of it, is being judged."""
         return any(path == entered for entered, _ in self._entered)
