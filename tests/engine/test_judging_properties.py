@@ -41,7 +41,7 @@ COMMANDS = [
     "ls -la", "git status --short", "npm test", "cat README.md", "echo 'rm -rf /'", "grep -rn 'rm -rf' docs",
     "python3 -m pytest -q",
     "toolguard approve abcd", "toolguard config set mode disabled", "openclaw gateway stop", "pkill -f toolguard_engine",
-    "cat ~/.openclaw/toolguard/key", "rm -rf ~/.openclaw/toolguard", "echo '{}' > ~/.openclaw/openclaw.json",
+    "cat ~/.openclaw/toolguard/key", "rm -rf ~/.openclaw/toolguard", "rm ~/.openclaw/openclaw.json",
     "rm a.txt", "rm -rf node_modules", "mkdir -p a/b", "git commit -m 'git push --force is bad'", "curl -s https://a.test/a.json",
 ]  # fmt: skip
 HARMLESS = [

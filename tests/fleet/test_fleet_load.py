@@ -20,7 +20,7 @@ LIMIT = 3_600
 @pytest.mark.parametrize(
     ("gateways", "seconds", "load"),
     [
-        pytest.param(20, 4, ("--holds", "10", "--rows", "100", "--lines", "40"), id="small"),
+        pytest.param(20, 4, ("--holds", "10", "--rows", "100", "--lines", "40"), id="small", marks=pytest.mark.thorough),
         pytest.param(200, 10, (), id="short", marks=pytest.mark.thorough),
         pytest.param(200, 600, (), id="long", marks=pytest.mark.thorough),
     ],
