@@ -127,8 +127,12 @@ def ways(path: str, old: str, new: str) -> dict[str, tuple[str, dict[str, Any]]]
 def test_one_change_has_one_verdict_by_every_way(path: str, old: str, new: str, expected: str) -> None:
     text = changed(path, new)
     found = {name: decided(tool, params, text)[0] for name, (tool, params) in ways(path, old, new).items()}
-    assert found == dict.fromkeys(found, expected)
     assert len(found) == 16
+    # What a script makes of the config is shown, and never certain enough to pass unasked.
+    scripts = [found.pop("python, JSON"), found.pop("python, text")]
+    assert found == dict.fromkeys(found, expected)
+    assert "allow" not in scripts
+    assert expected != "block" or scripts == ["block", "block"]
 
 
 def test_the_approver_sees_each_setting_with_its_values() -> None:
@@ -150,6 +154,38 @@ LOADED = f"import json; d = json.load(open('{CONFIG}'))"
 SAVED = f"json.dump(d, open('{CONFIG}', 'w'))"
 JQ = f"jq '{{}}' {CONFIG} > /tmp/n.json && mv /tmp/n.json {CONFIG}"
 WITHOUT_GUARD = json.dumps({"ui": {"seamColor": "red"}})
+
+
+BEFORE = f"jq '.ui.seamColor=\"x\"' {CONFIG} > n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"python3 -c \"{LOADED}; d['ui']=d['plugins']; d['ui']['enabled']=False; d['ui']={{'x':2}}; {SAVED}\"",
+        f"python3 -c \"import json; f=open('{CONFIG}','w'); d=json.load(open('{CONFIG}')); d['ui']={{}}; json.dump(d,f)\"",
+        *(
+            f"{BEFORE}; {between}; cp n {CONFIG}"
+            for between in ("sed -n 'w n' evil", "sed -i d n", ": > n", "cp -r d/. .", "cp d/* .")
+        ),
+        f"{BEFORE} && sed -n 'w n' evil && cp n {CONFIG}",
+        f"{BEFORE} && > n && cp n {CONFIG}",
+        f"{BEFORE} && cp evil n && cp n {CONFIG}",
+        f"{BEFORE}; mv n {CONFIG}",
+        f"{BEFORE} & mv n {CONFIG}",
+        f"{BEFORE} || true; mv n {CONFIG}",
+        f"./{BEFORE} && mv n {CONFIG}",
+        f"PATH=.:$PATH {BEFORE} && mv n {CONFIG}",
+        f"PATH=.:$PATH; {BEFORE} && mv n {CONFIG}",
+        f"export PATH=.; {BEFORE} && mv n {CONFIG}",
+        f"jq() {{ cat evil; }}; {BEFORE} && mv n {CONFIG}",
+        f"hash -p ./jq jq; {BEFORE} && mv n {CONFIG}",
+        f"git grep --no-index -Orm . {CONFIG}",
+    ],
+)
+def test_what_may_come_between_is_not_certain(command: str) -> None:
+    """Each of these can leave any config, or none, though it seems to change one setting."""
+    assert decided("exec", {"command": command})[0] in ("hold", "block")
 
 
 @each_row(

@@ -7,8 +7,10 @@ name of the shell that would have run, and is where commands cannot change it. I
 from __future__ import annotations
 
 import os
+import pwd
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 
 from toolguard_engine.server.rooms import ENTER
@@ -20,6 +22,8 @@ USED = "used"
 LOSS = "state"
 """Beside the program: why commands were not contained when an engine last began, empty if they were."""
 MAX_LOSS = 10_000
+TRIAL = 5.0
+"""Seconds."""
 
 _NO_SHELLS = frozenset({"false", "nologin"})
 _TEXT = """\
@@ -42,6 +46,9 @@ unset TOOLGUARD_ROOM TOOLGUARD_ROOMS
 def put(state_dir: Path, shell: str, path: str, release: str = "") -> Path:
     """Writes the program. `shell`, `path`: the variables of the person who started the gateway. With another text, such as
     for another `release` of OpenClaw, it counts as unused. Raises `OSError`."""
+    if FOLDER.parts == Path(shell).parent.parts[-len(FOLDER.parts) :]:
+        # The gateway was started anew by one that used this program, and has its variable: whose shell it was is not known.
+        shell = pwd.getpwuid(os.getuid()).pw_shell if _has_account() else ""
     real = real_shell(shell, path)
     if not real:
         raise OSError(f"there is no shell to run commands with ({shell or 'SHELL is not set'})")
@@ -60,7 +67,28 @@ def put(state_dir: Path, shell: str, path: str, release: str = "") -> Path:
     if not _is(program, data):
         used.unlink(missing_ok=True)
         atomic.replace(program, data, mode=0o700)
+    _try(program)
     return program
+
+
+def _try(program: Path) -> None:
+    """Raises `OSError` if the program cannot be run where it lies, as on a file system without programs (`noexec`)."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("TOOLGUARD_ROOM")}
+    try:
+        done = subprocess.run(
+            [program, "-c", ":"], env=plain, stdin=subprocess.DEVNULL, capture_output=True, timeout=TRIAL, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise OSError(f"{program} did not end") from error
+    if done.returncode:
+        raise OSError(f"{program} cannot run commands (exit code {done.returncode})")
+
+
+def _has_account() -> bool:
+    try:
+        return bool(pwd.getpwuid(os.getuid()).pw_shell)
+    except KeyError:
+        return False
 
 
 def _is(program: Path, data: bytes) -> bool:

@@ -252,8 +252,9 @@ def of_commands(
     where: Where,
     files: FileSource,
     expected: Expected,
+    commands: tuple[str, ...],
 ) -> ConfigChange | None:
-    """Of commands. None if they do not change the config."""
+    """Of `commands`. None if they do not change the config."""
     if not any(each.kind in _CHANGING and _may_be(each.target, host) for found in effects for each in found):
         return None
     if sum(len(reading.runs) for reading in readings) > MAX_PROGRAMS:
@@ -266,10 +267,48 @@ def of_commands(
         return None
     if broken := next((each for each in found if each.broken), None):
         return broken
-    if any(each.settings is None for each in found):
+    if any(each.settings is None for each in found) or not _is_plain(readings, commands):
         guards = [change for each in found for change in each.settings or () if change.effect.effect == "guard"]
         return ConfigChange(tuple(guards)) if guards else NOT_WORKED_OUT
     return ConfigChange(tuple(change for each in found for change in each.settings or ()))
+
+
+_STEPS = frozenset({"jq", "mv", "cp", "cat", "sponge", "mktemp", "cd"})
+_SYSTEM = lazy_re.compile(r"(?:(?:/usr(?:/local)?|/opt/homebrew)?/bin/)?[\w.-]+")
+_QUOTED = lazy_re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
+_LOOSE = lazy_re.compile(r"[;\n]|\|\||(?<![&>])&(?!&)")
+"""What lets the next program run although the one before it has failed, or beside it."""
+_REDEFINED = lazy_re.compile(r"\bPATH\b|\balias\b|\bhash\b|\(\s*\)|\bfunction\b|\benable\b|\bLD_|\bset\b|\btrap\b")
+"""What may have a name of a program, or the end of a command, mean something else."""
+
+
+def _is_plain(readings: tuple[Reading, ...], commands: tuple[str, ...]) -> bool:
+    """Whether nothing but the programs that are listed can have come between a text that is known and the config.
+
+    One program that writes the text itself; or a few that hand it on, each only if the one before it has not failed. What a
+    script makes of the config is shown, and not taken for certain: its names may stand for one another, and it may fail
+    when it has emptied the file.
+    """
+    runs = [run for reading in readings for run in reading.runs if not _only_assigns(run)]
+    if len(readings) != 1 or any(run.origin is not None or run.name.startswith(("python", "py")) for run in runs):
+        return False
+    if len(runs) == 1:
+        return _SYSTEM.fullmatch(runs[0].argv[0]) is not None and _REDEFINED.search(_QUOTED.sub("", commands[0])) is None
+    text = _QUOTED.sub("", commands[0])
+    writes = text.partition(">")[2]
+    names = [run.name for run in runs]
+    return (
+        _STEPS.issuperset(names)
+        and sum(name in _COPIERS for name in names) <= 1
+        and all(_SYSTEM.fullmatch(run.argv[0]) and not run.assigns for run in runs)
+        and _REDEFINED.search(text) is None
+        and _LOOSE.search(writes) is None
+    )
+
+
+def _only_assigns(run: ProgramRun) -> bool:
+    """Whether it is no program, but `T=$(mktemp)`."""
+    return run.argv == (":",) and bool(run.assigns) and not run.redirects and all(name != "PATH" for name, *_ in run.assigns)
 
 
 def _redirected(run: ProgramRun) -> list[str]:

@@ -121,7 +121,7 @@ class CallReading:
                 kept = KeptReading(readings, named, self.running, self._steps, self.work.spent - before)
                 KEPT.keep(self.commands, where, kept)
         found = tuple([self._owned(found, where, seen.runs) for seen, found in zip(readings, named, strict=True)])
-        change = config_changes.of_commands(readings, found, self.host, where, self.files, self._is_expected)
+        change = config_changes.of_commands(readings, found, self.host, where, self.files, self._is_expected, self.commands)
         return found if change is None else self._with_settings(found, change)
 
     @property

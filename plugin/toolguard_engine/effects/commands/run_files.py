@@ -131,7 +131,7 @@ class RunFiles:
         self.named: dict[tuple[str, str], list[str]] = {}
         """By patterns of their names and the folder; with the files that agents made."""
         self._entered: list[tuple[str, str]] = []
-        self._code_read: set[tuple[str, str, str, str, tuple[str, ...]]] = set()
+        self._code_read: set[tuple[str, str, str, str, tuple[str, ...], bool]] = set()
         """See `is_new_code`."""
         self.position = 0
         """Programs that were noted so far."""
@@ -286,12 +286,13 @@ class RunFiles:
         if self._code_read:
             self._code_read = set()
 
-    def is_new_code(self, file: FilePlace, run: ProgramRun) -> bool:
-        """Whether the program that the command runs has not read a file yet: modules are taken in by many others."""
-        key = (file.path, file.text, run.name, run.cwd, run.via)
-        if key in self._code_read:
+    def is_new_code(self, file: FilePlace, run: ProgramRun, *, taken_in: bool) -> bool:
+        """Whether the program that the command runs has not read a file yet: modules are taken in by many others. A file
+        that was only taken in is read again where it is run, since more of it is searched then."""
+        read = (file.path, file.text, run.name, run.cwd, run.via)
+        if (*read, False) in self._code_read or (taken_in and (*read, True) in self._code_read):
             return False
-        self._code_read.add(key)
+        self._code_read.add((*read, taken_in))
         return True
 
     @contextmanager

@@ -832,7 +832,7 @@ class Walk:
         running = self.running
         if running is None or not running.enter(file, taken_in=taken_in):
             return running is None
-        if not running.is_new_code(file, run):
+        if not running.is_new_code(file, run, taken_in=taken_in):
             running.leave(file, ())
             return False
         return True

@@ -63,10 +63,14 @@ def judged(run: ProgramRun, taken: tuple[ProgramRun, ...], scene: CommandScene) 
 
 def _leaves_files(run: ProgramRun) -> bool:
     """Whether it is git with a verb that changes no file."""
-    if run.words is None or any(word.startswith(("--output", "-o", "--ext-diff", "--textconv")) for word in run.argv):
+    if run.words is None or any(word.startswith(_ACTING) for word in run.argv):
         return False
     verb = run.words.verb or next((word.text for word in run.words.operands), "")
     return verb in _WITHOUT_CHANGE
+
+
+_ACTING = ("--output", "-o", "--ext-diff", "--textconv", "-O", "--open", "-c", "--config-env", "--exec-path", "--template")
+"""Options by which git writes a file, runs a program or brings files."""
 
 
 def only_takes_from_others(run: ProgramRun) -> bool:
