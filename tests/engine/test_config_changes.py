@@ -156,6 +156,21 @@ JQ = f"jq '{{}}' {CONFIG} > /tmp/n.json && mv /tmp/n.json {CONFIG}"
 WITHOUT_GUARD = json.dumps({"ui": {"seamColor": "red"}})
 
 
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("git -C ~/.openclaw grep --no-index -h . toolguard", "hold"),
+        ("git -C ~ -C .openclaw grep --no-index -h . toolguard", "hold"),
+        ("git -C ~ grep --no-index -h . .openclaw", "hold"),
+        ("git -C ~/.openclaw diff --no-index /tmp/empty toolguard/", "hold"),
+        ("git -C ~/work grep --no-index port src", "allow"),
+        ("git diff --no-index a b", "allow"),
+    ],
+)
+def test_git_reads_below_the_folder_that_it_is_given(command: str, expected: str) -> None:
+    assert decided("exec", {"command": command})[0] == expected
+
+
 BEFORE = f"jq '.ui.seamColor=\"x\"' {CONFIG} > n"
 
 

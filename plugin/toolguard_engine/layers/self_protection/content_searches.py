@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from itertools import pairwise
+from posixpath import join
 
 from msgspec import Struct
 
@@ -67,13 +70,27 @@ class SearchRequest(Struct, frozen=True):
         )
 
 
+def git_folder(words: Sequence[str]) -> str:
+    """Where git works: each `-C` among the words before its verb is relative to the one before."""
+    folder = ""
+    for word, value in pairwise((*words, "")):
+        if word == "-C":
+            folder = below(folder, value)
+    return folder
+
+
+def below(folder: str, path: str) -> str:
+    return join(folder, path) if folder and path[:1] not in ("~", "$") else path
+
+
 def read(run: ProgramRun) -> SearchRequest | None:
     """None if the program does not search contents."""
-    argv, name = run.argv[1:], run.name
+    argv, name, folder = run.argv[1:], run.name, ""
     if name == "git":
         at = next((at for at, word in enumerate(argv) if word == "grep"), -1)
         if at < 0 or "--no-index" not in argv:
             return None
+        folder = git_folder(argv[:at])
         argv = argv[at + 1 :]
     elif name not in SEARCHERS:
         return None
@@ -121,7 +138,7 @@ def read(run: ProgramRun) -> SearchRequest | None:
     recursive = recursive or (name != "rg" and bool(set("rR") & set(letters)))
     hidden = name not in _SKIP_HIDDEN or bool(longs & _HIDDEN) or letters.count("u") > (name == "rg") or "." in letters
     return SearchRequest(
-        tuple(patterns), tuple(operands) or (".",), recursive,
+        tuple(patterns), tuple(below(folder, each) for each in operands or (".",)), recursive,
         bool(longs & _NAMES_ONLY) or bool(set("lLcq") & set(letters)),
         "v" in letters or "--invert-match" in longs, "F" in letters or name == "fgrep" or "--fixed-strings" in longs,
         tuple(kinds), hidden,

@@ -74,6 +74,8 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
 
 def _searched(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     name = run.name
+    if name == "git" and {"diff", "--no-index"}.issubset(run.argv):
+        return _compared(run, scene)
     if name in SEARCHERS or name == "git":
         return _grepped(run, scene)
     if name == "find":
@@ -92,7 +94,12 @@ def _searched(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
 
 
 def _compared(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
-    """A recursive `diff` of folders."""
+    """A recursive `diff` of folders, by git as well."""
+    if run.name == "git":
+        at = run.argv.index("diff")
+        folder = content_searches.git_folder(run.argv[1:at])
+        words = [content_searches.below(folder, word) for word in run.argv[at + 1 :] if not word.startswith("-")]
+        return ProtectionFinding(KEY, certain=False) if any(_holds(word, run, scene) for word in words) else None
     deep = any(_RECURSIVE.match(word) for word in run.argv[1:]) and not any(_BRIEF.match(word) for word in run.argv[1:])
     held = deep and any(_holds(word, run, scene) for word in run.argv[1:] if not word.startswith("-"))
     return ProtectionFinding(KEY, certain=False) if held else None
