@@ -39,6 +39,27 @@ def test_without_a_room_it_is_that_shell(tmp_path: Path, shell: str) -> None:
     assert not (program.parent / command_shell.USED).exists()
 
 
+def test_it_is_never_taken_for_a_persons_own_shell(tmp_path: Path) -> None:
+    """A gateway that starts its successor hands on the variable: the program would start itself for ever."""
+    first = command_shell.put(tmp_path, "/bin/bash", PATH)
+    program = command_shell.put(tmp_path, str(first), PATH)
+    environment = {"SHELL": str(program), "PATH": PATH}
+    done = subprocess.run(
+        [program, "-c", "echo $SHELL"], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0
+    assert str(tmp_path) not in done.stdout
+
+
+def test_a_program_that_runs_nothing_is_not_used(tmp_path: Path) -> None:
+    """As where the state directory is on a file system without programs: every command of the gateway would fail."""
+    shell = tmp_path / "bash"
+    shell.write_text("#!/bin/sh\nexit 126\n")
+    shell.chmod(0o700)
+    with pytest.raises(OSError, match="cannot run commands"):
+        command_shell.put(tmp_path, str(shell), PATH)
+
+
 GONE = 4_194_305
 """More than a process can have as its number."""
 

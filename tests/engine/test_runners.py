@@ -155,3 +155,13 @@ def test_what_a_file_takes_in_is_sought_once_if_it_runs_itself(monkeypatch: pyte
 def test_a_key_with_very_many_parts_is_read_by_lines() -> None:
     values = configured_values.of_toml(f'a{".a" * 20_000} = 1\n[scripts]\nb = "date"\n')
     assert [(each.keys[-1], each.text) for each in values] == [("b", "date")]
+
+
+def test_a_module_that_was_taken_in_first_is_read_where_it_is_run() -> None:
+    """More of a file is searched that runs than of one that another takes in."""
+    files = {
+        "m.R": 'x <- "rm -rf ~/important"; run_it(x)\n', "a.R": 'source("m.R")\n',
+        "one.sh": "Rscript m.R\n", "both.sh": "Rscript a.R; Rscript m.R\n",
+    }  # fmt: skip
+    for script in ("one.sh", "both.sh"):
+        assert weighed(f"bash {script}", files, dict.fromkeys(files, AGENT)).decision == "hold", script

@@ -48,7 +48,7 @@ def put(state_dir: Path, shell: str, path: str, release: str = "") -> Path:
     for another `release` of OpenClaw, it counts as unused. Raises `OSError`."""
     if FOLDER.parts == Path(shell).parent.parts[-len(FOLDER.parts) :]:
         # The gateway was started anew by one that used this program, and has its variable: whose shell it was is not known.
-        shell = pwd.getpwuid(os.getuid()).pw_shell if _has_account() else ""
+        shell = _shell_of_account()
     real = real_shell(shell, path)
     if not real:
         raise OSError(f"there is no shell to run commands with ({shell or 'SHELL is not set'})")
@@ -84,11 +84,11 @@ def _try(program: Path) -> None:
         raise OSError(f"{program} cannot run commands (exit code {done.returncode})")
 
 
-def _has_account() -> bool:
+def _shell_of_account() -> str:
     try:
-        return bool(pwd.getpwuid(os.getuid()).pw_shell)
+        return pwd.getpwuid(os.getuid()).pw_shell
     except KeyError:
-        return False
+        return ""
 
 
 def _is(program: Path, data: bytes) -> bool:

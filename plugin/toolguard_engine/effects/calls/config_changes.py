@@ -290,7 +290,7 @@ def _is_plain(readings: tuple[Reading, ...], commands: tuple[str, ...]) -> bool:
     when it has emptied the file.
     """
     runs = [run for reading in readings for run in reading.runs if not _only_assigns(run)]
-    if len(readings) != 1 or any(run.origin is not None or run.name.startswith(("python", "py")) for run in runs):
+    if len(readings) != 1 or any(run.origin is not None or interpreters.language(run.name) == "python" for run in runs):
         return False
     if len(runs) == 1:
         return _SYSTEM.fullmatch(runs[0].argv[0]) is not None and _REDEFINED.search(_QUOTED.sub("", commands[0])) is None

@@ -13,10 +13,9 @@ from typing import Any
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.program_catalogue import words
+from toolguard_engine.effects.tools.tool_values import MAX_DEPTH, MAX_ITEMS
 from toolguard_engine.host.tool_names import NameMeaning, named
 
-MAX_ITEMS = 40
-MAX_DEPTH = 4
 _MAX_CODE = 100_000
 _VAGUE = frozenset({"", "change", "send", "write", "run"})
 _SEVERE = frozenset({"destroy", "take-away", "let-in", "pay", "publish"})

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from itertools import pairwise
-from posixpath import join
 
 from msgspec import Struct
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.landings.checked_out_files import working_tree
+from toolguard_engine.effects.landings.landing import inside
 from toolguard_engine.layers.self_protection.exclusions import SEARCHERS
 
 _VALUED = {"rg": "efgtTABCmdjErM", "ag": "ABCGmp", "ack": "ABCm", "git": "eABCm"}
@@ -70,17 +69,9 @@ class SearchRequest(Struct, frozen=True):
         )
 
 
-def git_folder(words: Sequence[str]) -> str:
-    """Where git works: each `-C` among the words before its verb is relative to the one before."""
-    folder = ""
-    for word, value in pairwise((*words, "")):
-        if word == "-C":
-            folder = below(folder, value)
-    return folder
-
-
-def below(folder: str, path: str) -> str:
-    return join(folder, path) if folder and path[:1] not in ("~", "$") else path
+def git_folder(run: ProgramRun) -> str:
+    """The folder that the paths of git are relative to, where `-C` names one."""
+    return next((working_tree(run, words)[1] for words in run.readings), "")
 
 
 def read(run: ProgramRun) -> SearchRequest | None:
@@ -90,7 +81,7 @@ def read(run: ProgramRun) -> SearchRequest | None:
         at = next((at for at, word in enumerate(argv) if word == "grep"), -1)
         if at < 0 or "--no-index" not in argv:
             return None
-        folder = git_folder(argv[:at])
+        folder = git_folder(run)
         argv = argv[at + 1 :]
     elif name not in SEARCHERS:
         return None
@@ -138,7 +129,7 @@ def read(run: ProgramRun) -> SearchRequest | None:
     recursive = recursive or (name != "rg" and bool(set("rR") & set(letters)))
     hidden = name not in _SKIP_HIDDEN or bool(longs & _HIDDEN) or letters.count("u") > (name == "rg") or "." in letters
     return SearchRequest(
-        tuple(patterns), tuple(below(folder, each) for each in operands or (".",)), recursive,
+        tuple(patterns), tuple(inside(folder, each) for each in operands or (".",)), recursive,
         bool(longs & _NAMES_ONLY) or bool(set("lLcq") & set(letters)),
         "v" in letters or "--invert-match" in longs, "F" in letters or name == "fgrep" or "--fixed-strings" in longs,
         tuple(kinds), hidden,

@@ -14,6 +14,7 @@ from itertools import pairwise
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue, protected_paths
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.landings.landing import inside
 from toolguard_engine.layers.self_protection import content_searches
 from toolguard_engine.layers.self_protection.exclusions import SEARCHERS, left_out, secrets
 from toolguard_engine.layers.self_protection.file_lists import reads_list
@@ -96,9 +97,9 @@ def _searched(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
 def _compared(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     """A recursive `diff` of folders, by git as well."""
     if run.name == "git":
-        at = run.argv.index("diff")
-        folder = content_searches.git_folder(run.argv[1:at])
-        words = [content_searches.below(folder, word) for word in run.argv[at + 1 :] if not word.startswith("-")]
+        behind = run.argv[run.argv.index("diff") + 1 :]
+        folder = content_searches.git_folder(run)
+        words = [inside(folder, word) for word in behind if not word.startswith("-")]
         return ProtectionFinding(KEY, certain=False) if any(_holds(word, run, scene) for word in words) else None
     deep = any(_RECURSIVE.match(word) for word in run.argv[1:]) and not any(_BRIEF.match(word) for word in run.argv[1:])
     held = deep and any(_holds(word, run, scene) for word in run.argv[1:] if not word.startswith("-"))
