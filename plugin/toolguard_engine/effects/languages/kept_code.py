@@ -49,6 +49,10 @@ class KeptCode:
                 self._units -= _units(self._known.popitem(last=False)[1])
         return found
 
+    def clear(self) -> None:
+        self._known.clear()
+        self._units = 0
+
 
 def _units(found: CodeReading | None) -> int:
     if found is None:
@@ -71,6 +75,11 @@ _KEPT = KeptCode()
 def steps() -> float:
     """Of all that was read so far."""
     return _KEPT.steps
+
+
+def clear() -> None:
+    """Forgets all that was read so far, but not how many steps it took."""
+    _KEPT.clear()
 
 
 def kept(read: Callable[[str, str], CodeReading | None]) -> Callable[[str, str], CodeReading | None]:
