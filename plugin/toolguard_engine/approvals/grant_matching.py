@@ -25,9 +25,9 @@ import rfc8785
 from toolguard_engine.approvals import canonical_json
 from toolguard_engine.approvals.grant_record import Grant, is_expired
 from toolguard_engine.effects.commands.unwrap import read
-from toolguard_engine.effects.commands.walk import INTERPRETER
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.programs.wrappers import LONG, WRAPPERS
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call

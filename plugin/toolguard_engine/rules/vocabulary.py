@@ -11,8 +11,8 @@ from typing import get_args
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands.specials import SPECIALS
-from toolguard_engine.effects.commands.walk import INTERPRETER
 from toolguard_engine.effects.facts.command import CARRIED, Place
+from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.host.tool_names import ToolAction
 from toolguard_engine.rules.rule_form import InvalidRuleError, Rule

@@ -15,9 +15,9 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.calls import code_literals
 from toolguard_engine.effects.calls.path_owners import FOLLOWED, GLOBS
 from toolguard_engine.effects.calls.reading import CallReading
-from toolguard_engine.effects.commands.walk import INTERPRETER
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.places import Where, normal
 from toolguard_engine.model.call_world import MANY, NAMES, Named, NamedTarget
 from toolguard_engine.model.work_limit import TooIntricate

@@ -11,9 +11,11 @@ from toolguard_engine.effects.commands import interpreters, runner_table
 from toolguard_engine.effects.commands.read_files import judge
 from toolguard_engine.effects.commands.runner_files import MAX_WORDS, found_file
 from toolguard_engine.effects.commands.runner_table import Runner
-from toolguard_engine.effects.commands.walk import INTERPRETER, Walk, is_away
+from toolguard_engine.effects.commands.walk import Walk
+from toolguard_engine.effects.commands.walk_state import is_away
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.facts.place_names import words
 from toolguard_engine.effects.manuals import manual_catalogue
@@ -149,7 +151,7 @@ def _is_known(walk: Walk, name: str) -> bool:
 
 def _is_made(walk: Walk, path: str, run: ProgramRun) -> bool:
     made = walk.running is not None and walk.running.is_made_at(path, run.cwd)
-    return made or walk.written(path, run.cwd) is not None
+    return made or walk.written.text(path, run.cwd) is not None
 
 
 def _of_all(run: ProgramRun) -> Iterator[str]:

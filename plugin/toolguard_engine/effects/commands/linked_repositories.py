@@ -11,7 +11,8 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands.read_files import judge
 from toolguard_engine.effects.commands.runner_files import found_file
 from toolguard_engine.effects.commands.runner_table import Runner
-from toolguard_engine.effects.commands.walk import Walk, is_away
+from toolguard_engine.effects.commands.walk import Walk
+from toolguard_engine.effects.commands.walk_state import is_away
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.programs.wrappers import value_of
 from toolguard_engine.effects.syntax.expand import ShellState

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from toolguard_engine.effects.commands.linked_repositories import linked_repository
 from toolguard_engine.effects.commands.package_scripts import PACKAGE
 from toolguard_engine.effects.commands.runner_files import found_file
-from toolguard_engine.effects.commands.walk import Special, Walk, is_away
+from toolguard_engine.effects.commands.walk import Special, Walk
+from toolguard_engine.effects.commands.walk_state import is_away
 from toolguard_engine.effects.facts.command import ProgramRun, StdinSource
 from toolguard_engine.effects.programs.wrappers import WRAPPERS, after_verb, value_of
 from toolguard_engine.effects.syntax import project_files
@@ -39,7 +40,7 @@ def _package(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | No
         for word in run.argv[3:]:
             name, sign, text = word.removeprefix("scripts.").partition("=")
             if sign and name != word.partition("=")[0]:
-                walk.adds(f'"{name}": {json.dumps(text)}', join(folder, PACKAGE), run.cwd)
+                walk.written.append(f'"{name}": {json.dumps(text)}', join(folder, PACKAGE), run.cwd)
     if run.name == "bun":
         walk.code(run, state)
     return None

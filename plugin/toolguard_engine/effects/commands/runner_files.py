@@ -10,8 +10,10 @@ from posixpath import join
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.commands.change_walk import STDIN
 from toolguard_engine.effects.commands.runner_table import Runner
-from toolguard_engine.effects.commands.walk import STDIN, Walk, is_away
+from toolguard_engine.effects.commands.walk import Walk
+from toolguard_engine.effects.commands.walk_state import is_away
 from toolguard_engine.effects.facts.command import FilePlace, ProgramRun
 from toolguard_engine.model.file_search import IN_ANY_FOLDER
 
@@ -88,7 +90,7 @@ def _are_untouched(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> boo
     if walk.running is None or is_away(run) or any(name == "HOME" for name, _ in run.assigns):
         return False
     own, at_home = _names_in(row.reads, folder)
-    if (walk.files or walk.opaque) and walk.may_change((*own, *at_home), run.cwd):
+    if (walk.written.texts or walk.written.opaque) and walk.written.may_change((*own, *at_home), run.cwd):
         return False
     paths = walk.running.paths(own, run.cwd)
     others = walk.running.paths(at_home, run.cwd) if at_home else ()
@@ -158,14 +160,18 @@ def made_elsewhere(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Ite
 
 def _written_named(walk: Walk, pattern: re.Pattern[str], folder: str, run: ProgramRun) -> Iterator[FilePlace]:
     """What this very command wrote in the folder."""
-    if walk.running is None or not walk.files or not (above := walk.running.path(folder or ".", "")):
+    if walk.running is None or not walk.written.texts or not (above := walk.running.path(folder or ".", "")):
         return
-    if len(walk.files) > MAX_WRITTEN:
+    if len(walk.written.texts) > MAX_WRITTEN:
         walk.flaws.add("long")
-    places = tuple(islice(walk.files, MAX_WRITTEN))
+    places = tuple(islice(walk.written.texts, MAX_WRITTEN))
     paths = walk.running.paths(places, "") or [walk.running.path(place, "") for place in places]
     for place, path in zip(places, paths, strict=True):
-        if path.startswith(f"{above}/") and pattern.match(path, len(above) + 1) and (text := walk.scripts(place, "")):
+        if (
+            path.startswith(f"{above}/")
+            and pattern.match(path, len(above) + 1)
+            and (text := walk.written.possible_text(place, ""))
+        ):
             walk.will_run(place, run)
             yield FilePlace(place, place, text, made=True)
 
@@ -205,7 +211,7 @@ def _names_of(text: str, ending: str) -> tuple[str, ...]:
 
 def concerns(walk: Walk, path: str, run: ProgramRun) -> bool:
     """Whether this very command or an agent before made a file, or brought it along with its folder."""
-    if walk.scripts(path, run.cwd) is not None or walk.is_unknown(path, run.cwd):
+    if walk.written.possible_text(path, run.cwd) is not None or walk.written.is_unknown(path, run.cwd):
         return True
     return walk.running is not None and not is_away(run) and walk.running.is_brought(path, run.cwd)
 
@@ -216,12 +222,15 @@ def found_file(walk: Walk, names: tuple[str, ...], folder: str, run: ProgramRun)
     for path in paths:
         walk.will_run(path, run)
     for path in paths:
-        if walk.scripts(path, run.cwd) is not None and (text := walk.run_from(path, run.cwd)) is not None:
+        if (
+            walk.written.possible_text(path, run.cwd) is not None
+            and (text := walk.written.run_text(path, run.cwd)) is not None
+        ):
             return FilePlace(path, path, text, made=True)
         if walk.running is not None and not is_away(run) and (file := walk.running.text(path, run.cwd, sure=False)):
             return file
     for path in paths:
-        if (text := walk.run_from(path, run.cwd)) is not None:
+        if (text := walk.written.run_text(path, run.cwd)) is not None:
             return FilePlace(path, path, text, made=True)
     return None
 

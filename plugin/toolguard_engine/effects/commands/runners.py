@@ -24,7 +24,7 @@ _COMPILERS = program_catalogue.programs("source_compiler") | {"go"}
 def run_read_files(walk: Walk, run: ProgramRun, state: ShellState) -> None:
     """Walks what a program reads and runs."""
     rows = runner_table.runners(run.name)
-    nothing_made = not walk.files and (walk.running is None or walk.running.was_empty)
+    nothing_made = not walk.written.texts and (walk.running is None or walk.running.was_empty)
     for row in rows:
         if _applies(row, run):
             _by_row(walk, row, run, state)

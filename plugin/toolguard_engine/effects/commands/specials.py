@@ -10,10 +10,14 @@ from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import git_variables, linked_repositories, project_programs, runners, watchers
+from toolguard_engine.effects.commands.change_walk import STDIN
 from toolguard_engine.effects.commands.file_lines import run_lines, these
-from toolguard_engine.effects.commands.walk import ASSIGNMENT, EVERY, INTERPRETER, STDIN, Special, Walk
+from toolguard_engine.effects.commands.program_walk import ASSIGNMENT
+from toolguard_engine.effects.commands.walk import Special, Walk
+from toolguard_engine.effects.commands.walk_state import EVERY
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, ProgramRun, StdinSource
+from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.place_names import words as names
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs import getopt
@@ -60,7 +64,7 @@ def _shell(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
 def _started_with(walk: Walk, path: str, run: ProgramRun, state: ShellState) -> None:
     """The file that an interactive shell reads first."""
     walk.will_run(path, run)
-    if (text := walk.run_from(path, run.cwd)) is not None:
+    if (text := walk.written.run_text(path, run.cwd)) is not None:
         walk.text(text, state, None, piped=run.piped, pipeline=run.pipeline)
     elif file := walk.file_at(path, run):
         walk.run_file(file, run, state)
@@ -109,7 +113,7 @@ def _script(walk: Walk, run: ProgramRun, at: int) -> str | None:
     fed = next((feed for position, feed in run.given if position == at), None) if run.argv[at] == UNKNOWN else None
     text = known(fed)
     if text is None and (fed is None or walk.running is None):  # else `_script_files` runs both
-        return walk.run_from(run.argv[at], run.cwd)
+        return walk.written.run_text(run.argv[at], run.cwd)
     return text
 
 
@@ -118,7 +122,7 @@ def _script_files(walk: Walk, run: ProgramRun, at: int, state: ShellState) -> St
     named = at < len(run.argv) and run.argv[at] not in STDIN
     if named and run.argv[at] == UNKNOWN and run.given:
         found = walk.given_files(run, at)
-        if written := walk.run_from(run.argv[at], run.cwd):  # the word may also be the name of such a file
+        if written := walk.written.run_text(run.argv[at], run.cwd):  # the word may also be the name of such a file
             walk.text(written, state.fork(run.name), None, piped=run.piped, pipeline=run.pipeline)
     else:
         found = walk.files_at(run.argv[at], run) if named else walk.fed_files(run)
@@ -224,7 +228,7 @@ def _listed(walk: Walk, run: ProgramRun, end: int) -> StdinSource | None:
         place = at if sign or name not in ("-a", "--arg-file") else at + 1
         path = value if sign else run.argv[at][2:] if place == at else "".join(run.argv[place : place + 1])
         fed = next((feed for position, feed in run.given if position == place), None)
-        text = walk.written(path, run.cwd)
+        text = walk.written.text(path, run.cwd)
         file = walk.file_at(path, run) if text is None and fed is None else None
         return fed or StdinSource(file.text if file else text, (), (path,))
     return None

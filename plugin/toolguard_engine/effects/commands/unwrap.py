@@ -42,8 +42,8 @@ def read(
         tuple(renamed_programs.resolved(walk.runs, running)),
         frozenset(walk.flaws),
         unread,
-        (*walk.replaced, *walk.files.items()) if walk.files else (),
-        None if running is None else running.scripts(walk.opaque),
+        (*walk.written.replaced, *walk.written.texts.items()) if walk.written.texts else (),
+        None if running is None else running.scripts(walk.written.opaque),
     )
 
 
@@ -51,10 +51,10 @@ def _judge_as_they_lie(walk: Walk, running: RunFiles, state: ShellState) -> None
     """Adds what the programs would run that run files which the command may not have changed after all."""
     with running.as_they_lie():
         for run, word in tuple(running.overwritten):
-            for text in (None, *walk.texts_before(word, run.cwd)):
+            for text in (None, *walk.written.earlier_texts(word, run.cwd)):
                 again = Walk(SPECIALS, running)
                 if text is not None:
-                    again.as_if(word, run.cwd, text)
+                    again.written.assume(word, run.cwd, text)
                 inner = state.fork()
                 inner.cwd = run.cwd
                 fed = run.stdin if run.stdin is None else StdinSource(None, run.stdin.programs, run.stdin.files)

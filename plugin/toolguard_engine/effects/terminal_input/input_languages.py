@@ -240,7 +240,7 @@ def _walked(command: str) -> tuple[list[ProgramRun], ShellState, dict[str, str]]
     walk.text(command.replace(UNKNOWN, "?"), state, StdinSource(f"{_PROBE}\n"), piped=False, pipeline=0)
     if not walk.flaws.isdisjoint(("intricate", "long", "deep")):
         state.cwd = UNKNOWN
-    return walk.runs, state, walk.files
+    return walk.runs, state, walk.written.texts
 
 
 def _shell(run: ProgramRun, top: ProgramRun) -> Reader:

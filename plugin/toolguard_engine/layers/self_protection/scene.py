@@ -11,10 +11,10 @@ from itertools import pairwise
 from msgspec import Struct
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.commands.walk import INTERPRETER
 from toolguard_engine.effects.facts import program_catalogue, protected_paths
 from toolguard_engine.effects.facts.addresses import canonical
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.protected_paths import Place, Protected
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.model.call import Host

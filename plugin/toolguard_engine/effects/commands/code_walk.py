@@ -1,0 +1,241 @@
+"""Follows the code that interpreters and database clients run."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from toolguard_engine.effects.commands import code_files, interpreters, served_folders
+from toolguard_engine.effects.commands.change_walk import ChangeWalk
+from toolguard_engine.effects.commands.walk_state import EVERY, RunsFull, is_away, program_name
+from toolguard_engine.effects.commands.written_files import located
+from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, Flaw, ProgramRun, StdinSource
+from toolguard_engine.effects.languages import kept_code
+from toolguard_engine.effects.languages.code_deeds import INPUT, CodeReading
+from toolguard_engine.effects.programs import sql, sql_meta_commands
+from toolguard_engine.effects.syntax import quoted_commands, statement_files
+from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.effects.syntax.outputs import known
+from toolguard_engine.model.lazy import FAILURES
+
+PARSED = {"python": 1.5, "javascript": 2.0}
+"""Steps for each character of code in a command; the content of files has a budget of its own."""
+
+CODE_CHARACTERS = 16
+"""Of code in a file, for one step of work besides reading it: it is searched for the files that it takes in."""
+
+CODE_FILE = 40
+"""More steps for each file with code."""
+
+STATEMENTS = 4
+"""Characters of a file with statements, for one step."""
+
+
+def _filled(run: ProgramRun, within: StdinSource) -> ProgramRun:
+    """The same program; its words that are not known contain `within`."""
+    unknown = tuple((at, within) for at, word in enumerate(run.argv) if UNKNOWN in word)
+    return replace(run, given=(*run.given, *unknown)) if unknown else run
+
+
+class CodeWalk(ChangeWalk):
+    """Walks the commands in the code of interpreters, and the files that such code takes in."""
+
+    def run_code(self, file: FilePlace, run: ProgramRun, state: ShellState, *, taken_in: bool = False) -> None:
+        """Runs the content of a file as code of an interpreter. `taken_in`: by other code."""
+        words = (file.text,) if interpreters.language(run.name) == "awk" else ("-",)
+        name = "node" if run.name == "deno" else run.name  # its own options are not those of a text
+        code = replace(
+            run,
+            name=name,
+            argv=(name, *words),
+            stdin=StdinSource(file.text),
+            redirects=(),
+            given=(),
+            assigns=(),
+            origin=file,
+        )
+        found = interpreters.source(code)
+        if found is None or (self.running is not None and not self._enters(file, code, taken_in=taken_in)):
+            return
+        before, self.here = self.here, file
+        outer, state.work = state.work, self.running.work if self.running is not None else state.work
+        flaws: set[Flaw] = {"long"} if len(file.text) > interpreters.MAX_FILE_CODE else set()
+        try:
+            state.work.spend(CODE_FILE + len(found[1]) / CODE_CHARACTERS)
+            self.noted(code)
+            self._commands_in(found, code, state)
+            if file.made and not taken_in and not interpreters.is_parsed(run.name):
+                for _, text in quoted_commands.commands(found[1]):
+                    self.inner_text(text, replace(code, piped=False, stdin=None), state.fork(run.name))
+            folder = file.path.rpartition("/")[0]
+            for path in code_files.imported(found[1], found[0], folder):
+                self._imported(path, run, state, folder)
+        except (RunsFull, *FAILURES):
+            flaws.add("intricate")
+        self.here, state.work = before, outer
+        if self.running is not None:
+            self.running.leave(file, flaws)
+        if file.made:
+            self.made_flaws |= flaws
+            self.flaws |= flaws
+
+    def _enters(self, file: FilePlace, run: ProgramRun, *, taken_in: bool) -> bool:
+        """Whether the code of a file is to be judged. A program reads each file once, however many take it in."""
+        running = self.running
+        if running is None or not running.enter(file, taken_in=taken_in):
+            return running is None
+        if not running.is_new_code(file, run, taken_in=taken_in):
+            running.leave(file, ())
+            return False
+        return True
+
+    def _commands_in(self, code: tuple[str, str], run: ProgramRun, state: ShellState) -> None:
+        if self.running is not None and not is_away(run):
+            later = served_folders.of_code(code[1])
+            self.running.feeds(later.opened, run.name, run.cwd)
+            for pattern in later.listed:
+                self.running.may_load(located(pattern, run.cwd), run.name)
+            self.running.later.goes_on = self.running.later.goes_on or later.leaves_programs
+        self.acts_of_code(code[1], code[0], replace(run, stdin=None if run.origin else run.stdin), state)
+
+    def code(self, run: ProgramRun, state: ShellState) -> None:
+        """Shell commands in the code of an interpreter, or in the input of a database client; the files that it runs."""
+        if self.running is None:
+            self._code(run, state)
+            return
+        for pattern, runner in served_folders.loaded(run):
+            self.running.may_load(pattern, runner)
+        again = served_folders.begins_again(run)
+        self.running.later.loops += again
+        try:
+            self._code(run, state)
+        finally:
+            self.running.later.loops -= again
+
+    def _code(self, run: ProgramRun, state: ShellState) -> None:
+        if run.name in sql.CLIENTS:
+            self._client(run, state)
+            self._statement_files(run, state)
+            return
+        if found := interpreters.source(run):
+            self._commands_in(found, run, state)
+            if self.running is not None and not is_away(run):
+                for path in code_files.imported(found[1], found[0], ""):
+                    self._imported(path, run, state)
+                for word in code_files.scripts(run, only_loaded=True):
+                    self._imported((word,), run, state)
+            return
+        if (module := code_files.module(run)) and (every := self.specials.get(EVERY)):
+            every(self, replace(run, argv=module, name=module[0]), state)
+        for word in code_files.scripts(run):
+            self.will_run(word, run)
+            if (text := self.written.run_text(word, run.cwd)) is not None:
+                self.run_code(FilePlace(word, word, text, made=True), run, state)
+            else:
+                for file in self._scripts_at(word, run, state):
+                    self.run_code(file, run, state)
+        if not interpreters.is_script(run):
+            self.will_run_input(run)
+            for file in self.fed_files(run):
+                self.run_code(file, run, state)
+
+    def _statement_files(self, run: ProgramRun, state: ShellState) -> None:
+        """What a database client reads from files."""
+        for file in self.fed_files(run):
+            self._fed_with(run, file, state)
+        names = [*statement_files.named(run), *statement_files.taken_in((*run.argv[1:], self.fed(run) or ""))]
+        seen, found = set[str](), 0
+        while names and len(seen) < statement_files.MAX_NAMES and not is_away(run):
+            name = names.pop(0)
+            if name in seen:
+                continue
+            seen.add(name)
+            text = self.written.run_text(name, run.cwd)
+            there = self.file_at(name, run) if text is None else FilePlace(name, located(name, run.cwd), text, made=True)
+            if there is None:
+                continue
+            found += 1
+            if found > statement_files.MAX_FILES:
+                break
+            if self._fed_with(run, there, state):
+                names += statement_files.taken_in((there.text,))
+        if names and not is_away(run):
+            self.flaws.add("long")
+
+    def _fed_with(self, run: ProgramRun, file: FilePlace, state: ShellState) -> bool:
+        """Once for each client: a command may name the same file a thousand times. Returns whether this was the first."""
+        if (key := (run.name, file.path, file.text)) in self.fed_to:
+            return False
+        self.fed_to.add(key)
+        state.work.spend(len(file.text) / STATEMENTS)
+        self.noted(
+            replace(run, argv=run.argv[:1], stdin=StdinSource(file.text), redirects=(), given=(), assigns=(), origin=file)
+        )
+        return True
+
+    def _imported(self, candidates: tuple[str, ...], run: ProgramRun, state: ShellState, folder: str = "") -> None:
+        """The first of these files that is there, as part of the code. `folder`: of the file with that code."""
+        for path in candidates:
+            if (text := self.written.text(path, run.cwd)) is not None:
+                self.run_code(FilePlace(path, path, text, made=True), run, state, taken_in=True)
+                return
+            if self.running is None or (code_files.is_unlikely(path) and not self.running.is_made_at(path, run.cwd)):
+                continue
+            if file := self.running.text(path, run.cwd, sure=False):
+                self.run_code(file, run, state, taken_in=True)
+                return
+        names = tuple(path.removeprefix(f"{folder}/") for path in candidates) if folder else candidates
+        if file := self._searched_for(names, run, state):
+            self.run_code(file, run, state, taken_in=True)
+
+    def _scripts_at(self, word: str, run: ProgramRun, state: ShellState) -> list[FilePlace]:
+        if found := self.files_at(word, run):
+            return found
+        file = self._searched_for((word,), run, state)
+        return [file] if file else []
+
+    def _searched_for(self, candidates: tuple[str, ...], run: ProgramRun, state: ShellState) -> FilePlace | None:
+        """The module that an agent put where variables or options have the interpreter look."""
+        for folder in code_files.searched(run, state.variables):
+            for path in candidates:
+                if self.running is not None and self.running.is_made_at(f"{folder}/{path}", run.cwd):
+                    return self.running.text(f"{folder}/{path}", run.cwd)
+        return None
+
+    def acts_of_code(self, code: str, language: str, run: ProgramRun, state: ShellState) -> None:
+        """What the code of an interpreter does with programs."""
+        before = kept_code.steps()
+        parsed = interpreters.reading(code, language)
+        if self.here is not None:  # what was read when it was written costs nothing any more
+            state.work.spend(kept_code.steps() - before)
+        elif parsed is not None:
+            state.work.spend(parsed.steps + PARSED.get(language, 0) * len(code))
+        if parsed is not None:
+            self._deeds(parsed, state.fork(run.name), run.stdin)
+        if parsed is None or not parsed.whole:
+            if len(code) > interpreters.MAX_CODE and (self.here is None or self.here.made):
+                self.flaws.add("long")  # neither was it followed to its end, nor is all of it searched
+            for text in interpreters.commands(code, language):
+                self.inner_text(text, replace(run, piped=False), state.fork(run.name))
+
+    def _deeds(self, parsed: CodeReading, state: ShellState, stdin: StdinSource | None) -> None:
+        for deed in parsed.deeds:
+            if deed.kind or not (deed.text or deed.argv):
+                continue
+            inner = state if deed.argv[:1] == ("cd",) else state.fork()
+            inner.cwd = located(deed.cwd, state.cwd) if deed.cwd else inner.cwd
+            self.pipelines += 1
+            feed = stdin if deed.feed == INPUT else deed.feed
+            first = len(self.runs)
+            if deed.text:
+                self.text(deed.text, inner, feed, piped=False, pipeline=self.pipelines)
+            else:
+                name = program_name(deed.argv[0])
+                run = ProgramRun(deed.argv, name, inner.via, redirects=deed.redirects, stdin=feed, cwd=inner.cwd)
+                self.run(replace(run, pipeline=self.pipelines), inner)
+            if deed.within is not None:
+                self.runs[first:] = [_filled(run, deed.within) for run in self.runs[first:]]
+
+    def _client(self, run: ProgramRun, state: ShellState) -> None:
+        for word in (*run.argv[1:], known(run.stdin) or ""):
+            for text in sql_meta_commands.started(word):
+                self.inner_text(text, replace(run, piped=False), state.fork(run.name))

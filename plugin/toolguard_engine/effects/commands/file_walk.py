@@ -1,0 +1,191 @@
+"""Finds the files of this machine that programs run."""
+
+from __future__ import annotations
+
+from shlex import quote
+
+from msgspec.structs import replace
+
+from toolguard_engine.effects.commands import guesses, interpreters
+from toolguard_engine.effects.commands.walk_state import MAX_WRAPPED, WalkState, is_away
+from toolguard_engine.effects.commands.written_files import last_part
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, ProgramRun, StdinSource
+from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
+from toolguard_engine.effects.facts.place_globs import GLOB
+from toolguard_engine.effects.programs.wrappers import SHELLS, WRAPPERS
+from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.model.lazy import FAILURES
+
+RUN_PACKAGES = program_catalogue.programs("package_program_runner")
+_FINDERS = program_catalogue.programs("file_finder", "list_runner")
+_SYSTEM_PATHS = ("/usr/", "/bin", "/sbin", "$PATH", UNKNOWN)
+_PASSING = program_catalogue.programs("file_printer")
+_SHELL_LIKE = SHELLS | program_catalogue.programs("sourcer")
+MAX_SOURCES = 12
+"""Programs that may have printed what another one runs."""
+
+MAX_FED = 16
+"""Files that are read from one input."""
+
+
+def is_interpreter(name: str) -> bool:
+    """Whether a name with a version is that of an interpreter: `python3.12`, `node@22`."""
+    return ("@" in name and bool(interpreters.language(name))) or (
+        name[-1].isdigit() and INTERPRETER.fullmatch(name) is not None
+    )
+
+
+def _shebang(text: str) -> str:
+    """The interpreter in the first line of a script, if it is not a shell; else empty."""
+    words = text[2:200].partition("\n")[0].split() if text[:2] == "#!" else []
+    name = next((base for word in words if word[:1] != "-" and (base := last_part(word)) != "env"), "")
+    return "" if name in SHELLS or UNKNOWN in name else name
+
+
+class FileWalk(WalkState):
+    """Walks the shell scripts that programs run from files."""
+
+    def _own(self, run: ProgramRun, state: ShellState) -> str | None:
+        """The content of a program that this command wrote itself, or the text that its unknown name was derived from."""
+        word = run.argv[0]
+        if run.given and run.given[0][0] == 0 and word == UNKNOWN and (was := run.given[0][1].was):
+            return " ".join((was.rstrip("\n"), *map(quote, run.argv[1:])))
+        if not self.written.texts:
+            return None
+        if "/" in word or UNKNOWN in word or guesses.is_open(word):
+            return self.written.run_text(word, run.cwd)
+        if "PATH" in state.variables or any(variable == "PATH" for variable, _ in run.assigns):
+            return next((text for place, text in self.written.texts.items() if last_part(place) == word), None)
+        return None
+
+    def _program_files(self, run: ProgramRun) -> list[FilePlace]:
+        """The scripts on this machine that are started by their path, which may have wildcards."""
+        if self.running is None or is_away(run):
+            return []
+        name = run.name
+        known_name = name in self.specials or name in WRAPPERS or name in interpreters.PROGRAMS or is_interpreter(name)
+        word = run.argv[0]
+        if word.endswith(UNKNOWN) and not _FINDERS.isdisjoint(run.via):
+            word = f"{word[: -len(UNKNOWN)] or './'}**.sh"
+        meant = self.running.meant(word, run.cwd) if GLOB.search(word) else ()
+        found = (self.running.program(each, run.cwd, known=known_name) for each in meant or (run.argv[0],))
+        return [each for each in found if each is not None]
+
+    def _on_path(self, run: ProgramRun, state: ShellState) -> list[FilePlace]:
+        """The script that an agent put where the command looks for programs."""
+        found = str(dict(run.assigns).get("PATH") or state.variables.get("PATH", ""))
+        if self.running is None or is_away(run):
+            return []
+        folders = found.split(":")[:MAX_FED] if found else []
+        if not RUN_PACKAGES.isdisjoint(run.via):
+            folders += [f"{folder}/node_modules/.bin" for folder in self.running.above(run.cwd)]
+        for folder in folders:
+            if self.running.later.loops and not folder.startswith(_SYSTEM_PATHS):
+                self.will_run(f"{folder or '.'}/{run.argv[0]}", replace(run, argv=(f"{folder or '.'}/{run.argv[0]}",)))
+            if self.running.is_made_at(f"{folder or '.'}/{run.argv[0]}", run.cwd):
+                file = self.running.text(f"{folder or '.'}/{run.argv[0]}", run.cwd)
+                return [] if file is None else [file]
+        return []
+
+    def will_run(self, word: str, run: ProgramRun) -> None:
+        """A script is run by its name. In a file that no agent made, that is ordinary."""
+        if self.running is not None and not is_away(run) and (self.here is None or self.here.made):
+            is_own_path = word == run.argv[0]
+            runner = "" if is_own_path else run.name
+            self.running.will_run(word, run.cwd, runner, line_by_line=is_own_path or run.name in _SHELL_LIKE)
+            self.running.may_lie_there(word, run, is_written=self.written.text(word, run.cwd) is not None)
+
+    def will_run_all(self, paths: tuple[str, ...], run: ProgramRun) -> None:
+        """The same for files that a program reads by itself, which this command does not write; `paths`: absolute ones."""
+        if self.running is not None and (self.here is None or self.here.made):
+            self.running.will_run_all(paths, run, line_by_line=run.name in _SHELL_LIKE)
+
+    def will_run_input(self, run: ProgramRun) -> None:
+        """The same of files that are run through the standard input."""
+        self.will_run_made(run)
+        if run.stdin is not None and _PASSING.issuperset(run.stdin.programs):
+            for path in run.stdin.files[:MAX_FED]:
+                self.will_run(path, run)
+
+    def will_run_made(self, run: ProgramRun) -> None:
+        """A program runs its input, or a word that other programs have printed: the files that these may have read."""
+        if self.running is None or is_away(run):
+            return
+        feeds = [feed for feed in (run.stdin, *(each for _, each in run.given)) if feed is not None and feed.programs]
+        files = [path for feed in (*feeds, run.stdin) if feed is not None for path in feed.files]
+        for each in self.runs[-MAX_SOURCES:] if feeds else ():
+            if (each.piped and each.pipeline == run.pipeline) or "$()" in each.via[len(run.via) :]:
+                files += [word for word in each.argv[1:] if word[:1] != "-"]
+        if run.name.startswith(UNKNOWN) or run.name == "eval" or UNKNOWN in run.argv:
+            files += self.running.later.in_variables
+        self.running.feeds(list(dict.fromkeys(files)), run.name, run.cwd)
+
+    def file_at(self, path: str, run: ProgramRun) -> FilePlace | None:
+        """A file on this machine that a program runs."""
+        return None if self.running is None or is_away(run) else self.running.text(path, run.cwd)
+
+    def files_at(self, word: str, run: ProgramRun) -> list[FilePlace]:
+        """The files that a word names, which may have wildcards."""
+        if self.running is None or not (UNKNOWN in word or GLOB.search(word)):
+            return [file] if (file := self.file_at(word, run)) else []
+        if word.endswith(UNKNOWN) and not _FINDERS.isdisjoint(run.via):  # `find . -exec sh {} +`, `ls | xargs sh`
+            word = f"{word[: -len(UNKNOWN)] or './'}**.{'py' if run.name.startswith('python') else 'sh'}"
+        return [file for path in self.running.meant(word, run.cwd) if (file := self.file_at(path, run))]
+
+    def fed_files(self, run: ProgramRun) -> list[FilePlace]:
+        """The files that reach a program as they are: `sh < x`, `cat x | sh`."""
+        return self.passed_on(run.stdin, run)
+
+    def given_files(self, run: ProgramRun, at: int) -> list[FilePlace]:
+        """The same for a word: `sh -c "$(cat x)"`, `sh <(cat x)`."""
+        return self.passed_on(next((feed for position, feed in run.given if position == at), None), run)
+
+    def passed_on(self, feed: StdinSource | None, run: ProgramRun) -> list[FilePlace]:
+        if self.running is None or feed is None or feed.text is not None or not _PASSING.issuperset(feed.programs):
+            return []
+        if len(feed.files) > MAX_FED and (self.here is None or self.here.made):
+            self.flaws.add("long")
+        return [file for path in feed.files[:MAX_FED] if (file := self.file_at(path, run))]
+
+    def run_file(self, file: FilePlace, run: ProgramRun, state: ShellState, stdin: StdinSource | None = None) -> StdinSource:
+        """Runs the content of a file as shell commands, within limits of its own."""
+        running = self.running
+        if running is None or not running.enter(file):
+            return StdinSource(None, (run.name,))
+        inner = type(self)(self.specials, running, file)
+        inner.goes_on_from(self)
+        outer, state.work = state.work, running.work
+        try:
+            feed = inner.text(file.text, state, stdin, piped=run.piped, pipeline=run.pipeline)
+        except FAILURES:  # of `text` itself: a flaw of this file, as everything that fails in it
+            inner.flaws.add("intricate")
+            feed = StdinSource(None)
+        state.work = outer
+        running.leave(file, inner.flaws)
+        self.pipelines = inner.pipelines
+        self.runs += inner.runs
+        self.takes_flaws(inner, inner.flaws if file.made else set())
+        return feed
+
+    def scripted(self, script: str | FilePlace, run: ProgramRun, inner: ShellState) -> StdinSource:
+        """A script that is started by its name."""
+        name = _shebang(script if isinstance(script, str) else script.text)
+        if not name:
+            inner.args = run.argv
+            if not isinstance(script, str):
+                return self.run_file(script, run, inner, run.stdin)
+            return self.text(script, inner, run.stdin, piped=run.piped, pipeline=run.pipeline)
+        if self.wrapped >= MAX_WRAPPED:
+            self.flaws.add("deep")
+            return StdinSource(None)
+        self.wrapped += 1
+        feed = self.run(replace(run, argv=(name, *run.argv), name=name), inner)
+        self.wrapped -= 1
+        return feed
+
+    def unknown(self, run: ProgramRun, at: int) -> str:
+        """A word that will be run as text; if it is unknown, after the text that it was derived from."""
+        word = run.argv[at]
+        was = next((feed.was for position, feed in run.given if position == at), None) if word == UNKNOWN else None
+        return f"{was}\n{UNKNOWN}" if was else word

@@ -1,0 +1,186 @@
+"""The state of a walk over a command line: the programs found so far, and where the walk is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+
+from msgspec.structs import replace
+
+from toolguard_engine.effects.commands.run_files import RunFiles
+from toolguard_engine.effects.commands.walk_steps import PROGRAM, steps_of
+from toolguard_engine.effects.commands.written_files import WrittenFiles, last_part
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, Flaw, ProgramRun, StdinSource
+from toolguard_engine.effects.programs.wrappers import WRAPPERS
+from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.effects.syntax.outputs import known
+from toolguard_engine.effects.syntax.syntax_tree import Script
+from toolguard_engine.model.work_limit import steps_to_build
+
+MAX_RUNS = 800
+MAX_NESTED = 12
+MAX_WRAPPED = 24
+EVERY = "*"
+"""The name of the special handler that is asked for every program, and as `=` for variables that are set."""
+
+OUTPUT = frozenset({"write", "append"})
+_INSTANT = program_catalogue.programs("instant") | WRAPPERS.keys()
+_DETACHERS = program_catalogue.programs("detacher")
+
+
+class RunsFull(Exception):  # noqa: N818 - not an error: the limit of runs is reached
+    pass
+
+
+def built(feed: StdinSource, state: ShellState) -> StdinSource:
+    """The output of programs, paid for: that of one is part of the next one's, and of files that grow."""
+    if feed.text or feed.was:
+        state.work.spend(steps_to_build(len(feed.text or "") + len(feed.was or "")))
+    return feed
+
+
+def is_away(run: ProgramRun) -> bool:
+    """Whether it runs on another machine or in a container, where files are others."""
+    return bool(run.via) and any(name in WRAPPERS and WRAPPERS[name].away for name in run.via)
+
+
+def writes_output(run: ProgramRun) -> bool:
+    return any(each.kind in OUTPUT for each in run.redirects)
+
+
+def program_name(word: str) -> str:
+    """The name of a program: without its folder and without the extension it has on Windows."""
+    name = last_part(word)
+    return name.removesuffix(".exe") or name
+
+
+class WalkState(ABC):
+    """The programs that a walk has found, and what it remembers from one to the next.
+
+    `specials`: handlers for programs that are neither wrappers nor plain (`commands.specials`). `running`: the files of this
+    machine, None if they are not known. Each `file` that is run is walked by a walk of its own; `here` is the place in it.
+
+    The classes that build on this one each follow one kind of thing and may meet any other kind on the way: a program runs
+    a file, whose text is a script, which runs programs. So `run`, `text`, `script` and `code` are declared here and defined
+    where they belong. `piped` parameters say whether the output goes to another program.
+    """
+
+    def __init__(
+        self,
+        specials: Mapping[str, Callable[..., StdinSource | None]],
+        running: RunFiles | None = None,
+        file: FilePlace | None = None,
+    ) -> None:
+        self.specials = specials
+        self.running = running
+        self.file = self.here = file
+        self.runs: list[ProgramRun] = []
+        self.flaws: set[Flaw] = set()
+        self.made_flaws: set[Flaw] = set()
+        """Those of files that agents made. No other file around them hides them."""
+        self.written = WrittenFiles(running, self.flaws)
+        self.nested = 0
+        self.wrapped = 0
+        self.pipelines = 0
+        self.total = 0
+        """Characters of all texts that were run, and of all values that were assigned."""
+        self.called: set[str] = set()
+        """The functions that were called."""
+        self.calls = 0
+        """How often functions were called."""
+        self.set_variables: set[tuple[str, str]] = set()
+        """Variables and values that were walked already."""
+        self.opened: dict[str, StdinSource] = {}
+        """What was opened for reading, by the number of the descriptor."""
+        self.targets: dict[str, str] = {}
+        """What was opened for writing, in the same way."""
+        self.fed_to: set[tuple[str, str, str]] = set()
+        """Clients of databases, and the files with statements that they have read."""
+        self.sinks: list[tuple[Script, ShellState]] = []
+        """The scripts of `>(...)` that the next program writes to."""
+
+    @abstractmethod
+    def run(self, run: ProgramRun, state: ShellState) -> StdinSource:
+        """Runs one program and everything it starts; returns its output."""
+
+    @abstractmethod
+    def text(self, text: str, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int) -> StdinSource:
+        """Runs a text as shell commands."""
+
+    @abstractmethod
+    def script(
+        self, script: Script, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
+    ) -> StdinSource:
+        """Runs commands that were parsed already."""
+
+    @abstractmethod
+    def variable_set(self, name: str, value: str, run: ProgramRun, state: ShellState) -> None:
+        """An environment variable is set. Other programs may run its value, or do what it says."""
+
+    def fed(self, run: ProgramRun) -> str | None:
+        """The standard input of a program, or the text it was derived from."""
+        return known(run.stdin or self.opened.get("0"))
+
+    def goes_on_from(self, outer: WalkState) -> None:
+        """What the command has written so far, and the numbers of its pipelines, are also those of a file that it runs."""
+        self.set_variables = outer.set_variables
+        self.written = outer.written.shared(self.flaws)
+        self.pipelines = outer.pipelines
+
+    def takes_flaws(self, inner: WalkState, own: set[Flaw]) -> None:
+        """`own`: those of a file that `inner` has read, as far as they count."""
+        self.made_flaws |= inner.made_flaws | own
+        self.flaws |= inner.made_flaws | own
+
+    def _calls_unknown(self) -> bool:
+        """Whether one of the programs that run is not known, so that it may be any function."""
+        return any(run.name.startswith(UNKNOWN) or run.name == "eval" for run in self.runs)
+
+    def noted(self, run: ProgramRun) -> ProgramRun:
+        """Enters a program. Those of files are counted apart, so that they do not use up the room of the call's own."""
+        running = self.running
+        if running is not None:
+            running.position += 1
+            if run.origin is None:
+                if self.here is None:
+                    running.program_begins()
+                running.later.passes(is_instant=run.name in _INSTANT)
+                running.later.goes_on = running.later.goes_on or run.name in _DETACHERS
+        if self.here is None and len(self.runs) < MAX_RUNS:
+            self.runs.append(run)
+            return run
+        if self.here is not None:
+            if run.name == "trap":  # a script that cleans up behind itself is ordinary
+                if running is not None:
+                    running.position -= 1
+                return run
+            run = run if run.origin is not None else replace(run, origin=self.here)
+            if running is not None:
+                running.runs += 1
+        of_files = 0 if running is None else running.runs
+        if (of_files > MAX_RUNS) if self.here is not None else (len(self.runs) - of_files >= MAX_RUNS):
+            raise RunsFull
+        self.runs.append(run)
+        return run
+
+    def add(self, run: ProgramRun, state: ShellState) -> None:
+        state.work.spend(PROGRAM + steps_of(run))
+        self.noted(run)
+
+    def joined(self, words: tuple[str, ...], state: ShellState, run: ProgramRun) -> StdinSource:
+        return self.inner_text(" ".join(words), run, state)
+
+    def inner(
+        self, argv: tuple[str, ...], run: ProgramRun, state: ShellState, given: tuple[tuple[int, StdinSource], ...] = ()
+    ) -> StdinSource:
+        """Runs the inner program of a wrapper, without its input."""
+        if not argv[0]:
+            return StdinSource(None)
+        return self.run(
+            ProgramRun(argv, program_name(argv[0]), state.via, (), (), None, given, run.piped, run.pipeline, state.cwd),
+            state,
+        )
+
+    def inner_text(self, text: str, run: ProgramRun, state: ShellState) -> StdinSource:
+        return self.text(text, state, run.stdin, piped=run.piped, pipeline=run.pipeline)

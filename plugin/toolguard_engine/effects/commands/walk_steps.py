@@ -1,0 +1,51 @@
+"""What it costs to judge a program, in steps of work."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from toolguard_engine.effects.commands import runner_table
+from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.facts.place_globs import GLOB
+from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.syntax.outputs import known
+
+PROGRAM, WORD, PATTERN, GROUP, EXPANSION = 9, 0.375, 15, 20, 8
+"""Steps of work for each program that runs, each of its words (again for each slash in them) and wildcard patterns, each
+compound command, each command or assignment with expansions. `scripts/bench steps` measures what they cost."""
+
+MANUAL, ROW, WRITTEN, FED = 45, 14, 20, 12
+"""More steps for a program with a manual, for each row of the table of runners and each redirection, and for its input."""
+
+OPTION, FEW_WORDS = 4, 50
+"""Steps for each option of a program, which its manual reads several times, behind so many words."""
+
+CHARACTERS = 16
+"""Of a program's words and input, for one step of work."""
+
+
+def steps_of(run: ProgramRun) -> float:
+    """What the words and texts of a program cost everything that judges it."""
+    text = "\n".join(run.argv)
+    characters = len(text) + len(run.cwd)
+    for each in run.redirects:
+        characters += len(each.target) + WRITTEN * CHARACTERS
+    for _, value in run.assigns:
+        characters += len(value) + CHARACTERS
+    if run.stdin is not None:
+        characters += len(known(run.stdin) or "") + FED * CHARACTERS
+    of_program, of_word = _steps_of_program(run.name)
+    steps = of_program + len(run.argv) * of_word
+    steps += text.count("/") * WORD + characters / CHARACTERS
+    if len(run.argv) > FEW_WORDS:
+        steps += OPTION * sum(1 for word in run.argv[FEW_WORDS:] if word[:1] == "-")
+    if "*" in text or "?" in text or "[" in text:
+        steps += PATTERN * sum(1 for word in run.argv if GLOB.search(word))
+    return steps
+
+
+@lru_cache(maxsize=1024)
+def _steps_of_program(name: str) -> tuple[float, float]:
+    """The steps of a program by its name: in all, and for each of its words."""
+    has_manual = manual_catalogue.manual(name) is not None
+    return MANUAL * has_manual + ROW * len(runner_table.runners(name)), WORD + has_manual
