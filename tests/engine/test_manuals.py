@@ -119,7 +119,7 @@ def test_a_rehearsal_may_be_switched_off() -> None:
 def test_the_words_are_kept_with_the_program() -> None:
     run = ProgramRun(("rsync", "a", "b"), "rsync")
     assert run.words is run.words is run.readings[0]
-    assert ProgramRun(("nonesuch", "a"), "nonesuch").words is None
+    assert ProgramRun(("nonesuch", "a"), "nonesuch").readings == ()
     assert run == ProgramRun(("rsync", "a", "b"), "rsync")
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from toolguard_engine.effects.manuals import option_parser
+from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.model.lazy import LazyValue
 
@@ -100,10 +100,15 @@ class ProgramRun(msgspec.Struct, frozen=True, dict=True):
         unknown: the strictest counts."""
         return option_parser.readings(self.name, self.argv)
 
+    @LazyValue
+    def words(self) -> CommandWords:
+        """The first of its readings, in which unknown options take no value. Without a manual, the words as they look."""
+        return self.readings[0] if self.readings else option_parser.plain(self.argv)
+
     @property
-    def words(self) -> CommandWords | None:
-        """The first of its readings, in which unknown options take no value; None for a program without a manual."""
-        return self.readings[0] if self.readings else None
+    def moves_files(self) -> bool:
+        """Whether its manual says what it does with files: it copies, packs, unpacks or the like."""
+        return self.name in manual_catalogue.movers()
 
     @property
     def stdin_text(self) -> str:

@@ -74,9 +74,9 @@ def _without_unset(run: ProgramRun) -> ProgramRun:
 
 
 def _landings(run: ProgramRun, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
-    if len(run.readings) > 1:
+    if run.moves_files and len(run.readings) > 1:
         yield from dict.fromkeys(each for words in run.readings for each in _by_manual(run, words, before))
-    elif run.readings:
+    elif run.moves_files:
         yield from _by_manual(run, run.readings[0], before)
         if not (run.readings[0].verb or run.readings[0].roles or _BRINGS.isdisjoint(run.argv[1:4])):
             yield from unpacked_files.by_verb(run)

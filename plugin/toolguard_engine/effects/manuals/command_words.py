@@ -50,6 +50,11 @@ class CommandWords(msgspec.Struct, frozen=True):
     doubtful: bool = False
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """The operands as texts."""
+        return tuple(word.text for word in self.operands)
+
+    @property
     def options(self) -> Iterator[tuple[str, ParsedWord]]:
         """The name, in its last spelling of the manual, and the value of each option."""
         return ((each.entry.name, each.value) for each in self.given)

@@ -52,6 +52,12 @@ def programs() -> frozenset[str]:
     return frozenset(_named())
 
 
+@cache
+def movers() -> frozenset[str]:
+    """The names of the programs of which the manual says what they do with files. Other manuals have only their options."""
+    return frozenset().union(*(names for deed, names in _index().does.items() if deed != "runs"))
+
+
 def doing(deed: str) -> frozenset[str]:
     """The names of the programs that do this by default, by a verb or by an option. Raises `KeyError` if none does."""
     return _index().does[deed]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import islice
 
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords, GivenOption, ParsedWord
@@ -38,6 +39,31 @@ def readings(name: str, argv: tuple[str, ...]) -> tuple[CommandWords, ...]:
     if manual_catalogue.manual(name) is None:
         return ()
     return _known(name, argv) if len(argv) <= MAX_KEPT_WORDS and sum(map(len, argv)) <= MAX_KEPT_TEXT else _of(name, argv)
+
+
+def words(name: str, argv: tuple[str, ...]) -> CommandWords:
+    """The first reading by the manual; without one, the plain reading."""
+    found = readings(name, argv)
+    return found[0] if found else plain(argv)
+
+
+def plain(argv: tuple[str, ...]) -> CommandWords:
+    """The words of a program without a manual: no option takes the next word. One dash may begin a long option or a
+    cluster of letters, so `-abc` counts as `-abc`, `-a`, `-b` and `-c`."""
+    given: list[GivenOption] = []
+    operands: list[ParsedWord] = []
+    for at, word in enumerate(islice(argv, 1, None), 1):
+        if word == "--":
+            operands += (ParsedWord(argv[rest], rest) for rest in range(at + 1, len(argv)))
+            break
+        if word[:1] != "-" or word == "-":
+            operands.append(ParsedWord(word, at))
+            continue
+        name, sign, value = word.partition("=")
+        letters = () if name[1] == "-" else tuple(f"-{letter}" for letter in name[1:_MAX_CLUSTER])
+        entry = OptionEntry((*letters, name))
+        given.append(GivenOption(entry, ParsedWord(value, at) if sign else _NONE, at, bool(sign)))
+    return CommandWords("", tuple(given), tuple(operands), (), frozenset())
 
 
 def _of(name: str, argv: tuple[str, ...]) -> tuple[CommandWords, ...]:

@@ -50,7 +50,7 @@ def takes_all(run: ProgramRun) -> bool:
 
 def sources(run: ProgramRun) -> Iterator[Source]:
     name, argv = run.name, run.argv
-    if run.readings:
+    if run.moves_files:
         yield from dict.fromkeys(source for words in run.readings for source in _by_manual(run, words))
     elif name in _CONTAINERS:
         yield from _given_to_container(run)

@@ -46,7 +46,7 @@ _MAX_PATTERNS = 200
 def patterns(run: ProgramRun) -> Iterator[tuple[int, str]]:
     """The exclusion patterns, each with the position of its word. If the command line can be read in several ways, only
     those that are patterns in all of them."""
-    if run.readings:
+    if run.moves_files:
         first, *others = map(_by_manual, run.readings)
         yield from (found for found in first if all(found in other for other in others))
         return
@@ -89,7 +89,7 @@ def _negated(glob: str) -> Iterable[str]:
 
 def without_patterns(run: ProgramRun) -> tuple[str, ...]:
     """The words of a program without its exclusion patterns."""
-    if not run.readings and run.name not in COPIERS and run.name not in SEARCHERS:
+    if not run.moves_files and run.name not in COPIERS and run.name not in SEARCHERS:
         return run.argv
     left = {at for at, _ in patterns(run)}
     return tuple(word for at, word in enumerate(run.argv) if at not in left) if left else run.argv
@@ -109,7 +109,7 @@ def left_out(run: ProgramRun, scene: CommandScene, root: str, named: str, end: i
     or what a file on the disk decides.
     """
     below = [key for key in secrets(scene) if lies_below(key, root)]
-    lists = listed_patterns.excluded(run, scene) if run.readings else []
+    lists = listed_patterns.excluded(run, scene) if run.moves_files else []
     found = [*patterns(run), *((each.at, pattern) for each in lists for pattern in each.patterns)][:_MAX_PATTERNS]
     exceptions = [*_exceptions(run), *(each.at for each in lists if each.may_have_exceptions)]
     if exceptions and run.name in _FIRST_COUNTS:
@@ -128,7 +128,7 @@ _FIRST_COUNTS = frozenset(manual_catalogue.aliases("rsync"))
 
 def _exceptions(run: ProgramRun) -> list[int]:
     """The positions of what may take back an exclusion, or give its pattern another meaning."""
-    if not run.readings:
+    if not run.moves_files:
         return [at for at, word in enumerate(run.argv) if word.partition("=")[0] in _UNREAD]
     given = [each.word for words in run.readings for each in words.given if "selects" in each.entry.traits]
     rules = (word for words in run.readings for word in words.named("filter"))
@@ -145,7 +145,7 @@ _EXCLUDING_FILE = lazy_re.compile(r"(?:[.:]|merge|dir-merge),?[enws]{0,4}-")
 
 def _is_left_out_otherwise(run: ProgramRun, scene: CommandScene, below: list[tuple[str, ...]]) -> bool:
     """Whether the secrets may be left out by something else than an exclusion pattern."""
-    if not run.readings:
+    if not run.moves_files:
         return bool(_exceptions(run))
     names = {part.strip(".") for key in secrets(scene) for part in key}
     expressions = [word.text for words in run.readings for word in words.named("exclude-regex")]

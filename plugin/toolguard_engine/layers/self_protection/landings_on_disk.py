@@ -70,7 +70,7 @@ def _is_over(place: str, name: str, real: str, host: Host) -> bool:
 
 def _made(run: ProgramRun, scene: CommandScene) -> str:
     """The repository that a command makes; empty if it makes none."""
-    if run.words is None or run.words.verb != "init":
+    if run.words.verb != "init":
         return ""
     folder = run.words.one("target") or working_tree(run, run.words)[0]
     return resolved(folder, scene.host, scene.here(run))

@@ -63,9 +63,9 @@ def judged(run: ProgramRun, taken: tuple[ProgramRun, ...], scene: CommandScene) 
 
 def _leaves_files(run: ProgramRun) -> bool:
     """Whether it is git with a verb that changes no file."""
-    if run.words is None or any(word.startswith(_ACTING) for word in run.argv):
+    if not run.readings or any(word.startswith(_ACTING) for word in run.argv):
         return False
-    verb = run.words.verb or next((word.text for word in run.words.operands), "")
+    verb = run.words.verb or "".join(run.words.texts[:1])
     return verb in _WITHOUT_CHANGE
 
 

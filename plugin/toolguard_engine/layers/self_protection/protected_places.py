@@ -284,7 +284,7 @@ def _named(run: ProgramRun) -> tuple[str, ...]:
         return _without_pattern(ProgramRun(without_patterns(run), run.name))
     if run.name == "find":
         return tuple(word for at, word in enumerate(run.argv) if run.argv[at - 1] not in _FIND_TESTS)
-    if not run.readings and run.name not in COPIERS:
+    if not run.moves_files and run.name not in COPIERS:
         return run.argv
     aside = {at for at, _ in patterns(run)} | working_folders(run)
     return tuple(word for at, word in enumerate(run.argv) if at not in aside)

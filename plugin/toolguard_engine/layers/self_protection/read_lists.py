@@ -55,7 +55,7 @@ def findings(commands: tuple[Reading, ...], host: Host, folder: str, texts: Text
 @kept_with
 def _named(reading: Reading) -> list[tuple[ProgramRun, list[str]]]:
     """The programs that read lists, with these."""
-    may_read = (run for run in reading.runs if run.given or run.via or run.name in _BY_INPUT or run.readings)
+    may_read = (run for run in reading.runs if run.given or run.via or run.name in _BY_INPUT or run.moves_files)
     return [(run, found) for run in may_read if (found := list(dict.fromkeys(_lists(run))))]
 
 

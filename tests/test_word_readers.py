@@ -1,0 +1,80 @@
+"""What reads the words of command lines outside the manuals of programs; see `scripts/count_word_readers`."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
+from pathlib import Path
+from types import ModuleType
+
+from tables import each_row
+
+READERS = {
+    "approvals": 2,
+    "effects/calls": 14,
+    "effects/commands": 70,
+    "effects/control_plane": 6,
+    "effects/landings": 7,
+    "effects/languages": 6,
+    "effects/programs": 33,
+    "effects/syntax": 16,
+    "effects/terminal_input": 1,
+    "layers/self_protection": 39,
+    "rules": 7,
+}
+OPTION_SETS = {
+    "effects/calls": 5,
+    "effects/commands": 28,
+    "effects/control_plane": 4,
+    "effects/landings": 2,
+    "effects/languages": 2,
+    "effects/programs": 60,
+    "effects/syntax": 3,
+    "effects/tools": 1,
+    "layers/self_protection": 28,
+    "rules": 2,
+}
+"""How many there are in each folder. Lower a number when you have removed one; none may grow."""
+
+
+def _script() -> ModuleType:
+    path = Path(__file__).parent.parent / "scripts" / "count_word_readers"
+    spec = spec_from_loader("count_word_readers", SourceFileLoader("count_word_readers", str(path)))
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+SCRIPT = _script()
+
+
+@each_row(("count", "known"), [(SCRIPT.readers, READERS), (SCRIPT.option_sets, OPTION_SETS)])
+def test_the_numbers_only_fall(count: Callable[[], Iterable[str]], known: dict[str, int]) -> None:
+    found: Counter[str] = SCRIPT.by_folder(count())
+    assert dict(found) == known, "\n".join(count())
+
+
+@each_row(
+    ("text", "count"),
+    [
+        ('def f(word):\n    return word[:1] == "-"', 1),
+        ('def f(word):\n    return word[0] != "-"', 1),
+        ('def f(word):\n    return word.startswith("--file=")', 1),
+        ('def f(word):\n    return word.startswith(("-", "+"))', 1),
+        ('def f(words):\n    return words.index("--")', 1),
+        ('def f(words):\n    return "--" in words', 1),
+        ('def f(word):\n    return word == "-"', 0),
+        ('def f(key):\n    return key.startswith("-----")', 0),
+        ("def f(words):\n    return words.operands", 0),
+    ],
+)
+def test_what_is_a_reader(text: str, count: int) -> None:
+    def own() -> Iterator[ast.AST]:
+        yield from (node for each in SCRIPT._functions(ast.parse(text)) for node in SCRIPT._own(each))
+
+    assert any(map(SCRIPT._tests_dash, own())) == bool(count)
