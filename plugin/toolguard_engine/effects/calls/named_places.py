@@ -19,6 +19,8 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.places import Where, normal
+from toolguard_engine.effects.landings.checked_out_files import repository, working_tree
+from toolguard_engine.effects.landings.landing import inside
 from toolguard_engine.model.call_world import MANY, NAMES, Named, NamedTarget
 from toolguard_engine.model.work_limit import TooIntricate
 
@@ -49,8 +51,6 @@ _OPTION = lazy_re.compile(r"-[A-Za-z]{1,3}|--[a-z-]{0,40}")
 _NO_SETTINGS = _PRINTERS | _SHELLS | program_catalogue.programs("shell_state_changer") | {"git"}
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib", "/dev/", "/proc/", "/sys/")
 MAX_GIT_FOLDERS = 16
-_GIT_VALUED = frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix"})
-"""Options before git's subcommand with a word of their own."""
 _GIT_ABOVE = 4
 _GIT_FILES = (
     "config", "config.worktree", "hooks/pre-commit", "hooks/prepare-commit-msg", "hooks/commit-msg", "hooks/post-commit",
@@ -213,7 +213,7 @@ def _settings(runs: tuple[ProgramRun, ...], effects: tuple[Effect, ...], where: 
 
 def _git_files(runs: tuple[ProgramRun, ...], where: Where) -> list[str]:
     """What decides where git's programs send to, and what they run: of the repository around their folders."""
-    found = [_git_places(run) for run in runs if run.name == "git"]
+    found = [places for run in runs if run.name == "git" for places in _git_places(run)]
     folders = [*dict.fromkeys(folder for folder, _ in found if UNKNOWN not in folder)][:MAX_GIT_FOLDERS]
     named = [*dict.fromkeys(each for _, each in found if each and UNKNOWN not in each)][:MAX_GIT_FOLDERS]
     near = [f"{'../' * above}.git" for above in range(_GIT_ABOVE)]
@@ -221,21 +221,11 @@ def _git_files(runs: tuple[ProgramRun, ...], where: Where) -> list[str]:
     return list(dict.fromkeys(each for place in places for each in (place, *(f"{place}/{name}" for name in _GIT_FILES))))
 
 
-def _git_places(run: ProgramRun) -> tuple[str, str]:
-    """The folder that git works in, and the one of its repository where the command names it."""
-    folder, words = run.cwd, iter(run.argv[1:])
-    repository = next((value for name, value in run.assigns if name == "GIT_DIR"), "")
-    for option in takewhile(lambda word: word.startswith("-"), words):
-        value = next(words, "") if option in _GIT_VALUED else ""
-        if option == "-C":
-            folder = _below(folder, value)
-        elif option.startswith("--git-dir"):
-            repository = value or option.partition("=")[2]
-    return folder, _below(folder, repository) if repository else ""
-
-
-def _below(folder: str, path: str) -> str:
-    return path if path.startswith(("/", "~")) or not folder else f"{folder.rstrip('/')}/{path}"
+def _git_places(run: ProgramRun) -> Iterator[tuple[str, str]]:
+    """The folder that git works in, and the one of its repository where the command names it, for each reading."""
+    for words in run.readings:
+        named = repository(run, words)
+        yield inside(run.cwd, working_tree(run, words)[1]), inside(run.cwd, named) if named else ""
 
 
 def _spellings(word: str) -> Iterator[str]:

@@ -18,14 +18,16 @@ def new_address_pushes(reading: Reading) -> Iterator[Effect]:
     added: dict[str, str] = {}
     replaced: dict[str, str] = {}
     for run in reading.runs:
-        words = [word for word in run.argv[1:] if word[:1] != "-"] if run.name == "git" else []
-        if words[:2] in (["remote", "add"], ["remote", "set-url"]) and len(words) > 3:  # noqa: PLR2004 - a name and an address
-            (added if words[1] == "add" else replaced)[words[2]] = words[3]
-        elif words[:1] == ["push"]:
-            to = words[1] if len(words) > 1 else "origin"
-            whole = not _WHOLE.isdisjoint(run.argv)
+        words = run.words if run.name == "git" else None
+        if words is None:
+            continue
+        operands = [word.text for word in words.operands]
+        if words.verb in ("remote add", "remote set-url") and len(operands) > 1:
+            (added if words.verb == "remote add" else replaced)[operands[0]] = operands[1]
+        elif words.verb == "push":
+            to = operands[0] if operands else "origin"
             new = added.get(to, "") if to != "origin" else ""
-            address = replaced.get(to) or new or (to if whole and "://" in to else "")
+            address = replaced.get(to) or new or (to if words.has(*_WHOLE) and "://" in to else "")
             if address:
                 yield Effect("send", address, "remote", frozenset({"file", "upload", *target(address).flags}), run)
 
@@ -33,11 +35,11 @@ def new_address_pushes(reading: Reading) -> Iterator[Effect]:
 def pushed_from_list(reading: Reading) -> Iterator[Effect]:
     """`git for-each-ref --format=":%(refname)" | xargs git push origin`: a line may begin with what deletes a branch."""
     for at, run in enumerate(reading.runs):
-        push = _push_at(run.argv) if run.name == "git" and (run.via or run.given) else 0
-        if not push:
+        words = run.words if run.name == "git" and (run.via or run.given) else None
+        if words is None or words.verb != "push":
             continue
         before = reading.runs[max(at - MAX_PARTNERS, 0) : at]
-        listed = any(UNKNOWN in word for word in run.argv[push + 1 :]) and line_wrapper(run)
+        listed = any(UNKNOWN in word for word in run.argv[words.verb_at + 1 :]) and line_wrapper(run)
         makers = _list_makers(run, listed, before) if listed else []
         given = [name for place_, feed in run.given if run.argv[place_].startswith(UNKNOWN) for name in feed.programs]
         inner = [each for each in before if "$()" in each.via and each.name in given]
@@ -45,14 +47,6 @@ def pushed_from_list(reading: Reading) -> Iterator[Effect]:
             map(_may_delete, inner)
         ):
             yield Effect("discard", "branches that another program lists", "remote", frozenset({"variable"}), run)
-
-
-def _push_at(argv: tuple[str, ...]) -> int:
-    """Where `push` stands if it is the verb of git, else 0."""
-    at = 1
-    while at < len(argv) and argv[at][:1] == "-":
-        at += 2 if argv[at] in _GIT_VALUED else 1
-    return at if argv[at : at + 1] == ("push",) else 0
 
 
 def _list_makers(run: ProgramRun, lister: str, before: tuple[ProgramRun, ...]) -> list[ProgramRun]:
@@ -91,7 +85,6 @@ def _shows_content(run: ProgramRun) -> bool:
 
 MAX_SPELLED = 2_000
 MAX_VERB = 8
-_GIT_VALUED = frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix"})
 _FIELD = lazy_re.compile(r"%\([^()]{1,60}\)")
 _REFERENCE = lazy_re.compile(r"[:+]|\\0{0,2}(?:72|53)|\\x(?:3[aA]|2[bB])")
 _REWRITING = frozenset({"sed", "awk", "tr", "echo", "printf"})
@@ -99,4 +92,4 @@ _NAMING = _REWRITING | {"git", "grep", "egrep", "head", "tail", "sort", "uniq", 
 _NAMING_VERBS = frozenset(
     {"branch", "tag", "for-each-ref", "rev-parse", "symbolic-ref", "describe", "ls-remote", "show-ref"}
 )
-_WHOLE = frozenset({"--all", "--mirror", "--branches"})
+_WHOLE = ("--all", "--mirror")

@@ -10,7 +10,7 @@ from toolguard_engine.effects.manuals.command_words import CommandWords
 
 _PATHS = frozenset({"restore", "checkout", "co", "checkout-index"})
 _PATCHES = frozenset({"apply", "am"})
-_PUTS_NOTHING = frozenset({"", "init", "add", "stage", "rm", "mv", "filter-branch"})
+_PUTS_NOTHING = frozenset({"", "init", "add", "stage", "rm", "mv", "filter-branch", "push", "remote add", "remote set-url"})
 
 
 def working_tree(run: ProgramRun, words: CommandWords) -> tuple[str, str]:
@@ -26,6 +26,12 @@ def working_tree(run: ProgramRun, words: CommandWords) -> tuple[str, str]:
             tree = tree or value.text.partition("=")[2]
     tree = words.last("--work-tree") or tree
     return inside(folder, tree) if tree else folder or ".", folder
+
+
+def repository(run: ProgramRun, words: CommandWords) -> str:
+    """The folder of Git's repository as the command names it (`--git-dir`, `GIT_DIR`); empty if it names none."""
+    named = words.last("--git-dir") or next((value for name, value in run.assigns if name == "GIT_DIR"), "")
+    return inside(working_tree(run, words)[1], named) if named else ""
 
 
 def _git(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:

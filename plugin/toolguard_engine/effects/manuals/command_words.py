@@ -35,7 +35,8 @@ class GivenOption(msgspec.Struct, frozen=True):
 class CommandWords(msgspec.Struct, frozen=True):
     """One reading of a command line.
 
-    `verb`: the sub-command, empty if there is none that the manual knows; `given`: the options in order; `operands`: the
+    `verb`: the sub-command, empty if there is none that the manual knows, and `verb_at` the position of its last word;
+    `given`: the options in order; `operands`: the
     words that are neither options nor their values nor the verb; `roles`: what each operand is; `does`: what the manual says
     of the verb. `unknown`: the options that the manual does not have. `doubtful`: there are more unknown options than
     readings are made for.
@@ -48,6 +49,7 @@ class CommandWords(msgspec.Struct, frozen=True):
     does: frozenset[str]
     unknown: tuple[str, ...] = ()
     doubtful: bool = False
+    verb_at: int = 0
 
     @property
     def texts(self) -> tuple[str, ...]:

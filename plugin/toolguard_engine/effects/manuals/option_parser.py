@@ -113,7 +113,8 @@ def parse(manual: Manual, argv: tuple[str, ...], takes: Takes) -> CommandWords:
     if verb:
         read = _OptionReader(manual, verb, argv, takes).read()
     usage = manual.usages[verb] if verb else manual.usage
-    operands = read.operands[len(verb.split()) :]
+    own = len(verb.split())
+    operands = read.operands[own:]
     return CommandWords(
         verb,
         tuple(read.given),
@@ -122,6 +123,7 @@ def parse(manual: Manual, argv: tuple[str, ...], takes: Takes) -> CommandWords:
         usage.does,
         tuple(read.unknown),
         len(read.unknown) > most_unknown(argv),
+        read.operands[own - 1].at if own else 0,
     )
 
 
