@@ -20,8 +20,11 @@ from pathlib import Path
 from typing import Any
 
 from toolguard_engine.containment.rules import RoomRule
+from toolguard_engine.server import command_shell
 from toolguard_engine.server.rooms import ENTER, Rooms
 
+OPTION = command_shell.entering()
+"""As the gateway's commands enter."""
 rules: tuple[RoomRule, ...] = ()
 rooms = Rooms(lambda _: rules)
 started: dict[int, subprocess.Popen[bytes]] = {}
@@ -33,7 +36,7 @@ RETURN_EPERM, RETURN_ALLOW = 0x00050001, 0x7FFF0000
 
 
 def argv(asked: dict[str, Any]) -> list[str]:
-    entering = ["/bin/sh", str(ENTER), str(asked["room"])] if asked["room"] else []
+    entering = ["/bin/sh", str(ENTER), *OPTION, str(asked["room"])] if asked["room"] else []
     return [*entering, *asked["argv"]]
 
 

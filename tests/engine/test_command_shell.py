@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toolguard_engine.server import command_shell
+from toolguard_engine.server import command_shell, room_causes
 
 PATH = "/usr/bin:/bin"
 
@@ -82,6 +82,22 @@ def test_another_release_of_openclaw_has_not_used_it_yet(tmp_path: Path) -> None
     command_shell.put(tmp_path, "/bin/bash", PATH, "2026.9.7\nrm -rf /")
     assert not used.exists()
     assert "\nrm" not in program.read_text()
+
+
+def test_a_command_needs_nothing_of_the_installation(tmp_path: Path) -> None:
+    """It may be replaced or removed while the gateway runs."""
+    assert str(Path(command_shell.__file__).parent) not in command_shell.put(tmp_path, "/bin/bash", PATH).read_text()
+
+
+@pytest.mark.parametrize(("said", "options"), [("-W. --wdns <dir>", ["--wdns"]), (" -w, --wd[=<dir>]", [])])
+def test_an_older_nsenter_enters_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, options: list[str]
+) -> None:
+    nsenter = tmp_path / "nsenter"
+    nsenter.write_text(f"#!/bin/sh\necho '{said}'\n")
+    nsenter.chmod(0o755)
+    monkeypatch.setattr(room_causes, "NSENTER", ("/nowhere", str(nsenter)))
+    assert command_shell.entering() == options
 
 
 def test_no_shell_is_an_error(tmp_path: Path) -> None:

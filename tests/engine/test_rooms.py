@@ -217,6 +217,15 @@ def test_an_open_folder_is_not_carried_in(stage: RoomStage, room: int) -> None:
         assert (done.code, "ran" in done.out) == (code, code == 0)
 
 
+def test_an_older_nsenter_enters_as_well(stage: RoomStage, room: int) -> None:
+    text = "cat ../toolguard/key 2> /dev/null; echo $PWD ${OLDPWD-none} $# $1; ls -l /proc/self/fd | grep -c home; exit 3"
+    command = ["/bin/bash", "-c", text, "name", "it's"]
+    plain = stage.run(*command)
+    direct, old = (stage.run("/bin/sh", str(ENTER), *way, str(room), *command) for way in (["--wdns"], []))
+    assert direct == old
+    assert (direct.code, direct.out) == (3, plain.out.removeprefix(SECRET))
+
+
 def test_a_folder_that_is_hidden_is_not_entered(stage: RoomStage, room: int) -> None:
     done = stage.run("/bin/echo", "ran", room=room, cwd=stage.state / "toolguard")
     assert (done.code, done.out) == (125, "")

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from toolguard_engine.server import room_causes
 from toolguard_engine.server.rooms import ENTER
 from toolguard_engine.stores import atomic
 
@@ -37,10 +38,12 @@ if [ -z "$TOOLGUARD_ROOM" ]; then
 fi
 [ -e {used} ] || : > {used}
 TOOLGUARD_ROOMS=${{TOOLGUARD_ROOMS#*",$TOOLGUARD_ROOM="}}
-set -- "${{TOOLGUARD_ROOMS%%,*}}" {shell} "$@"
+set -- {options}"${{TOOLGUARD_ROOMS%%,*}}" {shell} "$@"
 unset TOOLGUARD_ROOM TOOLGUARD_ROOMS
-. {enter}
+
 """
+WITH_FOLDER = "--wdns"
+"""The option of nsenter and of `enter` that saves a shell."""
 
 
 def put(state_dir: Path, shell: str, path: str, release: str = "") -> Path:
@@ -61,14 +64,24 @@ def put(state_dir: Path, shell: str, path: str, release: str = "") -> Path:
         restored=f"SHELL={shlex.quote(shell)}; export SHELL" if shell else "unset SHELL",
         shell=shlex.quote(real),
         used=shlex.quote(str(used)),
-        enter=shlex.quote(str(ENTER)),
+        options="".join(f"{each} " for each in entering()),
     )
-    data = os.fsencode(text)
+    data = os.fsencode(text) + ENTER.read_bytes()
     if not _is(program, data):
         used.unlink(missing_ok=True)
         atomic.replace(program, data, mode=0o700)
     _try(program)
     return program
+
+
+def entering() -> list[str]:
+    """The options of `enter` on this machine."""
+    named = next((path for path in room_causes.NSENTER if os.access(path, os.X_OK)), "")
+    try:
+        done = subprocess.run([named, "--help"], capture_output=True, timeout=TRIAL, check=False) if named else None
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    return [WITH_FOLDER] if done is not None and WITH_FOLDER.encode() in done.stdout else []
 
 
 def _try(program: Path) -> None:

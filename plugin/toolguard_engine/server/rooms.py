@@ -24,7 +24,7 @@ from toolguard_engine.server.room_watch import RoomWatch
 KEEPER = Path(__file__).with_name("room_keeper.py").read_text("utf-8")
 """Run as text: the package may be replaced or removed while the engine runs."""
 ENTER = Path(__file__).with_name("enter")
-"""`enter PID SHELL [ARGUMENT]...`; run it with `/bin/sh`, an installation may lose the executable bit."""
+"""`enter [--wdns] PID SHELL [ARGUMENT]...`; run it with `/bin/sh`, an installation may lose the executable bit."""
 
 MAX_ROOMS = 8
 MAX_RETIRED = 2
