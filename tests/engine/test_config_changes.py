@@ -189,6 +189,10 @@ BEFORE = f"jq '.ui.seamColor=\"x\"' {CONFIG} > n"
         f"{BEFORE}; mv n {CONFIG}",
         f"{BEFORE} & mv n {CONFIG}",
         f"{BEFORE} || true; mv n {CONFIG}",
+        f"{BEFORE} || mv n {CONFIG}",
+        f"! {BEFORE} && mv n {CONFIG}",
+        f"{BEFORE} && mv n {CONFIG} &",
+        f"if {BEFORE}; then :; fi; mv n {CONFIG}",
         f"./{BEFORE} && mv n {CONFIG}",
         f"PATH=.:$PATH {BEFORE} && mv n {CONFIG}",
         f"PATH=.:$PATH; {BEFORE} && mv n {CONFIG}",
@@ -201,6 +205,12 @@ BEFORE = f"jq '.ui.seamColor=\"x\"' {CONFIG} > n"
 def test_what_may_come_between_is_not_certain(command: str) -> None:
     """Each of these can leave any config, or none, though it seems to change one setting."""
     assert decided("exec", {"command": command})[0] in ("hold", "block")
+
+
+@pytest.mark.parametrize("end", ["", ";", "\n"])
+@pytest.mark.parametrize("between", [" && ", " &&\n  "])
+def test_a_chain_is_certain_however_it_is_laid_out(between: str, end: str) -> None:
+    assert decided("exec", {"command": f"{BEFORE}{between}mv n {CONFIG}{end}"})[0] == "allow"
 
 
 @each_row(

@@ -276,8 +276,6 @@ def of_commands(
 _STEPS = frozenset({"jq", "mv", "cp", "cat", "sponge", "mktemp", "cd"})
 _SYSTEM = lazy_re.compile(r"(?:(?:/usr(?:/local)?|/opt/homebrew)?/bin/)?[\w.-]+")
 _QUOTED = lazy_re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
-_LOOSE = lazy_re.compile(r"[;\n]|\|\||(?<![&>])&(?!&)")
-"""What lets the next program run although the one before it has failed, or beside it."""
 _REDEFINED = lazy_re.compile(r"\bPATH\b|\balias\b|\bhash\b|\(\s*\)|\bfunction\b|\benable\b|\bLD_|\bset\b|\btrap\b")
 """What may have a name of a program, or the end of a command, mean something else."""
 
@@ -292,18 +290,21 @@ def _is_plain(readings: tuple[Reading, ...], commands: tuple[str, ...]) -> bool:
     runs = [run for reading in readings for run in reading.runs if not _only_assigns(run)]
     if len(readings) != 1 or any(run.origin is not None or interpreters.language(run.name) == "python" for run in runs):
         return False
-    if len(runs) == 1:
-        return _SYSTEM.fullmatch(runs[0].argv[0]) is not None and _REDEFINED.search(_QUOTED.sub("", commands[0])) is None
-    text = _QUOTED.sub("", commands[0])
-    writes = text.partition(">")[2]
+    if not all(_SYSTEM.fullmatch(run.argv[0]) for run in runs) or _REDEFINED.search(_QUOTED.sub("", commands[0])):
+        return False
     names = [run.name for run in runs]
-    return (
+    return len(runs) == 1 or (
         _STEPS.issuperset(names)
         and sum(name in _COPIERS for name in names) <= 1
-        and all(_SYSTEM.fullmatch(run.argv[0]) and not run.assigns for run in runs)
-        and _REDEFINED.search(text) is None
-        and _LOOSE.search(writes) is None
+        and not any(run.assigns for run in runs)
+        and _is_chained(readings[0])
     )
+
+
+def _is_chained(reading: Reading) -> bool:
+    """Whether, behind the first program that writes a file, each runs only if the one before it has not failed."""
+    first = next((run.pipeline for run in reading.runs if _redirected(run)), None)
+    return first is None or reading.loose.isdisjoint(range(first + 1, max(run.pipeline for run in reading.runs) + 1))
 
 
 def _only_assigns(run: ProgramRun) -> bool:

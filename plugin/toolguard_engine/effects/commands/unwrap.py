@@ -44,6 +44,7 @@ def read(
         unread,
         (*walk.written.replaced, *walk.written.texts.items()) if walk.written.texts else (),
         None if running is None else running.scripts(walk.written.opaque),
+        frozenset(walk.loose),
     )
 
 

@@ -146,6 +146,8 @@ class Walk(ProgramWalk):
         if not pipeline:
             self.pipelines += 1
             pipeline = self.pipelines
+        if pipe.background or not pipe.chained:
+            self.loose.add(pipeline)
         if pipe.place is not None:
             self.here = pipe.place
         feed = stdin

@@ -83,6 +83,8 @@ class WalkState(ABC):
         self.nested = 0
         self.wrapped = 0
         self.pipelines = 0
+        self.loose: set[int] = set()
+        """The pipelines that run whatever became of the one before."""
         self.total = 0
         """Characters of all texts that were run, and of all values that were assigned."""
         self.called: set[str] = set()

@@ -144,13 +144,14 @@ class Reading(msgspec.Struct, frozen=True, dict=True):
     """Everything that a command would run, in the order of its text. `argv` is never empty; `flaws` is empty if reading was
     complete. `unread`: files that it runs and that were not read to their end; `written`: files whose content it gives
     itself, more than once if it gives several texts in turn; `scripts`: what it runs, and what is not known about it, None
-    if it runs no script."""
+    if it runs no script. `loose`: the pipelines that run whatever became of the one before, or beside it."""
 
     runs: tuple[ProgramRun, ...]
     flaws: frozenset[Flaw] = frozenset()
     unread: tuple[UnreadFile, ...] = ()
     written: tuple[tuple[str, str], ...] = ()
     scripts: RanScripts | None = None
+    loose: frozenset[int] = frozenset()
 
 
 REPEATED = 1_000_000

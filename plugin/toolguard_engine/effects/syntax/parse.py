@@ -112,7 +112,9 @@ class _Reader(WordReader):
         self._token: re.Match[str] | None = None
         self._endless = 0
 
-    def read(self, script: Script, stops: frozenset[str], depth: int) -> str:  # noqa: PLR0912 - one branch per kind of token
+    def read(  # noqa: PLR0912, PLR0915 - one branch per kind of token
+        self, script: Script, stops: frozenset[str], depth: int
+    ) -> str:
         """Reads pipelines into `script` up to and including one of `stops` at the start of a command.
 
         Returns that word, or an empty string if the text ends or a token closes something else.
@@ -121,12 +123,15 @@ class _Reader(WordReader):
             self.flaws.add("deep")
             raise Enough
         pipeline: Pipeline | None = None
+        chained = negated = False
         match = _TOKEN.match
         while True:
             token = self._token
             if token is None or token.start() != self.at:
                 if several := _BEGIN.match(self.text, self.at):
-                    pipeline = self._add(script, pipeline, self._simple(depth, several[0].split(), several.end()))
+                    pipeline = self._add(
+                        script, pipeline, self._simple(depth, several[0].split(), several.end()), chained=chained
+                    )
                     continue
                 token = match(self.text, self.at)
                 assert token is not None  # noqa: S101 - the last alternative always matches
@@ -140,7 +145,7 @@ class _Reader(WordReader):
                     return ""
                 if sign == "(":
                     self.at = token.end()
-                    pipeline = self._add(script, pipeline, self._subshell(depth))
+                    pipeline = self._add(script, pipeline, self._subshell(depth), chained=chained)
                     continue
                 self.at = token.end()
                 if sign == "\n" and self._waiting:
@@ -149,8 +154,12 @@ class _Reader(WordReader):
                     continue
                 if sign == "&" and script:
                     script[-1].background = True
-                if sign != "\n" or not self._is_piped(token.start()):
+                if sign != "\n":
+                    chained, negated = sign == "&&" and not negated, False
                     pipeline = None
+                elif not self._is_piped(token.start()):
+                    chained = chained and pipeline is None  # `a &&` continues in the next line
+                    pipeline, negated = None, False
             elif kind == "word" and token["word"] in _RESERVED:
                 word = token["word"]
                 if word in stops:
@@ -159,7 +168,8 @@ class _Reader(WordReader):
                 if word in _CLOSERS:
                     return ""
                 if command := self._reserved(word, token.end(), depth):
-                    pipeline = self._add(script, pipeline, command)
+                    pipeline = self._add(script, pipeline, command, chained=chained)
+                negated = negated or word == "!"
             elif kind in ("comment", "joined"):
                 self.at = token.end()
             elif kind == "end":
@@ -170,7 +180,7 @@ class _Reader(WordReader):
             elif kind == "complex" and self.text.startswith("!(", token.end()):
                 self.at = token.end() + 1  # not a pattern: non-interactive shells read it as a negated subshell
             else:
-                pipeline = self._add(script, pipeline, self._simple(depth))
+                pipeline = self._add(script, pipeline, self._simple(depth), chained=chained)
 
     def stray(self) -> None:
         """Skips a misplaced token."""
@@ -192,13 +202,13 @@ class _Reader(WordReader):
         before = self.text[max(0, at - 20) : at].rstrip(" \t\r")
         return before.endswith(("|", "|&")) and not before.endswith("||")
 
-    def _add(self, script: Script, pipeline: Pipeline | None, command: Command) -> Pipeline:
+    def _add(self, script: Script, pipeline: Pipeline | None, command: Command, *, chained: bool = False) -> Pipeline:
         self.commands += 1
         if self.commands > MAX_COMMANDS:
             self.flaws.add("long")
             raise Enough
         if pipeline is None:
-            pipeline = Pipeline([command], place=self.file and replace(self.file, at=self.at))
+            pipeline = Pipeline([command], place=self.file and replace(self.file, at=self.at), chained=chained)
             script.append(pipeline)
         else:
             pipeline.commands.append(command)

@@ -74,11 +74,12 @@ Command = Simple | Group
 
 
 class Pipeline(msgspec.Struct):
-    """`place`: where it ends in a file that is run."""
+    """`place`: where it ends in a file that is run; `chained`: it runs only if the one before it has not failed (`&&`)."""
 
     commands: list[Command]
     background: bool = False
     place: FilePlace | None = None
+    chained: bool = False
 
 
 Script = list[Pipeline]
