@@ -14,8 +14,8 @@ from tables import each_row
 
 READERS = {
     "approvals": 2,
-    "effects/calls": 14,
-    "effects/commands": 70,
+    "effects/calls": 13,
+    "effects/commands": 68,
     "effects/control_plane": 6,
     "effects/landings": 7,
     "effects/languages": 6,
@@ -26,8 +26,8 @@ READERS = {
     "rules": 7,
 }
 OPTION_SETS = {
-    "effects/calls": 5,
-    "effects/commands": 28,
+    "effects/calls": 4,
+    "effects/commands": 27,
     "effects/control_plane": 4,
     "effects/landings": 2,
     "effects/languages": 2,

@@ -18,10 +18,9 @@ def new_address_pushes(reading: Reading) -> Iterator[Effect]:
     added: dict[str, str] = {}
     replaced: dict[str, str] = {}
     for run in reading.runs:
-        words = run.words if run.name == "git" else None
-        if words is None:
+        if run.name != "git":
             continue
-        operands = [word.text for word in words.operands]
+        words, operands = run.words, run.words.texts
         if words.verb in ("remote add", "remote set-url") and len(operands) > 1:
             (added if words.verb == "remote add" else replaced)[operands[0]] = operands[1]
         elif words.verb == "push":
@@ -35,8 +34,8 @@ def new_address_pushes(reading: Reading) -> Iterator[Effect]:
 def pushed_from_list(reading: Reading) -> Iterator[Effect]:
     """`git for-each-ref --format=":%(refname)" | xargs git push origin`: a line may begin with what deletes a branch."""
     for at, run in enumerate(reading.runs):
-        words = run.words if run.name == "git" and (run.via or run.given) else None
-        if words is None or words.verb != "push":
+        words = run.words
+        if run.name != "git" or not (run.via or run.given) or words.verb != "push":
             continue
         before = reading.runs[max(at - MAX_PARTNERS, 0) : at]
         listed = any(UNKNOWN in word for word in run.argv[words.verb_at + 1 :]) and line_wrapper(run)
