@@ -9,7 +9,7 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages import code_deeds as deeds
 from toolguard_engine.effects.languages import python_folding as folding
-from toolguard_engine.effects.languages.python_reader import Arguments, PythonReader
+from toolguard_engine.effects.languages.python_calling import Arguments, PythonCalling
 from toolguard_engine.effects.languages.python_tables import Act, constant, passing, table
 from toolguard_engine.effects.languages.python_values import (
     DECODED,
@@ -47,16 +47,16 @@ _SECRET_NAME = lazy_re.compile(
 )
 
 
-def _variable(_: PythonReader, given: Arguments) -> Value:
+def _variable(_: PythonCalling, given: Arguments) -> Value:
     return environment(given.text(0, "key"), given.at(1, "default"))
 
 
-def _text_of(_: PythonReader, given: Arguments) -> Value:
+def _text_of(_: PythonCalling, given: Arguments) -> Value:
     value = given.at(0)
     return "" if value is None else either([sourced(each, sources(value)) for each in texts(value)])
 
 
-def _same(_: PythonReader, given: Arguments) -> Value:
+def _same(_: PythonCalling, given: Arguments) -> Value:
     return given.all[0] if given.all else []
 
 
@@ -68,20 +68,20 @@ def _decoder(form: str) -> Act:
     return lambda _, given: folding.decoded(form, given.at(0, "s", "data"))
 
 
-def _codec(_: PythonReader, given: Arguments) -> Value:
+def _codec(_: PythonCalling, given: Arguments) -> Value:
     return folding.decoded_by(given.text(1, "encoding"), given.at(0, "obj"))
 
 
-def _path(_: PythonReader, given: Arguments) -> Value:
+def _path(_: PythonCalling, given: Arguments) -> Value:
     return folding.each_choice(lambda *parts: folding.path_join(list(parts)), *given.args) if given.args else "."
 
 
-def _split_end(_: PythonReader, given: Arguments) -> Value:
+def _split_end(_: PythonCalling, given: Arguments) -> Value:
     value = given.at(0, "p")
     return (folding.each_choice(folding.without_suffix, value), folding.each_choice(folding.suffix, value))
 
 
-def _expanded(_: PythonReader, given: Arguments) -> Value:
+def _expanded(_: PythonCalling, given: Arguments) -> Value:
     return either(
         [sourced(_VARIABLE.sub(_filled, each), sources(given.at(0))) for each in given.texts(0, "path")] or [NOTHING]
     )
@@ -94,19 +94,19 @@ def _filled(found: re.Match[str]) -> str:
     return text(environment(found[1] or found[2]))
 
 
-def _json(code: PythonReader, given: Arguments) -> Value:
+def _json(code: PythonCalling, given: Arguments) -> Value:
     made = folding.as_json(given.at(0, "obj"))
     code.spend(len(made) // 100 if isinstance(made, str) else 1)
     return made
 
 
-def _chr(_: PythonReader, given: Arguments) -> Value:
+def _chr(_: PythonCalling, given: Arguments) -> Value:
     value = given.at(0)
     known = isinstance(value, int) and 0 < value <= _HIGHEST_UNIT
     return sourced(chr(value), (DECODED,)) if known else Unknown(sources=(*sources(value), DECODED))
 
 
-def _bytes(code: PythonReader, given: Arguments) -> Value:
+def _bytes(code: PythonCalling, given: Arguments) -> Value:
     value = given.at(0)
     if isinstance(value, int):
         if value > _HUGE:
@@ -117,30 +117,30 @@ def _bytes(code: PythonReader, given: Arguments) -> Value:
     return b"" if value is None else value
 
 
-def _range(_: PythonReader, given: Arguments) -> Value:
+def _range(_: PythonCalling, given: Arguments) -> Value:
     ends = given.args
     return list(range(*ends)[:2]) if ends and all(isinstance(end, int) for end in ends[:3]) and ends[2:] != [0] else NOTHING
 
 
-def _zipped(_: PythonReader, given: Arguments) -> Value:
+def _zipped(_: PythonCalling, given: Arguments) -> Value:
     parts = [items(each) for each in given.args]
     return [tuple(row) for row in zip(*parts, strict=False)][:MAX_ITEMS] if parts and all(parts) else NOTHING
 
 
-def _numbered(_: PythonReader, given: Arguments) -> Value:
+def _numbered(_: PythonCalling, given: Arguments) -> Value:
     return list(enumerate(items(given.at(0)) or [given.at(0)]))
 
 
-def _reversed(_: PythonReader, given: Arguments) -> Value:
+def _reversed(_: PythonCalling, given: Arguments) -> Value:
     value = given.at(0)
     return value[::-1] if isinstance(value, list | tuple | str) else value
 
 
-def _dict(_: PythonReader, given: Arguments) -> Value:
+def _dict(_: PythonCalling, given: Arguments) -> Value:
     return given.args[0] if given.args and isinstance(given.args[0], dict | Unknown) else dict(given.named)
 
 
-def _replacements(_: PythonReader, given: Arguments) -> Value:
+def _replacements(_: PythonCalling, given: Arguments) -> Value:
     """`str.maketrans(from, to)`."""
     pair = given.args[:2]
     known = len(pair) > 1 and isinstance(pair[0], str) and isinstance(pair[1], str)

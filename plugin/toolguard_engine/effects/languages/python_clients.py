@@ -10,7 +10,7 @@ from functools import lru_cache
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages import code_deeds as deeds
-from toolguard_engine.effects.languages.python_reader import Arguments, PythonReader
+from toolguard_engine.effects.languages.python_calling import Arguments, PythonCalling
 from toolguard_engine.effects.languages.python_tables import Act, table
 from toolguard_engine.effects.languages.python_values import NOTHING, Unknown, Value, choices, items, sources, text
 from toolguard_engine.effects.programs import web_targets
@@ -23,7 +23,7 @@ MAX_NAME = 120
 # --- what is inside an object ---------------------------------------------------------------------------------------------
 
 
-def inside(code: PythonReader, names: tuple[str, ...], *values: Value) -> list[tuple[str, Value]]:
+def inside(code: PythonCalling, names: tuple[str, ...], *values: Value) -> list[tuple[str, Value]]:
     """What objects, or those inside them, have under these names: the 0 of `{"spec": {"replicas": 0}}`.
 
     Objects may share parts or contain themselves: each is looked at once, and at most `MAX_PARTS` are.
@@ -52,13 +52,13 @@ _PLAIN = frozenset({".metadata", ".type", ".kind", "keys"})
 """Parts of a secret that do not show it."""
 
 
-def _stopped(code: PythonReader, given: Arguments) -> Value:
+def _stopped(code: PythonCalling, given: Arguments) -> Value:
     if any(type(count) is int and count == 0 for _, count in inside(code, ("replicas",), *given.all)):
         code.add(deeds.run(("kubectl", "scale", "deployment", given.text(0, "name"), "--replicas=0")))
     return _created(code, given)
 
 
-def _created(code: PythonReader, given: Arguments) -> Value:
+def _created(code: PythonCalling, given: Arguments) -> Value:
     found = inside(code, _HOST, *given.all)
     if any(part is True or (isinstance(part, dict) and _is_host(part.get("path"))) for _, part in found):
         code.add(deeds.run(("kubectl", "run", "pod", "--image=image", "--privileged")))
@@ -72,28 +72,28 @@ def _is_host(path: Value) -> bool:
 _HOST = ("privileged", "hostPID", "host_pid", "hostIPC", "host_ipc", "hostPath", "host_path")
 
 
-def _described(code: PythonReader, given: Arguments) -> Value:
+def _described(code: PythonCalling, given: Arguments) -> Value:
     """`V1SecurityContext(privileged=True)`."""
     return _created(code, Arguments([dict(given.named)]))
 
 
-def _host_path(code: PythonReader, given: Arguments) -> Value:
+def _host_path(code: PythonCalling, given: Arguments) -> Value:
     return _created(code, Arguments([{"hostPath": {"path": given.at(0, "path")}}]))
 
 
-def _bound(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _bound(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     code.add(deeds.run(("kubectl", "create", "clusterrolebinding", "binding", "--clusterrole=role")))
     return NOTHING
 
 
-def _cluster_secret(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _cluster_secret(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     return Unknown("cluster secret", (_CLUSTER,))
 
 
 # --- containers -----------------------------------------------------------------------------------------------------------
 
 
-def _container(code: PythonReader, given: Arguments) -> Value:
+def _container(code: PythonCalling, given: Arguments) -> Value:
     """`containers.run(image, command, privileged=True, volumes={"/": {"bind": "/host"}})` as `docker run` has it."""
     named = given.named
     argv = ["docker", "run"]
@@ -119,14 +119,14 @@ def _bind(where: Value) -> str:
 
 
 def _pruned(kind: str) -> Act:
-    def act(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    def act(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
         code.add(deeds.run(("docker", kind, "prune", "-f")))
         return NOTHING
 
     return act
 
 
-def _volume_gone(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _volume_gone(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     code.add(deeds.run(("docker", "volume", "rm", "volume")))
     return NOTHING
 
@@ -134,7 +134,7 @@ def _volume_gone(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001
 # --- clouds and keyrings --------------------------------------------------------------------------------------------------
 
 
-def _cloud(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _cloud(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     """`boto3.client("cloudtrail")`; `mode`: `local` for an emulator on this machine."""
     return Unknown(AWS, text=given.text(0, "service_name"), mode="local" if _is_local(given) else "")
 
@@ -144,7 +144,7 @@ def _is_local(given: Arguments) -> bool:
     return "://" in address and "local" in web_targets.target(address).flags
 
 
-def _resource(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _resource(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     """`boto3.resource("s3")`, whose parts are known by their names; of an emulator on this machine none is."""
     return Unknown(EMULATED if _is_local(given) else "boto3.resource")
 
@@ -159,7 +159,7 @@ _CLOSED = lazy_re.compile(r"(?:put|update|modify|set)_\w{1,60}")
 """Methods that open something, or end a protection, only with some values."""
 
 
-def on_cloud(code: PythonReader, value: Unknown, name: str, given: Arguments) -> Value:
+def on_cloud(code: PythonCalling, value: Unknown, name: str, given: Arguments) -> Value:
     """A call of a client of AWS; None if it is not known here."""
     if name in ("get_secret_value", "get_parameter", "get_parameters_by_path"):
         is_secret = name == "get_secret_value" or given.named.get("WithDecryption", False) is not False
@@ -190,65 +190,65 @@ _OPEN = (("Enable", False), ("IsMultiRegionTrail", False), ("DeletionProtection"
 _BLOCKS = ("BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets")
 
 
-def _shared(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _shared(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     code.add(deeds.method("permissions.create"))
     return NOTHING
 
 
-def _file_shared(code: PythonReader, given: Arguments) -> Value:
+def _file_shared(code: PythonCalling, given: Arguments) -> Value:
     """The permissions of anything, unless the arguments are those of Google Drive."""
     return None if given.named.keys().isdisjoint(("fileId", "requestBody", "body")) else _shared(code, given)
 
 
-def _vault_secret(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _vault_secret(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     return Unknown("cloud secret", (_CLOUD,))
 
 
-def _named_secret(code: PythonReader, given: Arguments) -> Value:
+def _named_secret(code: PythonCalling, given: Arguments) -> Value:
     """`client.get_secret("name")` of a vault; a call without a name may be of anything."""
     return _vault_secret(code, given) if given.all else None
 
 
 def _method(text_: str) -> Act:
-    def act(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    def act(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
         code.add(deeds.method(text_))
         return NOTHING
 
     return act
 
 
-def _unit_stopped(code: PythonReader, given: Arguments) -> Value:
+def _unit_stopped(code: PythonCalling, given: Arguments) -> Value:
     code.add(deeds.run(("systemctl", "stop", given.text(0))))
     return NOTHING
 
 
-def _from_keyring(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _from_keyring(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     """`item.get_secret()` of secretstorage, `keyring.get_credential(...)`."""
     code.add(deeds.run(("secret-tool", "lookup", "service", "any")))
     return Unknown(sources=("program:secret-tool",))
 
 
-def _pushed(code: PythonReader, given: Arguments) -> Value:
+def _pushed(code: PythonCalling, given: Arguments) -> Value:
     """`repo.remotes.origin.push(refspec=..., force=True)`."""
     force = ["--force"] if given.named.get("force") is True else []
     code.add(*(deeds.run(("git", "push", "origin", *force, one)) for one in given.texts(0, "refspec") or ["main"]))
     return NOTHING
 
 
-def _reset(code: PythonReader, given: Arguments) -> Value:
+def _reset(code: PythonCalling, given: Arguments) -> Value:
     if given.named.get("working_tree") is True:
         code.add(deeds.run(("git", "reset", "--hard", given.text(0, "commit") or "HEAD")))
     return NOTHING
 
 
-def _cookies(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _cookies(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     """The log-ins of a browser."""
     path = "~/.config/google-chrome/Default/Cookies"
     code.add(deeds.read(path))
     return Unknown(sources=(f"file:{path}",))
 
 
-def _repository_changed(code: PythonReader, given: Arguments) -> Value:
+def _repository_changed(code: PythonCalling, given: Arguments) -> Value:
     if given.named.get("private") is False or given.named.get("visibility") == "public":
         code.add(deeds.run(("gh", "repo", "edit", "owner/name", "--visibility", "public")))
     return NOTHING
@@ -316,13 +316,13 @@ _SHOWN = {
 }
 
 
-def shown(code: PythonReader, name: str, given: Arguments) -> None:
+def shown(code: PythonCalling, name: str, given: Arguments) -> None:
     """Prints a secret that a service keeps."""
     if (name in _SHOWS or name.rpartition(".")[2] in _SHOWS) and "file" not in given.named:
         code.add(*(deeds.run(_SHOWN[each]) for each in sources(*given.all) if each in _SHOWN))
 
 
-def posted(code: PythonReader, name: str, given: Arguments) -> None:
+def posted(code: PythonCalling, name: str, given: Arguments) -> None:
     """A message to others. A reply goes to the chat of a message, which is an argument of a function."""
     to = given.at(0, "chat_id", "chat")
     to = (to.kind[-MAX_NAME:] or "chat") if isinstance(to, Unknown) else ""

@@ -16,9 +16,10 @@ from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages import code_deeds as deeds
 from toolguard_engine.effects.languages import kept_code
 from toolguard_engine.effects.languages.code_deeds import CodeReading, Deed
+from toolguard_engine.effects.languages.python_calling import Exhausted
 from toolguard_engine.effects.languages.python_folding import FAULTS
 from toolguard_engine.effects.languages.python_methods import PythonLibraries
-from toolguard_engine.effects.languages.python_reader import Exhausted, PythonReader
+from toolguard_engine.effects.languages.python_reader import PythonReader
 from toolguard_engine.effects.languages.python_values import NOTHING, PART, Value
 
 MAX_CODE = 64_000

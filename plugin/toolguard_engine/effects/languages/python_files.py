@@ -8,7 +8,7 @@ from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages import code_deeds as deeds
 from toolguard_engine.effects.languages import python_folding as folding
 from toolguard_engine.effects.languages.code_deeds import Deed
-from toolguard_engine.effects.languages.python_reader import Arguments, PythonReader
+from toolguard_engine.effects.languages.python_calling import Arguments, PythonCalling
 from toolguard_engine.effects.languages.python_tables import Act, constant, table
 from toolguard_engine.effects.languages.python_values import (
     ENCRYPTED,
@@ -26,7 +26,7 @@ from toolguard_engine.effects.languages.python_values import (
 
 
 def _on_path(make: Callable[[str], Deed]) -> Act:
-    def act(code: PythonReader, given: Arguments) -> Value:
+    def act(code: PythonCalling, given: Arguments) -> Value:
         for path in given.texts(0, "path", "src", "filename"):
             code.add(make(path))
         return NOTHING
@@ -35,7 +35,7 @@ def _on_path(make: Callable[[str], Deed]) -> Act:
 
 
 def _on_two(make: Callable[[str, str], Deed]) -> Act:
-    def act(code: PythonReader, given: Arguments) -> Value:
+    def act(code: PythonCalling, given: Arguments) -> Value:
         targets = given.texts(1, "dst", "target") or [UNKNOWN]
         code.add(*(make(source, target) for source in given.texts(0, "src", "path") for target in targets))
         return given.at(1, "dst", "target")
@@ -43,7 +43,7 @@ def _on_two(make: Callable[[str, str], Deed]) -> Act:
     return act
 
 
-def open_file(code: PythonReader, path: Value, mode: str) -> Value:
+def open_file(code: PythonCalling, path: Value, mode: str) -> Value:
     """An open file. One that is opened for writing counts as emptied unless something is written to it."""
     found = []
     for name in texts(path):
@@ -57,7 +57,7 @@ def open_file(code: PythonReader, path: Value, mode: str) -> Value:
     return either(found)
 
 
-def _dumped(code: PythonReader, given: Arguments) -> Value:
+def _dumped(code: PythonCalling, given: Arguments) -> Value:
     """`json.dump(value, file)`."""
     handle = given.at(1, "fp")
     if isinstance(handle, Unknown) and handle.kind == "file":
@@ -65,7 +65,7 @@ def _dumped(code: PythonReader, given: Arguments) -> Value:
     return NOTHING
 
 
-def written(code: PythonReader, handle: Unknown, value: Value) -> None:
+def written(code: PythonCalling, handle: Unknown, value: Value) -> None:
     """Something is written to an open file."""
     path, known = handle.text, is_known(value)
     if known and not value:
@@ -85,19 +85,19 @@ def written(code: PythonReader, handle: Unknown, value: Value) -> None:
         files[path] = (files.get(path, "") if before else "") + text(value)
 
 
-def _open(code: PythonReader, given: Arguments) -> Value:
+def _open(code: PythonCalling, given: Arguments) -> Value:
     mode = given.text(1, "mode") or "r"
     path = given.at(0, "file", "filename", "path")
     return NOTHING if path is None or isinstance(path, int) else open_file(code, path, mode)
 
 
-def _opened_handle(code: PythonReader, given: Arguments) -> Value:
+def _opened_handle(code: PythonCalling, given: Arguments) -> Value:
     handle = given.at(0, "fd")
     is_known = isinstance(handle, Unknown) and handle.kind == "handle"
     return open_file(code, handle.text, given.text(1, "mode") or "r") if is_known else NOTHING
 
 
-def _os_open(code: PythonReader, given: Arguments) -> Value:
+def _os_open(code: PythonCalling, given: Arguments) -> Value:
     flags = given.at(1, "flags")
     bits = flags if isinstance(flags, int) else 0
     mode = "w" if bits & _TRUNCATES else "a" if bits & _WRITES else "r"
@@ -108,7 +108,7 @@ _WRITES, _TRUNCATES = 1 | 2, 0o1000
 _OPEN_FLAGS = {"O_RDONLY": 0, "O_WRONLY": 1, "O_RDWR": 2, "O_CREAT": 0o100, "O_TRUNC": 0o1000, "O_APPEND": 0o2000}
 
 
-def _truncate(code: PythonReader, given: Arguments) -> Value:
+def _truncate(code: PythonCalling, given: Arguments) -> Value:
     for path in given.texts(0, "path"):
         code.add(deeds.write(path) if given.at(1, "length") else deeds.empty(path))
     return NOTHING
@@ -118,56 +118,56 @@ def mode_text(value: Value) -> str:
     return f"{value & 0o7777:04o}" if isinstance(value, int) else "u+x"
 
 
-def _chmod(code: PythonReader, given: Arguments) -> Value:
+def _chmod(code: PythonCalling, given: Arguments) -> Value:
     for path in given.texts(0, "path"):
         code.add(deeds.permit(path, mode_text(given.at(1, "mode"))))
     return NOTHING
 
 
-def _chown(code: PythonReader, given: Arguments) -> Value:
+def _chown(code: PythonCalling, given: Arguments) -> Value:
     for path in given.texts(0, "path"):
         code.add(deeds.own(path, given.text(1, "uid", "user") or UNKNOWN))
     return NOTHING
 
 
-def _archive(code: PythonReader, given: Arguments) -> Value:
+def _archive(code: PythonCalling, given: Arguments) -> Value:
     root = given.text(2, "root_dir") or "."
     name = f"{given.text(0, 'base_name')}.{given.text(1, 'format')}"
     code.add(deeds.pack(name, root))
     return sourced(name, (f"file:{root}",))
 
 
-def _unpack(code: PythonReader, given: Arguments) -> Value:
+def _unpack(code: PythonCalling, given: Arguments) -> Value:
     code.add(deeds.unpack(given.text(0, "filename"), given.text(1, "extract_dir") or "."))
     return NOTHING
 
 
-def _scanned(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _scanned(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     return [either(folding.path_join([path, "*"]) for path in given.texts(0, "path") or ["."])]
 
 
-def _walk(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _walk(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     return [(folding.path_join([path, "**"]), ["*"], ["*"]) for path in given.texts(0, "top") or ["."]]
 
 
-def _glob(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _glob(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     root = given.text(5, "root_dir")
     return [folding.path_join([root, each]) if root else each for each in given.texts(0, "pathname")] or NOTHING
 
 
-def _read_files(code: PythonReader, given: Arguments) -> Value:
+def _read_files(code: PythonCalling, given: Arguments) -> Value:
     """Reads a file by its path: `pandas.read_csv`, `numpy.load`."""
     code.add(*(deeds.read(path) for path in given.texts(0, "filepath_or_buffer", "path") if path != UNKNOWN))
     return Unknown("data", tuple(f"file:{path}" for path in given.texts(0) if path != UNKNOWN) + sources(given.at(0)))
 
 
-def _database(code: PythonReader, given: Arguments) -> Value:
+def _database(code: PythonCalling, given: Arguments) -> Value:
     path = given.text(0, "database")
     code.add(deeds.read(path))
     return Unknown("database", (f"file:{path}",), path)
 
 
-def _packed(code: PythonReader, given: Arguments) -> Value:
+def _packed(code: PythonCalling, given: Arguments) -> Value:
     """`zipfile.ZipFile(path, "w")`."""
     path = given.text(0, "file", "name")
     if given.text(1, "mode")[:1] not in ("w", "a", "x"):

@@ -14,8 +14,8 @@ from toolguard_engine.effects.languages import code_deeds as deeds
 from toolguard_engine.effects.languages import python_builtins, python_clients, python_files, python_programs
 from toolguard_engine.effects.languages import python_folding as folding
 from toolguard_engine.effects.languages.python_builtins import ALIASES, CONSTANTS, environment
+from toolguard_engine.effects.languages.python_calling import Arguments, PythonCalling
 from toolguard_engine.effects.languages.python_files import mode_text, open_file, written
-from toolguard_engine.effects.languages.python_reader import Arguments, PythonReader
 from toolguard_engine.effects.languages.python_requests import REQUESTS, uploaded
 from toolguard_engine.effects.languages.python_values import (
     ENCRYPTED,
@@ -50,7 +50,7 @@ _OF_PATH: dict[str, Callable[[Value], Value]] = {
 }  # fmt: skip
 
 
-def _on_text(code: PythonReader, value: str | bytes, name: str, given: Arguments) -> Value:
+def _on_text(code: PythonCalling, value: str | bytes, name: str, given: Arguments) -> Value:
     if name in _OF_PATH:
         return _OF_PATH[name](value)
     if name in _SAME:
@@ -63,50 +63,50 @@ def _on_text(code: PythonReader, value: str | bytes, name: str, given: Arguments
     return folding.string_method(value, name, given.args, given.named)
 
 
-def _deleted(code: PythonReader, path: str, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _deleted(code: PythonCalling, path: str, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     code.add(deeds.delete(path))
     return NOTHING
 
 
-def _renamed(code: PythonReader, path: str, given: Arguments) -> Value:
+def _renamed(code: PythonCalling, path: str, given: Arguments) -> Value:
     code.add(*(deeds.move(path, target) for target in given.texts(0, "target")))
     return given.at(0, "target")
 
 
-def _content_written(code: PythonReader, path: str, given: Arguments) -> Value:
+def _content_written(code: PythonCalling, path: str, given: Arguments) -> Value:
     handle = open_file(code, path, "w")
     if isinstance(handle, Unknown):
         written(code, handle, given.at(0, "data"))
     return NOTHING
 
 
-def _content_read(code: PythonReader, path: str, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _content_read(code: PythonCalling, path: str, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     return _read(code, open_file(code, path, "r"))
 
 
-def _read(code: PythonReader, handle: Value) -> Value:
+def _read(code: PythonCalling, handle: Value) -> Value:
     if not isinstance(handle, Unknown):
         return Unknown(sources=sources(handle))
     known = code.state.get("written", {}).get(handle.text)
     return Unknown(sources=handle.sources) if known is None else known
 
 
-def _permitted(code: PythonReader, path: str, given: Arguments) -> Value:
+def _permitted(code: PythonCalling, path: str, given: Arguments) -> Value:
     code.add(deeds.permit(path, mode_text(given.at(0, "mode"))))
     return NOTHING
 
 
-def _linked(code: PythonReader, path: str, given: Arguments) -> Value:
+def _linked(code: PythonCalling, path: str, given: Arguments) -> Value:
     code.add(deeds.link(given.text(0, "target") or UNKNOWN, path))
     return NOTHING
 
 
-def _touched(code: PythonReader, path: str, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _touched(code: PythonCalling, path: str, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     code.add(deeds.run(("touch", path)))
     return NOTHING
 
 
-_PATH_METHODS: dict[str, Callable[[PythonReader, str, Arguments], Value]] = {
+_PATH_METHODS: dict[str, Callable[[PythonCalling, str, Arguments], Value]] = {
     "unlink": _deleted, "rmdir": lambda _, __, ___: NOTHING, "mkdir": lambda _, __, ___: NOTHING, "rename": _renamed,
     "write_text": _content_written, "write_bytes": _content_written, "read_text": _content_read, "read_bytes": _content_read,
     "open": lambda code, path, given: open_file(code, path, given.text(0, "mode") or "r"), "chmod": _permitted,
@@ -126,7 +126,7 @@ _PATH_METHODS: dict[str, Callable[[PythonReader, str, Arguments], Value]] = {
 # --- lists and dictionaries -----------------------------------------------------------------------------------------------
 
 
-def _on_list(code: PythonReader, value: list[Value] | tuple[Value, ...], name: str, given: Arguments) -> Value:
+def _on_list(code: PythonCalling, value: list[Value] | tuple[Value, ...], name: str, given: Arguments) -> Value:
     if isinstance(value, list) and name in ("append", "add", "insert", "extend", "update"):
         more = items(given.at(0)) if name in ("extend", "update") else given.args[-1:]
         value += more[: max(MAX_ITEMS - len(value), 0)]
@@ -138,7 +138,7 @@ def _on_list(code: PythonReader, value: list[Value] | tuple[Value, ...], name: s
     return value if name == "copy" else Unknown(sources=sources(*value))
 
 
-def _on_dict(code: PythonReader, value: dict[Value, Value], name: str, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _on_dict(code: PythonCalling, value: dict[Value, Value], name: str, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     if name in ("get", "pop", "setdefault"):
         key = given.at(0)
         return folding.item(value, key) if isinstance(key, str | int) and key in value else given.at(1)
@@ -151,7 +151,7 @@ def _on_dict(code: PythonReader, value: dict[Value, Value], name: str, given: Ar
 # --- what a library made --------------------------------------------------------------------------------------------------
 
 
-def _on_file(code: PythonReader, value: Unknown, name: str, given: Arguments) -> Value:
+def _on_file(code: PythonCalling, value: Unknown, name: str, given: Arguments) -> Value:
     if name in ("write", "writelines"):
         written(code, value, given.at(0))
     elif name == "truncate" and not given.at(0):
@@ -165,7 +165,7 @@ def _on_file(code: PythonReader, value: Unknown, name: str, given: Arguments) ->
     return Unknown(sources=value.sources)
 
 
-def _on_environment(code: PythonReader, value: Unknown, name: str, given: Arguments) -> Value:
+def _on_environment(code: PythonCalling, value: Unknown, name: str, given: Arguments) -> Value:
     if name in ("get", "__getitem__", "pop", "setdefault"):
         return environment(given.text(0), given.at(1))
     if name in ("__setitem__", "update"):
@@ -174,11 +174,11 @@ def _on_environment(code: PythonReader, value: Unknown, name: str, given: Argume
     return Unknown(sources=value.sources)
 
 
-def _on_variables(code: PythonReader, _: Unknown, name: str, given: Arguments) -> Value:
+def _on_variables(code: PythonCalling, _: Unknown, name: str, given: Arguments) -> Value:
     return code.lookup(given.text(0)) if name in ("__getitem__", "get") and is_known(given.at(0)) else None
 
 
-def _on_process(code: PythonReader, value: Unknown, name: str, given: Arguments) -> Value:
+def _on_process(code: PythonCalling, value: Unknown, name: str, given: Arguments) -> Value:
     """Text for the program's standard input."""
     handed = given.at(0, "input")
     if name in ("communicate", ".stdin.write") and is_known(handed):
@@ -186,11 +186,11 @@ def _on_process(code: PythonReader, value: Unknown, name: str, given: Arguments)
     return (Unknown(sources=value.sources), NOTHING) if name == "communicate" else None
 
 
-def _on_cipher(_: PythonReader, value: Unknown, name: str, given: Arguments) -> Value:
+def _on_cipher(_: PythonCalling, value: Unknown, name: str, given: Arguments) -> Value:
     return Unknown(sources=(*sources(*given.all), ENCRYPTED)) if name.startswith("encrypt") else value
 
 
-def _on_archive(code: PythonReader, value: Unknown, name: str, given: Arguments) -> Value:
+def _on_archive(code: PythonCalling, value: Unknown, name: str, given: Arguments) -> Value:
     if name in ("write", "add"):
         code.add(*(deeds.pack(value.text, path) for path in given.texts(0, "filename", "name")))
     elif name.startswith("extract"):
@@ -198,20 +198,20 @@ def _on_archive(code: PythonReader, value: Unknown, name: str, given: Arguments)
     return value
 
 
-def _on_running(code: PythonReader, _: Unknown, name: str, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _on_running(code: PythonCalling, _: Unknown, name: str, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     if name in ("kill", "terminate", "suspend", "send_signal"):
         code.add(deeds.other("kill-found", "processes that the code lists"))
     return None
 
 
-def _on_cloud(code: PythonReader, value: Unknown, name: str, given: Arguments) -> Value:
+def _on_cloud(code: PythonCalling, value: Unknown, name: str, given: Arguments) -> Value:
     if value.mode == "local":
         return NOTHING
     act = _BY_NAME.get(name)
     return act(code, given) if act is not None else python_clients.on_cloud(code, value, name, given)
 
 
-def _on_repository(code: PythonReader, _: Unknown, name: str, given: Arguments) -> Value:
+def _on_repository(code: PythonCalling, _: Unknown, name: str, given: Arguments) -> Value:
     """`Repo.git.push("--force")` of GitPython."""
     if name[:1] != ".":
         options = [f"--{key}" for key, value in given.named.items() if value is True]
@@ -219,13 +219,13 @@ def _on_repository(code: PythonReader, _: Unknown, name: str, given: Arguments) 
     return None
 
 
-def _on_database(code: PythonReader, value: Unknown, name: str, given: Arguments) -> Value:
+def _on_database(code: PythonCalling, value: Unknown, name: str, given: Arguments) -> Value:
     if name.startswith("execute") and value.text != ":memory:":
         code.add(*(deeds.sql_text(each) for each in given.texts(0, "sql") if each.strip(UNKNOWN)))
     return value if name in ("cursor", "execute", "executemany") else None
 
 
-_BY_KIND: dict[str, Callable[[PythonReader, Unknown, str, Arguments], Value]] = {
+_BY_KIND: dict[str, Callable[[PythonCalling, Unknown, str, Arguments], Value]] = {
     "file": _on_file, "os.environ": _on_environment, "variables": _on_variables, "process": _on_process,
     "cipher": _on_cipher, "archive": _on_archive, "psutil.Process": _on_running, "database": _on_database,
     "git.Repo.git": _on_repository, python_clients.AWS: _on_cloud,
@@ -239,7 +239,7 @@ _ALL = frozenset({"sys.modules", "__builtins__", "__builtins__.__dict__", "built
 
 
 class PythonLibraries:
-    """`python_reader.Libraries`: the tables of calls, and what is recognised by the name of a method."""
+    """`python_calling.Libraries`: the tables of calls, and what is recognised by the name of a method."""
 
     def constant(self, name: str) -> Value:
         name = _plain(name)
@@ -255,14 +255,14 @@ class PythonLibraries:
         """What the objects of a class have because of this base class."""
         return dict.fromkeys(("request", "rfile"), _REQUEST) if name.endswith("RequestHandler") else {}
 
-    def call(self, code: PythonReader, name: str, given: Arguments) -> Value:
+    def call(self, code: PythonCalling, name: str, given: Arguments) -> Value:
         act = _TABLE.get(_plain(name)) or python_clients.act_of(name)
         if act is None:
             return None
         found = act(code, given)
         return NOTHING if found is None else found
 
-    def method(self, code: PythonReader, value: Value, name: str, given: Arguments) -> Value:
+    def method(self, code: PythonCalling, value: Value, name: str, given: Arguments) -> Value:
         if isinstance(value, str | bytes):
             return _on_text(code, value, name, given)
         if isinstance(value, list | tuple):
@@ -288,7 +288,7 @@ class PythonLibraries:
         act = _TABLE.get(full) or _BY_NAME.get(name) or python_clients.act_of(full)
         return act(code, given) if act is not None else None
 
-    def other(self, code: PythonReader, name: str, given: Arguments) -> None:
+    def other(self, code: PythonCalling, name: str, given: Arguments) -> None:
         """A call that no table has, an endless loop, a repetition."""
         if name == "while":
             code.add(deeds.other("load", "an endless loop"))
@@ -305,19 +305,19 @@ class PythonLibraries:
         last = name.rpartition(".")[2]
         return _paths(given) if _READS.search(last) and not _SENDS.fullmatch(last) else []
 
-    def _repeated(self, code: PythonReader, given: Arguments) -> None:
+    def _repeated(self, code: PythonCalling, given: Arguments) -> None:
         if any(isinstance(each, int) and each >= _HUGE for each in given.args) and not all(
             isinstance(each, int) for each in given.args
         ):
             code.add(deeds.other("load", "uses up all memory"))
 
-    def _handles(self, code: PythonReader, given: Arguments) -> None:
+    def _handles(self, code: PythonCalling, given: Arguments) -> None:
         """An open file that is handed to a function is written by it."""
         for value in given.all:
             if isinstance(value, Unknown) and value.kind == "file" and set(value.mode) & set("wax+"):
                 written(code, value, Unknown(sources=sources(*(each for each in given.all if each is not value))))
 
-    def _by_name(self, code: PythonReader, last: str, given: Arguments) -> None:
+    def _by_name(self, code: PythonCalling, last: str, given: Arguments) -> None:
         node = code.state["node"]
         if _SQL.fullmatch(last):
             code.add(*(deeds.sql_text(each) for each in given.texts(0, "sql", "query") if " " in each))

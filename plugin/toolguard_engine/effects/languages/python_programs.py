@@ -7,8 +7,8 @@ import shlex
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages import code_deeds as deeds
+from toolguard_engine.effects.languages.python_calling import MAX_NESTED, Arguments, PythonCalling
 from toolguard_engine.effects.languages.python_files import written
-from toolguard_engine.effects.languages.python_reader import MAX_NESTED, Arguments, PythonReader
 from toolguard_engine.effects.languages.python_tables import Act, constant, table
 from toolguard_engine.effects.languages.python_values import (
     DECODED,
@@ -36,7 +36,7 @@ _PIPES = lazy_re.compile(r"\|\|?|&&|;|\n")
 _ENDLESS = "starts programs endlessly"
 
 
-def started(code: PythonReader, value: Value, given: Arguments, *, by_shell: bool) -> Value:
+def started(code: PythonCalling, value: Value, given: Arguments, *, by_shell: bool) -> Value:
     """A command that a shell runs, or the words of a program; returns what it prints."""
     named = given.named
     fed = next(
@@ -61,7 +61,7 @@ def started(code: PythonReader, value: Value, given: Arguments, *, by_shell: boo
     return either(found) if found else Unknown("process", sources(value))
 
 
-def hidden(code: PythonReader, *values: Value) -> None:
+def hidden(code: PythonCalling, *values: Value) -> None:
     """A command or code that another machine sends, or that was decoded."""
     named = sources(*values)
     if FROM_SOCKET in named:
@@ -72,7 +72,7 @@ def hidden(code: PythonReader, *values: Value) -> None:
         code.add(deeds.run_text("decoded text in the code", "decoded"))
 
 
-def _output(code: PythonReader, named: dict[str, Value], line: str) -> Unknown:
+def _output(code: PythonCalling, named: dict[str, Value], line: str) -> Unknown:
     printed = _printed(line)
     target = named.get("stdout")
     if isinstance(target, Unknown) and target.kind == "file":
@@ -93,12 +93,12 @@ def _printed(line: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _system(code: PythonReader, given: Arguments) -> Value:
+def _system(code: PythonCalling, given: Arguments) -> Value:
     value = given.at(0, "command", "cmd")
     return NOTHING if value is None else started(code, value, given, by_shell=True)
 
 
-def _subprocess(code: PythonReader, given: Arguments) -> Value:
+def _subprocess(code: PythonCalling, given: Arguments) -> Value:
     value, shell = given.at(0, "args"), given.named.get("shell")
     return NOTHING if value is None else started(code, value, given, by_shell=shell is not None and shell is not False)
 
@@ -106,7 +106,7 @@ def _subprocess(code: PythonReader, given: Arguments) -> Value:
 def _words(skip: int, *, named: bool) -> Act:
     """`os.execl(path, name, ...)`: the program and its words as arguments. `named`: a word is the name that it is given."""
 
-    def act(code: PythonReader, given: Arguments) -> Value:
+    def act(code: PythonCalling, given: Arguments) -> Value:
         args = [each for each in given.args[skip:] if not isinstance(each, dict)]
         rest = args[1] if len(args) > 1 and isinstance(args[1], list | tuple) else args[1:]
         words = [*args[:1], *list(rest)[1 if named else 0 :]]
@@ -115,25 +115,25 @@ def _words(skip: int, *, named: bool) -> Act:
     return act
 
 
-def _terminal(code: PythonReader, given: Arguments) -> Value:
+def _terminal(code: PythonCalling, given: Arguments) -> Value:
     if code.state.get("connected"):
         code.add(deeds.remote_shell(str(code.state["connected"])))
     return _subprocess(code, given)
 
 
-def _fork(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _fork(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     if code.endless:
         code.add(deeds.run(("fork-bomb",)))
     return NOTHING
 
 
-def _kill(code: PythonReader, given: Arguments) -> Value:
+def _kill(code: PythonCalling, given: Arguments) -> Value:
     signal = given.at(1, "sig", "signal")
     code.add(deeds.stop(given.text(0, "pid") or UNKNOWN, str(signal) if isinstance(signal, int) else "TERM"))
     return NOTHING
 
 
-def _process(code: PythonReader, given: Arguments) -> Value:
+def _process(code: PythonCalling, given: Arguments) -> Value:
     """A thread or process that runs a function."""
     target = given.at(1, "target")
     if code.endless:
@@ -141,7 +141,7 @@ def _process(code: PythonReader, given: Arguments) -> Value:
     return code.apply(target, Arguments(items(given.at(3, "args")))) if target is not None else NOTHING
 
 
-def _execute(code: PythonReader, given: Arguments) -> Value:
+def _execute(code: PythonCalling, given: Arguments) -> Value:
     value = given.at(0, "source")
     if value is None:
         return NOTHING
@@ -152,7 +152,7 @@ def _execute(code: PythonReader, given: Arguments) -> Value:
     return NOTHING
 
 
-def _load_object(code: PythonReader, given: Arguments) -> Value:
+def _load_object(code: PythonCalling, given: Arguments) -> Value:
     """`pickle.loads` runs whatever the data says; harmless if the data is the machine's own."""
     named = sources(*given.all)
     if FROM_SOCKET in named or not FETCHERS.isdisjoint(named):
@@ -160,46 +160,46 @@ def _load_object(code: PythonReader, given: Arguments) -> Value:
     return Unknown(sources=named)
 
 
-def _load_code(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _load_code(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     return Unknown(sources=(*sources(*given.all), DECODED))
 
 
-def _imported(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _imported(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     value = given.at(0, "name")
     return Library(text(value)) if is_known(value) else NOTHING
 
 
-def _imported_top(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _imported_top(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     """`__import__("a.b")` is `a`."""
     value = given.at(0, "name")
     return Library(text(value).partition(".")[0]) if is_known(value) else NOTHING
 
 
-def _attribute(code: PythonReader, given: Arguments) -> Value:
+def _attribute(code: PythonCalling, given: Arguments) -> Value:
     name = given.at(1)
     return code.member(given.at(0), text(name)) if is_known(name) else NOTHING
 
 
-def _variables(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _variables(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     """`vars(os)` holds what the module has; without an argument, the variables of the code."""
     return given.args[0] if given.args and isinstance(given.args[0], Library) else Unknown("variables")
 
 
-def _sniffed(code: PythonReader, given: Arguments) -> Value:
+def _sniffed(code: PythonCalling, given: Arguments) -> Value:
     code.add(deeds.run(("tcpdump", "-i", "any")))
     return code.apply(given.named["prn"], Arguments([NOTHING])) if "prn" in given.named else NOTHING
 
 
-def _stored_password(code: PythonReader, given: Arguments) -> Value:
+def _stored_password(code: PythonCalling, given: Arguments) -> Value:
     code.add(deeds.run(("secret-tool", "lookup", "service", given.text(0, "service_name"))))
     return Unknown(sources=("program:secret-tool",))
 
 
-def _partial(code: PythonReader, given: Arguments) -> Value:
+def _partial(code: PythonCalling, given: Arguments) -> Value:
     return code.apply(given.args[0], Arguments(given.args[1:], given.named)) if given.args else NOTHING
 
 
-def _mapped(code: PythonReader, given: Arguments) -> Value:
+def _mapped(code: PythonCalling, given: Arguments) -> Value:
     """`map(f, items)`."""
     if len(given.args) < 2:  # noqa: PLR2004 - the function and what it is called with
         return NOTHING
@@ -209,7 +209,7 @@ def _mapped(code: PythonReader, given: Arguments) -> Value:
     return [code.apply(given.args[0], Arguments([each])) for each in values[:MAX_PIPE]]
 
 
-def _hooks(code: PythonReader, given: Arguments) -> Value:
+def _hooks(code: PythonCalling, given: Arguments) -> Value:
     code.add(deeds.other("record", "what is typed"))
     for value in given.all:
         if isinstance(value, Function):
@@ -217,33 +217,33 @@ def _hooks(code: PythonReader, given: Arguments) -> Value:
     return NOTHING
 
 
-def _run_file(code: PythonReader, given: Arguments) -> Value:
+def _run_file(code: PythonCalling, given: Arguments) -> Value:
     if path := given.text(0, "path_name", "location"):
         code.add(deeds.run(("python3", path)))
     return NOTHING
 
 
-def _run_located(code: PythonReader, given: Arguments) -> Value:
+def _run_located(code: PythonCalling, given: Arguments) -> Value:
     """`spec_from_file_location(name, path)`, which is there to run what it finds."""
     if path := given.text(1, "location", "path"):
         code.add(deeds.run(("python3", path)))
     return NOTHING
 
 
-def _library(code: PythonReader, given: Arguments) -> Value:
+def _library(code: PythonCalling, given: Arguments) -> Value:
     """`ctypes.CDLL("./x.so")` runs what the file says at its loading; one of the system has no path."""
     if "/" in (path := given.text(0, "name")):
         code.add(deeds.run((path,)))
     return Unknown("ctypes.CDLL")
 
 
-def _applied(code: PythonReader, given: Arguments) -> Value:
+def _applied(code: PythonCalling, given: Arguments) -> Value:
     """`kubernetes.utils.create_from_yaml(client, file)`."""
     code.add(deeds.run(("kubectl", "apply", "-f", given.text(1, "yaml_file"))))
     return NOTHING
 
 
-def _applied_document(code: PythonReader, given: Arguments) -> Value:
+def _applied_document(code: PythonCalling, given: Arguments) -> Value:
     """`kubernetes.utils.create_from_dict(client, document)`."""
     document = given.at(1, "data")
     written = document if isinstance(document, str) else str(document)[:MAX_LINE] if isinstance(document, dict) else NOTHING
@@ -251,17 +251,17 @@ def _applied_document(code: PythonReader, given: Arguments) -> Value:
     return NOTHING
 
 
-def _parsed(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _parsed(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     """A document, of which only the text is known."""
     return given.at(0, "stream")
 
 
-def _scheduled(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _scheduled(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     code.add(deeds.run(("crontab", "-")))
     return NOTHING
 
 
-def _registered(code: PythonReader, given: Arguments) -> Value:
+def _registered(code: PythonCalling, given: Arguments) -> Value:
     """A key of the Windows registry, of which some start programs at login."""
     key = given.text(1, "sub_key")
     if _AT_LOGIN.search(key):
@@ -272,14 +272,14 @@ def _registered(code: PythonReader, given: Arguments) -> Value:
 _AT_LOGIN = lazy_re.compile(r"(?i)\\CurrentVersion\\(?:Run|Policies\\Explorer\\Run|Winlogon|Image File Execution)")
 
 
-def _split(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _split(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     try:
         return [sourced(word, sources(given.at(0))) for word in shlex.split(given.text(0, "s")[:MAX_LINE])]
     except ValueError:
         return NOTHING
 
 
-def _later(code: PythonReader, given: Arguments) -> Value:
+def _later(code: PythonCalling, given: Arguments) -> Value:
     """`loop.run_in_executor(None, f, x)`."""
     return _partial(code, Arguments(given.args[1:]))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from toolguard_engine.effects.facts import key_owners
 from toolguard_engine.effects.facts.command import UNKNOWN, StdinSource
 from toolguard_engine.effects.languages import code_deeds as deeds
+from toolguard_engine.effects.languages.python_calling import Arguments, PythonCalling
 from toolguard_engine.effects.languages.python_files import open_file, written
-from toolguard_engine.effects.languages.python_reader import Arguments, PythonReader
 from toolguard_engine.effects.languages.python_tables import Act, constant, passing, table
 from toolguard_engine.effects.languages.python_values import (
     FROM_NETWORK,
@@ -62,7 +62,7 @@ def logs_in(*values: Value) -> bool:
     return any(each.startswith("secret:") for each in sources(*values))
 
 
-def sent(code: PythonReader, method: str, given: Arguments, at: int = 0) -> Value:
+def sent(code: PythonCalling, method: str, given: Arguments, at: int = 0) -> Value:
     """One HTTP request."""
     bodies = [given.named[name] for name in _BODIES if given.named.get(name) is not None]
     if method not in _QUESTIONS and given.at(at + 1) is not None:
@@ -86,12 +86,12 @@ def _verb(method: str) -> Act:
     return lambda code, given: sent(code, method, given)
 
 
-def _asked(code: PythonReader, given: Arguments) -> Value:
+def _asked(code: PythonCalling, given: Arguments) -> Value:
     """`requests.request(METHOD, url)`."""
     return sent(code, given.text(0, "method").upper() or "GET", given, 1)
 
 
-def _opened(code: PythonReader, given: Arguments) -> Value:
+def _opened(code: PythonCalling, given: Arguments) -> Value:
     """`urlopen(url, data)`, also with a `Request`."""
     request = given.at(0, "url")
     if isinstance(request, Unknown) and request.kind == "urllib.request.Request":
@@ -105,7 +105,7 @@ def _opened(code: PythonReader, given: Arguments) -> Value:
     return sent(code, "GET" if data is None else "POST", Arguments([request], {} if data is None else {"data": data}))
 
 
-def _request(code: PythonReader, given: Arguments) -> Value:
+def _request(code: PythonCalling, given: Arguments) -> Value:
     value, data = given.at(0, "url"), given.at(1, "data")
     url = address(value)
     method = given.text(5, "method").upper() or ("GET" if data is None else "POST")
@@ -116,7 +116,7 @@ def _request(code: PythonReader, given: Arguments) -> Value:
     return Unknown("urllib.request.Request", found, url, method)
 
 
-def _retrieved(code: PythonReader, given: Arguments) -> Value:
+def _retrieved(code: PythonCalling, given: Arguments) -> Value:
     """A download into a file."""
     url = address(given.at(0, "url"))
     code.add(deeds.request(url))
@@ -132,13 +132,13 @@ def _retrieved(code: PythonReader, given: Arguments) -> Value:
 _SOCKET = Unknown("socket.socket", (FROM_SOCKET,))
 
 
-def _connected(code: PythonReader, given: Arguments) -> Value:
+def _connected(code: PythonCalling, given: Arguments) -> Value:
     ends = [text(part) for part in items(given.at(0, "address"))] or [given.text(0, "host"), given.text(1, "port")]
     code.state["connected"] = ":".join(end.replace(UNKNOWN, "?") for end in ends[:2])
     return _SOCKET
 
 
-def _web_socket(code: PythonReader, given: Arguments) -> Value:
+def _web_socket(code: PythonCalling, given: Arguments) -> Value:
     """Also one whose messages reach functions: `WebSocketApp(url, on_message=f)`."""
     code.state["connected"] = given.text(0, "url", "uri").replace(UNKNOWN, "?")
     if routine := given.named.get("on_message"):
@@ -146,24 +146,24 @@ def _web_socket(code: PythonReader, given: Arguments) -> Value:
     return _SOCKET
 
 
-def _streams(code: PythonReader, given: Arguments) -> Value:
+def _streams(code: PythonCalling, given: Arguments) -> Value:
     """`asyncio.open_connection`."""
     _connected(code, Arguments([[given.at(0, "host"), given.at(1, "port")]]))
     return (Unknown(sources=(FROM_SOCKET,)), Unknown(sources=(FROM_SOCKET,)))
 
 
-def _served(code: PythonReader, given: Arguments) -> Value:
+def _served(code: PythonCalling, given: Arguments) -> Value:
     """`asyncio.start_server(handler, ...)`."""
     code.state.setdefault("connected", "anyone who connects")
     return code.apply(given.at(0), Arguments([Unknown(sources=(FROM_SOCKET,))] * 2))
 
 
-def _accepted(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _accepted(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     code.state.setdefault("connected", "anyone who connects")
     return (_SOCKET, NOTHING)
 
 
-def _passed_on(code: PythonReader, given: Arguments) -> Value:
+def _passed_on(code: PythonCalling, given: Arguments) -> Value:
     """Data that is sent through a connection."""
     carried: Sources = tuple(each for each in sources(*given.args[:1]) if each != FROM_SOCKET)
     if carried:
@@ -172,13 +172,13 @@ def _passed_on(code: PythonReader, given: Arguments) -> Value:
     return NOTHING
 
 
-def _duplicated(code: PythonReader, given: Arguments) -> Value:
+def _duplicated(code: PythonCalling, given: Arguments) -> Value:
     if FROM_SOCKET in sources(*given.all):
         code.add(deeds.remote_shell(str(code.state.get("connected", "a connection in the code"))))
     return NOTHING
 
 
-def _looked_up(code: PythonReader, given: Arguments) -> Value:
+def _looked_up(code: PythonCalling, given: Arguments) -> Value:
     """A name that is resolved may carry data."""
     name = given.at(0, "host")
     if sources(name):
@@ -193,7 +193,7 @@ _LOCAL_MAILER = "a mail server for tests"
 """The kind of an object that is connected to one on this machine."""
 
 
-def _mail_server(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _mail_server(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     """Mail stays on this machine only if the server of this very object is one for tests on it."""
     host, port = given.at(0, "host", "hostname"), given.at(1, "port")
     is_known = isinstance(host, str) and isinstance(port, str | int | None) and not isinstance(port, bool)
@@ -201,7 +201,7 @@ def _mail_server(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001
     return Unknown(_LOCAL_MAILER if is_local else "smtplib.SMTP")
 
 
-def _reconnected(code: PythonReader, given: Arguments) -> Value:
+def _reconnected(code: PythonCalling, given: Arguments) -> Value:
     """A server that an object is connected to later counts for every server in the code."""
     if _mail_server(code, given) != Unknown(_LOCAL_MAILER):
         code.state["mail leaves"] = True
@@ -212,15 +212,15 @@ def _parts(value: Value) -> list[Value]:
     return items(value) if isinstance(value, list | tuple) else [] if value is None else [value]
 
 
-def _mailed(code: PythonReader, given: Arguments) -> Value:
+def _mailed(code: PythonCalling, given: Arguments) -> Value:
     return _mail(code, given)
 
 
-def _mailed_here(code: PythonReader, given: Arguments) -> Value:
+def _mailed_here(code: PythonCalling, given: Arguments) -> Value:
     return _mail(code, given, *(() if code.state.get("mail leaves") else ("local",)))
 
 
-def _mail(code: PythonReader, given: Arguments, *server: str) -> Value:
+def _mail(code: PythonCalling, given: Arguments, *server: str) -> Value:
     people = items(given.at(1, "to_addrs")) or [given.at(1, "to_addrs")]
     shown = ", ".join(text(each).replace(UNKNOWN, "?") for each in people if each is not None)
     attached = [*_parts(given.named.get("attachments")), *_parts(given.named.get("contents"))]
@@ -230,13 +230,13 @@ def _mail(code: PythonReader, given: Arguments, *server: str) -> Value:
     return NOTHING
 
 
-def _posted(code: PythonReader, given: Arguments) -> Value:
+def _posted(code: PythonCalling, given: Arguments) -> Value:
     """`WebClient.api_call("chat.postMessage")`: the method of the service is an argument."""
     code.add(*(deeds.method(each, "publish") for each in given.texts(0, "api_method") if each.startswith(_POSTS)))
     return RESPONSE
 
 
-def _submitted(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+def _submitted(code: PythonCalling, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     code.add(deeds.method("subreddit.submit", "publish"))
     return RESPONSE
 
@@ -244,38 +244,38 @@ def _submitted(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 -
 _POSTS = ("chat.postMessage", "chat.scheduleMessage", "chat.meMessage")
 
 
-def _host(code: PythonReader, given: Arguments) -> Value:
+def _host(code: PythonCalling, given: Arguments) -> Value:
     code.state["host"] = given.text(0, "hostname", "host").replace(UNKNOWN, "host")
     return NOTHING
 
 
 def _named_host(kind: str) -> Act:
-    def act(code: PythonReader, given: Arguments) -> Value:
+    def act(code: PythonCalling, given: Arguments) -> Value:
         _host(code, given)
         return Unknown(kind)
 
     return act
 
 
-def _stored(code: PythonReader, given: Arguments) -> Value:
+def _stored(code: PythonCalling, given: Arguments) -> Value:
     """`FTP.storbinary("STOR name", file)`."""
     code.add(deeds.send(f"ftp://{code.state.get('host') or 'host'}/", "STOR", feed(*given.args[1:2])))
     return NOTHING
 
 
-def _put(code: PythonReader, given: Arguments) -> Value:
+def _put(code: PythonCalling, given: Arguments) -> Value:
     code.add(
         deeds.run(("scp", given.text(0, "localpath"), f"{code.state.get('host') or 'host'}:{given.text(1, 'remotepath')}"))
     )
     return NOTHING
 
 
-def _remote_command(code: PythonReader, given: Arguments) -> Value:
+def _remote_command(code: PythonCalling, given: Arguments) -> Value:
     code.add(deeds.run(("ssh", str(code.state.get("host") or "host"), given.text(0, "command"))))
     return (NOTHING, Unknown(sources=(FROM_NETWORK,)), NOTHING)
 
 
-def uploaded(code: PythonReader, given: Arguments) -> Value:
+def uploaded(code: PythonCalling, given: Arguments) -> Value:
     """A client of a storage service takes a file by its path."""
     path = given.text(0, "Filename", "file_path", "filename")
     code.add(deeds.send(f"https://{given.text(1, 'Bucket').replace(UNKNOWN, '') or 'storage'}.service/", "PUT",

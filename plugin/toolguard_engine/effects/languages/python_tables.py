@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from toolguard_engine.effects.languages.python_reader import Arguments, PythonReader
+from toolguard_engine.effects.languages.python_calling import Arguments, PythonCalling
 from toolguard_engine.effects.languages.python_values import Unknown, Value, sources
 
-Act = Callable[[PythonReader, Arguments], Value]
+Act = Callable[[PythonCalling, Arguments], Value]
 
 
 def table(*rows: tuple[str, Act]) -> dict[str, Act]:
