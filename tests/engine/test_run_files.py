@@ -13,7 +13,7 @@ from toolguard_engine.approvals import call_meaning
 from toolguard_engine.approvals.binding import bind
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls.made_files import changes
-from toolguard_engine.effects.commands.run_files import MAX_ASKED
+from toolguard_engine.effects.commands.asked_files import MAX_ASKED
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.call_world import NoWorld

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from honest_scripts import PYTHON, Author
 from hostile_texts import bomb, texts
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects.commands.run_files import LEAST_WORK, WORK
+from toolguard_engine.effects.commands.asked_files import LEAST_WORK, WORK
 from toolguard_engine.guard import TOO_MANY, Guard
 from toolguard_engine.model import work_allowance
 from toolguard_engine.model.call import Call, Host

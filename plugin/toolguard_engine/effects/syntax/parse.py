@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import FilePlace, Flaw
+from toolguard_engine.effects.syntax.part_reader import DELIMITED, MAX_STRAYS, TOKEN, PartReader
 from toolguard_engine.effects.syntax.syntax_tree import (
     Command,
     Group,
     Literal,
     Pipeline,
-    Redirection,
     Script,
     Simple,
     Variable,
@@ -32,50 +32,29 @@ from toolguard_engine.effects.syntax.word_parts import (
     NO_STOPS,
     SUBSHELL,
     Enough,
-    WordReader,
 )
 from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
 
 MAX_CHARS = 65_536
-MAX_ENDLESS = 20
-"""Here-documents without an end; a text with more of them is not a command."""
-
-MAX_STRAYS = 20
-"""Misplaced tokens; a text with more of them is not a command."""
-
-
 SIMPLE = 4
 """Steps of work for each simple command."""
 
 CHARACTERS = 32
 """That are read in one step of work."""
 
-_DELIMITED = r"(?=[\s;|&()<>]|\Z)(?<![@?*+!](?=\())"
-_TOKEN = lazy_re.compile(
-    rf"""[ \t\r\f\v]*+(?:
-    (?P<redirect>(?P<fd>\d{{0,9}})(?P<op><<<|<<-?|<>|<&|>>|>\||>&|<(?!\()|>(?!\())|&>>?)
-    |(?P<word>(?!\#)[^\s;|&()<>\\'"`$]++){_DELIMITED}
-    |'(?P<single>[^']*+)'{_DELIMITED}
-    |"(?P<double>[^"\\$`]*+)"{_DELIMITED}
-    |(?P<operator>\n|;;&|;;|;&|;|&&|\|\||\|&|\||&|\(|\))
-    |(?P<comment>\#[^\n]*+)
-    |(?P<joined>\\\r?\n)
-    |(?P<end>\Z)
-    |(?P<complex>)
-    )""",
-    re.VERBOSE,
-)
-_WORDS = lazy_re.compile(rf"""(?>(?:[ \t]*+(?!\#|\d{{0,9}}[<>])[^\s;|&()<>\\'"`${{]++{_DELIMITED})+)""")
+_WORDS = lazy_re.compile(rf"""(?>(?:[ \t]*+(?!\#|\d{{0,9}}[<>])[^\s;|&()<>\\'"`${{]++{DELIMITED})+)""")
 """As many plain words as follow: most words of most commands."""
+
 _ASSIGN = lazy_re.compile(r"([A-Za-z_]\w*+)(?:\[([^\]]*+)\])?(\+?)=")
 _OPENERS = frozenset({"if", "for", "while", "until", "case", "select", "function", "{", "[["})
 _SKIPPED = frozenset({"!", "time", "coproc"})
-_TIME_OPTIONS = lazy_re.compile(rf"(?:[ \t]++(?:-p|--){_DELIMITED})*")
+_TIME_OPTIONS = lazy_re.compile(rf"(?:[ \t]++(?:-p|--){DELIMITED})*")
 """Options of bash's `time` keyword."""
+
 _OPTION = lazy_re.compile(r"""[ \t]++['"\\]*+-""")
 _CLOSERS = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
 _RESERVED = _OPENERS | _SKIPPED | _CLOSERS
-_BEGIN = lazy_re.compile(rf"(?![ \t]*+(?:{'|'.join(map(re.escape, sorted(_RESERVED)))}){_DELIMITED}){_WORDS.pattern}")
+_BEGIN = lazy_re.compile(rf"(?![ \t]*+(?:{'|'.join(map(re.escape, sorted(_RESERVED)))}){DELIMITED}){_WORDS.pattern}")
 """The same at the beginning of a command: no reserved words."""
 
 
@@ -102,15 +81,35 @@ def parse(text: str, work: WorkLimit | None = None, file: FilePlace | None = Non
     return script, frozenset(reader.flaws)
 
 
-class _Reader(WordReader):
-    """One pass over the text; `at` is the current position."""
+_FUNCTION = lazy_re.compile(r"[ \t]*+\)(?=\s*+[^\s;|&)<>])")
+"""What makes a word the name of a function: `()` followed by a body."""
+
+_PARENS = lazy_re.compile(r"[ \t]*+\([ \t]*+\)")
+_ARITHMETIC_FOR = lazy_re.compile(r"[ \t]*+\(\(")
+_IN = lazy_re.compile(r"(?>(?:[\s;]|\\\n)*)in(?=[\s;]|\Z)")
+_CASE_PATTERN = lazy_re.compile(
+    r"""(?>(?:\s|;|\#[^\n]*+\n)*)(?:(?P<end>esac)(?=[\s;)&|]|\Z)|\(?(?>(?:[^()'"\\]|'[^']{0,200}+'|"[^"]{0,200}+"|\\.){1,500})\))""",
+    re.DOTALL,
+)
+_UNTIL = {
+    "{": frozenset({"}"}),
+    "then": frozenset({"then"}),
+    "elif": frozenset({"then"}),
+    "do": frozenset({"do"}),
+    "done": frozenset({"done"}),
+    "else": frozenset({"fi"}),
+}
+_UNTIL["then"] = frozenset({"then", "elif", "else", "fi"})
+_CASE_ENDS = frozenset({";;", ";&", ";;&", "esac"})
+_DO_OR_BRACE = frozenset({"do", "{"})
+
+
+class _Reader(PartReader):
+    """One pass over the text."""
 
     def __init__(self, text: str, work: WorkLimit, file: FilePlace | None = None) -> None:
-        super().__init__(text, work)
-        self.file = file
-        self._waiting: list[tuple[Redirection, str, bool, bool]] = []
+        super().__init__(text, work, file)
         self._token: re.Match[str] | None = None
-        self._endless = 0
 
     def read(  # noqa: PLR0912, PLR0915 - one branch per kind of token
         self, script: Script, stops: frozenset[str], depth: int
@@ -124,7 +123,7 @@ class _Reader(WordReader):
             raise Enough
         pipeline: Pipeline | None = None
         chained = negated = False
-        match = _TOKEN.match
+        match = TOKEN.match
         while True:
             token = self._token
             if token is None or token.start() != self.at:
@@ -182,12 +181,6 @@ class _Reader(WordReader):
             else:
                 pipeline = self._add(script, pipeline, self._simple(depth), chained=chained)
 
-    def stray(self) -> None:
-        """Skips a misplaced token."""
-        self.flaws.add("broken")
-        token = _TOKEN.match(self.text, self.at)
-        self.at = max(token.end() if token else 0, self.at + 1)
-
     def _reserved(self, word: str, end: int, depth: int) -> Command | None:
         """The command that begins with a reserved word ending at `end`; None if the word is only skipped."""
         if word == "time" and (after := _TIME_OPTIONS.match(self.text, end)):
@@ -218,7 +211,7 @@ class _Reader(WordReader):
         self, depth: int, begun: Sequence[str] = (), end: int = 0
     ) -> Command:
         """`begun`: the first words, which are plain; `end`: the position after them."""
-        text, match = self.text, _TOKEN.match
+        text, match = self.text, TOKEN.match
         words: list[Word] = []
         if begun and "=" not in begun[0]:
             words, self.at = [*begun], end
@@ -277,121 +270,12 @@ class _Reader(WordReader):
         self.work.spend(SIMPLE + len(words) / 8)
         return command
 
-    def _assign(self, command: Simple, found: re.Match[str], rest: str | None, depth: int) -> None:
-        """One assignment. `rest`: its value if it is plain text, None if it is still to be parsed."""
-        self.work.spend(1)
-        if found[2] and DYNAMIC.search(found[2]):  # subscripts can run commands
-            command.assigns.append(("_", self._inner(found[2], depth), False))
-        if not rest and self.text.startswith("(", self.at):
-            self.at += 1
-            values = self._until_parenthesis(depth)
-            command.assigns += (
-                (found[1], _spaced(value) if position else value, bool(found[3]) or position > 0)
-                for position, value in enumerate(values)
-            )
-            return
-        value = self._word(depth) if rest is None else rest
-        command.assigns.append((found[1], value, bool(found[3])))
-
-    def _until_parenthesis(self, depth: int) -> list[Word]:
-        """The words of an array."""
-        found: list[Word] = []
-        while token := _TOKEN.match(self.text, self.at):
-            kind = token.lastgroup
-            if kind == "end" or (kind == "operator" and token["operator"] != "\n"):
-                self.at = token.end()
-                if kind == "end" or token["operator"] != ")":
-                    self.flaws.add("broken")
-                return found
-            self.work.spend(1)
-            if kind in ("operator", "comment", "joined"):
-                self.at = token.end()
-                continue
-            found.append(self._next_word(depth))
-        return found
-
-    def _next_word(self, depth: int) -> Word:
-        """The word that begins here, whatever its form; empty if none does."""
-        token = _TOKEN.match(self.text, self.at)
-        kind = token.lastgroup if token else "end"
-        if token and kind in ("word", "single", "double"):
-            self.at = token.end()
-            text: str = token[kind]
-            return (Literal(text),) if kind == "word" and "{" in text and ("," in text or ".." in text) else text
-        if token and kind == "joined":
-            self.at = token.end()
-            return self._next_word(depth + 1) if depth < MAX_DEPTH else ""
-        if token and kind == "complex":
-            self.at = token.end()
-            return self._word(depth)
-        if token and kind == "redirect":
-            self.stray()
-        return ""
-
-    def _redirection(self, token: re.Match[str], depth: int) -> Redirection:
-        self._count()
-        operator = token["op"] or token["redirect"]
-        if operator not in ("<<", "<<-"):
-            return Redirection(operator, self._next_word(depth), token["fd"] or "")
-        found = Redirection(operator, "", token["fd"] or "")
-        match = _DELIMITER.match(self.text, self.at)
-        if match is None:
-            self.flaws.add("broken")
-            return found
-        self.at = match.end()
-        name = _DOLLAR_QUOTE.sub("", match[1].replace("\\\n", ""))
-        plain = name.translate(_QUOTES)
-        self._waiting.append((found, plain, plain != name, operator == "<<-"))
-        return found
-
-    def _redirections(self, depth: int) -> list[Redirection]:
-        """The redirections after a compound command."""
-        found = []
-        while (token := _TOKEN.match(self.text, self.at)) and token.lastgroup == "redirect":
-            self.at = token.end()
-            found.append(self._redirection(token, depth))
-        return found
-
-    def _bodies(self, depth: int) -> None:
-        """The here-documents announced on the line that ends here."""
-        waiting, self._waiting = self._waiting, []
-        for redirection, name, quoted, tabs in waiting:
-            end = self._body_end(name, tabs=tabs) if self._endless < MAX_ENDLESS else None
-            if end is None:  # it may be commands: the first such text is read as both, later ones as commands
-                self._endless += 1
-                self.flaws.add("broken" if self._endless < MAX_ENDLESS else "long")
-                body = self.text[self.at :] if self._endless == 1 else ""
-            else:
-                body = self.text[self.at : end[0]]
-                self.at = min(end[1] + 1, len(self.text))
-            if tabs:
-                body = _LEADING_TABS.sub("", body)
-            redirection.target = body if quoted or not DYNAMIC.search(body) else self._inner(body, depth)
-
-    def _body_end(self, name: str, *, tabs: bool) -> tuple[int, int] | None:
-        """Where the line that ends a here-document begins and ends; `tabs`: it may be indented with tabs."""
-        text, line = self.text, self.at
-        wanted = "\n" if tabs else f"\n{name}"
-        while True:
-            self.work.spend(1 / 4)
-            start = line
-            while tabs and text.startswith("\t", start):
-                start += 1
-            end = start + len(name)
-            if text.startswith(name, start):
-                end += text.startswith("\r", end)
-                if end >= len(text) or text[end] == "\n":
-                    return line, end
-            line = text.find(wanted, line) + 1
-            if not line:
-                return None
-
     def _one(self, depth: int) -> Script:
         """The body of a function: one command, usually a compound one."""
         script: Script = []
-        while (token := _TOKEN.match(self.text, self.at)) and token.lastgroup in ("comment", "joined"):
+        while (token := TOKEN.match(self.text, self.at)) and token.lastgroup in ("comment", "joined"):
             self.at = token.end()
-        while (token := _TOKEN.match(self.text, self.at)) and token.lastgroup == "operator" and token["operator"] == "\n":
+        while (token := TOKEN.match(self.text, self.at)) and token.lastgroup == "operator" and token["operator"] == "\n":
             self.at = token.end()
         if depth > MAX_DEPTH:
             self.flaws.add("deep")
@@ -449,7 +333,7 @@ class _Reader(WordReader):
 
     def _test(self, depth: int) -> Simple:
         words: list[Word] = ["[["]
-        while (token := _TOKEN.match(self.text, self.at)) and token.lastgroup != "end":
+        while (token := TOKEN.match(self.text, self.at)) and token.lastgroup != "end":
             kind = token.lastgroup
             self.work.spend(1)
             if kind in ("operator", "redirect"):
@@ -477,7 +361,7 @@ class _Reader(WordReader):
             group.name = name if isinstance(name, str) else ""
             if found := _IN.match(self.text, self.at):
                 self.at = found.end()
-                while (token := _TOKEN.match(self.text, self.at)) and token.lastgroup in (
+                while (token := TOKEN.match(self.text, self.at)) and token.lastgroup in (
                     "word",
                     "single",
                     "double",
@@ -515,34 +399,3 @@ class _Reader(WordReader):
             found_stop = self._into(group, _CASE_ENDS, depth)
             if found_stop in ("", "esac"):
                 return
-
-
-_FUNCTION = lazy_re.compile(r"[ \t]*+\)(?=\s*+[^\s;|&)<>])")
-"""What makes a word the name of a function: `()` followed by a body."""
-_PARENS = lazy_re.compile(r"[ \t]*+\([ \t]*+\)")
-_DELIMITER = lazy_re.compile(r"""[ \t]*+((?>(?:[^\s;|&()<>'"\\]|'[^'\n]*+'|"[^"\n]*+"|\\.|\\\n)+))""")
-_DOLLAR_QUOTE = lazy_re.compile(r"\$(?=['\"])")
-_QUOTES = str.maketrans("", "", "\\'\"")
-_LEADING_TABS = lazy_re.compile(r"^\t++", re.MULTILINE)
-_ARITHMETIC_FOR = lazy_re.compile(r"[ \t]*+\(\(")
-_IN = lazy_re.compile(r"(?>(?:[\s;]|\\\n)*)in(?=[\s;]|\Z)")
-_CASE_PATTERN = lazy_re.compile(
-    r"""(?>(?:\s|;|\#[^\n]*+\n)*)(?:(?P<end>esac)(?=[\s;)&|]|\Z)|\(?(?>(?:[^()'"\\]|'[^']{0,200}+'|"[^"]{0,200}+"|\\.){1,500})\))""",
-    re.DOTALL,
-)
-_UNTIL = {
-    "{": frozenset({"}"}),
-    "then": frozenset({"then"}),
-    "elif": frozenset({"then"}),
-    "do": frozenset({"do"}),
-    "done": frozenset({"done"}),
-    "else": frozenset({"fi"}),
-}
-_UNTIL["then"] = frozenset({"then", "elif", "else", "fi"})
-_CASE_ENDS = frozenset({";;", ";&", ";;&", "esac"})
-_DO_OR_BRACE = frozenset({"do", "{"})
-
-
-def _spaced(word: Word) -> Word:
-    """A further word of an array, which is kept as one text."""
-    return f" {word}" if isinstance(word, str) else (Literal(" ", quoted=True), *word)

@@ -1,0 +1,177 @@
+"""Reads the parts of simple commands: assignments, redirections and here-documents."""
+
+from __future__ import annotations
+
+import re
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts.command import FilePlace
+from toolguard_engine.effects.syntax.syntax_tree import (
+    Literal,
+    Redirection,
+    Simple,
+    Word,
+)
+from toolguard_engine.effects.syntax.word_parts import (
+    DYNAMIC,
+    MAX_DEPTH,
+    WordReader,
+)
+from toolguard_engine.model.work_limit import WorkLimit
+
+MAX_ENDLESS = 20
+"""Here-documents without an end; a text with more of them is not a command."""
+
+MAX_STRAYS = 20
+"""Misplaced tokens; a text with more of them is not a command."""
+
+DELIMITED = r"(?=[\s;|&()<>]|\Z)(?<![@?*+!](?=\())"
+TOKEN = lazy_re.compile(
+    rf"""[ \t\r\f\v]*+(?:
+    (?P<redirect>(?P<fd>\d{{0,9}})(?P<op><<<|<<-?|<>|<&|>>|>\||>&|<(?!\()|>(?!\())|&>>?)
+    |(?P<word>(?!\#)[^\s;|&()<>\\'"`$]++){DELIMITED}
+    |'(?P<single>[^']*+)'{DELIMITED}
+    |"(?P<double>[^"\\$`]*+)"{DELIMITED}
+    |(?P<operator>\n|;;&|;;|;&|;|&&|\|\||\|&|\||&|\(|\))
+    |(?P<comment>\#[^\n]*+)
+    |(?P<joined>\\\r?\n)
+    |(?P<end>\Z)
+    |(?P<complex>)
+    )""",
+    re.VERBOSE,
+)
+_DELIMITER = lazy_re.compile(r"""[ \t]*+((?>(?:[^\s;|&()<>'"\\]|'[^'\n]*+'|"[^"\n]*+"|\\.|\\\n)+))""")
+_DOLLAR_QUOTE = lazy_re.compile(r"\$(?=['\"])")
+_QUOTES = str.maketrans("", "", "\\'\"")
+_LEADING_TABS = lazy_re.compile(r"^\t++", re.MULTILINE)
+
+
+def _spaced(word: Word) -> Word:
+    """A further word of an array, which is kept as one text."""
+    return f" {word}" if isinstance(word, str) else (Literal(" ", quoted=True), *word)
+
+
+class PartReader(WordReader):
+    """Reads words, and what stands between them in a simple command; `at` is the current position."""
+
+    def __init__(self, text: str, work: WorkLimit, file: FilePlace | None = None) -> None:
+        super().__init__(text, work)
+        self.file = file
+        self._waiting: list[tuple[Redirection, str, bool, bool]] = []
+        """The here-documents whose text follows in the next line."""
+        self._endless = 0
+
+    def stray(self) -> None:
+        """Skips a misplaced token."""
+        self.flaws.add("broken")
+        token = TOKEN.match(self.text, self.at)
+        self.at = max(token.end() if token else 0, self.at + 1)
+
+    def _assign(self, command: Simple, found: re.Match[str], rest: str | None, depth: int) -> None:
+        """One assignment. `rest`: its value if it is plain text, None if it is still to be parsed."""
+        self.work.spend(1)
+        if found[2] and DYNAMIC.search(found[2]):  # subscripts can run commands
+            command.assigns.append(("_", self._inner(found[2], depth), False))
+        if not rest and self.text.startswith("(", self.at):
+            self.at += 1
+            values = self._until_parenthesis(depth)
+            command.assigns += (
+                (found[1], _spaced(value) if position else value, bool(found[3]) or position > 0)
+                for position, value in enumerate(values)
+            )
+            return
+        value = self._word(depth) if rest is None else rest
+        command.assigns.append((found[1], value, bool(found[3])))
+
+    def _until_parenthesis(self, depth: int) -> list[Word]:
+        """The words of an array."""
+        found: list[Word] = []
+        while token := TOKEN.match(self.text, self.at):
+            kind = token.lastgroup
+            if kind == "end" or (kind == "operator" and token["operator"] != "\n"):
+                self.at = token.end()
+                if kind == "end" or token["operator"] != ")":
+                    self.flaws.add("broken")
+                return found
+            self.work.spend(1)
+            if kind in ("operator", "comment", "joined"):
+                self.at = token.end()
+                continue
+            found.append(self._next_word(depth))
+        return found
+
+    def _next_word(self, depth: int) -> Word:
+        """The word that begins here, whatever its form; empty if none does."""
+        token = TOKEN.match(self.text, self.at)
+        kind = token.lastgroup if token else "end"
+        if token and kind in ("word", "single", "double"):
+            self.at = token.end()
+            text: str = token[kind]
+            return (Literal(text),) if kind == "word" and "{" in text and ("," in text or ".." in text) else text
+        if token and kind == "joined":
+            self.at = token.end()
+            return self._next_word(depth + 1) if depth < MAX_DEPTH else ""
+        if token and kind == "complex":
+            self.at = token.end()
+            return self._word(depth)
+        if token and kind == "redirect":
+            self.stray()
+        return ""
+
+    def _redirection(self, token: re.Match[str], depth: int) -> Redirection:
+        self._count()
+        operator = token["op"] or token["redirect"]
+        if operator not in ("<<", "<<-"):
+            return Redirection(operator, self._next_word(depth), token["fd"] or "")
+        found = Redirection(operator, "", token["fd"] or "")
+        match = _DELIMITER.match(self.text, self.at)
+        if match is None:
+            self.flaws.add("broken")
+            return found
+        self.at = match.end()
+        name = _DOLLAR_QUOTE.sub("", match[1].replace("\\\n", ""))
+        plain = name.translate(_QUOTES)
+        self._waiting.append((found, plain, plain != name, operator == "<<-"))
+        return found
+
+    def _redirections(self, depth: int) -> list[Redirection]:
+        """The redirections after a compound command."""
+        found = []
+        while (token := TOKEN.match(self.text, self.at)) and token.lastgroup == "redirect":
+            self.at = token.end()
+            found.append(self._redirection(token, depth))
+        return found
+
+    def _bodies(self, depth: int) -> None:
+        """The here-documents announced on the line that ends here."""
+        waiting, self._waiting = self._waiting, []
+        for redirection, name, quoted, tabs in waiting:
+            end = self._body_end(name, tabs=tabs) if self._endless < MAX_ENDLESS else None
+            if end is None:  # it may be commands: the first such text is read as both, later ones as commands
+                self._endless += 1
+                self.flaws.add("broken" if self._endless < MAX_ENDLESS else "long")
+                body = self.text[self.at :] if self._endless == 1 else ""
+            else:
+                body = self.text[self.at : end[0]]
+                self.at = min(end[1] + 1, len(self.text))
+            if tabs:
+                body = _LEADING_TABS.sub("", body)
+            redirection.target = body if quoted or not DYNAMIC.search(body) else self._inner(body, depth)
+
+    def _body_end(self, name: str, *, tabs: bool) -> tuple[int, int] | None:
+        """Where the line that ends a here-document begins and ends; `tabs`: it may be indented with tabs."""
+        text, line = self.text, self.at
+        wanted = "\n" if tabs else f"\n{name}"
+        while True:
+            self.work.spend(1 / 4)
+            start = line
+            while tabs and text.startswith("\t", start):
+                start += 1
+            end = start + len(name)
+            if text.startswith(name, start):
+                end += text.startswith("\r", end)
+                if end >= len(text) or text[end] == "\n":
+                    return line, end
+            line = text.find(wanted, line) + 1
+            if not line:
+                return None
