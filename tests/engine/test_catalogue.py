@@ -11,7 +11,7 @@ import pytest
 
 from tables import each_row
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.commands import code_sources
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.program_catalogue import ProgramCatalogue
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
@@ -151,7 +151,7 @@ def test_each_role_is_used() -> None:
 
 def test_the_tables_of_options_have_the_programs_of_their_roles() -> None:
     assert WRAPPERS.keys() == program_catalogue.programs("wrapper")
-    assert interpreters.LANGUAGES.keys() == program_catalogue.programs("interpreter")
+    assert code_sources.LANGUAGES.keys() == program_catalogue.programs("interpreter")
 
 
 @each_row("position", HELD)

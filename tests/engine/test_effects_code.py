@@ -7,7 +7,7 @@ import shlex
 from effort import some
 from tables import each_row
 from toolguard_engine.config.settings import Config
-from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.commands import code_commands, code_sources, interpreters
 from toolguard_engine.effects.commands.effects import PROGRAMS, effects
 from toolguard_engine.effects.commands.unwrap import read
 from toolguard_engine.effects.facts.command import ProgramRun
@@ -49,7 +49,7 @@ SOURCES = {
 
 @each_row(("argv", "expected"), SOURCES.values(), ids=SOURCES.keys())
 def test_position_of_code(argv: tuple[str, ...], expected: tuple[str, str] | None) -> None:
-    assert interpreters.source(ProgramRun(argv, argv[0])) == expected
+    assert code_sources.source(ProgramRun(argv, argv[0])) == expected
 
 
 COMMANDS = {
@@ -75,7 +75,7 @@ COMMANDS = {
 
 @each_row(("text", "language", "expected"), COMMANDS.values(), ids=COMMANDS.keys())
 def test_commands_in_code(text: str, language: str, expected: tuple[str, ...]) -> None:
-    assert interpreters.commands(text, language) == expected
+    assert code_commands.commands(text, language) == expected
 
 
 def deleted(command: str) -> list[tuple[str, str, bool]]:
@@ -256,8 +256,8 @@ def test_hostile_texts_are_read_to_an_end(argv: tuple[str, ...], piece: str) -> 
     run = ProgramRun((*argv, "rm eval open post delete drop system( " + piece * 20_000), argv[0])
     table = sql.PROGRAMS if argv[0] == "psql" else interpreters.PROGRAMS
     found = list(table[argv[0]](run, WHERE))
-    source = interpreters.source(run)
-    commands = interpreters.commands(source[1] if source else "", source[0] if source else "")
+    source = code_sources.source(run)
+    commands = code_commands.commands(source[1] if source else "", source[0] if source else "")
     assert len(found) + len(commands) < 2_000
 
 
@@ -276,7 +276,7 @@ RELEASED = [
 def test_versioned_names_of_known_programs(form: str) -> None:
     host = Host(WHERE.home, WHERE.state_dir, f"{WHERE.state_dir}/openclaw.json")
     judge = Guard(Config(), {}, host, packs.load()).judge
-    names = sorted(set(PROGRAMS) | set(interpreters.LANGUAGES) | WRAPPERS.keys() | SHELLS)
+    names = sorted(set(PROGRAMS) | set(code_sources.LANGUAGES) | WRAPPERS.keys() | SHELLS)
     for name in names:
         effects(read(form.format(name)), WHERE)
     for at in range(0, len(names), 50):

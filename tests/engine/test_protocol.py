@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from tables import each_row
 from toolguard_engine.wire import messages
-from toolguard_engine.wire.messages import ProtocolError, decode, encode, leading
+from toolguard_engine.wire.leading_members import ProtocolError, leading
+from toolguard_engine.wire.messages import decode, encode
 
 DECODED: list[tuple[bytes, messages.Incoming]] = [
     (b'{"id":1,"type":"ping"}', messages.Ping(1)),

@@ -12,7 +12,7 @@ import pytest
 from effort import some
 from tables import each_row
 from test_run_files import HOME, WORK, guard, weighed
-from toolguard_engine.effects.commands import interpreters, runner_table, runners
+from toolguard_engine.effects.commands import code_sources, runner_table, runners
 from toolguard_engine.effects.syntax import configured_values, language_table
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.file_record import FileRecord
@@ -114,7 +114,7 @@ OWN_LANGUAGES = {"shell", "code", "opaque", "git", "package", "playbook"}
 def test_each_language_of_the_table_is_known() -> None:
     for each in runner_table.load().runners:
         known = OWN_LANGUAGES.union(language_table.RULES, language_table.KEYED, language_table.LINES)
-        assert each.language in known or interpreters.language(each.language), each
+        assert each.language in known or code_sources.language(each.language), each
         assert not (each.language in language_table.KEYED and not each.keys), each
 
 

@@ -20,8 +20,8 @@ from toolguard_engine.server.held_calls_step import HeldCalls
 from toolguard_engine.server.session import Session
 from toolguard_engine.stores.files.audit_log_file import AuditEvent, AuditLog
 from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
-from toolguard_engine.wire import messages
-from toolguard_engine.wire.messages import Leading, leading
+from toolguard_engine.wire import leading_members, messages
+from toolguard_engine.wire.leading_members import Leading, leading
 from toolguard_engine.wording import approval
 
 ACTING = [
@@ -114,7 +114,7 @@ def test_a_call_that_cannot_be_read_is_blocked_with_a_line(talk: Conversation, l
 
 
 def test_a_line_that_is_too_long_is_blocked(talk: Conversation) -> None:
-    answer = talk.line(judge(b'{"path":"')[: messages.LEADING], too_long=True)
+    answer = talk.line(judge(b'{"path":"')[: leading_members.LEADING], too_long=True)
     assert (answer["id"], answer["decision"], answer["code"]) == (7, "block", "guard.unreadable")
     assert [event.tool for event in talk.events()] == ["read"]
 
@@ -260,7 +260,7 @@ def test_every_line_with_an_id_gets_an_answer_and_no_call_runs_unjudged(
     answer = talk.line(line)
     try:
         messages.decode(line)
-    except messages.ProtocolError:
+    except leading_members.ProtocolError:
         readable = False
     else:
         readable = True

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 
-from toolguard_engine.effects.commands import code_files, interpreters, served_folders
+from toolguard_engine.effects.commands import code_files, code_sources, interpreters, served_folders
 from toolguard_engine.effects.commands.handed_code import program_of
 from toolguard_engine.model.file_memory import FileMemory
 from toolguard_engine.model.files import FileSource, FileText
@@ -90,4 +90,4 @@ class CodeAhead:
 
 
 def _language(path: str) -> str:
-    return interpreters.language(program_of(path))
+    return code_sources.language(program_of(path))

@@ -26,7 +26,7 @@ from toolguard_engine.server.published_engine import Published
 from toolguard_engine.server.records_step import Records
 from toolguard_engine.server.secrets_step import SecretsWatch
 from toolguard_engine.server.settings_step import SettingsWatch
-from toolguard_engine.wire import messages
+from toolguard_engine.wire import leading_members, messages
 from toolguard_engine.wire.line_reader import Lines
 
 LEAVE_SECONDS = 1.0
@@ -126,7 +126,7 @@ class Engine:
         for message, answer in self.session.take_answers():
             self._follow(message, answer)
             if answer is not None:
-                self._send_answer(answer, partial(messages.leading, messages.encode(message)))
+                self._send_answer(answer, partial(leading_members.leading, messages.encode(message)))
 
     def _do_what_is_due(self) -> None:
         parts = self.parts
@@ -179,7 +179,7 @@ class Engine:
             return
         answer = self.decide(line, too_long=too_long)
         if answer is not None:
-            self._send_answer(answer, partial(messages.leading, line))
+            self._send_answer(answer, partial(leading_members.leading, line))
             self._do(self.session.settle)
         if isinstance(answer, messages.Ready):
             parts = self.parts
@@ -195,13 +195,13 @@ class Engine:
     def decide(self, line: bytes, *, too_long: bool = False) -> messages.Wire | None:
         """The answer to one line, if there is to be one. Never raises but `BrokenPipeError`."""
         if too_long:
-            return self._unreadable(messages.leading(line), f"a line of more than {messages.MAX_LINE} bytes")
+            return self._unreadable(leading_members.leading(line), f"a line of more than {messages.MAX_LINE} bytes")
         try:
             message = messages.decode(line)
-        except messages.ProtocolError as error:
+        except leading_members.ProtocolError as error:
             return self._unreadable(error.leading, str(error))
         except MemoryError:
-            return self._unreadable(messages.leading(line), "it needs too much memory")
+            return self._unreadable(leading_members.leading(line), "it needs too much memory")
         try:
             answer = self.session.answer(message)
         except Exception as error:  # noqa: BLE001 - a bug must become an answer, or the call would hang
@@ -219,7 +219,7 @@ class Engine:
             self._do(self.parts.policy.look_at_switch)
         self._do(partial(self.parts.held.follow, message, answer), partial(self.parts.secrets.note, message))
 
-    def _unreadable(self, leading: messages.Leading, reason: str) -> messages.Wire:
+    def _unreadable(self, leading: leading_members.Leading, reason: str) -> messages.Wire:
         self.parts.published.note()
         return self.session.unreadable(leading, reason)
 
@@ -228,7 +228,7 @@ class Engine:
         self.parts.published.note()
         return self.session.failed(message, error)
 
-    def _send_answer(self, answer: messages.Wire, leading: Callable[[], messages.Leading]) -> None:
+    def _send_answer(self, answer: messages.Wire, leading: Callable[[], leading_members.Leading]) -> None:
         try:
             data = messages.encode(answer)
         except Exception as error:  # noqa: BLE001 - no answer at all would be silence

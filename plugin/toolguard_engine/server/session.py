@@ -30,7 +30,7 @@ from toolguard_engine.server.standings_sync import StandingsSync
 from toolguard_engine.server.verdicts import CODE_ERROR, CODE_UNREADABLE, NO_STOP, Verdicts
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores.call_log import resolve
-from toolguard_engine.wire import messages
+from toolguard_engine.wire import leading_members, messages
 from toolguard_engine.wording import approval as approval_texts
 from toolguard_engine.wording import correction as texts
 
@@ -193,7 +193,7 @@ class Session(SessionState):
             secrets=notification_secrets(self.config.notify, self.setup.home),
         )  # fmt: skip
 
-    def unreadable(self, leading: messages.Leading, reason: str) -> messages.Wire:
+    def unreadable(self, leading: leading_members.Leading, reason: str) -> messages.Wire:
         """The answer to a line that is no message, by what its first members say it was."""
         if leading.id is None or self.hello is None:
             return messages.Error(leading.id, reason)

@@ -7,13 +7,12 @@ Unknown members are ignored, so that a newer gateway part may say more.
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
-from toolguard_engine import lazy_re
+from toolguard_engine.wire.leading_members import MAX_ID, ProtocolError, leading, without_halves
 
 VERSION = 1
 MAX_LINE = 8 * 1024 * 1024
@@ -23,9 +22,7 @@ Name = Annotated[str, Meta(max_length=100_000)]
 """Some model servers put whole signatures into the id of a call."""
 
 Text = Annotated[str, Meta(max_length=1_000_000)]
-_MAX_ID = 2**53
-_PLACED = ("type", "tool", "agent", "session", "run")
-Id = Annotated[int, Meta(ge=0, le=_MAX_ID)]
+Id = Annotated[int, Meta(ge=0, le=MAX_ID)]
 
 
 class Wire(msgspec.Struct, frozen=True, tag_field="type", rename="camel"):
@@ -108,7 +105,7 @@ class Carrier(msgspec.Struct, frozen=True):
 
 
 class PersonDecision(Wire, frozen=True, tag="decide"):
-    """A person's word, or the agent's where that is allowed: `where` is `chat` or `tool`. Answer: `Told`.
+    """A person's word, or the agent's where that is allowed: `where` is `chat` or `tool`. Answer: `DecisionReply`.
 
     `checkpoint` is for `session`, for all where `nonce` is `all`; for `kill-switch` `nonce` is `on` or `off`; `accept` is
     for all settings that became weaker, with the mark of what was shown as `nonce`. `lasts`: `approve` also allows exactly
@@ -329,23 +326,12 @@ class Ping(Wire, frozen=True, tag="ping"):
 
 
 Note = Compacted | ToolText | UserMessage | Warned | RunStart | Woken | RunEnd | ModelEnded | ModelAnswer | Seams | Leaving
-"""What is told without an id, but for `Came`, which may have one."""
+"""The messages that have no id and get no answer."""
 
 Incoming = (
-    Hello
-    | Judge
-    | ParamsChanged
-    | Failed
-    | Message
-    | ToolResult
-    | PersonDecision
-    | Resolved
-    | Unjudged
-    | AskSecrets
-    | Redacted
-    | Ping
-    | Note
-)
+    Hello | Judge | ParamsChanged | Failed | Message | ToolResult
+    | PersonDecision | Resolved | Unjudged | AskSecrets | Redacted | Ping | Note
+)  # fmt: skip
 
 
 class Ready(Wire, frozen=True, tag="ready"):
@@ -484,33 +470,6 @@ class Working(Wire, frozen=True, tag="working"):
 
 _decoder: msgspec.json.Decoder[Incoming] = msgspec.json.Decoder(Incoming)
 _encoder = msgspec.json.Encoder()
-_ESCAPE = lazy_re.compile(
-    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
-)
-_MEMBER = lazy_re.compile(rb'\s*[{,]\s*"(\w{1,20})"\s*:\s*(\d{1,16}(?=\s*[,}])|"(?:[^"\\]|\\.){0,512}")')
-
-
-LEADING = 2048
-"""Bytes at the beginning of a line in which the members are looked for that say what it was."""
-
-
-class Leading(msgspec.Struct, frozen=True):
-    """What the first members of a line say that cannot be read as a whole. `id` is None where that could not be read."""
-
-    id: int | None = None
-    type: str = ""
-    tool: str = ""
-    agent: str = ""
-    session: str = ""
-    run: str = ""
-
-
-class ProtocolError(Exception):
-    """A line that is no message. `leading`: what could be read of it."""
-
-    def __init__(self, message: str, leading: Leading) -> None:
-        super().__init__(message)
-        self.leading = leading
 
 
 def decode(line: bytes) -> Incoming:
@@ -519,39 +478,11 @@ def decode(line: bytes) -> Incoming:
         try:
             return _decoder.decode(line)
         except msgspec.DecodeError:
-            if (repaired := _without_halves(line)) is None:
+            if (repaired := without_halves(line)) is None:
                 raise
             return _decoder.decode(repaired)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProtocolError(str(error)[:300], leading(line)) from error
-
-
-def _without_halves(line: bytes) -> bytes | None:
-    """JavaScript writes half a surrogate pair as an escape, which is no text. The line with U+FFFD there; None if none."""
-    repaired = _ESCAPE.sub(lambda match: b"\\ufffd" if match["half"] else match[0], line)
-    return repaired if repaired != line else None
-
-
-def leading(line: bytes) -> Leading:
-    """The members before the first one that is neither a number nor a short text. The first of two with one name counts."""
-    start, at = line[:LEADING], 0
-    found: dict[str, int | str] = {}
-    while match := _MEMBER.match(start, at):
-        at = match.end()
-        found.setdefault(match[1].decode(), _value(match[2]))
-    given = found.get("id")
-    number = given if isinstance(given, int) and given <= _MAX_ID else None
-    texts = {name: value for name in _PLACED if isinstance(value := found.get(name), str)}
-    return Leading(number, **texts)
-
-
-def _value(text: bytes) -> int | str:
-    if text[:1] != b'"':
-        return int(text)
-    try:
-        return msgspec.json.decode(_without_halves(text) or text, type=str)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return text[1:-1].decode("utf-8", "replace")
 
 
 def encode(message: Wire) -> bytes:

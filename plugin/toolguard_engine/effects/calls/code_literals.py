@@ -7,7 +7,7 @@ from itertools import islice
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.calls.reading import CallReading
-from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.commands import code_sources
 from toolguard_engine.effects.commands.handed_code import LANGUAGES_BY_ENDING
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.places import Where, normal
@@ -34,9 +34,9 @@ def paths(reading: CallReading, runs: tuple[ProgramRun, ...], where: Where) -> l
 def _paths(reading: CallReading, runs: tuple[ProgramRun, ...], where: Where) -> Iterator[str]:
     folders = dict[str, None]()
     for run in runs:
-        if UNKNOWN not in run.cwd and interpreters.language(run.name):
+        if UNKNOWN not in run.cwd and code_sources.language(run.name):
             folders[run.cwd] = None
-            if (inline := interpreters.source(run)) is not None:
+            if (inline := code_sources.source(run)) is not None:
                 yield from _in(reading, inline[1], (run.cwd,), where)
     for path, file in reading.running.judged.items() if folders else ():
         if not path.endswith(_SHELL_ENDINGS):

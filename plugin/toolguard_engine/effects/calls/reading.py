@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolguard_engine.effects.calls import call_texts, config_changes, path_owners, read_only
+from toolguard_engine.effects.calls import (
+    call_texts,
+    commands_on_config,
+    config_changes,
+    known_config,
+    path_owners,
+    read_only,
+)
 from toolguard_engine.effects.calls.call_place import where_of
 from toolguard_engine.effects.calls.kept_readings import KEPT, KeptReading
 from toolguard_engine.effects.commands.effects import effects
@@ -121,7 +128,9 @@ class CallReading:
                 kept = KeptReading(readings, named, self.running, self._steps, self.work.spent - before)
                 KEPT.keep(self.commands, where, kept)
         found = tuple([self._owned(found, where, seen.runs) for seen, found in zip(readings, named, strict=True)])
-        change = config_changes.of_commands(readings, found, self.host, where, self.files, self._is_expected, self.commands)
+        change = commands_on_config.of_commands(
+            readings, found, self.host, where, self.files, self._is_expected, self.commands
+        )
         return found if change is None else self._with_settings(found, change)
 
     @property
@@ -141,25 +150,25 @@ class CallReading:
         return found if change is None else self._with_settings((found,), change)[0]
 
     @property
-    def config_change(self) -> config_changes.ConfigChange | None:
+    def config_change(self) -> known_config.ConfigChange | None:
         """What the call makes of the gateway's config; None if it does not change that file."""
         _ = self.tool_effects, self.command_effects if self.commands else ()
         return self._config_change
 
-    _config_change: config_changes.ConfigChange | None = None
+    _config_change: known_config.ConfigChange | None = None
 
     def _is_expected(self, path: str) -> bool:
         expected = self.made.expected(path)
         return expected is not None and expected.call != self.call.call_id
 
     def _with_settings(
-        self, found: tuple[tuple[Effect, ...], ...], change: config_changes.ConfigChange
+        self, found: tuple[tuple[Effect, ...], ...], change: known_config.ConfigChange
     ) -> tuple[tuple[Effect, ...], ...]:
         """The effects with those on single settings, in place of those on the file."""
         self._config_change = change
         if change.settings is None:
             return found
-        return config_changes.as_settings(found, change.settings, self.host, self.command_where, self.files)
+        return known_config.as_settings(found, change.settings, self.host, self.command_where, self.files)
 
     def _owned(self, found: tuple[Effect, ...], where: Where, runs: tuple[ProgramRun, ...] = ()) -> tuple[Effect, ...]:
         if not path_owners.follows(found):

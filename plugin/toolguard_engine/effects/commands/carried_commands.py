@@ -12,7 +12,7 @@ from functools import cache
 from itertools import islice
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.commands import code_sources
 from toolguard_engine.effects.commands.handed_code import known_programs
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.facts import program_catalogue
@@ -64,7 +64,7 @@ def run_carried_commands(walk: Walk, run: ProgramRun, state: ShellState) -> None
     """`run`: of a program that is not among `carriers_known`."""
     if not (run.argv[1:] or run.stdin) or CARRIED in state.via or UNKNOWN in run.name:
         return
-    if run.name in walk.specials or interpreters.plain_name(run.name) in carriers_known():
+    if run.name in walk.specials or code_sources.plain_name(run.name) in carriers_known():
         return
     if at := _command_at(run.argv):
         walk.inner(run.argv[at:], run, state.fork(CARRIED, run.name))

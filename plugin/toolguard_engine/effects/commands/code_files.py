@@ -12,7 +12,7 @@ from itertools import islice, pairwise
 from posixpath import join, normpath
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.commands import code_sources
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.model.text_answers import kept_by_text
 
@@ -69,7 +69,7 @@ def _of_folder(word: str, language: str) -> Iterator[str]:
 
 def scripts(run: ProgramRun, *, only_loaded: bool = False) -> Iterator[str]:
     """The files that an interpreter is named, its script last. `only_loaded`: beside code in its words."""
-    argv, language = run.argv, interpreters.language(run.name)
+    argv, language = run.argv, code_sources.language(run.name)
     at = 1
     while at < min(len(argv), _MAX_WORDS):
         word = argv[at]
@@ -93,7 +93,7 @@ def scripts(run: ProgramRun, *, only_loaded: bool = False) -> Iterator[str]:
                 path = module.replace(".", "/")
                 yield from (f"{path}.py", f"{path}/__main__.py")
             return
-        elif word in interpreters.WITH_VALUE or (only_loaded and word in _CODE):
+        elif word in code_sources.WITH_VALUE or (only_loaded and word in _CODE):
             at += 1
         elif not word.startswith("-") and not (word in _RUNNING and language == "javascript"):
             if language != "awk" and language and not only_loaded:
@@ -114,7 +114,7 @@ def _module_named(name: str, language: str) -> Iterator[str]:
 
 def module(run: ProgramRun) -> tuple[str, ...]:
     """The words from the module on that `python3 -m` runs; empty without one."""
-    if interpreters.language(run.name) != "python":
+    if code_sources.language(run.name) != "python":
         return ()
     at = next((at for at, word in enumerate(run.argv[1:_MAX_WORDS], 1) if word == "-m" or word[:1] != "-"), 0)
     return run.argv[at + 1 :] if at and run.argv[at] == "-m" and run.argv[at + 1 : at + 2] not in ((), ("",)) else ()
@@ -182,7 +182,7 @@ def _module(name: str, folder: str) -> Iterator[tuple[str, ...]]:
 
 def searched(run: ProgramRun, variables: Mapping[str, str | tuple[str, ...]]) -> list[str]:
     """Further folders in which an interpreter looks for modules: of variables, and of `-I`."""
-    language = interpreters.language(run.name)
+    language = code_sources.language(run.name)
     known = {**variables, **dict(run.assigns)}
     values = [value for name in _SEARCHED.get(language, ()) if isinstance(value := known.get(name), str)]
     folders = [folder for value in values for folder in value.split(":")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from toolguard_engine.effects.commands import code_files, interpreters, served_folders
+from toolguard_engine.effects.commands import code_commands, code_files, code_sources, interpreters, served_folders
 from toolguard_engine.effects.commands.change_walk import ChangeWalk
 from toolguard_engine.effects.commands.walk_state import EVERY, RunsFull, is_away, program_name
 from toolguard_engine.effects.commands.written_files import located
@@ -41,7 +41,7 @@ class CodeWalk(ChangeWalk):
 
     def run_code(self, file: FilePlace, run: ProgramRun, state: ShellState, *, taken_in: bool = False) -> None:
         """Runs the content of a file as code of an interpreter. `taken_in`: by other code."""
-        words = (file.text,) if interpreters.language(run.name) == "awk" else ("-",)
+        words = (file.text,) if code_sources.language(run.name) == "awk" else ("-",)
         name = "node" if run.name == "deno" else run.name  # its own options are not those of a text
         code = replace(
             run,
@@ -53,17 +53,17 @@ class CodeWalk(ChangeWalk):
             assigns=(),
             origin=file,
         )
-        found = interpreters.source(code)
+        found = code_sources.source(code)
         if found is None or (self.running is not None and not self._enters(file, code, taken_in=taken_in)):
             return
         before, self.here = self.here, file
         outer, state.work = state.work, self.running.work if self.running is not None else state.work
-        flaws: set[Flaw] = {"long"} if len(file.text) > interpreters.MAX_FILE_CODE else set()
+        flaws: set[Flaw] = {"long"} if len(file.text) > code_sources.MAX_FILE_CODE else set()
         try:
             state.work.spend(CODE_FILE + len(found[1]) / CODE_CHARACTERS)
             self.noted(code)
             self._commands_in(found, code, state)
-            if file.made and not taken_in and not interpreters.is_parsed(run.name):
+            if file.made and not taken_in and not code_sources.is_parsed(run.name):
                 for _, text in quoted_commands.commands(found[1]):
                     self.inner_text(text, replace(code, piped=False, stdin=None), state.fork(run.name))
             folder = file.path.rpartition("/")[0]
@@ -116,7 +116,7 @@ class CodeWalk(ChangeWalk):
             self._client(run, state)
             self._statement_files(run, state)
             return
-        if found := interpreters.source(run):
+        if found := code_sources.source(run):
             self._commands_in(found, run, state)
             if self.running is not None and not is_away(run):
                 for path in code_files.imported(found[1], found[0], ""):
@@ -133,7 +133,7 @@ class CodeWalk(ChangeWalk):
             else:
                 for file in self._scripts_at(word, run, state):
                     self.run_code(file, run, state)
-        if not interpreters.is_script(run):
+        if not code_sources.is_script(run):
             self.will_run_input(run)
             for file in self.fed_files(run):
                 self.run_code(file, run, state)
@@ -212,9 +212,9 @@ class CodeWalk(ChangeWalk):
         if parsed is not None:
             self._deeds(parsed, state.fork(run.name), run.stdin)
         if parsed is None or not parsed.whole:
-            if len(code) > interpreters.MAX_CODE and (self.here is None or self.here.made):
+            if len(code) > code_sources.MAX_CODE and (self.here is None or self.here.made):
                 self.flaws.add("long")  # neither was it followed to its end, nor is all of it searched
-            for text in interpreters.commands(code, language):
+            for text in code_commands.commands(code, language):
                 self.inner_text(text, replace(run, piped=False), state.fork(run.name))
 
     def _deeds(self, parsed: CodeReading, state: ShellState, stdin: StdinSource | None) -> None:

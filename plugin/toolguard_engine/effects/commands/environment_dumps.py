@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.commands.interpreters import language
+from toolguard_engine.effects.commands.code_sources import language
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import ProgramRun
 

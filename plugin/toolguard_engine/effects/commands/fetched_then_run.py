@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import loaded_files
+from toolguard_engine.effects.commands.code_sources import language
 from toolguard_engine.effects.commands.combinations import MAX_PARTNERS
-from toolguard_engine.effects.commands.interpreters import DECODERS, FETCHERS, hidden_text, language
+from toolguard_engine.effects.commands.interpreters import DECODERS, FETCHERS, hidden_text
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.facts.places import is_device

@@ -6,7 +6,7 @@ from shlex import quote
 
 from msgspec.structs import replace
 
-from toolguard_engine.effects.commands import guesses, interpreters
+from toolguard_engine.effects.commands import code_sources, guesses, interpreters
 from toolguard_engine.effects.commands.walk_state import MAX_WRAPPED, WalkState, is_away
 from toolguard_engine.effects.commands.written_files import last_part
 from toolguard_engine.effects.facts import program_catalogue
@@ -31,7 +31,7 @@ MAX_FED = 16
 
 def is_interpreter(name: str) -> bool:
     """Whether a name with a version is that of an interpreter: `python3.12`, `node@22`."""
-    return ("@" in name and bool(interpreters.language(name))) or (
+    return ("@" in name and bool(code_sources.language(name))) or (
         name[-1].isdigit() and INTERPRETER.fullmatch(name) is not None
     )
 

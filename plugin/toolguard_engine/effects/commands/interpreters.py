@@ -7,34 +7,35 @@ shell without a script, started by code or by an option of another program. `run
 the command, with the flags `fetched` (produced by a program that contacts another machine), `decoded` (converted from
 another form), `unknown` (produced by other programs), `variable`; its target names the source of the text.
 
-Code in a language of `_READERS` is parsed (`effects.languages`). Any other code, and what cannot be parsed, is searched:
+Code in a language of `READERS` is parsed (`effects.languages`). Any other code, and what cannot be parsed, is searched:
 each search takes linear time and covers the first `MAX_CODE` characters.
 """
 
 from __future__ import annotations
 
-import re
-import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from toolguard_engine import lazy_re
+from toolguard_engine.effects.commands.code_commands import reads_as_command
+from toolguard_engine.effects.commands.code_sources import (
+    LANGUAGES,
+    MAX_CODE,
+    READERS,
+    is_script,
+    language,
+    plain_name,
+    source,
+)
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, StdinSource
 from toolguard_engine.effects.facts.places import Where, place
-from toolguard_engine.effects.languages import code_deeds, python_code, script_code
+from toolguard_engine.effects.languages import code_deeds
 from toolguard_engine.effects.languages.code_deeds import CodeReading
 from toolguard_engine.effects.programs import Act
 from toolguard_engine.effects.programs.code_connections import network_effects
-from toolguard_engine.effects.programs.code_search import MAX_FOUND, any_of, clip, found_in, text_of
-from toolguard_engine.effects.programs.code_text import STRING, code_effects
+from toolguard_engine.effects.programs.code_search import clip
+from toolguard_engine.effects.programs.code_text import code_effects
 from toolguard_engine.effects.programs.wrappers import SHELLS
-
-MAX_CODE = 20_000
-_READERS: dict[str, Callable[[str], CodeReading | None]] = {"python": python_code.read, **script_code.READERS}
-"""Language: what parses its code; None where it cannot."""
-
-MAX_FILE_CODE = 65_536
-MAX_OPTIONS = 40
 
 FETCHERS = program_catalogue.programs("fetcher")
 DECODERS = program_catalogue.programs("decoder")
@@ -42,233 +43,18 @@ _CLIPBOARDS = program_catalogue.programs("clipboard")
 _SAYERS = program_catalogue.programs("output_passer")
 _EDITORS = program_catalogue.programs("output_rewriter")
 
-LANGUAGES: dict[str, tuple[str, str]] = {
-    # program: language, letters of the options that are followed by code
-    "python": ("python", "c"),
-    "pypy": ("python", "c"),
-    "ipython": ("python", "c"),
-    "node": ("javascript", "ep"),
-    "nodejs": ("javascript", "ep"),
-    "bun": ("javascript", "ep"),
-    "tsx": ("javascript", "ep"),
-    "ts-node": ("javascript", "ep"),
-    "zx": ("javascript", "e"),
-    "deno": ("javascript", ""),
-    "perl": ("perl", "eE"),
-    "ruby": ("ruby", "e"),
-    "jruby": ("ruby", "e"),
-    "php": ("php", "rBRE"),
-    "lua": ("lua", "e"),
-    "luajit": ("lua", "e"),
-    "awk": ("awk", ""),
-    "gawk": ("awk", "e"),
-    "mawk": ("awk", ""),
-    "nawk": ("awk", ""),
-    "osascript": ("applescript", "e"),
-    "powershell": ("powershell", ""),
-    "pwsh": ("powershell", ""),
-    "Rscript": ("r", "e"),
-    "R": ("r", "e"),
-    "julia": ("julia", "eE"),
-    "elixir": ("elixir", "e"),
-    "groovy": ("groovy", "e"),
-    "scala": ("scala", "e"),
-    "tclsh": ("tcl", ""),
-    "expect": ("tcl", "c"),
-    "swift": ("swift", "e"),
-    "yaegi": ("go", "e"),
-    "ghc": ("haskell", "e"),
-    "racket": ("lisp", "e"),
-    "guile": ("lisp", "c"),
-    "rails": ("ruby", ""),
-    "irb": ("ruby", ""),
-    "psysh": ("php", ""),
-    "rake": ("ruby", "ep"),
-    "jrunscript": ("javascript", "e"),
-    "jjs": ("javascript", ""),
-    "octave": ("octave", ""),
-    "octave-cli": ("octave", ""),
-    "slsh": ("octave", "e"),
-    "emacs": ("lisp", ""),
-}
-_LONGEST_CLUSTER = 7
-_LONG = frozenset({"--eval", "--print", "--execute", "--run", "--command"})
-_NO_CODE = ("-M", "-m", "-I", "-x", "-D", "-C", "-W", "-X")
-"""Options of perl, python and ruby whose own value follows the letter."""
-WITH_VALUE = frozenset(
-    {"-W", "-X", "-r", "--require", "-I", "-C", "-d", "-l", "--import", "--loader", "-L", "-cp", "--project"}
-)
-"""Options whose value may be the next word. Any other word that is not an option is the script and ends the options."""
-
-_POWERSHELL = lazy_re.compile(r"[-/](?:c|co|com|comm|comma|comman|command)\Z", re.IGNORECASE)
-_ENCODED = lazy_re.compile(r"[-/](?:e|ec|en|enc[a-z]{0,15})\Z", re.IGNORECASE)
-
-
-def plain_name(name: str) -> str:
-    """The program without a version: `python3.11` is `python`, `perl5.36` is `perl`, `node@22` is `node`."""
-    name = name.partition("@")[0] or name
-    return name if name in LANGUAGES else name.rstrip("0123456789.").removesuffix("-")
-
-
-def language(name: str) -> str:
-    """The language that a program interprets; empty if it is not an interpreter."""
-    return LANGUAGES.get(plain_name(name), ("", ""))[0]
-
-
-# --- position of code -----------------------------------------------------------------------------------------------------
-
-
-def source(run: ProgramRun) -> tuple[str, str] | None:
-    """The language and the code of a run; None if there is no code or it is unknown."""
-    language, letters = LANGUAGES.get(plain_name(run.name), ("", ""))
-    if not language:
-        return None
-    if language == "applescript" and "JavaScript" in run.argv[1:4]:
-        language = "javascript"
-    reader = _SPECIAL.get(language) or _SPECIAL.get(plain_name(run.name)) or _console(run)
-    texts = reader(run) if reader else list(_given_by_option(run, letters))
-    most = MAX_FILE_CODE if run.origin is not None or language in _READERS else MAX_CODE
-    if texts:
-        return language, "\n".join(texts)[:most]
-    if reader is None and not is_script(run):
-        text = run.stdin_text
-        if text:
-            return language, text[:most]
-    return None
-
 
 def reading(code: str, language: str) -> CodeReading | None:
     """What parsed code does; None if it cannot be parsed."""
-    reader = _READERS.get(language)
-    return reader(code) if reader and not _reads_as_command(code) else None
-
-
-def is_parsed(program: str) -> bool:
-    """Whether the language of a program is parsed, not only searched."""
-    return language(program) in _READERS
+    reader = READERS.get(language)
+    return reader(code) if reader and not reads_as_command(code) else None
 
 
 def paths(run: ProgramRun) -> tuple[str, ...]:
     """The files that the code of an interpreter reads, where it puts their paths together."""
     found = source(run)
-    parsed = reading(found[1], found[0]) if found and found[0] in _READERS else None
+    parsed = reading(found[1], found[0]) if found and found[0] in READERS else None
     return parsed.paths if parsed else ()
-
-
-def _given_by_option(run: ProgramRun, letters: str) -> Iterator[str]:
-    argv, code_at = run.argv, 0
-    for at in range(1, min(len(argv), MAX_OPTIONS)):
-        word = argv[at]
-        if at == code_at:
-            continue
-        if word[:1] != "-" or word in ("--", "-") or (word == "-m" and letters == "c"):
-            return
-        if word in WITH_VALUE:
-            code_at = at + 1
-        name, attached, value = word.partition("=")
-        if name in _LONG:
-            if attached:
-                yield value
-            elif at + 1 < len(argv):
-                code_at = at + 1
-                yield argv[code_at]
-        elif word[1:2] != "-" and not word.startswith(_NO_CODE):
-            code_at = at + 1 if word[-1] in letters else code_at
-            yield from _by_letter(argv, at, letters)
-
-
-def _by_letter(argv: tuple[str, ...], at: int, letters: str) -> Iterator[str]:
-    """Code after `-e`, `-lane`, or attached as in `-e'code'`."""
-    word = argv[at]
-    if word[-1] in letters and len(word) <= _LONGEST_CLUSTER:
-        if at + 1 < len(argv):
-            yield argv[at + 1]
-    elif word[1:2] in letters and len(word) > 2:  # noqa: PLR2004 - the dash and a letter
-        yield word[2:]
-
-
-def _awk(run: ProgramRun) -> list[str]:
-    """The first operand, unless the program is in a file."""
-    argv, at = run.argv, 1
-    while at < len(argv):
-        word = argv[at]
-        if word in ("-f", "--file", "-E", "--exec") or (word.startswith(("-f", "--file=")) and len(word) > 2):  # noqa: PLR2004 - the option and its letter
-            return []
-        if word in ("-v", "-F", "--assign", "--field-separator"):
-            at += 2
-        elif word.startswith("-") and len(word) > 1 and word != "--":
-            if word in ("-e", "--source"):
-                return [argv[at + 1]] if at + 1 < len(argv) else []
-            at += 1
-        else:
-            at += word == "--"
-            return [argv[at]] if at < len(argv) else []
-    return []
-
-
-def _deno(run: ProgramRun) -> list[str]:
-    words = [word for word in run.argv[1:] if not word.startswith("-")]
-    if words[:1] in ([], ["run"]) and not words[1:] and (text := run.stdin_text):
-        return [text]
-    return words[1:2] if words[:1] == ["eval"] else []
-
-
-def _rails(run: ProgramRun) -> list[str]:
-    words = [word for word in run.argv[1:] if not word.startswith("-")]
-    return words[1:2] if words[:1] in (["runner"], ["r"]) else []
-
-
-def _powershell(run: ProgramRun) -> list[str]:
-    argv = run.argv
-    for at in range(1, len(argv) - 1):
-        if _POWERSHELL.match(argv[at]):
-            return [" ".join(argv[at + 1 :])]
-        if _ENCODED.match(argv[at]):
-            return [_utf16(argv[at + 1])]
-    words = [word for word in argv[1:] if not word.startswith(("-", "/"))]
-    if words and not words[0].endswith((".ps1", ".psm1")):
-        return [" ".join(words)]
-    text = run.stdin_text
-    return [text] if text else []
-
-
-def _utf16(text: str) -> str:
-    import base64  # noqa: PLC0415 - seldom needed, and slows start-up
-    import binascii  # noqa: PLC0415 - as above
-
-    try:
-        return base64.b64decode(text[:MAX_CODE]).decode("utf-16-le", "replace")
-    except (ValueError, binascii.Error):
-        return text
-
-
-def _console(run: ProgramRun) -> Callable[[ProgramRun], list[str]] | None:
-    """`python manage.py shell -c`, `php artisan tinker --execute`: the console of a framework."""
-    words = run.argv[1:4]
-    if not any(word.endswith(("manage.py", "artisan", "bin/console")) for word in words[:1]):
-        return None
-    return _framework if {"shell", "shell_plus", "tinker"}.intersection(words) else None
-
-
-def _framework(run: ProgramRun) -> list[str]:
-    for at, word in enumerate(run.argv):
-        if word in ("-c", "--command", "--execute") and at + 1 < len(run.argv):
-            return [run.argv[at + 1]]
-        if word.startswith(("--execute=", "--command=")):
-            return [word.partition("=")[2]]
-    text = run.stdin_text
-    return [text] if text else []
-
-
-_SPECIAL = {"awk": _awk, "deno": _deno, "powershell": _powershell, "rails": _rails}
-
-
-def is_script(run: ProgramRun) -> bool:
-    """Whether a script or module is named, so that standard input is data and not code."""
-    return any(not word.startswith("-") or word.startswith("-m") for word in run.argv[1:]) and "-" not in run.argv[1:]
-
-
-# --- hidden text that runs --------------------------------------------------------------------------------------------
 
 
 def _origin(feed: StdinSource | None) -> tuple[str, frozenset[str]] | None:
@@ -350,154 +136,6 @@ def _evaluated(run: ProgramRun, _: Where) -> Iterator[Effect]:
         yield Effect("run-text", "a variable", "", frozenset({"variable"}), run)
     if run.name != "eval" and (not run.argv[1:] or not {"-", "/dev/stdin"}.isdisjoint(run.argv[1:])):  # the former in fish
         yield from hidden_text(run, run.stdin, piped=True)
-
-
-# --- commands in code -----------------------------------------------------------------------------------------------------
-
-_CALLS: dict[str, str] = {
-    "python": (
-        r"(?:\bsystem|popen2?|\bspawn|\brun|\bcall|check_call|check_output|Popen|getoutput|getstatusoutput|exec[lv]p?e?"
-        r"|spawn[lv]p?e?|create_subprocess_(?:shell|exec)|startfile)"
-    ),
-    "javascript": (
-        r"(?:\bexec(?:File)?(?:Sync)?|\bspawn(?:Sync)?|\bfork|execa(?:Sync|Command|CommandSync)?|Deno\.Command"
-        r"|Bun\.spawn(?:Sync)?|shelljs\.exec|sh\.exec)"
-    ),
-    "perl": r"(?:\bsystem|\bexec|\bpopen|open[23])",
-    "ruby": r"(?:\bsystem|\bexec|\bspawn|popen[23]?e?|capture[23]e?|Open3\.\w{1,12}|pipeline)",
-    "php": r"(?:\bsystem|\bexec|shell_exec|passthru|popen|proc_open|pcntl_exec)",
-    "awk": r"(?:\bsystem)",
-    "lua": r"(?:os\.execute|io\.popen)",
-    "applescript": r"(?:do (?:shell )?script)",
-    "r": r"(?:\bsystem2?|\bshell)",
-    "julia": r"(?:\brun|\bread|\bpipeline)",
-    "elixir": r"(?:System\.(?:cmd|shell)|:os\.cmd)",
-    "tcl": r"(?:\bexec|\bspawn|\bsystem)",
-    "swift": (
-        r"(?:\bsystem|\bshell|\bpopen|exec\.Command|Command::new|\bexec[lv]p?e?|getRuntime\(\)\.exec|ProcessBuilder"
-        r"|Process\.(?:run|start))"
-    ),
-    "haskell": r"(?:callCommand|callProcess|system|readProcess)",
-    "lisp": r"(?:\(system\*?|shell-command|call-process|start-process|\((?:ansi-)?term)",
-    "octave": r"(?:\bsystem|\bshell_cmd|\bunix)",
-    "groovy": r"(?:Runtime\.getRuntime\(\)\.exec)",
-    "scala": r"(?:Process|Runtime\.getRuntime\(\)?\.exec)",
-}
-_PLAIN_QUOTES: dict[str, str] = {
-    # a literal that is itself a command
-    "perl": (
-        r"`([^`]{1,400}+)`|\bqx\s{0,2}+(?:\{([^}]{1,400}+)\}|\(([^)]{1,400}+)\)|/([^/]{1,400}+)/|!([^!]{1,400}+)!"
-        r"|\[([^\]]{1,400}+)\])"
-    ),
-    "ruby": r"`([^`]{1,400}+)`|%x\s{0,2}+(?:\{([^}]{1,400}+)\}|\(([^)]{1,400}+)\)|\[([^\]]{1,400}+)\]|\|([^|]{1,400}+)\|)",
-    "php": r"`([^`]{1,400}+)`",
-    "julia": r"`([^`]{1,400}+)`",
-    "javascript": r"\$`([^`]{1,400}+)`",
-    "awk": r'"([^"\n]{1,400}+)"\s{0,4}+\|&?\s{0,4}+getline|\|&?\s{0,4}+"([^"\n]{1,400}+)"',
-    "groovy": r"""["']([^"'\n]{1,400}+)["']\.execute\(""",
-    "scala": r"""["']([^"'\n]{1,400}+)["']\s{0,4}+\.?!{1,2}""",
-}
-_CALLING: dict[str, tuple[str, ...]] = {
-    "python": ("system", "popen", "spawn", "subprocess", "Popen", "exec", "output", "startfile", "run(", "call("),
-    "javascript": ("exec", "spawn", "fork", "Deno.Command"),
-    "": (
-        "system",
-        "open",
-        "spawn",
-        "run",
-        "exec",
-        "capture",
-        "pipeline",
-        "passthru",
-        "cmd",
-        "hell",
-        "Command",
-        "Process",
-        "read",
-        "term",
-    ),
-}
-_IN_HOME = r"(?:(?:Path\.expand|File\.expand_path|(?:os\.path\.)?expanduser|expand-file-name)[(\s]\s{0,4})?"
-"""A function that only puts the home folder in place of `~`."""
-_LIST = lazy_re.compile(rf"\s{{0,9}}+,?\s{{0,9}}+{_IN_HOME}{STRING}")
-_ESCAPE = lazy_re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([0-7]{1,3})|(.))", re.DOTALL)
-_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
-
-_SHELLISH = program_catalogue.programs("command_like_word")
-
-
-_ADDED = lazy_re.compile(r"\)\s{0,40}+\.args?\(\s{0,4}+&?\[?")
-"""Rust gives the words of a command one by one: `Command::new("sh").arg("-c").arg("ls")`."""
-
-
-def commands(code: str, language: str) -> tuple[str, ...]:
-    """The shell commands in literals of the code, in order. `language`: as `source` names it."""
-    code = code[:MAX_CODE]
-    if ").arg" in code:
-        code = _ADDED.sub(", ", code)
-    if _reads_as_command(code):
-        return (code,)
-    found: list[tuple[int, str]] = []
-    call = _CALLS.get(language)
-    if call and any_of(_CALLING[language] if language in _CALLING else _CALLING[""], code):
-        for match in found_in(rf"{call}\s{{0,4}}+(?P<open>[(\s\[{{]{{0,4}}+){STRING}", code):
-            found.append((match.start(), _command(match, code)))  # noqa: PERF401 - the same list is added to twice
-    quoted = _PLAIN_QUOTES.get(language)
-    if quoted:
-        found.extend((match.start(), next(g for g in match.groups() if g)) for match in found_in(quoted, code))
-    return tuple(text for _, text in sorted(found) if text.strip())
-
-
-def _command(match: re.Match[str], code: str) -> str:
-    """`"rm -rf x"`, or the joined words of `["rm", "-rf", "x"]` and `"rm", ["-rf", "x"]`."""
-    words = [_unescape(text_of(match))]
-    at = match.end()
-    in_list = "[" in match.group("open")
-    while len(words) < MAX_FOUND:
-        while code[at : at + 1] in (" ", "\n", "\t", ",", "["):
-            in_list = in_list or code[at] in "[,"
-            at += 1
-        following = _LIST.match(code, at)
-        if following is None:
-            break
-        words.append(_unescape(next((g for g in following.groups() if g), "")))
-        at = following.end()
-    if words[1:] and _base(words[0]) == _base(words[1]):
-        del words[1]  # execl("/bin/sh", "sh", ...): the name passed to the program
-    if len(words) == 1 and not in_list:
-        return words[0]
-    return words[0] if len(words) == 1 else " ".join(shlex.quote(word) for word in words)
-
-
-def _base(word: str) -> str:
-    return word.rpartition("/")[2]
-
-
-def _unescape(text: str) -> str:
-    if "\\" not in text:
-        return text
-    return _ESCAPE.sub(_character, text)
-
-
-def _character(match: re.Match[str]) -> str:
-    two, four, octal, other = match.groups()
-    if two or four:
-        return chr(int(two or four, 16))
-    if octal:
-        return chr(int(octal, 8)) if octal != "0" else ""
-    return _ESCAPED.get(other, other)
-
-
-def _reads_as_command(code: str) -> bool:
-    """Whether the code is a shell command: no interpreter accepts `rm -rf /`, but it shows what is intended."""
-    words = code[:200].split(None, 2)
-    if len(words) < 2 or words[0] not in _SHELLISH:  # noqa: PLR2004 - a program and a word
-        return False
-    second = words[1]
-    return second[:1] in "-/~." or (second[:1].isalnum() and len(words) > 2 and words[2][:1] in "-/~.")  # noqa: PLR2004 - the same
-
-
-# --- effects --------------------------------------------------------------------------------------------------------------
 
 
 _WIDE = frozenset({"root", "home", "system", "credentials"})

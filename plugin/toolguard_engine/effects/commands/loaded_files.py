@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.commands import code_sources
 from toolguard_engine.effects.facts.command import ProgramRun
 
 _LOADS = {
@@ -52,8 +52,8 @@ class _Code(NamedTuple):
 
 def loaded(run: ProgramRun, files: Iterable[str]) -> str:
     """Which of these names of files this run of an interpreter loads; empty if none."""
-    language = interpreters.language(run.name)
-    found = interpreters.source(run)
+    language = code_sources.language(run.name)
+    found = code_sources.source(run)
     code = _named(*found) if found is not None else _named(language, "")
     modules = code.modules | _of_options(run, language)
     for name in files:

@@ -7,7 +7,7 @@ import re
 from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.commands import environment_options, guesses, interpreters
+from toolguard_engine.effects.commands import code_sources, environment_options, guesses, interpreters
 from toolguard_engine.effects.commands.change_walk import COPIERS, EDITORS, PATCHERS, PLACERS, STORING, UNPACKERS
 from toolguard_engine.effects.commands.code_walk import CodeWalk
 from toolguard_engine.effects.commands.file_walk import MAX_FED, RUN_PACKAGES, is_interpreter
@@ -154,7 +154,7 @@ class ProgramWalk(CodeWalk):
 
     def _own_code(self, run: ProgramRun, state: ShellState) -> None:
         """Of a wrapper that is also an interpreter: `bun -e`."""
-        if run.name in interpreters.LANGUAGES:
+        if run.name in code_sources.LANGUAGES:
             self.code(run, state)
 
     def _guessed(self, run: ProgramRun, state: ShellState) -> StdinSource:

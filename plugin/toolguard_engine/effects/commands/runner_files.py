@@ -9,7 +9,7 @@ from itertools import islice
 from posixpath import join
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.commands import code_sources
 from toolguard_engine.effects.commands.change_walk import STDIN
 from toolguard_engine.effects.commands.runner_table import Runner
 from toolguard_engine.effects.commands.walk import Walk
@@ -151,7 +151,7 @@ def made_elsewhere(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Ite
         names = tuple(name for group in row.reads for name in group if "*" not in name and name[:1] != "~")
         paths += [path for each in above for name in names if running.is_made(path := f"{each}/{name}")]
     for path in dict.fromkeys(paths):
-        if path.endswith(NO_CODE) and interpreters.language(row.language):
+        if path.endswith(NO_CODE) and code_sources.language(row.language):
             continue
         walk.will_run(path, run)
         if file := running.text(path, "", sure=False):

@@ -14,7 +14,7 @@ from operator import eq, ge, gt, le, lt, ne
 from posixpath import basename
 from typing import Any
 
-from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.commands import code_sources
 from toolguard_engine.effects.commands.in_place_edits import replaced
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 
@@ -60,7 +60,7 @@ class _Ends(Exception):  # noqa: N818 - the script ends early
 
 def edited(run: ProgramRun, text: str, path: str) -> str | None:
     """The text of the file at this path after the script; None if that is not known."""
-    found = interpreters.source(run)
+    found = code_sources.source(run)
     if found is None or found[0] != "python" or len(found[1]) > MAX_CODE or UNKNOWN in found[1] or len(text) > MAX_TEXT:
         return None
     try:

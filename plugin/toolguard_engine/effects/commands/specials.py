@@ -1,39 +1,37 @@
-"""Programs that run others in special ways, and builtins that change the state of the shell."""
+"""Programs that run others in special ways (shells, editors, schedulers, Git, make), and the table of all of these."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import dropwhile, islice, pairwise
+from itertools import dropwhile, pairwise
 
 from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.commands import git_variables, linked_repositories, project_programs, runners, watchers
+from toolguard_engine.effects.commands import (
+    git_variables,
+    linked_repositories,
+    list_runners,
+    project_programs,
+    runners,
+    shell_builtins,
+    watchers,
+)
 from toolguard_engine.effects.commands.change_walk import STDIN
 from toolguard_engine.effects.commands.file_lines import run_lines, these
+from toolguard_engine.effects.commands.list_runners import MAX_GIVEN
 from toolguard_engine.effects.commands.program_walk import ASSIGNMENT
 from toolguard_engine.effects.commands.walk import Special, Walk
 from toolguard_engine.effects.commands.walk_state import EVERY
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, ProgramRun, StdinSource
-from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
-from toolguard_engine.effects.facts.place_names import words as names
 from toolguard_engine.effects.manuals import manual_catalogue
-from toolguard_engine.effects.programs import getopt
-from toolguard_engine.effects.programs.wrappers import SHELLS, Wrapper, options, value_of
+from toolguard_engine.effects.programs.wrappers import SHELLS, value_of
 from toolguard_engine.effects.syntax import tool_scripts
-from toolguard_engine.effects.syntax.expand import ShellState, here
+from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.outputs import NOTHING, known
 from toolguard_engine.effects.syntax.project_files import makefile
-
-MAX_GIVEN = 400
-"""Words or lines of input that are examined for `xargs` and the like."""
-
-MAX_FILLED = 16_384
-"""Characters of a word in which placeholders are replaced."""
-
-_DECLARING = program_catalogue.programs("declaration")
 
 
 def _shell(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
@@ -159,189 +157,6 @@ def _scheduled(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
     return NOTHING
 
 
-def _xargs(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    argv = run.argv
-    at, _ = options(argv, 1, _XARGS)
-    mark = _replaced(argv[1:at])
-    rest = argv[at:]
-    if not rest:
-        return None
-    feed = _listed(walk, run, at) or run.stdin
-    text = known(feed)
-    words = text.replace("'", "").replace('"', "").split() if text else []
-    if text and any(_WHOLE_LINES.fullmatch(option) for option in argv[1:at]):
-        words = text.replace("\0", "\n").splitlines()
-    words = _first_given(walk, words)
-    more = [UNKNOWN] if text and feed and feed.text is None else []
-    inner = state.fork("xargs")
-    if mark:
-        lines = _first_given(walk, [line.strip() for line in text.splitlines() if line.strip()] if text else [])
-        last = NOTHING
-        for line in [*lines, *more] or [UNKNOWN]:
-            filled = tuple(_filled(word, mark, line) for word in rest)
-            last = walk.inner(filled, run, inner.fork())
-        return last
-    feeds = feed and StdinSource(None, feed.programs, feed.files)
-    given = ((len(rest), feeds),) if feeds else ()
-    for batch in _batches(words, argv[1:at]) if _runs_script(rest) else ():
-        walk.inner((*rest, *batch), run, inner.fork())
-    return walk.inner((*rest, *([*words, *more] or [UNKNOWN])), run, inner, given)
-
-
-def _first_given(walk: Walk, words: list[str]) -> list[str]:
-    """As many as are read; that there were more is not forgotten."""
-    if len(words) > MAX_GIVEN:
-        walk.flaws.add("long")
-    return words[:MAX_GIVEN]
-
-
-def _runs_script(argv: tuple[str, ...]) -> bool:
-    """Whether the word behind these ones is a script that is run."""
-    name = argv[0].rpartition("/")[2]
-    return (name in SHELLS or INTERPRETER.fullmatch(name) is not None) and all(word[:1] == "-" for word in argv[1:])
-
-
-def _batches(words: list[str], given: tuple[str, ...]) -> Iterator[list[str]]:
-    """The words of `xargs` as it hands them on, if it does not hand on all of them at once; without the first."""
-    for option, following in pairwise((*given, "")):
-        if (found := _AT_ONCE.fullmatch(option)) and (number := found[1] or following).isdecimal() and int(number[:4]):
-            yield from (words[at : at + int(number[:4])] for at in range(int(number[:4]), len(words), int(number[:4])))
-            return
-
-
-_AT_ONCE = lazy_re.compile(r"(?:-\w{0,4}[nL]|--max-(?:args|lines)=?)(\d{0,4})")
-
-
-def _filled(word: str, mark: str, value: str) -> str:
-    """The word with `value` in place of each `mark`; `UNKNOWN` if that would be too long."""
-    if word.count(mark) * len(value) > MAX_FILLED:
-        return UNKNOWN
-    return word.replace(mark, value)
-
-
-def _listed(walk: Walk, run: ProgramRun, end: int) -> StdinSource | None:
-    """The file from which `xargs -a` reads."""
-    for at in range(1, end):
-        name, sign, value = run.argv[at].partition("=")
-        if name not in ("-a", "--arg-file") and not (name.startswith("-a") and name != "-a"):
-            continue
-        place = at if sign or name not in ("-a", "--arg-file") else at + 1
-        path = value if sign else run.argv[at][2:] if place == at else "".join(run.argv[place : place + 1])
-        fed = next((feed for position, feed in run.given if position == place), None)
-        text = walk.written.text(path, run.cwd)
-        file = walk.file_at(path, run) if text is None and fed is None else None
-        return fed or StdinSource(file.text if file else text, (), (path,))
-    return None
-
-
-def _replaced(given: tuple[str, ...]) -> str:
-    """The placeholder for an input line in the command of `xargs`; empty if the input is appended."""
-    for at, option in enumerate(given):
-        if option == "-I":
-            return "".join(given[at + 1 : at + 2])
-        if option in ("-i", "--replace"):
-            return "{}"
-        if option.startswith(("-I", "-i")):
-            return option[2:]
-        if option.startswith("--replace="):
-            return option.removeprefix("--replace=")
-    return ""
-
-
-def _parallel(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    argv = run.argv
-    at, _ = options(argv, 1, _PARALLEL)
-    end = next((n for n in range(at, len(argv)) if argv[n] in (":::", "::::", ":::+", "::::+")), len(argv))
-    rest = argv[at:end]
-    known = list(argv[end + 1 :]) if end < len(argv) and argv[end].startswith(":::") and argv[end] != "::::" else []
-    if not known and run.stdin and run.stdin.text:
-        known = run.stdin.text.splitlines()
-    lists = argv[end + 1 : end + 1 + MAX_GIVEN] if argv[end : end + 1] == ("::::",) else ()
-    for file in () if known else (*(file for word in lists for file in walk.files_at(word, run)), *walk.fed_files(run)):
-        known += file.text.splitlines()
-    inner = state.fork("parallel")
-    inner.cwd = value_of(argv[:at], ("--wd", "--workdir")) or inner.cwd
-    for value in _first_given(walk, known) or [UNKNOWN]:
-        if not rest:
-            walk.text(value, inner, None, piped=run.piped, pipeline=run.pipeline)
-            continue
-        filled = tuple(_filled(word, "{}", value) for word in rest)
-        filled = filled if any("{}" in word for word in rest) else (*filled, value)
-        if len(rest) == 1 or " " in filled[0]:
-            walk.joined(filled, inner, run)
-        else:
-            walk.inner(filled, run, inner)
-    return None
-
-
-def _find(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    argv = run.argv
-    starts = []
-    for word in argv[1:]:
-        if word.startswith(("-", "(", "!", ")")) and word not in ("-L", "-P", "-H"):
-            break
-        starts += [] if word.startswith("-") else [word]
-    at = 1
-    while at < len(argv):
-        if argv[at] not in _EXECUTING:
-            at += 1
-            continue
-        end = next((n for n in range(at + 1, len(argv)) if argv[n] in (";", "+")), len(argv))
-        for start in _first_given(walk, starts) or ["."]:
-            for found in _found(walk, run, start, argv[at + 1 : end]):
-                filled = tuple(_filled(word, "{}", found) for word in argv[at + 1 : end])
-                walk.inner(filled, run, state.fork("find"))
-        at = end + 1
-    return None
-
-
-def _found(walk: Walk, run: ProgramRun, start: str, command: tuple[str, ...]) -> Iterator[str]:
-    """What `find` puts in place of `{}`. Where it runs what it finds, these are also agents' files that it may mean."""
-    if not command:
-        return
-    folder, program, running = start.rstrip("/"), command[0].rpartition("/")[2], walk.running
-    runs = program == "{}" or program in SHELLS or INTERPRETER.fullmatch(program) is not None
-    if runs and running is not None:
-        asked = (word for option, word in pairwise(run.argv) if option in ("-name", "-iname") and not _CODE.search(word))
-        names = (f"{folder}/{'*/' * depth}{name}" for name in islice(asked, MAX_GIVEN) for depth in range(MAX_DEPTH))
-        yield from (name for name in names if running.meant(name, run.cwd) or running.is_made_at(name, run.cwd))
-        if running.is_made_at(start, run.cwd):
-            yield start
-    yield f"{folder}/{UNKNOWN}"
-
-
-MAX_DEPTH = 4
-"""Folders below the first one in which scripts are looked for."""
-
-_CODE = lazy_re.compile(r"\.[a-z]{1,4}\Z")
-"""Names with such an ending are looked for in any case."""
-
-
-def _fd(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    argv = run.argv
-    at = next((n for n, word in enumerate(argv) if word in ("-x", "-X", "--exec", "--exec-batch")), 0)
-    if at and argv[at + 1 :]:
-        for start in _fd_folders(replace(run, argv=argv[:at])):
-            found = f"{start.rstrip('/')}/{UNKNOWN}"
-            filled = tuple(word.replace("{}", found) for word in argv[at + 1 :])
-            filled = filled if any("{}" in word for word in argv[at + 1 :]) else (*filled, found)
-            walk.inner(filled, run, state.fork("fd"))
-    return None
-
-
-def _fd_folders(run: ProgramRun) -> list[str]:
-    """Where fd searches: the operands after the pattern."""
-    read = getopt.options(run, _FD_VALUED)
-    based = [word.text for word in read.values("--base-directory", "--search-path")]
-    return (based + [word.text for word in read.operands[1:]])[:MAX_GIVEN] or ["."]
-
-
-_FD_VALUED = names(
-    "-e --extension -t --type -d --max-depth -E --exclude -S --size --changed-within --changed-before -o --owner -j "
-    "--threads --min-depth --exact-depth --ignore-file -c --color --max-results --format --base-directory --search-path"
-)
-
-
 def _git(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     _included(walk, run, state)
     if given := git_variables.settings(run, state):
@@ -421,91 +236,6 @@ def _editor(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | Non
     return None
 
 
-_ROOTED = ("/", "~", "$", ".", "-", UNKNOWN, "")
-
-
-def _cd(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    words = [word for word in run.argv[1:] if not (word.startswith("-") and len(word) > 1)]
-    home, before = state.variables.get("HOME"), state.variables.get("OLDPWD", UNKNOWN)
-    target = words[0] if words else home if isinstance(home, str) else "~"
-    state.assign("OLDPWD", here(state))
-    if target[:1] not in _ROOTED and (path := dict(run.assigns).get("CDPATH") or state.variables.get("CDPATH")):
-        above = path if isinstance(path, str) else path[0]
-        target = f"{above.partition(':')[0]}/{target}"
-    if target == "-":
-        state.cwd = before if isinstance(before, str) else UNKNOWN
-    elif target.startswith(UNKNOWN):
-        state.cwd = UNKNOWN
-    elif target.startswith(("/", "~", "$")) or not state.cwd or state.cwd == UNKNOWN:
-        state.cwd = target if state.cwd != UNKNOWN or target.startswith(("/", "~")) else UNKNOWN
-    else:
-        state.cwd = f"{state.cwd}/{target}"[:4096]
-    return NOTHING
-
-
-def _declare(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    for word in run.argv[1:]:
-        if found := ASSIGNMENT.fullmatch(word):
-            walk.variable_set(found[1], found[3], run, state)
-            state.assign(found[1], found[3], append=bool(found[2]))
-    return NOTHING
-
-
-def _unset(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    for word in run.argv[1:]:
-        state.variables.pop(word, None)
-    return NOTHING
-
-
-def _read(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    names = [word for word in run.argv[1:] if word.isidentifier()]
-    if run.stdin and walk.running is not None:
-        walk.running.later.in_variables.update(dict.fromkeys(run.stdin.files))
-    text = run.stdin.text if run.stdin else None
-    lines = [UNKNOWN] if text is None else list(dict.fromkeys(text.splitlines()))[: MAX_GIVEN + 1] or [""]
-    if len(lines) > MAX_GIVEN:
-        lines = [*lines[:MAX_GIVEN], UNKNOWN]
-    signs = dict(run.assigns).get("IFS")
-    fields = [_read_into(names, line, signs or "") for line in lines]
-    for at, name in enumerate(names):
-        values = tuple(dict.fromkeys(each[at] for each in fields))
-        state.variables[name] = values if len(values) > 1 else values[0]
-    return NOTHING
-
-
-def _read_into(names: list[str], line: str, signs: str) -> list[str]:
-    """What `read` assigns to each name; the last one gets the rest."""
-    if UNKNOWN in line:
-        return [line] * len(names)
-    for sign in signs.strip():
-        line = line.replace(sign, " ")
-    found = line.split(maxsplit=max(len(names) - 1, 0))
-    return found + [""] * (len(names) - len(found))
-
-
-def _alias(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    for word in run.argv[1:]:
-        name, sign, text = word.partition("=")
-        if sign and name:
-            state.aliases[name] = text
-            walk.inner_text(text, replace(run, piped=False), state.fork("alias"))
-    return NOTHING
-
-
-def _set(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    if "--" in run.argv:
-        state.args = ("sh", *run.argv[run.argv.index("--") + 1 :])
-    elif run.argv[1:2] and not run.argv[1].startswith(("-", "+")):
-        state.args = ("sh", *run.argv[1:])
-    return NOTHING
-
-
-def _shift(_: Walk, __: ProgramRun, state: ShellState) -> StdinSource | None:
-    if state.args is not None:
-        state.args = (*state.args[:1], *state.args[2:])
-    return NOTHING
-
-
 def _included(walk: Walk, run: ProgramRun, state: ShellState) -> None:
     """`git config include.path FILE`: the next call of Git reads that file."""
     if "config" not in run.argv[1:4]:
@@ -575,10 +305,6 @@ def _quoted(word: str) -> str:
     )
 
 
-_XARGS = Wrapper("nPIdLsaE", flags=frozenset({"--max-lines"}))
-_PARALLEL = Wrapper("jNSnLaI", folder=("--wd", "--workdir"))
-_WHOLE_LINES = lazy_re.compile(r"-[rtpox]*(?:0|d.*)|--null|--delimiter.*")
-_EXECUTING = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _COMMAND_OPTIONS = {
     "man": ("-P=", "--pager="), "less": ("+!",), "split": ("--filter=",), "sort": ("--compress-program=",),
     "expect": ("-c=",),
@@ -587,28 +313,19 @@ _COMMAND_OPTIONS = {
 _RARER = program_catalogue.programs("rare_interpreter")
 SPECIALS: dict[str, Special] = {
     **dict.fromkeys(SHELLS, _shell),
-    **dict.fromkeys(_DECLARING, _declare),
     **dict.fromkeys(program_catalogue.programs("sourcer"), _source),
     **dict.fromkeys(program_catalogue.programs("scheduler"), _scheduled),
-    **dict.fromkeys(program_catalogue.programs("find_like"), _find),
-    **dict.fromkeys(program_catalogue.programs("fd"), _fd),
-    **dict.fromkeys(program_catalogue.programs("folder_changer"), _cd),
     **dict.fromkeys(_COMMAND_OPTIONS, _options_with_commands),
     **dict.fromkeys(manual_catalogue.doing("runs"), _manual_commands),
     **dict.fromkeys(program_catalogue.programs("editor_with_commands"), _editor),
     **dict.fromkeys(_RARER, _interpreted),
     **dict.fromkeys(program_catalogue.programs("sed"), _sed),
     **dict.fromkeys(program_catalogue.programs("make"), _make),
+    **shell_builtins.PROGRAMS,
+    **list_runners.PROGRAMS,
     **project_programs.PROGRAMS,
     **watchers.PROGRAMS,
     EVERY: runners.ran,
     "open": _open,
-    "xargs": _xargs,
-    "parallel": _parallel,
     "git": _git,
-    "unset": _unset,
-    "read": _read,
-    "alias": _alias,
-    "set": _set,
-    "shift": _shift,
 }

@@ -8,14 +8,25 @@ from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.languages import code_deeds as deeds
 from toolguard_engine.effects.languages import python_folding as folding
 from toolguard_engine.effects.languages import script_calls as calls
+from toolguard_engine.effects.languages.javascript_requests import (
+    client,
+    connected,
+    fetched,
+    http_request,
+    listened,
+    mailed,
+    mailer,
+    of_client,
+    posted,
+    sent,
+    socket,
+)
 from toolguard_engine.effects.languages.python_values import (
-    FROM_NETWORK,
     NOTHING,
     Library,
     Unknown,
     Value,
     choices,
-    feed,
     sources,
     text,
 )
@@ -29,7 +40,6 @@ from toolguard_engine.effects.languages.script_run import (
     ScriptRun,
     element,
 )
-from toolguard_engine.effects.programs import web_targets
 
 _MODULES = {
     "fs/promises": "fs", "fs-extra": "fs", "fs-extra/esm": "fs", "graceful-fs": "fs", "fs.promises": "fs",
@@ -97,125 +107,6 @@ def _with_callback(act: Act) -> Act:
         return result
 
     return wrapped
-
-
-def _url(value: Value) -> Value:
-    """The address in an argument that is a text or options of a request."""
-    for one in choices(value):
-        if isinstance(one, dict):
-            if found := next((one[key] for key in ("url", "uri", "href") if key in one), None):
-                return _below(next((one[key] for key in _ROOTS if key in one), ""), found)
-            host = next((text(one[key]) for key in ("hostname", "host") if key in one), "")
-            path = one.get("path", "")
-            return folding.joined(["https://", host, path]) if host else NOTHING
-        if isinstance(one, Library) and one.name.startswith("http"):
-            return one.name
-    return value
-
-
-def _method(args: list[Value], otherwise: str) -> str:
-    value = calls.option(args, "method")
-    return text(value).upper() if isinstance(value, str) and UNKNOWN not in value else otherwise
-
-
-def _body(args: list[Value]) -> Value:
-    for key in ("body", "data", "json", "form", "formData", "multipart"):
-        if (value := calls.option(args, key)) is not None:
-            return value
-    return None
-
-
-def _fetched(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    body = _body(args)
-    params = calls.option(args, "params") or calls.option(args, "searchParams") or calls.option(args, "query")
-    url = _url(at(args, 0))
-    if params is not None:
-        url = folding.joined([url, "?", params]) if sources(params) else url
-    return calls.requested(run, url, _method(args, "GET" if body is None else "POST"), body, calls.option(args, "headers"))
-
-
-def _posted(method: str) -> Act:
-    def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
-        rest = [arg for arg in args[1:] if not isinstance(arg, Routine)]
-        body = _body(args[1:2]) if method == "DELETE" or at(args, 1) is NOTHING else at(args, 1)
-        if isinstance(body, dict) and (inner := _body([body])) is not None and "headers" in body:
-            body = inner
-        headers = calls.option(rest[1:] if len(rest) > 1 else rest, "headers")
-        return calls.requested(run, _url(at(args, 0)), method, body, headers)
-
-    return act
-
-
-_ROOTS = ("baseURL", "prefixUrl", "baseUrl")
-
-
-def _root(args: list[Value]) -> Value:
-    return next((value for name in _ROOTS if (value := calls.option(args, name)) is not None), None)
-
-
-def _below(root: Value, path: Value) -> Value:
-    """The address of a path below the one that a client has."""
-    found, start = text(path), "".join(texts(root)[:1])
-    return path if "://" in found[:16] or not start else f"{start.rstrip('/')}/{found.lstrip('/')}"
-
-
-def _client(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    """`axios.create({baseURL})`: its methods get the rest of an address."""
-    return Unknown(kind="client", sources=(FROM_NETWORK,), text="".join(texts(_root(args) or "")[:1]))
-
-
-def _of_client(verb: str, otherwise: Act | None = None) -> Act:
-    """A method of such a client; the call's own options come before the client's."""
-
-    def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
-        first = choices(base)[0] if base is not None else None
-        if not isinstance(first, Unknown) or first.kind != "client":
-            return otherwise(run, args, base) if otherwise else None
-        path = at(args, 0)
-        if isinstance(path, dict):
-            return _fetched(run, [{"baseURL": first.text, **path}, *args[1:]], base)
-        root = _root(args[1:])
-        url = _below(first.text if root is None else root, path)
-        return (_fetched if verb == "GET" else _posted(verb))(run, [url, *args[1:]], base)
-
-    return act
-
-
-def _http_request(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    _fetched(run, args, base)
-    for arg in args:
-        if isinstance(arg, Routine):
-            run.invoke(arg, [Unknown(kind="response", sources=(FROM_NETWORK,))])
-    return Unknown(kind="request", sources=(FROM_NETWORK,), text="".join(texts(_url(at(args, 0)))[:1]))
-
-
-def _connected(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    host = calls.option(args, "host") or at(args, 1)
-    for arg in args:
-        if isinstance(arg, Routine):
-            run.invoke(arg, [])
-    return Unknown(kind="request", sources=(FROM_NETWORK,), text=text(host) if isinstance(host, str) else UNKNOWN)
-
-
-def _socket(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return Unknown(kind="request", sources=(FROM_NETWORK,), text="".join(texts(at(args, 0))[:1]))
-
-
-def _listened(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    """`connection.on("data", function)`: what comes from there reaches the function."""
-    for arg in args:
-        if isinstance(arg, Routine):
-            run.invoke(arg, [Unknown(sources=sources(base))])
-    return base
-
-
-def _sent(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    """`.write(data)`, `.end(data)`, `.send(data)` of a request or a connection."""
-    first = choices(base)[0] if base is not None else None
-    if isinstance(first, Unknown) and first.kind == "request" and args and not isinstance(args[0], Routine):
-        run.add(deeds.send(first.text if first.text.strip(UNKNOWN) else "", "POST", feed(args[0])))
-        return first
-    return run.unknown(".write", args, base)
 
 
 def _file_gone(run: ScriptRun, args: list[Value], base: Value) -> Value:
@@ -309,49 +200,6 @@ def _repeated(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 _OWN_NAMES = frozenset({"./script.js"})
-
-
-def _mailer(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    """`nodemailer.createTransport({host, port})`, also with an address; `text`: `local` for a server for tests."""
-    return Unknown(kind="mailer", text="local" if _stays(at(args, 0)) else "")
-
-
-def _stays(server: Value) -> bool:
-    """Whether mail to this server stays here; all that decides it must be literal."""
-    if isinstance(server, str):
-        return bool(web_targets.mail_flags(server))
-    if not isinstance(server, dict):
-        return False
-    if server.get("jsonTransport") is True or server.get("streamTransport") is True:
-        return server.keys() <= _KEPT_OPTIONS
-    host, port = server.get("host"), server.get("port")
-    if not (isinstance(host, str) and isinstance(port, str | int) and server.keys() <= _SERVER_OPTIONS):
-        return False
-    return bool(web_targets.mail_flags(host, str(port)))
-
-
-_KEPT_OPTIONS = frozenset({"jsonTransport", "streamTransport", "buffer", "newline", "skipEncoding"})
-_SERVER_OPTIONS = frozenset({
-    "host", "port", "secure", "ignoreTLS", "requireTLS", "auth", "authMethod", "tls", "name", "pool", "logger", "debug",
-    "maxConnections", "maxMessages", "connectionTimeout", "greetingTimeout", "socketTimeout", "rateLimit", "rateDelta",
-})  # fmt: skip
-"""Options beside which the host is where mail goes; `service` and others take it elsewhere."""
-
-
-def _mailed(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    people = [text(value) for name in ("to", "cc", "bcc") if (value := calls.option(args, name)) is not None]
-    attached = calls.option(args, "attachments")
-    parts = attached if isinstance(attached, list) else [attached]
-    paths = [path for part in parts[:MAX_ATTACHED] for path in texts(calls.option([part], "path") or [])]
-    found = Unknown(sources=(*sources(*args), *(f"file:{path}" for path in paths)))
-    mailers = choices(base) if base is not None else ()
-    server = ("local",) if mailers and all(isinstance(each, Unknown) and each.text == "local" for each in mailers) else ()
-    shown = ", ".join(people).replace(UNKNOWN, "?")
-    run.add(deeds.mail(shown or "an address in the code", feed(found), server=server))
-    return NOTHING
-
-
-MAX_ATTACHED = 16
 
 
 def _in_place(run: ScriptRun, args: list[Value], base: Value) -> Value:
@@ -448,20 +296,26 @@ FUNCTIONS: dict[str, Act] = calls.rows(
             "fetch axios axios.get axios.request axios.head got got.get ky ky.get undici.request needle request"
             " request.get superagent.get Bun.fetch dns.lookup dns.resolve dns.resolveTxt"
         ),
-        _fetched,
+        fetched,
     ),
-    ("axios.create got.extend ky.create ky.extend axios.default.create", _client),
-    ("http.request http.get", _http_request),
-    ("http2.connect WebSocket ws ws.WebSocket", _socket),
-    ("net.connect net.createConnection net.Socket Deno.connect Bun.connect dgram.createSocket", _connected),
-    ("navigator.sendBeacon", _posted("POST")),
+    ("axios.create got.extend ky.create ky.extend axios.default.create", client),
+    ("http.request http.get", http_request),
+    ("http2.connect WebSocket ws ws.WebSocket", socket),
+    ("net.connect net.createConnection net.Socket Deno.connect Bun.connect dgram.createSocket", connected),
+    ("navigator.sendBeacon", posted("POST")),
 )
+
+
 FUNCTIONS |= {f"shelljs.{name}": _shelljs(name) for name in ("rm", "mv", "cp", "chmod", "ln", "cat", "cd")}
+
+
 FUNCTIONS |= {
-    f"{owner}.{verb}": _posted(verb.upper())
+    f"{owner}.{verb}": posted(verb.upper())
     for owner in ("axios", "got", "ky", "superagent", "request", "needle")
     for verb in ("post", "put", "patch", "delete")
 }
+
+
 METHODS: dict[str, Act] = calls.rows(
     (
         (
@@ -475,21 +329,21 @@ METHODS: dict[str, Act] = calls.rows(
     ("map flatMap reduce", calls.mapped),
     ("toString", _to_string),
     ("then", calls.then),
-    ("on once addListener addEventListener", _listened),
+    ("on once addListener addEventListener", listened),
     ("join", calls.joined_by),
     ("split", calls.split_by),
     ("reverse", calls.backwards),
     ("replace replaceAll", calls.replaced),
     ("push", _pushed),
-    ("write end send", _sent),
+    ("write end send", sent),
     ("unlink", _file_gone),
-    ("get head request", _of_client("GET")),
-    ("post", _of_client("POST")),
-    ("put", _of_client("PUT")),
-    ("patch", _of_client("PATCH")),
-    ("delete", _of_client("DELETE", _file_gone)),
-    ("createTransport", _mailer),
-    ("sendMail", _mailed),
+    ("get head request", of_client("GET")),
+    ("post", of_client("POST")),
+    ("put", of_client("PUT")),
+    ("patch", of_client("PATCH")),
+    ("delete", of_client("DELETE", _file_gone)),
+    ("createTransport", mailer),
+    ("sendMail", mailed),
     ("doShellScript", calls.shell),
 )
 CONSTANTS: dict[str, Value] = {

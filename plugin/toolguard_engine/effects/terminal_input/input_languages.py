@@ -21,7 +21,7 @@ import msgspec
 from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.commands import interpreters
+from toolguard_engine.effects.commands import code_sources
 from toolguard_engine.effects.commands.specials import SPECIALS
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.facts import program_catalogue
@@ -255,14 +255,14 @@ def _shell(run: ProgramRun, top: ProgramRun) -> Reader:
 
 
 def _reads_code(run: ProgramRun) -> bool:
-    known = interpreters.source(run)
+    known = code_sources.source(run)
     return known is not None and _PROBE in known[1]
 
 
 def _stand_in(run: ProgramRun) -> str:
     """The interpreter for the language of a console, or of a script that may run its input."""
     named = next((_STAND_INS[each] for each in run.argv[1:4] if each in _STAND_INS), "")
-    language = interpreters.language(run.name)
+    language = code_sources.language(run.name)
     of_language = {"ruby": "irb", "php": "php -a", "awk": ""}.get(language, run.argv[0]) if language else ""
     return named or _STAND_INS.get(run.name) or (quote(of_language) if of_language else "")
 
@@ -288,7 +288,7 @@ def _is_known(run: ProgramRun) -> bool:
     """Whether `readers` knows this program, so that nothing else reads the input."""
     console = not _CONSOLES.isdisjoint(run.argv[1:4]) or "-i" in run.argv[1:]
     reads = run.name in SHELLS | sql.CLIENTS | sql.STORES or run.name in _STAND_INS or run.name in WRAPPERS
-    return reads or _reads_code(run) or bool(console and interpreters.language(run.name))
+    return reads or _reads_code(run) or bool(console and code_sources.language(run.name))
 
 
 def _may_consume(run: ProgramRun) -> bool:
@@ -298,7 +298,7 @@ def _may_consume(run: ProgramRun) -> bool:
     operands = sum(1 for each in run.argv[1:] if each[:1] != "-")
     if (run.name in _FILTERS and not operands) or (run.name in _FILTERS_BY and operands < 2):  # noqa: PLR2004 - what, and a file
         return True
-    return run.name in _TAKERS | sql.CLIENTS | sql.STORES or "/" in run.argv[0] or bool(interpreters.language(run.name))
+    return run.name in _TAKERS | sql.CLIENTS | sql.STORES or "/" in run.argv[0] or bool(code_sources.language(run.name))
 
 
 def _state_after(shell: Shell, text: str) -> Shell:

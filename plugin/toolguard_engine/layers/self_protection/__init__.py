@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.calls.call_place import named_folder
-from toolguard_engine.effects.calls.config_changes import ConfigChange
+from toolguard_engine.effects.calls.known_config import ConfigChange
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.control_plane import gateway_tools as controlplane
 from toolguard_engine.effects.facts import program_catalogue, protected_paths

@@ -1,0 +1,286 @@
+"""What the programs of a command make of the gateway's config file, one after the other."""
+
+from __future__ import annotations
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.calls.known_config import (
+    CHANGING,
+    NOT_KNOWN,
+    NOT_WORKED_OUT,
+    ConfigChange,
+    ConfigContent,
+    Expected,
+    KnownConfig,
+    may_be,
+)
+from toolguard_engine.effects.commands import code_sources, in_place_edits, scripted_edits
+from toolguard_engine.effects.control_plane import jq_programs, python_settings
+from toolguard_engine.effects.control_plane.setting_changes import ChangedSetting
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
+from toolguard_engine.effects.facts.places import Where, normal
+from toolguard_engine.effects.programs.wrappers import WRAPPERS
+from toolguard_engine.host import json5_text
+from toolguard_engine.model.call import Host
+from toolguard_engine.model.files import FileSource
+
+MAX_PROGRAMS = 300
+"""Programs of a command; what one with more of them makes of the config is not worked out."""
+
+_COPIERS = frozenset({"cp", "gcp", "mv", "gmv", "install", "ginstall"})
+_FEEDERS = frozenset({"cat", "tee", "sponge"})
+_OUTPUT = frozenset({"", "1"})
+_QUIET = (
+    program_catalogue.programs("path_reader")
+    | jq_programs.PROGRAMS
+    | _COPIERS
+    | frozenset(
+        {
+            "sponge",
+            "tee",
+            "mkdir",
+            "chmod",
+            "rm",
+            "mktemp",
+            "printf",
+            "sed",
+            "gsed",
+            "set",
+            "export",
+            "exit",
+            "openclaw",
+            ":",
+        }
+    )
+)
+"""Programs that change no files but those that their effects name."""
+
+_AWAY = frozenset(name for name, wrapper in WRAPPERS.items() if wrapper.away)
+
+
+def of_commands(
+    readings: tuple[Reading, ...],
+    effects: tuple[tuple[Effect, ...], ...],
+    host: Host,
+    where: Where,
+    files: FileSource,
+    expected: Expected,
+    commands: tuple[str, ...],
+) -> ConfigChange | None:
+    """Of `commands`. None if they do not change the config."""
+    if not any(each.kind in CHANGING and may_be(each.target, host) for found in effects for each in found):
+        return None
+    if sum(len(reading.runs) for reading in readings) > MAX_PROGRAMS:
+        return NOT_WORKED_OUT
+    config = KnownConfig(host, where, files, expected)
+    found: list[ConfigChange] = []
+    for reading, done in zip(readings, effects, strict=True):
+        found += _Trace(reading, done, config, where).results()
+    if not found:
+        return None
+    if broken := next((each for each in found if each.broken), None):
+        return broken
+    if any(each.settings is None for each in found) or not _is_plain(readings, commands):
+        guards = [change for each in found for change in each.settings or () if change.effect.effect == "guard"]
+        return ConfigChange(tuple(guards)) if guards else NOT_WORKED_OUT
+    return ConfigChange(tuple(change for each in found for change in each.settings or ()))
+
+
+_STEPS = frozenset({"jq", "mv", "cp", "cat", "sponge", "mktemp", "cd"})
+_SYSTEM = lazy_re.compile(r"(?:(?:/usr(?:/local)?|/opt/homebrew)?/bin/)?[\w.-]+")
+_QUOTED = lazy_re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
+_REDEFINED = lazy_re.compile(r"\bPATH\b|\balias\b|\bhash\b|\(\s*\)|\bfunction\b|\benable\b|\bLD_|\bset\b|\btrap\b")
+"""What may have a name of a program, or the end of a command, mean something else."""
+
+
+def _is_plain(readings: tuple[Reading, ...], commands: tuple[str, ...]) -> bool:
+    """Whether nothing but the programs that are listed can have come between a text that is known and the config.
+
+    One program that writes the text itself; or a few that hand it on, each only if the one before it has not failed. What a
+    script makes of the config is shown, and not taken for certain: its names may stand for one another, and it may fail
+    when it has emptied the file.
+    """
+    runs = [run for reading in readings for run in reading.runs if not _only_assigns(run)]
+    if len(readings) != 1 or any(run.origin is not None or code_sources.language(run.name) == "python" for run in runs):
+        return False
+    if not all(_SYSTEM.fullmatch(run.argv[0]) for run in runs) or _REDEFINED.search(_QUOTED.sub("", commands[0])):
+        return False
+    names = [run.name for run in runs]
+    return len(runs) == 1 or (
+        _STEPS.issuperset(names)
+        and sum(name in _COPIERS for name in names) <= 1
+        and not any(run.assigns for run in runs)
+        and _is_chained(readings[0])
+    )
+
+
+def _is_chained(reading: Reading) -> bool:
+    """Whether, behind the first program that writes a file, each runs only if the one before it has not failed."""
+    first = next((run.pipeline for run in reading.runs if _redirected(run)), None)
+    return first is None or reading.loose.isdisjoint(range(first + 1, max(run.pipeline for run in reading.runs) + 1))
+
+
+def _only_assigns(run: ProgramRun) -> bool:
+    """Whether it is no program, but `T=$(mktemp)`."""
+    return run.argv == (":",) and bool(run.assigns) and not run.redirects and all(name != "PATH" for name, *_ in run.assigns)
+
+
+def _redirected(run: ProgramRun) -> list[str]:
+    """The files that its output and its errors go to."""
+    return [
+        each.target for each in run.redirects if each.kind in ("write", "append") and not _NOWHERE.fullmatch(each.target)
+    ]
+
+
+def _read(run: ProgramRun) -> list[str]:
+    return [each.target for each in run.redirects if each.kind == "read" and each.fd in ("", "0")]
+
+
+_NOWHERE = lazy_re.compile(r"/dev/(?:null|stderr|stdout)|&?[12]|")
+
+
+class _Trace:
+    """What a command puts into files, program by program."""
+
+    def __init__(self, reading: Reading, effects: tuple[Effect, ...], config: KnownConfig, where: Where) -> None:
+        self._reading = reading
+        self._config = config
+        self._where = where
+        self._written = {normal(path, where): text for path, text in reading.written}
+        self._times = [normal(path, where) for path, _ in reading.written]
+        self._of_run: dict[int, list[Effect]] = {}
+        for effect in effects:
+            if effect.run is not None and effect.kind in CHANGING and _AWAY.isdisjoint(effect.run.via):
+                self._of_run.setdefault(id(effect.run), []).append(effect)
+        self._contents: dict[str, ConfigContent] = {}
+        self._piped: dict[int, ConfigContent] = {}
+        """What goes through a pipe, by pipeline."""
+        self._is_spoiled = False
+        """Whether a program has run that may have changed any file."""
+
+    def results(self) -> list[ConfigChange]:
+        found: list[ConfigChange] = []
+        for run in self._reading.runs:
+            code = self._script(run)
+            output = self._output(run)
+            contents: list[ConfigContent] = []
+            for effect in self._of_run.get(id(run), ()):
+                path = self._path(effect.target, run)
+                content = self._content(run, effect, path, output, code)
+                contents.append(content)
+                if self._config.is_it(effect.target, run.cwd):
+                    found.append(self._config.judged(content) if run.origin is None else NOT_WORKED_OUT)
+                elif effect.kind == "write":
+                    self._contents[path] = NOT_KNOWN if path in self._contents else content
+            self._piped[run.pipeline] = output if not _redirected(run) else NOT_KNOWN
+            is_quiet = run.name in _QUIET or run.argv == ("cat",) or code is not None
+            is_known = bool(contents) and NOT_KNOWN not in contents and code_sources.source(run) is not None
+            self._is_spoiled = self._is_spoiled or not (is_quiet or is_known)
+        return found
+
+    def _path(self, target: str, run: ProgramRun) -> str:
+        return normal(target, self._where, run.cwd)
+
+    def _script(self, run: ProgramRun) -> python_settings.Script | None:
+        """What the Python script does that this program is, or that runs it."""
+        found = code_sources.source(self._script_around(run))
+        if found is None or found[0] != "python" or UNKNOWN in found[1]:
+            return None
+        return python_settings.read(found[1])
+
+    def _script_around(self, run: ProgramRun) -> ProgramRun:
+        """The program that changes a file: what code writes is shown as a `cat` that the interpreter starts."""
+        if run.argv != ("cat",) or not run.via:
+            return run
+        return next((each for each in reversed(self._before(run)) if each.name == run.via[-1]), run)
+
+    def _before(self, run: ProgramRun) -> tuple[ProgramRun, ...]:
+        at = next(at for at, each in enumerate(self._reading.runs) if each is run)
+        return self._reading.runs[:at]
+
+    def _output(self, run: ProgramRun) -> ConfigContent:
+        """What a program prints."""
+        if run.name in jq_programs.PROGRAMS and (found := jq_programs.changes(run)) is not None:
+            changes, files = found
+            return self._with(changes, self._inputs(run, files))
+        if run.name in ("cat", "tee", "sponge") or (run.argv[1:3] == ("-m", "json.tool")):
+            named = tuple(word for word in run.argv[1 if run.name == "cat" else 3 :] if word[:1] != "-")
+            return self._inputs(run, named if run.name not in ("tee", "sponge") else ())
+        return NOT_KNOWN
+
+    def _inputs(self, run: ProgramRun, files: tuple[str, ...]) -> ConfigContent:
+        """What a program reads: a file, or its input."""
+        if len(files) > 1:
+            return NOT_KNOWN
+        read = _read(run)
+        if files or read:
+            return self._lying_at((files or tuple(read))[0], run)
+        return self._piped.get(run.pipeline, NOT_KNOWN) if run.stdin is not None else NOT_KNOWN
+
+    def _lying_at(self, path: str, run: ProgramRun) -> ConfigContent:
+        full = self._path(path, run)
+        if self._is_spoiled:
+            return NOT_KNOWN
+        if full in self._contents:
+            return self._contents[full]
+        if self._config.is_it(path, run.cwd):
+            return ConfigContent(changes=(), text=self._config.text())
+        return ConfigContent(text=self._config.text_of(full)) if UNKNOWN not in full else NOT_KNOWN
+
+    @staticmethod
+    def _with(changes: tuple[ChangedSetting, ...], content: ConfigContent) -> ConfigContent:
+        return ConfigContent(changes=(*content.changes, *changes)) if content.changes is not None else NOT_KNOWN
+
+    def _content(
+        self, run: ProgramRun, effect: Effect, path: str, output: ConfigContent, code: python_settings.Script | None
+    ) -> ConfigContent:
+        """What a file contains when this program has written it."""
+        if effect.kind != "write" or "append" in effect.flags or run.via[-1:] in (("xargs",), ("find",), ("parallel",)):
+            return NOT_KNOWN
+        if code is not None:
+            return self._of_script(code, path)
+        if (run.name in _COPIERS) and (source := self._copied(run)) is not None:
+            return source
+        is_shell = run.argv != ("cat",) or not run.via
+        if is_shell and ("truncates" in effect.flags or run.name in _FEEDERS):
+            redirects = _redirected(run)
+            if redirects and (len(redirects) > 1 or self._path(redirects[0], run) != path):
+                return NOT_KNOWN
+            if output != NOT_KNOWN:
+                is_read = self._config.is_it(effect.target, run.cwd) and run.name != "sponge"
+                return ConfigContent(text="") if is_read and self._reads_config(run) else output
+            if self._times.count(path) == 1:
+                return ConfigContent(text=self._written[path])
+            return NOT_KNOWN
+        text = self._contents[path].text if path in self._contents else self._config.text_of(path)
+        if text is None or UNKNOWN in path or self._is_spoiled:
+            return NOT_KNOWN
+        run = self._script_around(run)
+        edited = in_place_edits.edited(run, text)
+        return ConfigContent(text=scripted_edits.edited(run, text, path) if edited is None else edited)
+
+    def _reads_config(self, run: ProgramRun) -> bool:
+        """Whether its pipeline reads the config, which it empties first."""
+        pipeline = (each for each in self._reading.runs if each.pipeline == run.pipeline)
+        return any(
+            self._config.is_it(word, each.cwd)
+            for each in pipeline
+            for word in (*(word for word in each.argv[1:] if "/" in word or "." in word), *_read(each))
+            if UNKNOWN not in word and "\n" not in word
+        )
+
+    def _of_script(self, code: python_settings.Script, path: str) -> ConfigContent:
+        if path not in {normal(each, self._where) for each in code.written}:
+            return NOT_KNOWN
+        if code.whole is not None:
+            return ConfigContent(text=json5_text.encoded(code.whole))
+        source = self._contents.get(normal(code.source, self._where))
+        if source is None and self._config.is_it(code.source):
+            source = ConfigContent(changes=())
+        return self._with(code.changes, source or NOT_KNOWN)
+
+    def _copied(self, run: ProgramRun) -> ConfigContent | None:
+        if len(run.readings) != 1:
+            return None
+        sources = run.readings[0].named("source")
+        return self._lying_at(sources[0].text, run) if len(sources) == 1 else None

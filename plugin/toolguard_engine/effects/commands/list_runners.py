@@ -1,0 +1,220 @@
+"""What xargs, parallel, find and fd run for each of the words or files that they list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice, pairwise
+
+from msgspec.structs import replace
+
+from toolguard_engine import lazy_re
+from toolguard_engine.effects.commands.walk import Special, Walk
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
+from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
+from toolguard_engine.effects.facts.place_names import words as names
+from toolguard_engine.effects.programs import getopt
+from toolguard_engine.effects.programs.wrappers import SHELLS, Wrapper, options, value_of
+from toolguard_engine.effects.syntax.expand import ShellState
+from toolguard_engine.effects.syntax.outputs import NOTHING, known
+
+MAX_GIVEN = 400
+"""Words or lines of input that are examined for `xargs` and the like."""
+
+MAX_FILLED = 16_384
+"""Characters of a word in which placeholders are replaced."""
+
+
+def _xargs(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    argv = run.argv
+    at, _ = options(argv, 1, _XARGS)
+    mark = _replaced(argv[1:at])
+    rest = argv[at:]
+    if not rest:
+        return None
+    feed = _listed(walk, run, at) or run.stdin
+    text = known(feed)
+    words = text.replace("'", "").replace('"', "").split() if text else []
+    if text and any(_WHOLE_LINES.fullmatch(option) for option in argv[1:at]):
+        words = text.replace("\0", "\n").splitlines()
+    words = _first_given(walk, words)
+    more = [UNKNOWN] if text and feed and feed.text is None else []
+    inner = state.fork("xargs")
+    if mark:
+        lines = _first_given(walk, [line.strip() for line in text.splitlines() if line.strip()] if text else [])
+        last = NOTHING
+        for line in [*lines, *more] or [UNKNOWN]:
+            filled = tuple(_filled(word, mark, line) for word in rest)
+            last = walk.inner(filled, run, inner.fork())
+        return last
+    feeds = feed and StdinSource(None, feed.programs, feed.files)
+    given = ((len(rest), feeds),) if feeds else ()
+    for batch in _batches(words, argv[1:at]) if _runs_script(rest) else ():
+        walk.inner((*rest, *batch), run, inner.fork())
+    return walk.inner((*rest, *([*words, *more] or [UNKNOWN])), run, inner, given)
+
+
+def _first_given(walk: Walk, words: list[str]) -> list[str]:
+    """As many as are read; that there were more is not forgotten."""
+    if len(words) > MAX_GIVEN:
+        walk.flaws.add("long")
+    return words[:MAX_GIVEN]
+
+
+def _runs_script(argv: tuple[str, ...]) -> bool:
+    """Whether the word behind these ones is a script that is run."""
+    name = argv[0].rpartition("/")[2]
+    return (name in SHELLS or INTERPRETER.fullmatch(name) is not None) and all(word[:1] == "-" for word in argv[1:])
+
+
+def _batches(words: list[str], given: tuple[str, ...]) -> Iterator[list[str]]:
+    """The words of `xargs` as it hands them on, if it does not hand on all of them at once; without the first."""
+    for option, following in pairwise((*given, "")):
+        if (found := _AT_ONCE.fullmatch(option)) and (number := found[1] or following).isdecimal() and int(number[:4]):
+            yield from (words[at : at + int(number[:4])] for at in range(int(number[:4]), len(words), int(number[:4])))
+            return
+
+
+_AT_ONCE = lazy_re.compile(r"(?:-\w{0,4}[nL]|--max-(?:args|lines)=?)(\d{0,4})")
+
+
+def _filled(word: str, mark: str, value: str) -> str:
+    """The word with `value` in place of each `mark`; `UNKNOWN` if that would be too long."""
+    if word.count(mark) * len(value) > MAX_FILLED:
+        return UNKNOWN
+    return word.replace(mark, value)
+
+
+def _listed(walk: Walk, run: ProgramRun, end: int) -> StdinSource | None:
+    """The file from which `xargs -a` reads."""
+    for at in range(1, end):
+        name, sign, value = run.argv[at].partition("=")
+        if name not in ("-a", "--arg-file") and not (name.startswith("-a") and name != "-a"):
+            continue
+        place = at if sign or name not in ("-a", "--arg-file") else at + 1
+        path = value if sign else run.argv[at][2:] if place == at else "".join(run.argv[place : place + 1])
+        fed = next((feed for position, feed in run.given if position == place), None)
+        text = walk.written.text(path, run.cwd)
+        file = walk.file_at(path, run) if text is None and fed is None else None
+        return fed or StdinSource(file.text if file else text, (), (path,))
+    return None
+
+
+def _replaced(given: tuple[str, ...]) -> str:
+    """The placeholder for an input line in the command of `xargs`; empty if the input is appended."""
+    for at, option in enumerate(given):
+        if option == "-I":
+            return "".join(given[at + 1 : at + 2])
+        if option in ("-i", "--replace"):
+            return "{}"
+        if option.startswith(("-I", "-i")):
+            return option[2:]
+        if option.startswith("--replace="):
+            return option.removeprefix("--replace=")
+    return ""
+
+
+def _parallel(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    argv = run.argv
+    at, _ = options(argv, 1, _PARALLEL)
+    end = next((n for n in range(at, len(argv)) if argv[n] in (":::", "::::", ":::+", "::::+")), len(argv))
+    rest = argv[at:end]
+    known = list(argv[end + 1 :]) if end < len(argv) and argv[end].startswith(":::") and argv[end] != "::::" else []
+    if not known and run.stdin and run.stdin.text:
+        known = run.stdin.text.splitlines()
+    lists = argv[end + 1 : end + 1 + MAX_GIVEN] if argv[end : end + 1] == ("::::",) else ()
+    for file in () if known else (*(file for word in lists for file in walk.files_at(word, run)), *walk.fed_files(run)):
+        known += file.text.splitlines()
+    inner = state.fork("parallel")
+    inner.cwd = value_of(argv[:at], ("--wd", "--workdir")) or inner.cwd
+    for value in _first_given(walk, known) or [UNKNOWN]:
+        if not rest:
+            walk.text(value, inner, None, piped=run.piped, pipeline=run.pipeline)
+            continue
+        filled = tuple(_filled(word, "{}", value) for word in rest)
+        filled = filled if any("{}" in word for word in rest) else (*filled, value)
+        if len(rest) == 1 or " " in filled[0]:
+            walk.joined(filled, inner, run)
+        else:
+            walk.inner(filled, run, inner)
+    return None
+
+
+def _find(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    argv = run.argv
+    starts = []
+    for word in argv[1:]:
+        if word.startswith(("-", "(", "!", ")")) and word not in ("-L", "-P", "-H"):
+            break
+        starts += [] if word.startswith("-") else [word]
+    at = 1
+    while at < len(argv):
+        if argv[at] not in _EXECUTING:
+            at += 1
+            continue
+        end = next((n for n in range(at + 1, len(argv)) if argv[n] in (";", "+")), len(argv))
+        for start in _first_given(walk, starts) or ["."]:
+            for found in _found(walk, run, start, argv[at + 1 : end]):
+                filled = tuple(_filled(word, "{}", found) for word in argv[at + 1 : end])
+                walk.inner(filled, run, state.fork("find"))
+        at = end + 1
+    return None
+
+
+def _found(walk: Walk, run: ProgramRun, start: str, command: tuple[str, ...]) -> Iterator[str]:
+    """What `find` puts in place of `{}`. Where it runs what it finds, these are also agents' files that it may mean."""
+    if not command:
+        return
+    folder, program, running = start.rstrip("/"), command[0].rpartition("/")[2], walk.running
+    runs = program == "{}" or program in SHELLS or INTERPRETER.fullmatch(program) is not None
+    if runs and running is not None:
+        asked = (word for option, word in pairwise(run.argv) if option in ("-name", "-iname") and not _CODE.search(word))
+        names = (f"{folder}/{'*/' * depth}{name}" for name in islice(asked, MAX_GIVEN) for depth in range(MAX_DEPTH))
+        yield from (name for name in names if running.meant(name, run.cwd) or running.is_made_at(name, run.cwd))
+        if running.is_made_at(start, run.cwd):
+            yield start
+    yield f"{folder}/{UNKNOWN}"
+
+
+MAX_DEPTH = 4
+"""Folders below the first one in which scripts are looked for."""
+
+_CODE = lazy_re.compile(r"\.[a-z]{1,4}\Z")
+"""Names with such an ending are looked for in any case."""
+
+
+def _fd(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    argv = run.argv
+    at = next((n for n, word in enumerate(argv) if word in ("-x", "-X", "--exec", "--exec-batch")), 0)
+    if at and argv[at + 1 :]:
+        for start in _fd_folders(replace(run, argv=argv[:at])):
+            found = f"{start.rstrip('/')}/{UNKNOWN}"
+            filled = tuple(word.replace("{}", found) for word in argv[at + 1 :])
+            filled = filled if any("{}" in word for word in argv[at + 1 :]) else (*filled, found)
+            walk.inner(filled, run, state.fork("fd"))
+    return None
+
+
+def _fd_folders(run: ProgramRun) -> list[str]:
+    """Where fd searches: the operands after the pattern."""
+    read = getopt.options(run, _FD_VALUED)
+    based = [word.text for word in read.values("--base-directory", "--search-path")]
+    return (based + [word.text for word in read.operands[1:]])[:MAX_GIVEN] or ["."]
+
+
+_FD_VALUED = names(
+    "-e --extension -t --type -d --max-depth -E --exclude -S --size --changed-within --changed-before -o --owner -j "
+    "--threads --min-depth --exact-depth --ignore-file -c --color --max-results --format --base-directory --search-path"
+)
+_XARGS = Wrapper("nPIdLsaE", flags=frozenset({"--max-lines"}))
+_PARALLEL = Wrapper("jNSnLaI", folder=("--wd", "--workdir"))
+_WHOLE_LINES = lazy_re.compile(r"-[rtpox]*(?:0|d.*)|--null|--delimiter.*")
+_EXECUTING = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+
+
+PROGRAMS: dict[str, Special] = {
+    **dict.fromkeys(program_catalogue.programs("find_like"), _find),
+    **dict.fromkeys(program_catalogue.programs("fd"), _fd),
+    "xargs": _xargs,
+    "parallel": _parallel,
+}

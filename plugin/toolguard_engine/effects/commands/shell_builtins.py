@@ -1,0 +1,109 @@
+"""What the shell's own commands do to the state of the shell: folders, variables, aliases, arguments."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from toolguard_engine.effects.commands.list_runners import MAX_GIVEN
+from toolguard_engine.effects.commands.program_walk import ASSIGNMENT
+from toolguard_engine.effects.commands.walk import Special, Walk
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
+from toolguard_engine.effects.syntax.expand import ShellState, here
+from toolguard_engine.effects.syntax.outputs import NOTHING
+
+_DECLARING = program_catalogue.programs("declaration")
+_ROOTED = ("/", "~", "$", ".", "-", UNKNOWN, "")
+
+
+def _cd(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    words = [word for word in run.argv[1:] if not (word.startswith("-") and len(word) > 1)]
+    home, before = state.variables.get("HOME"), state.variables.get("OLDPWD", UNKNOWN)
+    target = words[0] if words else home if isinstance(home, str) else "~"
+    state.assign("OLDPWD", here(state))
+    if target[:1] not in _ROOTED and (path := dict(run.assigns).get("CDPATH") or state.variables.get("CDPATH")):
+        above = path if isinstance(path, str) else path[0]
+        target = f"{above.partition(':')[0]}/{target}"
+    if target == "-":
+        state.cwd = before if isinstance(before, str) else UNKNOWN
+    elif target.startswith(UNKNOWN):
+        state.cwd = UNKNOWN
+    elif target.startswith(("/", "~", "$")) or not state.cwd or state.cwd == UNKNOWN:
+        state.cwd = target if state.cwd != UNKNOWN or target.startswith(("/", "~")) else UNKNOWN
+    else:
+        state.cwd = f"{state.cwd}/{target}"[:4096]
+    return NOTHING
+
+
+def _declare(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    for word in run.argv[1:]:
+        if found := ASSIGNMENT.fullmatch(word):
+            walk.variable_set(found[1], found[3], run, state)
+            state.assign(found[1], found[3], append=bool(found[2]))
+    return NOTHING
+
+
+def _unset(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    for word in run.argv[1:]:
+        state.variables.pop(word, None)
+    return NOTHING
+
+
+def _read(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    names = [word for word in run.argv[1:] if word.isidentifier()]
+    if run.stdin and walk.running is not None:
+        walk.running.later.in_variables.update(dict.fromkeys(run.stdin.files))
+    text = run.stdin.text if run.stdin else None
+    lines = [UNKNOWN] if text is None else list(dict.fromkeys(text.splitlines()))[: MAX_GIVEN + 1] or [""]
+    if len(lines) > MAX_GIVEN:
+        lines = [*lines[:MAX_GIVEN], UNKNOWN]
+    signs = dict(run.assigns).get("IFS")
+    fields = [_read_into(names, line, signs or "") for line in lines]
+    for at, name in enumerate(names):
+        values = tuple(dict.fromkeys(each[at] for each in fields))
+        state.variables[name] = values if len(values) > 1 else values[0]
+    return NOTHING
+
+
+def _read_into(names: list[str], line: str, signs: str) -> list[str]:
+    """What `read` assigns to each name; the last one gets the rest."""
+    if UNKNOWN in line:
+        return [line] * len(names)
+    for sign in signs.strip():
+        line = line.replace(sign, " ")
+    found = line.split(maxsplit=max(len(names) - 1, 0))
+    return found + [""] * (len(names) - len(found))
+
+
+def _alias(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    for word in run.argv[1:]:
+        name, sign, text = word.partition("=")
+        if sign and name:
+            state.aliases[name] = text
+            walk.inner_text(text, replace(run, piped=False), state.fork("alias"))
+    return NOTHING
+
+
+def _set(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    if "--" in run.argv:
+        state.args = ("sh", *run.argv[run.argv.index("--") + 1 :])
+    elif run.argv[1:2] and not run.argv[1].startswith(("-", "+")):
+        state.args = ("sh", *run.argv[1:])
+    return NOTHING
+
+
+def _shift(_: Walk, __: ProgramRun, state: ShellState) -> StdinSource | None:
+    if state.args is not None:
+        state.args = (*state.args[:1], *state.args[2:])
+    return NOTHING
+
+
+PROGRAMS: dict[str, Special] = {
+    **dict.fromkeys(_DECLARING, _declare),
+    **dict.fromkeys(program_catalogue.programs("folder_changer"), _cd),
+    "unset": _unset,
+    "read": _read,
+    "alias": _alias,
+    "set": _set,
+    "shift": _shift,
+}
