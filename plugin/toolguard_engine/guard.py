@@ -347,14 +347,14 @@ class Guard:
         config = self.config_for(call.agent)
         run = self._run(_place_of(call), touch=False)
         run.session = call.session
-        mattered = run.identical or run.past.matters
+        mattered = run.identical or run.repeats
         if outcome is None:
             call = inner_call(call)
             reaction = repetition.on_veto(call, run, config)
         else:
             reaction = repetition.on_outcome(call, outcome, run, config, asked=asked)
         run.used = max(run.used, call.at)
-        if call.run and (mattered or run.past.matters or run.stop):
+        if call.run and (mattered or run.repeats or run.stop):
             self._touched[call.run] = run
         if run.stop and not call.run:
             self._leave_session(call, run)

@@ -20,8 +20,9 @@ from toolguard_engine.config.settings import Config, parse
 from toolguard_engine.effects.calls.outcomes import Outcome
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers.repetition import Reaction
-from toolguard_engine.model.call import Call, Run
+from toolguard_engine.model.call import Call
 from toolguard_engine.model.history import mixed
+from toolguard_engine.stores.files.counters import from_plain, to_plain
 
 _CALL = re.compile(r"(?P<letter>[A-Z])(?:@(?P<number>n|\d+))?(?P<failed>[!?:;]?)(?P<result>n|\d+)(?:\.(?P<exact>n|\d+))?\Z")
 _new = count(10_000)
@@ -131,9 +132,9 @@ class Play:
     def restart(self) -> None:
         """Another engine goes on with what this one had saved."""
         for name, run in self.guard.take_touched().items():
-            self.saved[name] = msgspec.json.encode(run)
+            self.saved[name] = msgspec.json.encode(to_plain(run))
         self.guard = Guard(self.config, {})
-        self.guard.remember({name: msgspec.json.decode(saved, type=Run) for name, saved in self.saved.items()})
+        self.guard.remember({name: from_plain(msgspec.json.decode(saved)) for name, saved in self.saved.items()})
 
 
 def play(text: str, settings: dict[str, Any] | None = None, **more: Any) -> dict[int, str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,14 @@ from tables import each_row
 from toolguard_engine.config.settings import parse
 from toolguard_engine.effects.calls.outcomes import Outcome
 from toolguard_engine.guard import Guard
+from toolguard_engine.layers.repetition.after_compaction import CompactionCounters
+from toolguard_engine.layers.repetition.identical_errors import ErrorCounters
+from toolguard_engine.layers.repetition.loop_counters import BlockCounters
+from toolguard_engine.layers.repetition.unknown_tool import MissingToolCounters
+from toolguard_engine.model import run_counters
 from toolguard_engine.model.call import Call, Failure, Identical, ParameterProblem, Run, Stop
 from toolguard_engine.model.history import Count, Past
+from toolguard_engine.model.run_counters import CounterSet
 from toolguard_engine.stores.files import counters
 from toolguard_engine.stores.files.counters import Counters
 from toolguard_engine.stores.locked import Damaged
@@ -28,9 +35,11 @@ RUN = Run(
         bytes(range(64)): Identical(Failure("held", expected="e"), 1, 2, searched=True, nonce="a3f8c1d2"),
     },
     Stop("loop.identical", "text\nof \u202e it"),
-    Past([2**63 - 1, 1], [0, 2], [3, 4], [3, 5], errors={2**60 - 1: Count(2, 7)}, missing={"no such": Count(1)}, stale=1),
+    Past([2**63 - 1, 1], [0, 2], [3, 4], [3, 5], stale=1),
     9.5,
 )
+RUN.counters.of(ErrorCounters).errors[2**60 - 1] = Count(2, 7)
+RUN.counters.of(MissingToolCounters).missing["no such"] = Count(1)
 
 
 class Clock:
@@ -52,6 +61,42 @@ def test_what_is_kept_comes_back_whole(tmp_path: Path) -> None:
     Counters(tmp_path).save({"r": RUN, "nothing": Run()})
     assert Counters(tmp_path).load() == {"r": RUN, "nothing": Run()}
     assert (tmp_path / "toolguard" / "counters.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_an_earlier_version_counted_goes_on(tmp_path: Path, clock: Clock) -> None:
+    """It had one struct for the steps and the counters of all detectors, and had what other versions counted as well."""
+    past = {"calls": [5], "families": [0], "results": [6], "series": [6], "stale": 2, "errors": {"7": [3, 4]},
+            "criticals": [1, 2], "armed": 3, "noted_at": 9, "frobs": {"1": 2}}  # fmt: skip
+    saved = {"at": clock.now, "run": {"failures": 1, "stop": None, "past": past, "used": 2.5, "session": "s"}}
+    place = tmp_path / "toolguard" / "counters.json"
+    place.parent.mkdir()
+    place.write_text(json.dumps({"v": 1, "runs": {"r": saved}}))
+    run = Counters(tmp_path).load()["r"]
+    assert (run.past, run.failures, run.used) == (Past([5], [0], [6], [6], stale=2), 1, 2.5)
+    assert run.counters.of(ErrorCounters).errors == {7: Count(3, 4)}
+    assert run.counters.of(BlockCounters).criticals == Count(1, 2)
+    Counters(tmp_path).save({"r": run})
+    kept = json.loads(place.read_text())["runs"]["r"]["run"]["past"]
+    assert kept == past
+
+
+def test_counters_that_no_engine_wrote_are_dropped() -> None:
+    counters = CounterSet({"errors": "many", "armed": 2})
+    assert counters.of(ErrorCounters) == ErrorCounters()
+    assert counters.of(CompactionCounters).armed == 2
+
+
+def test_no_two_detectors_count_under_one_name() -> None:
+    kinds = list(_kinds(run_counters.DetectorCounters))
+    names = [name for kind in kinds for name in kind.__struct_fields__]
+    assert len(kinds) > 8
+    assert len(names) == len({*names, *Past.__struct_fields__}) - len(Past.__struct_fields__)
+
+
+def _kinds(kind: type[run_counters.DetectorCounters]) -> Iterator[type[run_counters.DetectorCounters]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _kinds(each)
 
 
 def test_nothing_was_kept(tmp_path: Path) -> None:

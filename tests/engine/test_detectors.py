@@ -13,7 +13,10 @@ from toolguard_engine.effects.calls.outcomes import Outcome, outcome
 from toolguard_engine.guard import Guard
 from toolguard_engine.layers import repetition
 from toolguard_engine.layers.repetition import after_compaction
+from toolguard_engine.layers.repetition.identical_errors import ErrorCounters
+from toolguard_engine.layers.repetition.unknown_tool import MissingToolCounters
 from toolguard_engine.model.call import Call, Run
+from toolguard_engine.stores.files.counters import to_plain
 
 NO_ERRORS = {
     "warningThreshold": 3,
@@ -301,9 +304,10 @@ def test_what_is_remembered_is_bounded() -> None:
         repetition.on_outcome(
             Call(f"{number}", {}), Outcome(number, failed=True, wording=number, lasting=True), run, settings
         )
-    past = run.past
-    assert [len(past.missing), len(past.errors), len(past.calls), len(past.series)] == [200, 200, 30, 30]
-    assert len(msgspec.json.encode(run)) < 60_000
+    past, missing = run.past, run.counters.of(MissingToolCounters).missing
+    errors_of_run = run.counters.of(ErrorCounters).errors
+    assert [len(missing), len(errors_of_run), len(past.calls), len(past.series)] == [200, 200, 30, 30]
+    assert len(msgspec.json.encode(to_plain(run))) < 40_000
 
 
 def test_a_result_that_the_gateway_cut_off_is_the_same_again() -> None:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from toolguard_engine.model.call_world import Named
 from toolguard_engine.model.held_details import HeldDetails
 from toolguard_engine.model.history import Past
+from toolguard_engine.model.run_counters import CounterSet
 
 Decision = Literal["allow", "hold", "block"]
 ErrorClass = Literal[
@@ -152,6 +153,12 @@ class Run:
     past: Past = field(default_factory=Past)
     used: float = 0.0
     session: str = ""
+    counters: CounterSet = field(default_factory=CounterSet)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether an engine after this one should know of its calls: if all was new, there is nothing to go on from."""
+        return bool(self.past.stale) or self.counters.matters
 
 
 @dataclass(frozen=True, slots=True)

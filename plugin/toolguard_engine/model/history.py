@@ -9,7 +9,6 @@ from __future__ import annotations
 import msgspec
 
 _BITS = (1 << 60) - 1
-MAX_SEEN = 50
 
 
 class Count(msgspec.Struct, array_like=True, gc=False):
@@ -28,7 +27,7 @@ class Count(msgspec.Struct, array_like=True, gc=False):
 
 
 class Past(msgspec.Struct, omit_defaults=True):
-    """The last steps of a run, the newest last, and what the detectors count beside them.
+    """The last steps of a run, the newest last. What detectors count beside them is their own: `run_counters`.
 
     A step is one executed call: in `calls` its tool and arguments, in `results` its call and exactly what came of it. Of one
     that failed, `families` has which calls are alike (its kind where its text tells why, else the same call with numbers
@@ -42,16 +41,7 @@ class Past(msgspec.Struct, omit_defaults=True):
     `hot`: no repetition among the steps that count is longer; it is looked at again `hot_left` steps later.
 
     `alternating`: how many of the newest steps are two calls in strict alternation. `stale`: how many calls in a row
-    brought nothing new, `stale_reported`: the request in which the model was told so, `noted_at`: the count at which it was
-    (`certain_loops`). `waits`: something that the run started may still be running. `untold`: a note that could not be
-    given behind the result it belongs to, since nobody had asked; it goes behind the next one. `errors`: how often a call
-    of a family failed in one way, by the digest of both, `kind_errors`: the same of calls that vary freely, since the
-    last success that told something new; `errors_most`: at most how often. `uniform_errors` and `uniform_errors_most`: the
-    same for all calls of a tool, whatever their arguments; `uniform_call`: the last one that was counted. `seen`:
-    successes that were news, of exempt tools or while anything was in `errors` or `uniform_errors`. `missing`: calls of
-    tools that do not exist, by name.
-    `criticals`: how often a detector blocked. `armed`: calls that the guard after a compaction still watches; `watched_call`
-    and `watched`: what it saw, the call and what came of it, in `watched_calls`, the last one in `watched_request`.
+    brought nothing new.
     """
 
     calls: list[int] = []
@@ -66,24 +56,6 @@ class Past(msgspec.Struct, omit_defaults=True):
     hot_left: int = 0
     alternating: int = 0
     stale: int = 0
-    stale_reported: int = 0
-    noted_at: int = 0
-    waits: bool = False
-    untold: str = ""
-    errors: dict[int, Count] = {}
-    kind_errors: dict[int, Count] = {}
-    errors_most: int = 0
-    uniform_errors: dict[int, Count] = {}
-    uniform_errors_most: int = 0
-    uniform_call: int = 0
-    seen: list[int] = []
-    missing: dict[str, Count] = {}
-    criticals: Count = msgspec.field(default_factory=Count)
-    armed: int = 0
-    watched_call: int = 0
-    watched: int = 0
-    watched_calls: int = 0
-    watched_request: int = 0
 
     def __post_init__(self) -> None:
         if len({len(column) for column in self._columns}) > 1:  # no engine wrote that: the steps are not known
@@ -94,12 +66,6 @@ class Past(msgspec.Struct, omit_defaults=True):
     @property
     def _columns(self) -> tuple[list[int], ...]:
         return self.calls, self.families, self.results, self.series
-
-    @property
-    def matters(self) -> bool:
-        """Whether an engine after this one should know of it: a run in which all was new has nothing to go on from."""
-        repeats = self.uniform_errors_most > 1
-        return bool(self.stale or self.errors or repeats or self.missing or self.armed or self.criticals.count)
 
     def streak(self, call: int, series: int, result: int, *, freely: bool = False) -> int:
         """Among the steps that count and are the same call as this one, from the newest back, how many had this result.
@@ -176,14 +142,6 @@ class Past(msgspec.Struct, omit_defaults=True):
         """The newest step may have changed something, in a way that is new."""
         self.spent = len(self.calls) - 1
         self.hot, self.hot_left = max(1, self.alternating), len(self.calls)
-
-    def is_news(self, digest: int) -> bool:
-        """Whether this success (a digest of the call and its result) is not among the last ones; from here on it is."""
-        if digest in self.seen:
-            return False
-        self.seen.append(digest)
-        del self.seen[:-MAX_SEEN]
-        return True
 
     def progressed_beside(self) -> None:
         """A call that is no step may have changed something."""

@@ -41,6 +41,7 @@ from toolguard_engine.layers.repetition import (
     uniform_errors,
     unknown_tool,
 )
+from toolguard_engine.layers.repetition.loop_counters import BlockCounters, LoopCounters, NewsCounters, NoteCounters
 from toolguard_engine.layers.repetition.reaction import NOTHING, Reaction
 from toolguard_engine.model.call import Call, Run, Stop, Verdict
 from toolguard_engine.model.history import Past, mixed
@@ -84,7 +85,7 @@ def _verdict(call: Call, run: Run, config: Config) -> Verdict | None:
     if found is None:
         return None
     finding = found.detector.found(call, found.calls)
-    criticals = run.past.criticals
+    criticals = run.counters.of(BlockCounters).criticals
     if criticals.again(call.request) and criticals.count > 1:
         run.stop = Stop(found.detector.CODE, loop_notes.ends(finding))
     text = run.stop.text if run.stop else loop_notes.blocked(call, finding)
@@ -120,15 +121,20 @@ def _of_one(call: Call) -> ModuleType:
 def wanted(call: Call, run: Run, config: Config) -> Wanted:
     """Whether what comes of this call may have to be answered (`ask`): a note or the end could be due with it."""
     settings = config.loop_detection
-    if settings.enabled is False or not _may_be_due(run.past, settings):
+    if settings.enabled is False or not _may_be_due(run, settings):
         return "tell"
     return "tell" if exemptions.of(call, config) else "ask"
 
 
-def _may_be_due(past: Past, settings: LoopDetection) -> bool:
-    if past.armed or past.untold or identical_errors.may_be_due(past, settings.identical_errors):
-        return True
-    if uniform_errors.may_be_due(past, settings):
+COUNTERS: tuple[type[LoopCounters], ...] = (
+    after_compaction.CompactionCounters, NoteCounters, identical_errors.ErrorCounters, uniform_errors.UniformErrorCounters,
+)  # fmt: skip
+"""Those that are asked whether anything may be due, and told of news."""
+
+
+def _may_be_due(run: Run, settings: LoopDetection) -> bool:
+    past, counters = run.past, run.counters
+    if any(counters.of(kind).may_be_due(settings) for kind in COUNTERS):
         return True
     if settings.enabled is not True:
         return past.stale + IN_FLIGHT >= settings.warning_threshold
@@ -140,15 +146,15 @@ def on_outcome(call: Call, outcome: Outcome, run: Run, config: Config, *, asked:
     not, it goes behind the next result of which one does: calls of one message are all judged before anything came of one.
     """
     found = _on_outcome(call, outcome, run, config)
-    past = run.past
+    notes = run.counters.of(NoteCounters)
     if found.stop:
-        past.untold = ""
+        notes.untold = ""
     elif not asked:
-        past.untold = found.note or past.untold
-    elif past.untold:
-        note = f"{past.untold}\n\n{found.note}" if found.note else past.untold
-        found = structs.replace(found, note=note)
-        past.untold, past.stale_reported = "", call.request
+        notes.untold = found.note or notes.untold
+    elif notes.untold:
+        note = f"{notes.untold}\n\n{found.note}" if found.note else notes.untold
+        found, notes.untold = structs.replace(found, note=note), ""
+        circuit_breaker.told(run, call.request)
     return found
 
 
@@ -159,18 +165,16 @@ def _on_outcome(call: Call, outcome: Outcome, run: Run, config: Config) -> React
     exempt = exemptions.of(call, config)
     if (
         not outcome.failed
-        and (exempt or past.errors or past.uniform_errors)
-        and past.is_news(mixed(call_digest(call.tool, call.params), outcome.result))
+        and (exempt or any(run.counters.of(kind).awaits_news for kind in COUNTERS))
+        and run.counters.of(NewsCounters).is_news(mixed(call_digest(call.tool, call.params), outcome.result))
     ):
-        _on_news(call, past, exempt=exempt is not None)
+        _on_news(call, run, exempt=exempt is not None)
     if exempt:
         if exempt is exemptions.EXEMPT and settings.enabled is not True:
             certain_loops.beside(call, past)
         return NOTHING
     lasting = identical_errors.counts(outcome)
-    found = NOTHING
-    if past.armed:
-        found = after_compaction.watch(call, outcome, run)
+    found = after_compaction.watch(call, outcome, run)
     if lasting and run.stop is None:
         family = digests(call.tool, call.params)[1]
         found = identical_errors.on_failure(call, family, outcome, run, settings.identical_errors)
@@ -184,13 +188,13 @@ def _on_outcome(call: Call, outcome: Outcome, run: Run, config: Config) -> React
     return repeats if repeats.stop or not found.code else found
 
 
-def _on_news(call: Call, past: Past, *, exempt: bool) -> None:
+def _on_news(call: Call, run: Run, *, exempt: bool) -> None:
     """A success that is new. An exempt one counts for nothing, but what it may have changed is progress for what does."""
     reads_only = is_read_only(call.tool, call.params)
-    identical_errors.on_news(past, reads_only=reads_only)
-    uniform_errors.on_news(past)
+    for kind in COUNTERS:
+        run.counters.of(kind).on_news(reads_only=reads_only)
     if exempt and not reads_only:
-        past.progressed_beside()
+        run.past.progressed_beside()
 
 
 def _on_step(call: Call, outcome: Outcome, run: Run, settings: LoopDetection) -> Reaction:
@@ -248,7 +252,12 @@ def _is_due(count: int, settings: LoopDetection) -> bool:
 def on_message(calls: list[Call], run: Run, config: Config) -> Stop | None:
     """The end of a run whose next message only repeats what a detector blocked already; sets `run.stop`."""
     settings, past = config.loop_detection, run.past
-    if not calls or not past.criticals.count or settings.enabled is not True or run.stop is not None:
+    if (
+        not calls
+        or not run.counters.of(BlockCounters).criticals.count
+        or settings.enabled is not True
+        or run.stop is not None
+    ):
         return run.stop
     found = None
     for call in calls:
@@ -291,4 +300,4 @@ def on_compaction(run: Run, config: Config) -> int:
         return 0
     if settings.enabled is not True:
         run.past.progressed_beside()
-    return after_compaction.arm(run.past, settings)
+    return after_compaction.arm(run, settings)

@@ -26,6 +26,7 @@ from toolguard_engine.effects.calls.read_only import is_read_only
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.layers.repetition.circuit_breaker import CODE
+from toolguard_engine.layers.repetition.loop_counters import LoopCounters
 from toolguard_engine.layers.repetition.reaction import NOTHING, Reaction, end
 from toolguard_engine.model.call import Call, Run
 from toolguard_engine.model.history import Past, mixed
@@ -59,13 +60,20 @@ _SPELLING = lazy_re.compile(r"['\"\\]|(?<![^\s/'\"=])(?:\./)+")
 MAX_COMMAND = 4_000
 
 
+class CertainLoopCounters(LoopCounters):
+    """`noted_at`: the count at which the model was told; `waits`: something that the run started may still be running."""
+
+    noted_at: int = 0
+    waits: bool = False
+
+
 def on_outcome(call: Call, outcome: Outcome, run: Run, settings: LoopDetection) -> Reaction:
     """Counts this call, or starts again with it."""
-    past, params = run.past, _without_padding(call.params)
+    past, counted, params = run.past, run.counters.of(CertainLoopCounters), _without_padding(call.params)
     writes = _replaces_file(call)
     if outcome.failed or not (writes or _only_reads(call.tool, params)):
         past.progressed_beside()
-        past.waits = past.waits or _goes_on(call, outcome)
+        counted.waits = counted.waits or _goes_on(call, outcome)
         return NOTHING
     key = call_digest(call.tool, params if writes else _plain(params))
     result = mixed(key, outcome.exact)
@@ -76,10 +84,10 @@ def on_outcome(call: Call, outcome: Outcome, run: Run, settings: LoopDetection) 
         past.progressed_beside()
     past.enter(key, 0, result, result, settings.history_size)
     past.of_message(call.request)
-    if not known or past.waits or call.at - run.used >= PAUSE_SECONDS:
+    if not known or counted.waits or call.at - run.used >= PAUSE_SECONDS:
         past.stale = 0
         return NOTHING
-    past.noted_at = past.noted_at if past.stale else 0
+    counted.noted_at = counted.noted_at if past.stale else 0
     past.stale += 1
     return _due(call, run, settings)
 
@@ -92,14 +100,14 @@ def beside(call: Call, past: Past) -> None:
 
 def _due(call: Call, run: Run, settings: LoopDetection) -> Reaction:
     """The note, and as many calls later as the thresholds are apart the end. What was returned first counts as well."""
-    past, warning = run.past, settings.warning_threshold
+    past, counted, warning = run.past, run.counters.of(CertainLoopCounters), settings.warning_threshold
     different = len(set(past.series[past.spent :][-past.stale :]))
     count, grace = past.stale + different, max(1, settings.global_circuit_breaker_threshold - warning)
-    if past.noted_at and count >= past.noted_at + grace:
+    if counted.noted_at and count >= counted.noted_at + grace:
         return end(run, CODE, loop_notes.stale(call, count))
-    if past.noted_at or count < warning or count < ROUNDS * different:
+    if counted.noted_at or count < warning or count < ROUNDS * different:
         return NOTHING
-    past.noted_at = count
+    counted.noted_at = count
     return Reaction(CODE, loop_notes.leads_nowhere(call, count, count + grace), reason=loop_notes.stale(call, count))
 
 

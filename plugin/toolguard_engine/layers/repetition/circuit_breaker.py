@@ -7,12 +7,23 @@ which it was.
 from __future__ import annotations
 
 from toolguard_engine.config.settings import LoopDetection
+from toolguard_engine.layers.repetition.loop_counters import LoopCounters, NoteCounters
 from toolguard_engine.layers.repetition.reaction import NOTHING, Reaction, end
 from toolguard_engine.model.call import Call, Run
-from toolguard_engine.model.history import Past
 from toolguard_engine.wording import loop_notes
 
 CODE = "loop.breaker"
+
+
+class BreakerCounters(LoopCounters):
+    """`stale_reported`: the request in which the model was told that nothing is new."""
+
+    stale_reported: int = 0
+
+
+def told(run: Run, request: int) -> None:
+    """A note got to the model in this request."""
+    run.counters.of(BreakerCounters).stale_reported = request
 
 
 def warns_at(settings: LoopDetection) -> int:
@@ -27,15 +38,17 @@ def on_stale(call: Call, run: Run, settings: LoopDetection) -> Reaction:
     past.stale += 1
     if past.stale < warns_at(settings):
         return NOTHING
-    return _due(call, run, past, settings)
+    return _due(call, run, settings)
 
 
-def _due(call: Call, run: Run, past: Past, settings: LoopDetection) -> Reaction:
-    last = settings.global_circuit_breaker_threshold
+def _due(call: Call, run: Run, settings: LoopDetection) -> Reaction:
+    past, last = run.past, settings.global_circuit_breaker_threshold
     if past.stale == warns_at(settings):
-        past.stale_reported = call.request
+        told(run, call.request)
         reason = loop_notes.stale(call, past.stale)
         return Reaction(CODE, loop_notes.nothing_new(call, past.stale, last), reason=reason)
-    if past.stale < last or past.untold or (warns_at(settings) and call.request and call.request == past.stale_reported):
+    reported = run.counters.of(BreakerCounters).stale_reported
+    untold = run.counters.of(NoteCounters).untold
+    if past.stale < last or untold or (warns_at(settings) and call.request and call.request == reported):
         return NOTHING
     return end(run, CODE, loop_notes.stale(call, past.stale))

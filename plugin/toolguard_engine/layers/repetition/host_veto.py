@@ -4,6 +4,7 @@ second one in a run, of either, ends it. Calls of one message are one. The model
 
 from __future__ import annotations
 
+from toolguard_engine.layers.repetition.loop_counters import BlockCounters
 from toolguard_engine.layers.repetition.reaction import NOTHING, Reaction, end
 from toolguard_engine.model.call import Call, Run
 from toolguard_engine.wording import loop_notes
@@ -12,7 +13,7 @@ CODE = "loop.host"
 
 
 def on_veto(call: Call, run: Run) -> Reaction:
-    criticals = run.past.criticals
+    criticals = run.counters.of(BlockCounters).criticals
     if not criticals.again(call.request):
         return NOTHING
     found = loop_notes.vetoed(call)

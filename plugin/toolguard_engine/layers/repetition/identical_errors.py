@@ -8,22 +8,47 @@ of freely varying calls: the next attempt is made with other knowledge. The same
 
 from __future__ import annotations
 
-from toolguard_engine.config.settings import IdenticalErrors
+import msgspec
+
+from toolguard_engine.config.settings import IdenticalErrors, LoopDetection
 from toolguard_engine.effects.calls.call_digest import kind_digest
 from toolguard_engine.effects.calls.outcomes import Outcome
+from toolguard_engine.layers.repetition.loop_counters import LoopCounters
 from toolguard_engine.layers.repetition.reaction import NOTHING, Reaction, end
 from toolguard_engine.model.call import Call, Run
-from toolguard_engine.model.history import Count, Past, mixed
+from toolguard_engine.model.history import Count, mixed
 from toolguard_engine.wording import loop_notes
 
 CODE = "loop.same-error"
 MAX_KEYS = 200
 
 
-def may_be_due(past: Past, settings: IdenticalErrors) -> bool:
-    """Whether one more failure could be told of."""
-    most = past.errors_most + 1
-    return 0 < settings.warn <= most or 0 < settings.stop <= most
+class ErrorCounters(LoopCounters):
+    """`errors`: how often a call of a family failed in one way, by the digest of both; `kind_errors`: the same of calls that
+    vary freely, since the last success that told something new; `errors_most`: at most how often."""
+
+    errors: dict[int, Count] = msgspec.field(default_factory=dict)
+    kind_errors: dict[int, Count] = msgspec.field(default_factory=dict)
+    errors_most: int = 0
+
+    @property
+    def matters(self) -> bool:
+        return bool(self.errors)
+
+    def may_be_due(self, settings: LoopDetection) -> bool:
+        """Whether one more failure could be told of."""
+        limits, most = settings.identical_errors, self.errors_most + 1
+        return 0 < limits.warn <= most or 0 < limits.stop <= most
+
+    @property
+    def awaits_news(self) -> bool:
+        return bool(self.errors)
+
+    def on_news(self, *, reads_only: bool) -> None:
+        self.kind_errors.clear()
+        if not reads_only:
+            self.errors.clear()
+            self.errors_most = 0
 
 
 def counts(outcome: Outcome) -> bool:
@@ -31,24 +56,16 @@ def counts(outcome: Outcome) -> bool:
     return outcome.failed and outcome.lasting
 
 
-def on_news(past: Past, *, reads_only: bool) -> None:
-    """A call succeeded, with a result that it did not have lately. `reads_only`: it cannot have changed anything."""
-    past.kind_errors.clear()
-    if not reads_only:
-        past.errors.clear()
-        past.errors_most = 0
-
-
 def on_failure(call: Call, family: int, outcome: Outcome, run: Run, settings: IdenticalErrors) -> Reaction:
     """`counts` is asked first."""
     if not (settings.warn or settings.stop):
         return NOTHING
-    past = run.past
-    count = count_again(past.errors, mixed(family, outcome.result), call.request)
+    counted = run.counters.of(ErrorCounters)
+    count = count_again(counted.errors, mixed(family, outcome.result), call.request)
     if outcome.names:
         kind = kind_digest(call.tool, call.params)
-        count = max(count, count_again(past.kind_errors, mixed(kind, outcome.result), call.request))
-    past.errors_most = max(past.errors_most, count)
+        count = max(count, count_again(counted.kind_errors, mixed(kind, outcome.result), call.request))
+    counted.errors_most = max(counted.errors_most, count)
     return _due(call, count, run, settings) if count else NOTHING
 
 

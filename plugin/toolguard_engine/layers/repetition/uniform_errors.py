@@ -10,22 +10,44 @@ one call of a message. The counts start again after a call that succeeded with a
 
 from __future__ import annotations
 
+import msgspec
+
 from toolguard_engine.config.settings import LoopDetection
 from toolguard_engine.effects.calls.call_digest import call_digest, tool_digest
 from toolguard_engine.effects.calls.outcomes import Outcome
 from toolguard_engine.layers.repetition.identical_errors import CODE, count_again
+from toolguard_engine.layers.repetition.loop_counters import LoopCounters
 from toolguard_engine.layers.repetition.reaction import NOTHING, Reaction, end
 from toolguard_engine.model.call import Call, Run
-from toolguard_engine.model.history import Past, mixed
+from toolguard_engine.model.history import Count, mixed
 from toolguard_engine.wording import loop_notes
 
 AGAIN = 2
 """A failure that is the first of its kind is no repetition, whatever the thresholds."""
 
 
-def may_be_due(past: Past, settings: LoopDetection) -> bool:
-    """Whether one more failure could lead to a note or to the end of the run."""
-    return is_on(settings) and past.uniform_errors_most + 1 >= settings.warning_threshold
+class UniformErrorCounters(LoopCounters):
+    """`uniform_errors` and `uniform_errors_most`: as in `ErrorCounters`, for all calls of a tool, whatever their arguments;
+    `uniform_call`: the last one that was counted."""
+
+    uniform_errors: dict[int, Count] = msgspec.field(default_factory=dict)
+    uniform_errors_most: int = 0
+    uniform_call: int = 0
+
+    @property
+    def matters(self) -> bool:
+        return self.uniform_errors_most > 1
+
+    def may_be_due(self, settings: LoopDetection) -> bool:
+        return is_on(settings) and self.uniform_errors_most + 1 >= settings.warning_threshold
+
+    @property
+    def awaits_news(self) -> bool:
+        return bool(self.uniform_errors)
+
+    def on_news(self, *, reads_only: bool) -> None:  # noqa: ARG002 - part of the protocol
+        self.uniform_errors.clear()
+        self.uniform_errors_most = 0
 
 
 def is_on(settings: LoopDetection) -> bool:
@@ -38,22 +60,16 @@ def counts(outcome: Outcome) -> bool:
     return outcome.failed and not outcome.passing
 
 
-def on_news(past: Past) -> None:
-    """A call succeeded, with a result that it did not have lately."""
-    past.uniform_errors.clear()
-    past.uniform_errors_most = 0
-
-
 def on_failure(call: Call, outcome: Outcome, run: Run, settings: LoopDetection) -> Reaction:
     """Counts a failure for which `counts` is true."""
     if not is_on(settings):
         return NOTHING
-    past, this = run.past, call_digest(call.tool, call.params)
-    if this == past.uniform_call:
+    counted, this = run.counters.of(UniformErrorCounters), call_digest(call.tool, call.params)
+    if this == counted.uniform_call:
         return NOTHING
-    past.uniform_call = this
-    count = count_again(past.uniform_errors, mixed(tool_digest(call.tool), outcome.result), call.request)
-    past.uniform_errors_most = max(past.uniform_errors_most, count)
+    counted.uniform_call = this
+    count = count_again(counted.uniform_errors, mixed(tool_digest(call.tool), outcome.result), call.request)
+    counted.uniform_errors_most = max(counted.uniform_errors_most, count)
     return _due(call, count, run, settings) if count else NOTHING
 
 
