@@ -154,7 +154,7 @@ def on_outcome(call: Call, outcome: Outcome, run: Run, config: Config, *, asked:
     elif notes.untold:
         note = f"{notes.untold}\n\n{found.note}" if found.note else notes.untold
         found, notes.untold = structs.replace(found, note=note), ""
-        circuit_breaker.told(run, call.request)
+        circuit_breaker.note_given(run, call.request)
     return found
 
 

@@ -21,7 +21,7 @@ class BreakerCounters(LoopCounters):
     stale_reported: int = 0
 
 
-def told(run: Run, request: int) -> None:
+def note_given(run: Run, request: int) -> None:
     """A note got to the model in this request."""
     run.counters.of(BreakerCounters).stale_reported = request
 
@@ -44,7 +44,7 @@ def on_stale(call: Call, run: Run, settings: LoopDetection) -> Reaction:
 def _due(call: Call, run: Run, settings: LoopDetection) -> Reaction:
     past, last = run.past, settings.global_circuit_breaker_threshold
     if past.stale == warns_at(settings):
-        told(run, call.request)
+        note_given(run, call.request)
         reason = loop_notes.stale(call, past.stale)
         return Reaction(CODE, loop_notes.nothing_new(call, past.stale, last), reason=reason)
     reported = run.counters.of(BreakerCounters).stale_reported
