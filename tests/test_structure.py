@@ -239,3 +239,20 @@ def test_identifiers_use_the_words_of_the_field() -> None:
         if WORDS.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))
     }
     assert sorted(found) == []
+
+
+MAX_LINES = 500
+VENDORED = "cli/toolguard_cli/dashboard/static/vendor"
+
+
+def test_no_source_file_is_long() -> None:
+    """A longer one has more than one subject, and is split by them."""
+    long = {
+        f"{path.relative_to(ROOT)}: {lines}"
+        for folder in ("plugin", "cli", "manifests")
+        for suffix in ("py", "js", "mjs", "ts")
+        for path in (ROOT / folder).rglob(f"*.{suffix}")
+        if VENDORED not in path.as_posix() and "node_modules" not in path.parts
+        if (lines := len(path.read_text("utf-8").splitlines())) > MAX_LINES
+    }
+    assert sorted(long) == []

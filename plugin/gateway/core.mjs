@@ -9,12 +9,13 @@ import { dirname, join } from "node:path";
 
 import { configPath, engineCommand, gatewayName, python, stateDir } from "./command.mjs";
 import { Dashboard, dashboardCommand } from "./dashboard.mjs";
+import { stampOf } from "./config_includes.mjs";
 import { Engine, PROTOCOL } from "./engine.mjs";
 import { Hooks } from "./hooks.mjs";
 import { Peers, peersCommand } from "./connections.mjs";
 import { Notifier, notifierCommand } from "./notifier.mjs";
 import { OrderWatch } from "./order.mjs";
-import { factsOf, Places, stampOf } from "./places.mjs";
+import { factsOf, Places } from "./places.mjs";
 import { leaveShell, ownShell, useShell } from "./room.mjs";
 import { waitingFor } from "./reports.mjs";
 import { Runs } from "./runs.mjs";

@@ -11,7 +11,10 @@
 
 import { spawn } from "node:child_process";
 
-import { descriptor, Lines, readUntil, writeAll } from "./pipe.mjs";
+import { Complaints } from "./complaints.mjs";
+import { answeredBy, explained, gone, isMissing, parsed, refused, unsent } from "./engine_lines.mjs";
+import { exchange, Lines } from "./pipe.mjs";
+import { FIRST_DELAY_MS, RestartDelays } from "./restart_delays.mjs";
 import { StartWatch } from "./start_watch.mjs";
 
 export const PROTOCOL = 1;
@@ -20,16 +23,8 @@ export const ASYNC_LIMIT_MS = 5_000;
 const MAX_LINE = 8 * 1024 * 1024;
 /** How long a refused introduction counts while the gateway's config is unchanged. */
 export const RETRY_MS = 30_000;
-const MAX_CAUSES = 100;
 const LONGEST_REFUSAL = 1_000;
-/** The id in the line of an answer; the engine writes type and id first. */
-const ANSWERED = /^\s*\{(?:\s*"type"\s*:\s*"[\w-]{1,40}"\s*,)?\s*"id"\s*:\s*(\d{1,16})\b/;
 
-const FIRST_DELAY_MS = 20;
-const LAST_DELAY_MS = 2_000;
-/** Deaths within this time count as a series; after the first ones the engine is restarted at once. */
-const ROW_MS = 10_000;
-const FREE_DEATHS = 4;
 /** If the next start is further away than this, questions get no answer instead of waiting for it. */
 const WORTH_WAITING_MS = 500;
 /** How long an asynchronous question is polled before the event loop takes over, and the longest line for that. */
@@ -53,14 +48,6 @@ const WORKING_LOOK_MS = 1_000;
 /** @typedef {{ info: Write, warn: Write, error: Write, debug?: Write }} Logger */
 /** @typedef {import("node:child_process").ChildProcessWithoutNullStreams} Child */
 
-/**
- * Whether the engine answered that it could not take the question. That is not silence.
- * @param {Message | null | undefined} answer
- */
-export function isError(answer) {
-  return answer?.type === "error";
-}
-
 export class Engine {
   #command;
   #hello;
@@ -74,10 +61,7 @@ export class Engine {
   /** @type {NodeJS.Timeout | null} */
   #restart = null;
   #restartAt = 0;
-  /** @type {number[]} */
-  #deaths = [];
-  /** Milliseconds spent waiting for a start. Not counted between deaths, or no series would reach the last delay. */
-  #waited = 0;
+  #delays = new RestartDelays();
   /** Why the last engine refused its introduction; empty once one accepted it. */
   #refusal = "";
   #refusedAt = 0;
@@ -102,8 +86,7 @@ export class Engine {
   #endedBusy = false;
   #disposed = false;
   #starts;
-  /** @type {Set<string>} causes that were logged since the engine was last ready */
-  #complaints = new Set();
+  #complaints;
   /** @type {Promise<void> | null} */
   #stopping = null;
 
@@ -120,6 +103,7 @@ export class Engine {
     this.#command = command;
     this.#hello = `${JSON.stringify({ id: 0, type: "hello", v: PROTOCOL, ...hello })}\n`;
     this.#logger = logger;
+    this.#complaints = new Complaints(logger, () => this.#disposed);
     this.#onReady = onReady;
     this.#onEvent = onEvent;
     this.#configStamp = configStamp;
@@ -149,12 +133,12 @@ export class Engine {
     this.#ready = false;
     this.#spokeAt = 0;
     this.#lines = new Lines(MAX_LINE, (line) => this.#receive(line));
-    const complaints = new Lines(MAX_LINE, (line) => this.#complain(`engine: ${explained(line)}`));
+    const complaints = new Lines(MAX_LINE, (line) => this.#complaints.add(`engine: ${explained(line)}`));
     child.stdin.on("error", () => {}); // a dying engine closes its pipe; `exit` reports it
     child.stdout.on("data", (data) => this.#child === child && this.#lines?.feed(data));
     this.#starts.begin(() => this.#spokeAt, (seconds) => this.#hungAtStart(child, seconds));
     child.stderr.on("data", (data) => complaints.feed(data));
-    child.on("error", (error) => this.#complain(`engine: ${error.message}`));
+    child.on("error", (error) => this.#complaints.add(`engine: ${error.message}`));
     child.on("exit", (code, signal) => this.#gone(child, signal ? `signal ${signal}` : `exit code ${code}`));
     this.#unreference(child);
     child.stdin.write(this.#hello);
@@ -201,7 +185,7 @@ export class Engine {
     /** @type {{ message: Message | null } | null} */
     let answer = null;
     this.#waiting.set(id, (got) => (answer = { message: got }));
-    const outcome = this.#exchange(this.#child, line, () => answer !== null, LOOK_MS);
+    const outcome = exchange(this.#child, this.#lines, line, () => answer !== null, LOOK_MS);
     this.#waiting.delete(id);
     return { sent: outcome === "answered" || outcome === "late", answer };
   }
@@ -224,7 +208,7 @@ export class Engine {
     /** @type {{ message: Message | null } | null} */
     let answer = null;
     this.#waiting.set(id, (got) => (answer = { message: got }));
-    const outcome = this.#exchange(child, line, () => answer !== null, limit);
+    const outcome = exchange(child, this.#lines, line, () => answer !== null, limit);
     this.#waiting.delete(id);
     if (outcome !== "answered") this.#unansweredNow(id, outcome, limit);
     return /** @type {{ message: Message | null } | null} */ (answer)?.message ?? this.#noAnswer(id);
@@ -301,35 +285,12 @@ export class Engine {
   }
 
   /**
-   * @param {Child} child
-   * @param {string} line
-   * @param {() => boolean} answered
-   * @param {number} limit
-   * @returns {"answered" | "late" | "unsent" | "closed" | "busy" | "blind"}
-   */
-  #exchange(child, line, answered, limit) {
-    const deadline = performance.now() + limit;
-    const input = descriptor(child.stdin);
-    const output = descriptor(child.stdout);
-    if (input < 0 || output < 0 || !this.#lines) return "blind";
-    if (child.stdin.writableLength > 0) return "busy"; // the event loop has to send the rest first, and it is blocked
-    const data = Buffer.from(line);
-    const written = writeAll(input, data, deadline);
-    if (written <= 0) return written === 0 ? "unsent" : "closed";
-    if (written < data.length) {
-      child.stdin.write(data.subarray(written)); // the event loop sends the rest, so that the next line is intact
-      return "late";
-    }
-    return readUntil(output, this.#lines, answered, deadline);
-  }
-
-  /**
    * @param {number} id
    * @param {string} outcome
    * @param {number} limit
    */
   #unansweredNow(id, outcome, limit) {
-    this.#complain(`no answer to a synchronous question within ${limit} ms (${outcome})`);
+    this.#complaints.add(`no answer to a synchronous question within ${limit} ms (${outcome})`);
     if (outcome === "blind" || outcome === "busy" || outcome === "closed") return; // not asked at all, or it has ended
     this.#unanswered.add(id);
     this.#suspicion ??= setTimeout(() => setImmediate(() => this.#mustHaveSpoken()), HUNG_MS);
@@ -353,7 +314,7 @@ export class Engine {
    */
   #hungAtStart(child, seconds) {
     if (this.#child !== child || this.#ready) return;
-    this.#complain(`the engine was not ready after ${seconds} s; restarting it, and it gets twice as long`);
+    this.#complaints.add(`the engine was not ready after ${seconds} s; restarting it, and it gets twice as long`);
     this.#endedBusy = this.#spokeAt > 0;
     child.kill("SIGKILL");
   }
@@ -370,7 +331,7 @@ export class Engine {
     const isWorking = this.#spokeAt > since;
     if (isWorking && performance.now() - asked < WORKING_LIMIT_MS) return wait(WORKING_LOOK_MS);
     const hangs = this.#ready && this.#answeredAt < asked;
-    this.#complain(`no answer to a question in time${hangs ? "; restarting the engine" : ""}`);
+    this.#complaints.add(`no answer to a question in time${hangs ? "; restarting the engine" : ""}`);
     this.#settle(id, isWorking ? this.#busy(id) : null);
     if (!hangs) return;
     this.#endedBusy = isWorking;
@@ -395,14 +356,11 @@ export class Engine {
     if (this.#disposed) return;
     if (this.#refusal) return this.#stayRefused();
     const now = performance.now();
-    const active = now - this.#waited;
-    this.#deaths = [...this.#deaths.filter((then) => active - then < ROW_MS), active];
-    const delay = Math.min(FIRST_DELAY_MS * 2 ** Math.max(0, this.#deaths.length - FREE_DEATHS), LAST_DELAY_MS);
-    this.#waited += delay;
+    const delay = this.#delays.next(now);
     this.#restartAt = now + delay;
     this.#restart = setTimeout(() => this.start(), delay + 1);
     this.#restart.unref();
-    this.#complain(isMissing(reason) ? gone(reason) : `the engine exited (${reason}); next start in ${delay} ms`);
+    this.#complaints.add(isMissing(reason) ? gone(reason) : `the engine exited (${reason}); next start in ${delay} ms`);
   }
 
   /** @param {string} line */
@@ -419,7 +377,7 @@ export class Engine {
     const isAnswer = message.id !== undefined;
     if (message.type === "wake" || message.type === "decided" || (message.type === "secrets" && !isAnswer)) return this.#onEvent(message);
     if (message.id === 0) return this.#introduced(message);
-    if (message.type === "error") this.#complain(`the engine could not answer: ${message.error}`);
+    if (message.type === "error") this.#complaints.add(`the engine could not answer: ${message.error}`);
     this.#settle(message.id, message);
   }
 
@@ -428,8 +386,8 @@ export class Engine {
    * @param {string} line
    */
   #unreadable(line) {
-    this.#complain(`unreadable answer: ${line.slice(0, 200)}`);
-    const id = Number(ANSWERED.exec(line.slice(0, 200))?.[1] ?? 0);
+    this.#complaints.add(`unreadable answer: ${line.slice(0, 200)}`);
+    const id = answeredBy(line);
     if (id > 0) this.#settle(id, { type: "error", id, error: "its answer cannot be read" });
   }
 
@@ -524,73 +482,11 @@ export class Engine {
     try {
       line = `${JSON.stringify(message)}\n`;
     } catch (error) {
-      this.#complain(`a question cannot be written as JSON: ${error instanceof Error ? error.message : error}`);
+      this.#complaints.add(`a question cannot be written as JSON: ${error instanceof Error ? error.message : error}`);
       return "";
     }
     if (Buffer.byteLength(line) <= MAX_LINE) return line;
-    this.#complain(`a question of ${line.length} characters is too long`);
+    this.#complaints.add(`a question of ${line.length} characters is too long`);
     return "";
   }
-
-  /**
-   * Logs once per cause until the engine is ready again: an engine that cannot start must not fill the gateway's log.
-   * @param {string} text
-   */
-  #complain(text) {
-    const cause = text.replace(/\d+/g, "#");
-    if (this.#disposed || this.#complaints.has(cause) || this.#complaints.size >= MAX_CAUSES) return;
-    this.#complaints.add(cause);
-    this.#logger.warn(`[toolguard] ${text}`);
-  }
-}
-
-/**
- * @param {number} id
- * @param {string} why
- * @returns {Message}
- */
-function refused(id, why) {
-  return { type: "error", id, error: `the engine cannot serve this gateway: ${why}` };
-}
-
-/** @param {number} id */
-function unsent(id) {
-  return { type: "error", id, error: "the question cannot be sent" };
-}
-
-/**
- * @param {string} line
- * @returns {any} null if it is not a message
- */
-function parsed(line) {
-  try {
-    const value = JSON.parse(line);
-    return typeof value === "object" && !Array.isArray(value) ? value : null;
-  } catch {
-    return null;
-  }
-}
-
-/** @param {string} text a line of the engine's own error output */
-function explained(text) {
-  if (/No module named '?(toolguard_engine|toolguard_manifests|msgspec)/.test(text))
-    return `${text} - this Python does not have toolguard. ${UNJUDGED}`;
-  return BROKEN.test(text) ? `${text} - toolguard's Python was removed or replaced while it was in use. ${UNJUDGED}` : text;
-}
-
-const UNJUDGED =
-  "No call is judged, and failMode decides. Install the Python part (`uv tool install --force openclaw-toolguard`), " +
-  "then run `toolguard doctor`, which names the next command";
-
-/** What an environment says whose Python was upgraded or removed, as Homebrew does. */
-const BROKEN = /^dyld\[\d+\]: Library not loaded|No module named '?encodings|error while loading shared libraries/;
-
-/** @param {string} reason why a process could not be started */
-function isMissing(reason) {
-  return /^spawn .* (ENOENT|EACCES|ENOTDIR)$/.test(reason);
-}
-
-/** @param {string} reason */
-function gone(reason) {
-  return `toolguard's Python was removed, or is not a program (${reason}). ${UNJUDGED}`;
 }

@@ -4,20 +4,24 @@
 // `afterToolCall`, then `resultWritten`. A call that the gateway refuses skips `beforeToolCall`.
 
 import { CHANGES_FILE, COMMAND } from "./catalogue.mjs";
-import { isError as isEngineError } from "./engine.mjs";
-import { acts, isOn, setting, verdictOnUnjudged, verdictWithoutEngine } from "./failmode.mjs";
+import { Compactions } from "./compactions.mjs";
+import { Corrections, stopLater } from "./corrections.mjs";
+import { isError as isEngineError } from "./engine_lines.mjs";
+import { isOn, verdictOnUnjudged, verdictWithoutEngine } from "./failmode.mjs";
+import { isError, isOnBehalfOf, LONGEST_NAME, mayBeKept, place, wasBlocked, wasVetoed, whoAsked, withNote } from "./event_facts.mjs";
 import { outsideText, shortParams, userMessage } from "./incoming.mjs";
 import { outcomeOf } from "./outcome.mjs";
-import { correction, limit, misshapen, PROTECTED, REFUSED_WHEN_RUN, REWRITTEN_UNJUDGED, UNJUDGED } from "./messages.mjs";
+import { misshapen, PROTECTED, REWRITTEN_UNJUDGED, UNJUDGED } from "./messages.mjs";
 import { factsOf, Places } from "./places.mjs";
 import { Prompts } from "./prompts.mjs";
+import { Redactions } from "./redactions.mjs";
 import { Reports } from "./reports.mjs";
 import { inRoom, wasUsed, withoutRoom } from "./room.mjs";
+import { RunStarts } from "./run_starts.mjs";
 import { copy, same } from "./same.mjs";
-import { addNoteBlock, bound, endRunInPlace, replaceResultText, resultText, toolCalls } from "./seams.mjs";
+import { addNoteBlock, endRunInPlace, replaceResultText, resultText, toolCalls } from "./seams.mjs";
 import { KnownSecrets } from "./secrets.mjs";
 import { bounded, faultOf, glimpse } from "./shape.mjs";
-import { agentOf } from "./usage.mjs";
 
 /** @typedef {Pick<import("./engine.mjs").Engine, "ask" | "askNow" | "note" | "start">} Engine */
 /** @typedef {import("./runs.mjs").Runs} Runs */
@@ -27,11 +31,6 @@ import { agentOf } from "./usage.mjs";
 /** @typedef {import("./seams.mjs").Trace} Trace */
 /** @typedef {import("./order.mjs").OrderWatch} OrderWatch */
 
-const DEFAULT_MAX_FAILURES = 5;
-const LONGEST_NAME = 1_000;
-const MAX_FOUND = 5_000;
-/** What a program prints that did not get at a file. The engine has the same (`hidden_paths`). */
-const KEPT = /no such file or directory|read-only file system|permission denied|device or resource busy|\b(?:ENOENT|EROFS|EACCES|EBUSY)\b/i;
 
 export class Hooks {
   #engine;
@@ -45,9 +44,10 @@ export class Hooks {
   #state;
   #places;
   #reports;
-  #secrets;
-  /** @type {Map<string, true>} reports about secrets that were sent */
-  #found = new Map();
+  #redactions;
+  #corrections;
+  #compactions;
+  #starts;
 
   /**
    * @param {Engine} engine
@@ -75,7 +75,10 @@ export class Hooks {
     this.#state = state;
     this.#places = places ?? (() => new Places(factsOf(state, "", config)));
     this.#reports = new Reports(engine, waiting);
-    this.#secrets = secrets ?? new KnownSecrets();
+    this.#corrections = new Corrections(engine, this.#config, runs, trace);
+    this.#compactions = new Compactions(engine, runs);
+    this.#starts = new RunStarts(engine);
+    this.#redactions = new Redactions(engine, this.#config, runs, this.#reports, secrets ?? new KnownSecrets());
   }
 
   /** @param {any} message of the engine: a held call was decided on elsewhere */
@@ -88,7 +91,7 @@ export class Hooks {
     for (const run of this.#runs.begun()) this.#announce(run);
     this.#reports.answered();
     void this.#reports.send();
-    void this.#askSecrets();
+    void this.#redactions.ask();
   }
 
   /** @param {Run} run that is in progress: meanwhile an approval for it lasts */
@@ -96,57 +99,9 @@ export class Hooks {
     this.#engine.note({ type: "run-start", run: id, agent, session });
   }
 
-  /** The engine sends another list by itself when they change. */
-  async #askSecrets() {
-    const answer = await this.#engine.ask({ type: "secrets" });
-    if (answer?.type === "secrets") this.#secrets.use(answer.hidden);
-  }
-
-  /**
-   * Any text of a request to the model, on hosts that call no hooks as well: the last place where a secret is replaced. It
-   * also covers what no result contains, such as the notice about a command that has ended in the background.
-   * @param {string} text
-   */
+  /** @param {string} text of a request to the model */
   textSent(text) {
-    if (!acts(this.#config, "")) return text;
-    /** @type {Set<string>} */
-    const names = new Set();
-    const clean = this.#secrets.clean(text, names);
-    if (names.size > 0) this.#reportSecrets(names, "", undefined, {});
-    return clean;
-  }
-
-  /**
-   * Replaces the secrets in a tool result. An agent that is only watched gets it unchanged.
-   * @param {any} message
-   * @param {string | undefined} id
-   * @param {any} ctx
-   */
-  #hideSecrets(message, id, ctx) {
-    const kept = !acts(this.#config, ctx?.agentId);
-    if (kept && !isOn(this.#config, ctx?.agentId)) return;
-    const names = this.#secrets.cleanResult(message, kept);
-    if (names.size === 0) return;
-    const call = id ? this.#runs.knownCall(ctx?.sessionKey, id) : undefined;
-    const run = this.#runs.known(call?.run ?? "") ?? this.#runs.ofSession(ctx?.sessionKey);
-    const place = { agent: ctx?.agentId ?? "", session: ctx?.sessionKey ?? "", run: run?.id ?? "" };
-    this.#reportSecrets(names, call?.tool || String(message?.toolName ?? message?.details?.toolName ?? ""), kept, { ...place, call: id ?? "" });
-  }
-
-  /**
-   * For the audit log: each secret once for a run and a tool, however often it is read.
-   * @param {Set<string>} names
-   * @param {string} tool
-   * @param {boolean | undefined} kept
-   * @param {{ agent?: string, session?: string, run?: string, call?: string }} where
-   */
-  #reportSecrets(names, tool, kept, where) {
-    const key = (/** @type {string} */ name) => JSON.stringify([where.session, where.run, tool, name]);
-    const fresh = [...names].filter((name) => !this.#found.has(key(name)));
-    if (fresh.length === 0) return;
-    for (const name of fresh) this.#found.set(key(name), true);
-    bound(this.#found, MAX_FOUND);
-    this.#reports.add({ type: "redacted", names: fresh, tool: tool.slice(0, LONGEST_NAME), kept: kept === true, ...where });
+    return this.#redactions.textSent(text);
   }
 
   /**
@@ -174,7 +129,7 @@ export class Hooks {
     if (message?.role === "assistant") this.#modelAnswered(message, ctx);
     else if (message?.role === "toolResult") this.resultWritten({ message, toolCallId: message.toolCallId }, ctx);
     else if (message?.role === "user") this.#userWrote(message, ctx);
-    else if (message?.role === "custom") this.#hideSecrets(message, undefined, ctx); // results of Tool Search's inner calls
+    else if (message?.role === "custom") this.#redactions.clean(message, undefined, ctx); // results of Tool Search's inner calls
   }
 
   /**
@@ -243,7 +198,7 @@ export class Hooks {
     if (answer.decision === "allow") return this.#letThrough(answer, params, ctx, id);
     if (answer.prompt) return this.#prompts.ask(answer, inRoom(params, answer), run, ctx?.sessionKey, id);
     run.watch = true;
-    if (answer.stop) this.#stopLater(run, answer.stop, answer.waiting);
+    if (answer.stop) stopLater(run, answer.stop, answer.waiting);
     return { block: true, blockReason: answer.text || UNJUDGED };
   }
 
@@ -263,7 +218,7 @@ export class Hooks {
     const verdict = verdictOnUnjudged(this.#config, run.agent, this.#state, text);
     if (!verdict) return undefined;
     this.#report(run, event, code, reason);
-    return this.#counted(run, verdict);
+    return this.#corrections.counted(run, verdict);
   }
 
   /**
@@ -294,16 +249,6 @@ export class Hooks {
   }
 
   /**
-   * @param {Run} run
-   * @param {string} stop
-   * @param {string[]} [waiting] the nonces of the held calls that it ends for
-   */
-  #stopLater(run, stop, waiting = []) {
-    if (!run.stop) run.stoppedAt = run.requests;
-    Object.assign(run, { stop, waiting });
-  }
-
-  /**
    * The engine is silent: the verdict of the fail mode.
    * @param {Run} run
    * @param {any} event
@@ -316,7 +261,7 @@ export class Hooks {
     if (!verdict) return this.#unnamed(params);
     if (verdict.blockReason === PROTECTED)
       this.#report(run, event, "guard.silent", "the guard was not answering, and the call names or may reach a protected place");
-    return this.#counted(run, verdict);
+    return this.#corrections.counted(run, verdict);
   }
 
   /**
@@ -329,18 +274,6 @@ export class Hooks {
   }
 
   /**
-   * Counts refusals made here, so that they cannot become an endless loop.
-   * @param {Run} run
-   * @param {{ block: true, blockReason: string }} verdict
-   */
-  #counted(run, verdict) {
-    run.unanswered += 1;
-    if (run.unanswered < this.#most(run)) return verdict;
-    Object.assign(run, { stop: limit(run.unanswered), waiting: [] });
-    return { block: true, blockReason: run.stop };
-  }
-
-  /**
    * @param {Run} run
    * @param {string} tool
    * @param {any} params
@@ -349,11 +282,6 @@ export class Hooks {
   #verdictAlone(run, tool, params, agent = run.agent) {
     const call = { tool, params, workspace: this.#workspace(agent) };
     return verdictWithoutEngine(this.#config, run.agent, call, this.#state, this.#places);
-  }
-
-  /** @param {Run} run */
-  #most(run) {
-    return setting(this.#config, run.agent, "maxFailuresPerTurn") ?? DEFAULT_MAX_FAILURES;
   }
 
   /**
@@ -389,13 +317,13 @@ export class Hooks {
       type: "came", tool: event.toolName, params: bounded(withoutRoom(event.params)), ...outcomeOf(event),
       ...place(call), call: id, request: run.requests,
     };
-    const mayBeKept = call.isInRoom && KEPT.test(outcome.text);
-    if (!vetoed && call.outcome !== "ask" && !mayBeKept) return this.#engine.note(outcome);
+    const isAsked = call.isInRoom && mayBeKept(outcome.text);
+    if (!vetoed && call.outcome !== "ask" && !isAsked) return this.#engine.note(outcome);
     const answer = this.#engine.askNow(vetoed ? { ...outcome, vetoed } : outcome);
     if (answer?.note) this.#addNote(call.session, id, answer.note);
     if (!answer?.stop) return;
     run.watch = true;
-    this.#stopLater(run, answer.stop);
+    stopLater(run, answer.stop);
   }
 
   /**
@@ -435,8 +363,8 @@ export class Hooks {
     });
     run.watch = true;
     if (isEngineError(answer)) return this.#ranUnjudged(run, event, "guard.unreadable", String(answer?.error));
-    if (answer?.stop) this.#stopLater(run, answer.stop);
-    else if (!answer && this.#verdictAlone(run, event.toolName, event.params)) this.#stopLater(run, REWRITTEN_UNJUDGED);
+    if (answer?.stop) stopLater(run, answer.stop);
+    else if (!answer && this.#verdictAlone(run, event.toolName, event.params)) stopLater(run, REWRITTEN_UNJUDGED);
   }
 
   /**
@@ -450,7 +378,7 @@ export class Hooks {
     run.watch = true;
     if (!isOn(this.#config, run.agent)) return;
     this.#report(run, event, code, `it ran instead of what was judged: ${reason}`);
-    this.#stopLater(run, REWRITTEN_UNJUDGED);
+    stopLater(run, REWRITTEN_UNJUDGED);
   }
 
   /**
@@ -461,42 +389,19 @@ export class Hooks {
   resultWritten(event, ctx) {
     const { message } = event;
     const id = event.toolCallId ?? message?.toolCallId ?? ctx?.toolCallId;
-    this.#hideSecrets(message, id, ctx);
+    this.#redactions.clean(message, id, ctx);
     const original = resultText(message);
     if (!id) return;
     const known = this.#runs.knownCall(ctx?.sessionKey, id);
     if (original === null) return addNoteBlock(message, known?.note);
-    const corrected = isError(message) ? (known?.text ?? this.#correct(id, original, message.toolName, ctx, true)) : "";
+    const corrected = isError(message) ? (known?.text ?? this.#corrections.of(id, original, message.toolName, ctx, true)) : "";
     const text = withNote(corrected || original, known?.note);
     if (original !== text) replaceResultText(message, text);
   }
 
-  /**
-   * The history of a session was compacted, and the last request is repeated. A compaction without a repeated request was
-   * reported by an event just before.
-   * @param {any} ctx
-   */
+  /** @param {any} ctx of the request that is repeated after a compaction */
   compacted(ctx) {
-    const run = this.#runs.ofSession(ctx?.sessionKey);
-    if (run && !run.trimmed) this.#reportCompacted(run);
-    if (run) run.trimmed = false;
-  }
-
-  /** @param {Run} run */
-  #reportCompacted(run) {
-    this.#engine.note({ type: "compacted", run: run.id, agent: run.agent, session: run.session });
-  }
-
-  /**
-   * The gateway's event about a compaction within a run. It calls no hook if a request is repeated afterwards.
-   * @param {any} event
-   */
-  #compactionEnded(event) {
-    const run = this.#runs.known(event.runId);
-    const { completed, willRetry } = event.data;
-    if (!run || completed !== true || typeof willRetry !== "boolean") return;
-    if (willRetry) this.#reportCompacted(run);
-    run.trimmed = !willRetry;
+    this.#compactions.requestRepeated(ctx);
   }
 
   /**
@@ -510,103 +415,23 @@ export class Hooks {
     if (this.#runs.knownCall(event.sessionKey, toolCallId)?.text !== undefined) return; // a hook was called after all
     this.#runs.get(event.runId, event.sessionKey, event.agentId);
     this.#runs.call(event.sessionKey, toolCallId, { tool: name, run: event.runId, agent: event.agentId });
-    this.#correct(toolCallId, original, name, event, false);
+    this.#corrections.of(toolCallId, original, name, event, false);
   }
 
   /**
-   * Asks for the text that the model sees instead of a refusal, and remembers it.
-   * @param {string} id
-   * @param {string} original
-   * @param {string | undefined} toolName
-   * @param {any} ctx
-   * @param {boolean} inPlace
-   * @returns {string} the text that replaces the original; empty if it stays
-   */
-  #correct(id, original, toolName, ctx, inPlace) {
-    const run = this.#runs.known(this.#runs.knownCall(ctx?.sessionKey, id)?.run ?? "") ?? this.#runs.ofSession(ctx?.sessionKey);
-    const call = this.#runs.call(ctx?.sessionKey, id, { run: run?.id, agent: ctx?.agentId });
-    call.tool ||= toolName ?? "";
-    const answer = this.#engine.askNow({
-      type: "failed", tool: call.tool, params: bounded(call.params) ?? null, text: original, judged: call.judged,
-      ...place(call), call: id, provider: run?.provider ?? "", model: run?.model ?? "",
-      request: run?.requests ?? 0, missed: run?.unanswered ?? 0,
-    });
-    const refused = !call.judged || REFUSED_WHEN_RUN.test(original);
-    const reply = (isEngineError(answer) ? null : answer) ?? (refused && run ? this.#correctAlone(run, call.tool, original) : {});
-    if (!reply.text) return (call.text = ""); // asked only once
-    const ends = run ? this.#endsHard(run, reply, inPlace) : false;
-    // The run's id makes the text unique, so that no other run's request is held back.
-    call.text = ends && run ? `${reply.text} (run ${run.id.slice(0, 8)})` : reply.text;
-    this.#trace.replaced(original, withNote(call.text ?? "", call.note), call.run, inPlace, ends);
-    return call.text ?? "";
-  }
-
-  /**
-   * Records the engine's decision about the run. Returns whether its next request must not leave: the graceful end was due
-   * before the last request and did not happen. That is the case for calls of unknown tools, whose message the gateway
-   * shows to no hook, and if no hook is called at all.
-   * @param {Run} run
-   * @param {{ stop?: string, waiting?: string[] }} answer
-   * @param {boolean} inPlace
-   */
-  #endsHard(run, { stop, waiting }, inPlace) {
-    run.watch = true;
-    if (!stop) return false;
-    this.#stopLater(run, stop, waiting);
-    return !inPlace || run.requests > run.stoppedAt;
-  }
-
-  /**
-   * Without the engine: a plain correction, and the end of the run after as many failures as the settings allow.
-   * @param {Run} run
-   * @param {string} tool
-   * @param {string} original
-   */
-  #correctAlone(run, tool, original) {
-    if (!acts(this.#config, run.agent)) return {};
-    run.unanswered += 1;
-    if (run.unanswered < this.#most(run)) return { text: correction(tool, original), stop: "" };
-    return { text: limit(run.unanswered), stop: limit(run.unanswered) };
-  }
-
-  /**
-   * A message that would begin a run, in chat. Commands always pass: they need no model.
    * @param {any} event of `before_dispatch`
    * @param {any} ctx
    */
-  async messageArriving(event, ctx) {
-    if (String(event.content ?? event.body ?? "").trimStart().startsWith("/")) return undefined;
-    const text = await this.#mayBegin(event.sessionKey ?? ctx?.sessionKey, "", "");
-    return text ? { handled: true, text } : undefined;
+  messageArriving(event, ctx) {
+    return this.#starts.messageArriving(event, ctx);
   }
 
   /**
-   * A run before its first request to the model, however it began. A heartbeat ends in silence. The gateway says which model it
-   * will use (2026.9.6, its own runner), so that a limit on a model also covers the first run of a session. `before_agent_run`
-   * could block it as well, but then HTTP answers "internal error".
-   * @param {any} _event of `before_agent_reply`
+   * @param {any} event of `before_agent_reply`
    * @param {any} ctx
    */
-  async runBeginning(_event, ctx) {
-    const model = { provider: named(ctx?.modelProviderId), model: named(ctx?.modelId) };
-    const text = await this.#mayBegin(ctx?.sessionKey, ctx?.agentId, ctx?.runId, model.model ? model : {});
-    if (!text) return undefined;
-    return ctx?.trigger === "heartbeat" ? { handled: true } : { handled: true, reply: { text } };
-  }
-
-  /**
-   * Why no run may begin here; empty if one may, or if the engine does not answer: then its calls meet the fail mode.
-   * @param {string | undefined} session
-   * @param {string | undefined} agent
-   * @param {string | undefined} run
-   * @param {{ provider?: string, model?: string }} [model] that it will use
-   */
-  async #mayBegin(session, agent, run, model = {}) {
-    const known = session ?? "";
-    const answer = await this.#engine.ask({
-      type: "message", run: run ?? "", agent: agent || agentOf(known), session: known, calls: [], ...model,
-    });
-    return typeof answer?.stop === "string" ? answer.stop : "";
+  runBeginning(event, ctx) {
+    return this.#starts.runBeginning(event, ctx);
   }
 
   /**
@@ -633,7 +458,7 @@ export class Hooks {
       if (phase === "start") this.#runStarted(event);
       else if (phase === "end" || phase === "error") this.#runEnded(event.runId);
     } else if (event?.stream === "compaction" && phase === "end") {
-      this.#compactionEnded(event);
+      this.#compactions.ended(event);
     } else if (event?.stream === "tool" && phase === "start") {
       this.#runs.call(event.sessionKey, event.data.toolCallId, { tool: event.data.name, params: event.data.args, run: event.runId });
     } else if (event?.stream === "tool" && phase === "result") {
@@ -660,70 +485,4 @@ export class Hooks {
     this.#trace.ended(id);
     this.#engine.note({ type: "run-end", run: id, session: run?.session ?? "" });
   }
-}
-
-/** @param {unknown} value */
-function named(value) {
-  return typeof value === "string" ? value.slice(0, LONGEST_NAME) : "";
-}
-
-/**
- * Whether the gateway, another plugin or a user kept the call from running. A tool's own result may have the status
- * `blocked` as well, but only the gateway adds why it denied a call.
- * @param {any} event
- */
-function wasBlocked(event) {
-  const { status, deniedReason } = event.result?.details ?? {};
-  return status === "blocked" && typeof deniedReason === "string";
-}
-
-/**
- * Whether the gateway's own loop detection blocked this call. If it blocks all calls of a message, it names the one that
- * caused it.
- * @param {any} event
- * @param {string} id
- */
-function wasVetoed(event, id) {
-  if (!wasBlocked(event) || event.result.details.deniedReason !== "tool-loop") return false;
-  return (event.result.details.intervention?.toolCallId ?? id) === id;
-}
-
-/**
- * A tool result with the guard's note, which is added only once.
- * @param {string} text
- * @param {string | undefined} note
- */
-function withNote(text, note) {
-  return note && !text.endsWith(note) ? `${text}\n\n${note}` : text;
-}
-
-/**
- * Whether a request to the model belongs to a run without being one of its own: the summary at a compaction, for example,
- * has the id `<run>:compaction:...`. The run continues after it.
- * @param {Run | undefined} run the current one of its session
- * @param {string} id
- */
-function isOnBehalfOf(run, id) {
-  return run !== undefined && String(id).startsWith(`${run.id}:`);
-}
-
-/**
- * Who asked for a call, as far as the gateway reports it.
- * @param {any} ctx
- */
-function whoAsked(ctx) {
-  const { channel, senderId, senderIsOwner } = ctx?.requester ?? {};
-  const id = String(senderId ?? "");
-  const requester = senderIsOwner === true ? "owner" : id === "owner" ? "sender:owner" : id;
-  return { channel: String(channel ?? ctx?.channelId ?? ""), requester };
-}
-
-/** @param {Call} call */
-function place(call) {
-  return { run: call.run, agent: call.agent ?? "", session: call.session ?? "" };
-}
-
-/** @param {any} message */
-function isError(message) {
-  return message.isError === true || message.details?.status === "error";
 }

@@ -140,3 +140,28 @@ function attempt(operation) {
 function pause(begun) {
   if (performance.now() - begun > SPIN_MS) Atomics.wait(bed, 0, 0, NAP_MS);
 }
+
+/**
+ * Writes a line and reads until it is answered, without the event loop.
+ * @param {import("node:child_process").ChildProcessWithoutNullStreams} child
+ * @param {Lines | null} lines what its output is fed to
+ * @param {string} line
+ * @param {() => boolean} answered
+ * @param {number} limit milliseconds
+ * @returns {"answered" | "late" | "unsent" | "closed" | "busy" | "blind"}
+ */
+export function exchange(child, lines, line, answered, limit) {
+  const deadline = performance.now() + limit;
+  const input = descriptor(child.stdin);
+  const output = descriptor(child.stdout);
+  if (input < 0 || output < 0 || !lines) return "blind";
+  if (child.stdin.writableLength > 0) return "busy"; // the event loop has to send the rest first, and it is blocked
+  const data = Buffer.from(line);
+  const written = writeAll(input, data, deadline);
+  if (written <= 0) return written === 0 ? "unsent" : "closed";
+  if (written < data.length) {
+    child.stdin.write(data.subarray(written)); // the event loop sends the rest, so that the next line is intact
+    return "late";
+  }
+  return readUntil(output, lines, answered, deadline);
+}

@@ -2,40 +2,23 @@
 // places are data (`places.json`, generated from the engine's tables); this module compares names with them and resolves
 // links. It runs only for calls that the engine does not judge, so it may be slow; in doubt a call counts as naming one.
 
-import { readFileSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { basename, dirname, join, posix } from "node:path";
+import { basename, join, posix } from "node:path";
 
 import { NEAR_LISTERS } from "./catalogue.mjs";
-
-/** @type {any} */
-const TABLE = JSON.parse(readFileSync(new URL("./places.json", import.meta.url), "utf8"));
+import { includedBy, stampOf } from "./config_includes.mjs";
+import { bothNames, isOdd, leadsTo } from "./links.mjs";
+import { expanded, formsOf, lower, PLAIN, quotedIn, textsOf, variantsOf } from "./name_forms.mjs";
+import { ANY, MAX_PARTS, TABLE } from "./place_table.mjs";
 
 const MAX_WORDS = 10_000;
 const MAX_WORD = 4_096;
-/** Parts of one path. A longer path counts as protected. */
-const MAX_PARTS = 100;
 /** Work limit of one call, about as many short comparisons; beyond it the call counts as naming a protected place. */
 export const MAX_WORK = 3_000_000;
 /** Names of one call that are resolved through links. */
 const MAX_LINKS = 200;
-const MAX_TEXTS = 60_000;
-/** Limits of the config with its includes; the same as the engine's. */
-const { files: MAX_INCLUDES, bytes: MAX_CONFIG } = TABLE.includes;
-const MAX_LIST = 20_000;
-
-/** A part of a name that only the shell knows. */
-const ANY = "\u0001";
 const GLOB = /[*?[\u0001]/;
 const BREAKS = /[\s"'`;|&<>(){}=,:]+/;
-const VARIABLE = /\$(?:(\w{1,60})|\{(\w{1,60})[^{}]{0,200}\})/g;
-const WINDOWS_VARIABLE = /%(\w{1,60})%/g;
-const SUBSTITUTION = /\$\([^()]{0,200}\)|`[^`]{0,200}`/g;
-const BRACES = /\{[^{}\s]{0,200}\}/g;
-const ESCAPE = /\\(?:x([0-9a-f]{1,2})|u\{?([0-9a-f]{2,6})\}?|([0-7]{2,3}))/g;
-const PERCENT = /%([0-9a-f]{2})/g;
-/** The end of a string literal and the beginning of the next, which code would concatenate. */
-const JOINT = /(["'])\s{0,20}\+?\s{0,20}\1/g;
 /** URLs, variables, other systems' separators: not a plain file name. */
 const UNPLAIN = /[a-z][\w+.-]*:\/\/(?<!^file:\/\/)|^data:|[\0$\\\u0001]/i;
 const DEVICES = /^\/(?:proc|sys|dev)(?:\/|$)/;
@@ -43,10 +26,6 @@ const DEVICES = /^\/(?:proc|sys|dev)(?:\/|$)/;
 const UNKNOWN = "/\u0002";
 const PROCESS = /^\/proc\/[^/]+\/(?:task\/[^/]+\/)?(?:root|cwd|fd|environ|mem|maps|exe|map_files)(?=\/|$)/;
 const HOME = /^\/(?:(?:home|users|var\/home|export\/home)\/[^/]+|root|var\/root)(?=\/|$)/;
-const LIST = /^["']?\s{0,20}:\s{0,20}\[/;
-/** The value of an `$include`. */
-const INCLUDED = /^["']?\s{0,20}:\s{0,20}(\[[^\]]{0,20000}\]|"[^"\n]{1,4096}"|'[^'\n]{1,4096}')/;
-const QUOTED = /"([^"\n]{1,4096})"|'([^'\n]{1,4096})'/g;
 const SYSTEM_PATTERN = new RegExp(TABLE.systemPattern);
 const ENV_FILE = new RegExp(TABLE.envFile);
 const PROGRAMS = new RegExp(`(?:^|[\\s;|&(\`/"'])(?:${TABLE.programs.join("|")})(?:\\.mjs|\\.js|@[\\w.-]+)?(?=$|[\\s;|&)\`"'])`);
@@ -63,19 +42,6 @@ const HIDDEN = [
   .../** @type {[string, string[]][]} */ (TABLE.states.map((/** @type {string} */ name) => [name, TABLE.guarded])),
 ].flatMap(([first, tails]) => (tails.length > 0 ? tails : [""]).map((tail) => partsOf(`${first}/${tail}`)));
 const LISTS_ONLY = new RegExp(`^\\s*(?:${NEAR_LISTERS.join("|")})(?:\\s[^;|&\`$<>()\\n]*)?$`);
-
-/** What the gateway's tools cut from a path before they open the file. @type {{ cut: RegExp, put: string }[]} */
-const REPAIRS = TABLE.repairs.map((/** @type {any} */ { pattern, at, put, ignoreCase }) => ({
-  cut: new RegExp(`${at === "start" ? "^" : ""}(?:${pattern})${at === "end" ? "$" : ""}`, `${ignoreCase ? "i" : ""}${at === "anywhere" ? "g" : ""}`),
-  put,
-}));
-/** Repairs of one name, and names that one text may stand for; a text that needs more counts as protected. */
-const MAX_REPEATS = 8;
-const MAX_FORMS = 64;
-/** Names that no repair changes. */
-const PLAIN = /^(?!.*odex$)(?:~(?=\/|$))?[\w./+=,-]*$/i;
-/** Names that this module reads as something else than a file tool, which joins them to the workspace as they are. */
-const MISREAD = /^(?:[\s@%]|~(?!\/|$)|[a-z][\w+.-]*:|\/\/)[^\r\n]*$/i;
 
 /**
  * Locations on this host. All paths are absolute; empty if not known.
@@ -401,226 +367,6 @@ export class Places {
     for (const place of this.#inner) if (place.startsWith(start)) return true;
     return false;
   }
-}
-
-/**
- * The names that a file tool may make of a text, without the text itself; null if there are too many.
- * @param {string} text
- * @param {string} workspace
- */
-function formsOf(text, workspace) {
-  const forms = new Set([text, text.trim()]);
-  if (/^\W{0,9}file:/i.test(text)) forms.add(text.trim().replace(/[\t\r\n]/g, "").replace(/[?#][^]*$/, ""));
-  for (const form of forms) {
-    if (forms.size > MAX_FORMS) return null;
-    for (const { cut, put } of REPAIRS) {
-      let short = form;
-      for (let left = MAX_REPEATS, before = ""; before !== short && left > 0; left -= 1) {
-        before = short;
-        short = short.replace(cut, put).trim();
-        forms.add(short);
-      }
-    }
-  }
-  for (const form of [...forms]) if (MISREAD.test(form)) forms.add(posix.normalize(`${workspace}/${form}`));
-  forms.delete(text);
-  return [...forms];
-}
-
-/**
- * Quoted texts with a space, which may be one name.
- * @param {string} text
- */
-function quotedIn(text) {
-  return [...text.matchAll(QUOTED)].map((match) => match[1] ?? match[2] ?? "").filter((name) => name.includes(" "));
-}
-
-/** @param {string} text */
-function lower(text) {
-  return text.normalize("NFKC").toLowerCase();
-}
-
-/**
- * All texts in these arguments, names included; null if there are too many.
- * @param {any} params within the bounds of `shape.mjs`
- */
-function textsOf(params) {
-  /** @type {string[]} */
-  const texts = [];
-  const todo = [params];
-  while (todo.length > 0) {
-    const value = todo.pop();
-    if (texts.length + todo.length > MAX_TEXTS) return null;
-    if (typeof value === "string") texts.push(value);
-    else if (value && typeof value === "object") {
-      if (!Array.isArray(value)) texts.push(...Object.keys(value));
-      todo.push(...Object.values(value));
-    }
-  }
-  return texts;
-}
-
-/**
- * A text as a shell, a URL or code would read it.
- * @param {string} text
- * @param {(name: string) => string | undefined} known variables
- */
-function* variantsOf(text, known) {
-  const small = lower(text);
-  /** @type {Set<string>} */
-  const seen = new Set();
-  for (const each of [small, decoded(small, PERCENT), decoded(decoded(small, PERCENT), PERCENT), decoded(small, ESCAPE)]) {
-    if (seen.has(each)) continue;
-    seen.add(each);
-    const whole = expanded(each, known);
-    yield whole;
-    yield whole.replaceAll("\\", "/");
-    yield whole.replace(JOINT, "").replace(/["'\\]/g, "");
-    if (whole.includes("{")) yield whole.replace(BRACES, ANY).replace(BRACES, ANY).replace(/["'\\]/g, "");
-  }
-}
-
-/**
- * @param {string} text
- * @param {RegExp} pattern
- */
-function decoded(text, pattern) {
-  return text.replace(pattern, (all, one, two, three) => {
-    const code = one ?? two ? Number.parseInt(one ?? two, 16) : Number.parseInt(three, 8);
-    return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code).toLowerCase() : all;
-  });
-}
-
-/**
- * @param {string} text
- * @param {(name: string) => string | undefined} known
- */
-function expanded(text, known) {
-  return text
-    .replace(VARIABLE, (_, one, two) => known((one ?? two).toLowerCase()) ?? ANY)
-    .replace(WINDOWS_VARIABLE, (all, name) => known(name.toLowerCase()) ?? all)
-    .replace(SUBSTITUTION, (all) => `${ANY} ${all.slice(1)} `);
-}
-
-/**
- * The path with links resolved as far as it exists; the rest unchanged. Empty if not known.
- * @param {string} path
- * @param {Map<string, string>} [known] results of this call
- * @param {number} [depth]
- * @returns {string}
- */
-function leadsTo(path, known = new Map(), depth = 0) {
-  const found = known.get(path) ?? realpath(path);
-  if (found !== null) {
-    known.set(path, found);
-    return found;
-  }
-  const above = dirname(path);
-  const folder = above === path || depth > MAX_PARTS ? "" : leadsTo(above, known, depth + 1);
-  const end = folder && join(folder, basename(path));
-  known.set(path, end);
-  return end;
-}
-
-/**
- * @param {string} path
- * @returns {string | null} null if nothing is there, empty if not known
- */
-function realpath(path) {
-  const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0;
-  try {
-    return realpathSync.native(path);
-  } catch (error) {
-    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
-    return code === "ENOENT" || code === "ENOTDIR" ? null : "";
-  } finally {
-    Error.stackTraceLimit = stackTraceLimit;
-  }
-}
-
-/**
- * Whether something other than a folder or a file with a single link is there: another hard link may be a protected file.
- * @param {string} path
- */
-function isOdd(path) {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found !== undefined && !found.isDirectory() && !(found.isFile() && found.nlink === 1);
-}
-
-/**
- * A path, and what it resolves to.
- * @param {string} path
- */
-function bothNames(path) {
-  return path ? [...new Set([path, leadsTo(path) || path])] : [];
-}
-
-/**
- * Changes when a file changes; empty if the file cannot be read.
- * @param {string} path
- */
-export function stampOf(path) {
-  try {
-    const { mtimeNs, size, ino } = statSync(path, { bigint: true });
-    return `${mtimeNs} ${size} ${ino}`;
-  } catch {
-    return "";
-  }
-}
-
-/**
- * The files that a config includes with `$include`, and whether the list is complete.
- * @param {string} config
- */
-function includedBy(config) {
-  /** @type {Set<string>} */
-  const found = new Set();
-  const todo = [config];
-  for (let left = MAX_CONFIG, path = todo.pop(); path; path = todo.pop()) {
-    const text = contentOf(path, left);
-    if (text === null) return { files: [...found], isAll: false };
-    left -= Buffer.byteLength(text);
-    const names = namesIn(text);
-    if (names === null) return { files: [...found], isAll: false };
-    for (const name of names.map((each) => posix.resolve(dirname(path ?? ""), each))) {
-      if (found.has(name)) continue;
-      if (found.size === MAX_INCLUDES) return { files: [...found], isAll: false };
-      found.add(name);
-      todo.push(name);
-    }
-  }
-  return { files: [...found], isAll: true };
-}
-
-/**
- * The content of a file; null if it is larger than `limit`, empty if it cannot be read.
- * @param {string} path
- * @param {number} limit
- */
-function contentOf(path, limit) {
-  try {
-    const found = statSync(path);
-    if (!found.isFile()) return "";
-    return found.size > limit ? null : readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
-}
-
-/**
- * The values of each `$include`; null if a list is too long.
- * @param {string} text
- */
-function namesIn(text) {
-  /** @type {string[]} */
-  const names = [];
-  for (const value of text.split("$include").slice(1)) {
-    const list = INCLUDED.exec(value)?.[1];
-    if (list === undefined && value.length > MAX_LIST && LIST.test(value)) return null;
-    for (const match of (list ?? "").matchAll(QUOTED)) names.push(match[1] ?? match[2] ?? "");
-  }
-  return names;
 }
 
 /** @param {string} path */

@@ -8,7 +8,8 @@ import { describe, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-import { Engine, isError } from "../../plugin/gateway/engine.mjs";
+import { Engine } from "../../plugin/gateway/engine.mjs";
+import { isError } from "../../plugin/gateway/engine_lines.mjs";
 import { StartWatch } from "../../plugin/gateway/start_watch.mjs";
 import { alive, folder, GATEWAY, Log, PYTHON, refusal, until } from "./support.mjs";
 

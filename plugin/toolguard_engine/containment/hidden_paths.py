@@ -15,7 +15,7 @@ _REFUSED = lazy_re.compile(
     r"\b(?:ENOENT|EROFS|EACCES|EBUSY)\b",
     re.IGNORECASE,
 )
-"""The gateway part has the same (`hooks.mjs`): it asks only about results that contain one of these."""
+"""The gateway part has the same (`event_facts.mjs`): it asks only about results that contain one of these."""
 
 
 def failed_on(text: str, rules: Iterable[RoomRule], home: str) -> str:
