@@ -36,10 +36,9 @@ class CommandWords(msgspec.Struct, frozen=True):
     """One reading of a command line.
 
     `verb`: the sub-command, empty if there is none that the manual knows, and `verb_at` the position of its last word;
-    `given`: the options in order; `operands`: the
-    words that are neither options nor their values nor the verb; `roles`: what each operand is; `does`: what the manual says
-    of the verb. `unknown`: the options that the manual does not have. `doubtful`: there are more unknown options than
-    readings are made for.
+    `given`: the options in order; `operands`: the words that are neither options nor their values nor the verb; `roles`:
+    what each operand is; `does`: what the manual says of the verb. `unknown`: the options that the manual does not have.
+    `doubtful`: there are more unknown options than readings are made for. `end`: the position of `--`, 0 if there is none.
     """
 
     verb: str
@@ -50,6 +49,7 @@ class CommandWords(msgspec.Struct, frozen=True):
     unknown: tuple[str, ...] = ()
     doubtful: bool = False
     verb_at: int = 0
+    end: int = 0
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -90,6 +90,11 @@ class CommandWords(msgspec.Struct, frozen=True):
         found = self.named(role)
         return found[-1].text if found else ""
 
+    @property
+    def traits(self) -> frozenset[str]:
+        """The traits of all options."""
+        return frozenset[str]().union(*(each.entry.traits for each in self.given))
+
     def trait(self, name: str) -> bool:
         """Whether one of the options has this trait."""
         for each in self.given:  # noqa: SIM110 - a generator takes twice as long
@@ -107,7 +112,7 @@ class CommandWords(msgspec.Struct, frozen=True):
         """What the program does: by its verb or by default, unless its options say something else."""
         if not self.given:
             return self.does
-        modes = frozenset[str]().union(*(each.entry.traits for each in self.given)) & _MODES
+        modes = self.traits & _MODES
         if "lists" in modes and not self.unknown:
             return self.does - _MODES | {"lists"}
         return self.does - (_MODES if modes - {"lists"} else frozenset()) | modes - {"lists"}

@@ -52,6 +52,12 @@ def programs() -> frozenset[str]:
     return frozenset(_named())
 
 
+def spelled(program: str, trait: str) -> frozenset[str]:
+    """The spellings of a program's options with a trait. Raises `KeyError` if it has no manual."""
+    known = _manual(aliases(program)[0]).known("")
+    return frozenset(name for name, entry in known.items() if trait in entry.traits)
+
+
 @cache
 def movers() -> frozenset[str]:
     """The names of the programs of which the manual says what they do with files. Other manuals have only their options."""

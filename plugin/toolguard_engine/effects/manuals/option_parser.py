@@ -52,8 +52,10 @@ def plain(argv: tuple[str, ...]) -> CommandWords:
     cluster of letters, so `-abc` counts as `-abc`, `-a`, `-b` and `-c`."""
     given: list[GivenOption] = []
     operands: list[ParsedWord] = []
+    end = 0
     for at, word in enumerate(islice(argv, 1, None), 1):
         if word == "--":
+            end = at
             operands += (ParsedWord(argv[rest], rest) for rest in range(at + 1, len(argv)))
             break
         if word[:1] != "-" or word == "-":
@@ -63,7 +65,7 @@ def plain(argv: tuple[str, ...]) -> CommandWords:
         letters = () if name[1] == "-" else tuple(f"-{letter}" for letter in name[1:_MAX_CLUSTER])
         entry = OptionEntry((*letters, name))
         given.append(GivenOption(entry, ParsedWord(value, at) if sign else _NONE, at, bool(sign)))
-    return CommandWords("", tuple(given), tuple(operands), (), frozenset())
+    return CommandWords("", tuple(given), tuple(operands), (), frozenset(), end=end)
 
 
 def _of(name: str, argv: tuple[str, ...]) -> tuple[CommandWords, ...]:
@@ -124,6 +126,7 @@ def parse(manual: Manual, argv: tuple[str, ...], takes: Takes) -> CommandWords:
         tuple(read.unknown),
         len(read.unknown) > most_unknown(argv),
         read.operands[own - 1].at if own else 0,
+        read.end if read.end < len(argv) else 0,
     )
 
 
@@ -141,7 +144,7 @@ def _roles(
     words: tuple[str, ...], given: list[GivenOption], operands: list[ParsedWord], *, lists: int
 ) -> Iterator[tuple[str, ParsedWord]]:
     """What each operand is. A role that an option has taken is not one of the words any more."""
-    taken = {each.entry.role for each in given if each.valued} & {"target", "archive", "source"}
+    taken = {role for each in given if each.valued for role in _TAKES.get(each.entry.role, ())}
     left = list(operands)
     if lists:
         yield from (("names", word) for word in left if word.text[:1] == "@" and word.at < lists)
@@ -160,6 +163,13 @@ def _roles(
         yield from ((wanted[at].removesuffix("..."), word) for word in rest[:many])
         yield from zip(after, rest[many:], strict=False)
 
+
+_TAKES = {
+    "target": ("target",), "archive": ("archive",), "source": ("source",), "pattern": ("pattern",),
+    "pattern-from": ("pattern",), "script": ("script", "script-from"), "script-from": ("script", "script-from"),
+    "mode": ("mode",), "owner": ("owner",),
+}  # fmt: skip
+"""Which of the words is none any more if an option has a value with this role."""
 
 _TRUE = frozenset({"1", "t", "true"})
 _SOOTHING = frozenset({"rehearses", "lists", "prints"})
@@ -191,6 +201,7 @@ class _OptionReader:
         self.operands: list[ParsedWord] = []
         self.unknown: list[str] = []
         self.end = len(argv)
+        self.before_end = len(verb.split())
         self._seen: set[str] = set()
 
     def read(self) -> _OptionReader:
@@ -204,6 +215,9 @@ class _OptionReader:
                 self.operands += (ParsedWord(self.argv[rest], rest) for rest in range(at + 1, len(self.argv)))
                 break
             if word[:1] != "-" or word == "-":
+                if self.manual.stops and len(self.operands) >= self.before_end:
+                    self.operands += (ParsedWord(self.argv[rest], rest) for rest in range(at, len(self.argv)))
+                    break
                 self.operands.append(ParsedWord(word, at))
                 self.known = self.manual.known(self.verb)
                 at += 1
@@ -285,6 +299,9 @@ class _OptionReader:
                 if self.takes(number):
                     return at + 1
             elif entry.takes == "nothing":
+                if "operand" in entry.traits:
+                    self.operands.append(ParsedWord(word, at))
+                    break
                 self._add(entry, _NONE, at)
             elif rest:
                 self._add(entry, ParsedWord(rest.removeprefix("=") if pair else rest, at), at, valued=True)

@@ -18,7 +18,6 @@ from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.place_names import is_secret_name
 from toolguard_engine.effects.facts.places import Where, classify, is_simple, place
 from toolguard_engine.effects.manuals.command_words import CommandWords
-from toolguard_engine.effects.programs.getopt import OptionTable
 
 
 class Act(Protocol):
@@ -89,17 +88,9 @@ def worth_checking(paths: Iterable[str]) -> list[str]:
     ]
 
 
-def has_option(options: OptionTable, *names: str) -> bool:
-    """Whether one of these options is given; a long one may be abbreviated, as in getopt."""
-    for given, _ in options.options:
-        if given in names or (len(given) > 3 and any(name.startswith(given) for name in names)):  # noqa: PLR2004 - `--` and 2 letters
-            return True
-    return False
-
-
-def operands(options: OptionTable, run: ProgramRun) -> list[str]:
+def operands(run: ProgramRun) -> list[str]:
     """The words that are not options. What `xargs` and the like would append counts as one unknown word."""
-    words = [word.text for word in options.operands]
+    words = list(run.words.texts)
     if not words and any(name in _ADD_WORDS for name in run.via):
         return [UNKNOWN]
     return words

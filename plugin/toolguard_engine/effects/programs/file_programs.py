@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from posixpath import basename
 
 from msgspec.structs import replace
@@ -22,38 +21,28 @@ from toolguard_engine.effects.programs import (
     ManualAct,
     by_manual,
     effect_on,
-    has_option,
     operands,
     secrets_read,
     worth_checking,
     write_effects,
 )
-from toolguard_engine.effects.programs.getopt import options
 
-_NONE: frozenset[str] = frozenset()
-_SHRED = frozenset(["-n", "--iterations", "-s", "--size", "--random-source"])
-_TRUNCATE = frozenset(["-s", "--size", "-r", "--reference"])
 _FOLDERS = frozenset(["root", "home", "workspace", "credentials"])
 """Places whose names usually mean the folder: what is copied there keeps its own name in it."""
 
 
 def _rm(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = options(run, _NONE)
-    flags = [name for name, given in _RM_FLAGS.items() if has_option(words, *given)]
-    for path in worth_checking(operands(words, run)):
+    flags = run.words.traits & _RM_FLAGS
+    for path in worth_checking(operands(run)):
         yield effect_on("delete", path, run, where, flags)
 
 
-_RM_FLAGS = {
-    "recursive": ("-r", "-R", "--recursive"), "forced": ("-f", "--force"), "wiped": ("-P",),
-    "no-preserve-root": ("--no-preserve-root",),
-}  # fmt: skip
+_RM_FLAGS = frozenset({"recursive", "forced", "wiped", "no-preserve-root"})
 
 
 def _wipe(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = options(run, _SHRED)
-    flags = ["wiped", *(["recursive"] if has_option(words, "-r", "-R", "--recursive") else [])]
-    for path in worth_checking(operands(words, run)):
+    flags = ["wiped", *(["recursive"] if run.words.recursive else [])]
+    for path in worth_checking(operands(run)):
         found = effect_on("delete", path, run, where, flags)
         yield found if found.place != "device" else effect_on("write", path, run, where, ["erases"])
 
@@ -68,8 +57,8 @@ def _rmdir(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 def _del(run: ProgramRun, where: Where) -> Iterator[Effect]:
     recursive = ["recursive"] if any(word.lower() in ("/s", "-recurse", "-r") for word in run.argv[1:]) else []
-    for path in run.argv[1:]:
-        if path[:1] != "-" and (path[:1] != "/" or len(path) > 2):  # noqa: PLR2004
+    for path in run.words.texts:
+        if path[:1] != "/" or len(path) > 2:  # noqa: PLR2004 - `/s`, `/q` are options
             yield effect_on("delete", path, run, where, recursive)
 
 
@@ -188,18 +177,18 @@ def _rsync(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effec
 
 
 def _tee(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = options(run, _NONE)
-    flags = ["append"] if has_option(words, "-a", "--append") else ["truncates"]
+    appends = run.words.has("--append")
+    flags = ["append"] if appends else ["truncates"]
     fed = [
         *(run.stdin.files if run.stdin else ()),
         *(redirect.target for redirect in run.redirects if redirect.kind == "read"),
     ]
-    if fed and all(path == "/dev/null" for path in fed) and not has_option(words, "-a", "--append"):
-        yield from (effect_on("empty", path, run, where) for path in operands(words, run))
+    if fed and all(path == "/dev/null" for path in fed) and not appends:
+        yield from (effect_on("empty", path, run, where) for path in operands(run))
         return
     if any(path in _NOISE for path in fed):
         flags = ["erases"]
-    for path in worth_checking(operands(words, run)):
+    for path in worth_checking(operands(run)):
         yield from write_effects(path, run, where, *flags)
 
 
@@ -207,9 +196,8 @@ _NOISE = frozenset(["/dev/zero", "/dev/urandom", "/dev/random"])
 
 
 def _truncate(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = options(run, _TRUNCATE)
-    size = words.last("-s", "--size")
-    for path in worth_checking(operands(words, run)):
+    size = run.words.last("--size")
+    for path in worth_checking(operands(run)):
         if size.lstrip("=<").strip("0kKMGB") == "" and size:
             yield effect_on("empty", path, run, where)
         else:
@@ -217,10 +205,10 @@ def _truncate(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 
 def _touch(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = options(run, frozenset(["-t", "-d", "--date", "-r", "--reference", "-A"]))
-    dated = words.has("-t", "-r", "--reference", "-d", "--date")
-    like = "" if words.has("-t", "-d", "--date", "-A") else words.last("-r", "--reference")
-    for path in worth_checking(operands(words, run)):
+    words = run.words
+    dated = words.has("-t", "--reference", "--date")
+    like = "" if words.has("-t", "--date", "--adjust") else words.last("--reference")
+    for path in worth_checking(operands(run)):
         is_converted = bool(like) and path.lower().endswith(_MEDIA)
         yield from write_effects(path, run, where, "touched", *(["dated"] if dated and not is_converted else []))
 
@@ -232,26 +220,24 @@ _MEDIA = (
 """A converted photo, film or scan often gets the time of its original. Nothing of the kind runs."""
 
 
-def _outputs(run: ProgramRun, where: Where, valued: frozenset[str], out: tuple[str, ...]) -> Iterator[Effect]:
+def _outputs(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """Programs that write to a path that an option names."""
-    for path in options(run, valued | set(out)).values(*out):
+    for path in run.words.named("output"):
         yield from write_effects(path.text, run, where)
 
 
 def _split(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = operands(options(run, names("-b -l -C -n -a --bytes --lines --number --suffix-length")), run)
+    words = operands(run)
     yield from secrets_read(words[:1], run, where)
     yield from write_effects(words[1] if len(words) > 1 else "", run, where)
 
 
-_VIM = frozenset(["-c", "-S", "-p", "--cmd", "-u", "-s"])
 _GPG = program_catalogue.programs("gpg")
-_VIMS = program_catalogue.programs("vim")
 
 
 def _editor(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """Editors that are given commands: `ed -s f <<<w`, `ex -sc ... f`, `vim -c ... f`."""
-    for path in operands(options(run, _VIM if run.name in _VIMS else _NONE), run):
+    for path in operands(run):
         if not path.startswith("+"):
             yield from write_effects(path, run, where, "in-place")
             if _EMPTIES.search("\n".join((*run.argv[1:], (run.stdin and run.stdin.text) or ""))[:_MAX_COMMANDS]):
@@ -265,18 +251,11 @@ _EMPTIES = lazy_re.compile(r"(?m)(?:^|[|:+])(?:(?:%|1?,\$?)d(?:elete)?|(?:normal
 
 def _crypted(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """A file left unreadable without the key, as ransomware does, unless it is a project file."""
-    words = options(run, _CRYPT_VALUES)
-    inputs = [*operands(words, run), *(value.text for value in words.values("-in", "--in"))]
-    if run.name in _GPG and not has_option(words, "-c", "--symmetric", "-e", "--encrypt"):
+    inputs = operands(run)
+    if run.name in _GPG and not run.words.has("--symmetric", "--encrypt"):
         return
     yield from (effect_on("encrypt", path, run, where) for path in inputs)
     yield from secrets_read(inputs, run, where)
-
-
-_CRYPT_VALUES = names(
-    "-o --output -r --recipient --passphrase --passphrase-fd --cipher-algo -K -E -k -u --local-user -R -i --homedir "
-    "--pinentry-mode"
-)
 
 
 def _aliased(table: dict[str, Act]) -> dict[str, Act]:
@@ -285,11 +264,10 @@ def _aliased(table: dict[str, Act]) -> dict[str, Act]:
 
 
 _NO_GNU = program_catalogue.programs("no_gnu_form")
-_sorts: Act = partial(_outputs, valued=frozenset(["-k", "-t", "-S", "-T", "--key"]), out=("-o", "--output"))
 
 
 def _rimraf(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    for path in operands(options(run, _NONE), run):
+    for path in operands(run):
         yield effect_on("delete", path, run, where, ["recursive", "forced"])
 
 
@@ -311,15 +289,18 @@ def _cmake(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 def _discards(run: ProgramRun) -> Iterator[Effect]:
     """One `discard` for each file whose older version `git restore` or `git checkout` writes over it."""
-    if run.argv[1:2] not in (("restore",), ("checkout",), ("co",)):
-        if not {"restore", "checkout", "co"}.isdisjoint(run.argv[2:]):
-            yield Effect("discard", UNKNOWN, "", frozenset(), run)  # `git -C elsewhere`
+    words = next((words for words in run.readings if words.verb in _BRINGING_BACK), None)
+    if words is None:
         return
-    words = run.argv[2:]
-    paths = words[words.index("--") + 1 :] if "--" in words else [word for word in words if word[:1] != "-"]
-    odd = any(word.startswith(("--path", ":", "-s", "--source", "-p", "--patch", "-f", "--force")) for word in words)
-    for path in [UNKNOWN] if odd or not paths or len(paths) > MAX_DISCARDED else paths:
+    operands = [word for word in words.operands if word.at > words.end] or [*words.values("-b", "-B", "--orphan")]
+    paths = [word.text for word in operands]
+    odd = words.has("--pathspec-from-file", "--source", "--patch", "--force") or any(path[:1] == ":" for path in paths)
+    elsewhere = words.verb_at > 1  # `git -C elsewhere`
+    for path in [UNKNOWN] if elsewhere or odd or not paths or len(paths) > MAX_DISCARDED else paths:
         yield Effect("discard", path, "", frozenset(), run)
+
+
+_BRINGING_BACK = frozenset({"restore", "checkout", "co"})
 
 
 MAX_DISCARDED = 8
@@ -328,21 +309,20 @@ MAX_DISCARDED = 8
 
 def _git(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """`git config -f file name value` writes the file; `git restore FILE` discards changes."""
-    if "config" not in run.argv[1:6]:
+    words = next((words for words in run.readings if words.verb == "config"), None)
+    if words is None:
         yield from _discards(run)
         return
-    words = options(run, names("-f --file --type --default"), start=run.argv.index("config") + 1)
-    path = words.last("-f", "--file")
-    asks = words.has("--get", "--get-all", "--get-regexp", "-l", "--list", "--get-urlmatch") or len(words.operands) < 2  # noqa: PLR2004 - a name and a value
-    if path and not asks and words.operands[0].text not in ("get", "list"):
-        yield from write_effects(path, run, where, "in-place")
+    asks = words.trait("lists") or len(words.operands) < 2 or words.texts[0] in ("get", "list")  # noqa: PLR2004 - a name and a value
+    if not asks:
+        yield from write_effects(words.last("--file"), run, where, "in-place")
 
 
 _COPIES: dict[str, ManualAct] = {"mv": _mv, "cp": _cp, "ln": _ln, "install": _cp, "ditto": _cp, "rsync": _rsync}
 
 PROGRAMS: dict[str, Act] = _aliased({
     "rm": _rm, "unlink": _rm, "shred": _wipe, "rmdir": _rmdir, "tee": _tee, "truncate": _truncate,
-    "touch": _touch, "split": _split, "csplit": _split, "sort": _sorts, "plutil": _plutil,
+    "touch": _touch, "split": _split, "csplit": _split, "sort": _outputs, "plutil": _plutil,
 }) | {
     **{alias: by_manual(act) for name, act in _COPIES.items() for alias in manual_catalogue.aliases(name)},
     "srm": _wipe, "wipe": _wipe, "scrub": _wipe, "sfill": _wipe, "secure-delete": _wipe, "nwipe": _wipe,
@@ -350,7 +330,7 @@ PROGRAMS: dict[str, Act] = _aliased({
     "sponge": _tee, "ed": _editor, "ex": _editor, "vim": _editor, "vi": _editor, "nvim": _editor,
     **dict.fromkeys(_GPG, _crypted), "ccencrypt": _crypted, "ccrypt": _crypted, "age": _crypted,
     "mcrypt": _crypted, "git": _git, "cmake": _cmake,
-    "less": partial(_outputs, valued=frozenset(), out=("-o", "-O", "--log-file", "--LOG-FILE")),
+    "less": _outputs,
 }  # fmt: skip
 
 

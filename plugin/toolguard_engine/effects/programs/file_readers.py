@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from itertools import pairwise
 from posixpath import basename
 
@@ -14,13 +13,11 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.place_names import HISTORIES, is_secret_name
-from toolguard_engine.effects.facts.place_names import words as names
 from toolguard_engine.effects.facts.places import Where, marks, place
-from toolguard_engine.effects.programs import Act, effect_on, has_option, operands, secrets_read, write_effects
-from toolguard_engine.effects.programs.getopt import OptionTable, options
+from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.manuals.command_words import CommandWords
+from toolguard_engine.effects.programs import Act, effect_on, operands, secrets_read, write_effects
 
-_SEARCH = names("-e --regexp -f --file -A -B -C -m --include --exclude --exclude-dir -g --glob -t --type -D -d")
-_SCRIPTS = frozenset(["-e", "--expression", "-f", "--file", "-v", "-F", "--assign"])
 _HUNTED = lazy_re.compile(
     r"(?i)pass(?:w|phrase)|secret|api.?key|private.key|akia|credential|auth.?token|BEGIN.{1,20}KEY"
     r"|BEGIN (?:OPENSSH|RSA|DSA|EC|PGP)",
@@ -31,22 +28,22 @@ _WIDE = frozenset(["root", "home", "system", "credentials"])
 
 
 def _shows(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    yield from secrets_read((word for word in run.argv[1:] if word[:1] != "-"), run, where)
+    yield from secrets_read(run.words.texts, run, where)
 
 
 def _searches(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = options(run, _SEARCH)
-    paths = operands(words, run)
-    patterns = [value.text for value in words.values("-e", "--regexp")]
-    if not patterns and not words.has("-f", "--file"):
+    words = run.words
+    paths = operands(run)
+    patterns = [value.text for value in words.values("--regexp", "--match")]
+    if not patterns and not words.has("--file"):
         patterns, paths = paths[:1], paths[1:]
-    yield from secrets_read(paths, run, where, *(["names"] if has_option(words, *_TELLS_NAMES) else []))
+    yield from secrets_read(paths, run, where, *(["names"] if words.trait("tells-names") else []))
     hunts = any(_HUNTED.search(pattern[:256]) for pattern in patterns)
     if hunts and (_from_history(run, where) or any("history" in marks(path, where) for path in paths)):
         yield Effect("search", "history", "home", frozenset(["secrets"]), run)
     if run.stdin is not None and not _ENVIRONMENT.isdisjoint(run.stdin.programs) and _prints_secrets(words, patterns):
         yield Effect("search", "environment", "home", frozenset(["secrets"]), run)
-    if run.name not in _ALWAYS_DEEP and not has_option(words, "-r", "-R", "--recursive", "--dereference-recursive"):
+    if run.name not in _ALWAYS_DEEP and not words.recursive:
         return
     if hunts:
         yield from (
@@ -59,13 +56,12 @@ def _from_history(run: ProgramRun, where: Where) -> bool:
     return feed is not None and ("history" in feed.programs or any("history" in marks(path, where) for path in feed.files))
 
 
-def _prints_secrets(words: OptionTable, patterns: list[str]) -> bool:
+def _prints_secrets(words: CommandWords, patterns: list[str]) -> bool:
     """Whether the printed lines are those of variables whose names suggest secrets."""
-    return not has_option(words, "-q", "-c", "-v") and any(_NAMED_SO.search(pattern[:256]) for pattern in patterns)
+    if words.has("--quiet", "--count", "--invert-match"):
+        return False
+    return any(_NAMED_SO.search(pattern[:256]) for pattern in patterns)
 
-
-_TELLS_NAMES = ("-l", "-L", "-q", "-c", "--files-with-matches", "--files-without-match", "--quiet", "--silent", "--count")
-"""Options with which a search prints names or a number and no file contents."""
 
 _FINDS = program_catalogue.programs("find")
 _IN_PLACE_AWKS = program_catalogue.programs("in_place_awk")
@@ -74,12 +70,13 @@ _ALWAYS_DEEP = program_catalogue.programs("deep_searcher")
 
 def _scripted(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """`sed`, `awk`, `perl`: the first operand is the script unless an option gives it; `-i` writes the files in place."""
-    words = options(run, _SCRIPTS)
-    paths = operands(words, run)
-    if not words.has("-e", "--expression", "-f", "--file"):
+    words = run.words
+    paths = operands(run)
+    given = any(each.entry.role in ("script", "script-from") for each in words.given)
+    if not given:
         paths = paths[1:]
     if _in_place(run):
-        scripts = [value.text for value in words.values("-e", "--expression")] or [word.text for word in words.operands[:1]]
+        scripts = [word.text for word in words.named("script")]
         if any(map(_LEAVES_NOTHING[run.name].fullmatch, scripts)) if run.name in _LEAVES_NOTHING else _prints_none(run):
             yield from (effect_on("empty", path, run, where) for path in paths)
             return
@@ -102,11 +99,11 @@ def _prints_none(run: ProgramRun) -> bool:
     """Whether Perl or Ruby writes nothing back: `perl -pi -e '$_=""'`, `perl -i -ne ''`."""
     if run.name not in _LINE_LANGUAGES:
         return False
-    short = "".join(word[1:] for word in run.argv[1:] if word[:1] == "-" and word[1:2] != "-")
-    code = " ".join(word for word in run.argv[1:] if word[:1] != "-")[:_MAX_LINE_CODE]
-    if "n" in short.partition("e")[0]:
+    words = run.words
+    code = " ".join((*(word.text for word in words.named("script")), *words.texts))[:_MAX_LINE_CODE]
+    if words.has("-n"):
         return not _WRITES_BACK.search(code)
-    return "p" in short and _BLANKS.match(code) is not None
+    return words.has("-p") and _BLANKS.match(code) is not None
 
 
 _LINE_LANGUAGES = program_catalogue.programs("line_language")
@@ -120,33 +117,27 @@ _BLANKS = lazy_re.compile(
 def _in_place(run: ProgramRun) -> bool:
     if run.name in _IN_PLACE_AWKS:
         return "inplace" in run.argv
-    return any(word[:1] == "-" and _EDITS.match(word) for word in run.argv[1:])
+    return run.words.trait("in-place")
 
 
-_EDITS = lazy_re.compile(r"--in-pl|-[nErszplae0-9u]{0,5}i")
-
-
-def _input(run: ProgramRun, where: Where, names: tuple[str, ...]) -> Iterator[Effect]:
-    """Programs with options that name the file to read."""
-    words = options(run, frozenset(names))
-    yield from secrets_read([*operands(words, run), *(value.text for value in words.values(*names))], run, where)
+def _keystore(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    yield from secrets_read([*operands(run), *(value.text for value in run.words.values("-keystore"))], run, where)
 
 
 def _openssl(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = options(run, _OPENSSL)
+    words = run.words
     inputs = [value.text for value in words.values("-in", "-inkey", "-key")]
     yield from secrets_read(inputs, run, where)
-    if not _ENCRYPTS.isdisjoint(run.argv) and "-d" not in run.argv:
+    if not _ENCRYPTS.isdisjoint(run.argv) and not words.has("-d"):
         yield from (effect_on("encrypt", value.text, run, where) for value in words.values("-in"))
 
 
-_OPENSSL = frozenset(["-in", "-inkey", "-key", "-out", "-keyout", "-k", "-K", "-pass", "-iv", "-config", "-subj", "-days"])
 _ENCRYPTS = frozenset(["enc", "-encrypt", "rsautl", "pkeyutl", "smime", "cms"])
 
 
 def _keys(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """`ssh-keygen` makes a key; with `-y` it shows the public part of one, with `-p` it changes the passphrase."""
-    words = options(run, names("-f -N -C -t -b -P -m -Z -a"))
+    words = run.words
     if words.has("-y", "-p", "-e"):
         yield from secrets_read([words.last("-f")], run, where)
 
@@ -192,12 +183,10 @@ def _find(run: ProgramRun, where: Where) -> Iterator[Effect]:
             )
 
 
-_NAMES = frozenset(["-name", "-iname", "-path", "-wholename", "-ipath"])
-_FILTERS = _NAMES | names(
-    "-mtime -mmin -atime -amin -ctime -cmin -newer -newermt -size -empty -regex -iregex -user -group -perm -nouser -inum"
-)
-_FIND_OPTIONS = frozenset(["-H", "-L", "-P", "-E", "-X", "-d", "-s", "-x"])
-_PRINTS = frozenset(["-fprint", "-fprint0", "-fls", "-fprintf"])
+_NAMES = manual_catalogue.spelled("find", "by-name")
+_FILTERS = manual_catalogue.spelled("find", "filters")
+_FIND_OPTIONS = manual_catalogue.spelled("find", "leads")
+_PRINTS = manual_catalogue.spelled("find", "writes")
 
 
 def _hunts(test: str, pattern: str, where: Where) -> bool:
@@ -243,16 +232,16 @@ def search_flags(run: ProgramRun, where: Where) -> set[str]:
 
 def _names_of_fd(run: ProgramRun) -> list[str]:
     """The names that `fd` looks for: by their endings, or by a pattern that is one name."""
-    ends = [after for word, after in pairwise(run.argv) if word in ("-e", "--extension")]
+    ends = [value.text for value in run.words.values("--extension")]
     if ends:
         return [f"file.{each}" for each in ends]
-    first = next((word for word in run.argv[1:] if word[:1] != "-"), "")
+    first = next(iter(run.words.texts), "")
     plain = first.removeprefix("^").removesuffix("$").replace("\\.", ".")
     return [plain] if plain and re.fullmatch(r"[\w.-]+", plain) else []
 
 
 _OF_ONE_KIND = lazy_re.compile(r"\.[A-Za-z0-9]{2,8}\Z")
-_JOINING = frozenset({"-o", "-or", "!", "-not", "-prune", ",", "-maxdepth=0", "0"})
+_JOINING = manual_catalogue.spelled("find", "joins") | {"!", ",", "0"}
 _INTO_FOLDER = lazy_re.compile(r"/ (?:[;+]|\\;)(?: |\Z)")
 
 
@@ -281,8 +270,8 @@ def finds_leftovers(run: ProgramRun, names: re.Pattern[str] = _LEFT) -> bool:
     return bool(wanted) and joined < len(wanted) and all(names.fullmatch(name[:MAX_PATTERN]) for name in wanted)
 
 
-_ACTS = frozenset(["-delete", "-exec", "-execdir", "-ok", "-okdir"])
-_BUT_THESE = frozenset(["!", "-not", ",", "-prune"])
+_ACTS = manual_catalogue.spelled("find", "acts")
+_BUT_THESE = manual_catalogue.spelled("find", "negates") | {"!", ","}
 
 
 def _spelled(pattern: str) -> list[str]:
@@ -312,5 +301,5 @@ PROGRAMS: dict[str, Act] = {
     **dict.fromkeys(program_catalogue.programs("scripted_reader"), _scripted),
     **dict.fromkeys(_FINDS, _find),
     "openssl": _openssl, "ssh-keygen": _keys,
-    "keytool": partial(_input, names=("-keystore",)),
+    "keytool": _keystore,
 }  # fmt: skip

@@ -9,16 +9,14 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.place_names import words as names
 from toolguard_engine.effects.facts.places import Where, place
-from toolguard_engine.effects.programs import Act, effect_on, has_option, operands, secrets_read, web_targets, worth_checking
-from toolguard_engine.effects.programs.getopt import OptionTable, options
+from toolguard_engine.effects.manuals.command_words import CommandWords
+from toolguard_engine.effects.programs import Act, effect_on, operands, secrets_read, web_targets, worth_checking
 from toolguard_engine.effects.programs.routine_administration import routine
 
 _NONE: frozenset[str] = frozenset()
-_REFERENCE = frozenset(["--reference", "--from"])
 _OCTAL = lazy_re.compile(r"[0-7]{1,5}\Z")
 _OPENS_TO_ALL = lazy_re.compile(r"(?:^|,)[ug]{0,2}[oa][ugoa]{0,3}[+=][rxXst]{0,5}w")
 _SETS_ID = lazy_re.compile(r"[+=][rwxXt]{0,5}s")
-_RECURSIVE = lazy_re.compile(r"--rec|-[a-zA-Z]{0,5}R")
 _WRITE_BIT, _ID_BITS = 0o2, 0o6000
 
 
@@ -45,16 +43,10 @@ def _digest(run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 
 
 
 def _chmod(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    recursive = any(word[:1] == "-" and _RECURSIVE.match(word) for word in run.argv[1:])
-    words = [word for word in run.argv[1:] if word == "-" or not (word.startswith("--") or word in _CHMOD_FLAGS)]
-    if not words:
-        return
-    mode, paths = words[0], words[1:]
-    flags = [*(["recursive"] if recursive else []), *_mode_flags(mode)]
-    yield from (effect_on("permissions", path, run, where, flags) for path in worth_checking(paths))
-
-
-_CHMOD_FLAGS = frozenset(f"-{a}{b}" for a in "RvfcHLPh" for b in ("", *"Rvfc"))
+    words = run.words
+    flags = [*(["recursive"] if words.recursive else []), *_mode_flags("".join(words.texts[:1]))]
+    named = words.texts if words.has("--reference") else words.texts[1:]
+    yield from (effect_on("permissions", path, run, where, flags) for path in worth_checking(named))
 
 
 def _mode_flags(mode: str) -> Iterator[str]:
@@ -76,10 +68,9 @@ def _mode_flags(mode: str) -> Iterator[str]:
 
 def _owned(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """In the workspace, an owner that the text does not name (`$USER`, `$(id -u)`) is assumed to be the user."""
-    words = options(run, _REFERENCE)
-    named = operands(words, run)
-    flags = ["recursive"] if has_option(words, "-R", "--recursive") else []
-    paths = named if words.has("--reference") else named[1:]
+    named = operands(run)
+    flags = ["recursive"] if run.words.recursive else []
+    paths = named if run.words.has("--reference") else named[1:]
     if not paths:
         return
     if named[0].split(":")[0] in ("root", "0"):
@@ -92,62 +83,48 @@ def _owned(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 
 def _attributes(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = [word for word in run.argv[1:] if word[:1] not in ("-", "")]
-    flags = ["attributes", *(["recursive"] if any(word.startswith("-") and "R" in word for word in run.argv[1:]) else [])]
-    paths = words if any(word[:1] == "-" and len(word) > 1 and word != "-R" for word in run.argv[1:]) else words[1:]
-    yield from (effect_on("permissions", path, run, where, flags) for path in worth_checking(paths))
+    flags = ["attributes", *(["recursive"] if run.words.recursive else [])]
+    yield from (effect_on("permissions", path, run, where, flags) for path in worth_checking(run.words.texts[1:]))
 
 
 def _acl(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    words = options(run, frozenset(["-m", "-x", "--modify", "--remove", "-M", "-X", "--set", "--restore"]))
-    flags = ["attributes", *(["recursive"] if has_option(words, "-R", "--recursive") else [])]
-    yield from (effect_on("permissions", path, run, where, flags) for path in operands(words, run))
+    flags = ["attributes", *(["recursive"] if run.words.recursive else [])]
+    yield from (effect_on("permissions", path, run, where, flags) for path in operands(run))
 
 
 def _format(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """Makes a file system, a swap area or a partition table: on the last operand, except for the commands of `parted`."""
-    words = options(run, _FORMAT_VALUES)
-    if _only_shows(words, run.name):
+    if _only_shows(run.words):
         return
-    for path in operands(words, run):
-        if place(path, where, run.cwd) in ("device", "unknown") or path == operands(words, run)[-1]:
+    named = operands(run)
+    for path in named:
+        if place(path, where, run.cwd) in ("device", "unknown") or path == named[-1]:
             yield effect_on("format", path, run, where)
 
 
-_FORMAT_VALUES = names(
-    "-t --type -L --label -U --uuid -b -m -N -O -o -i -I -E -T -S -s -d --filesystem -J -e -r -G -g -W -M -R"
-)
-
-
-def _only_shows(words: OptionTable, program: str) -> bool:
+def _only_shows(words: CommandWords) -> bool:
     """`-n` is a dry run only for ext and ntfs; for all others it takes a label or a size."""
-    if any(name in ("--help", "-h", "--version", "-V") for name, _ in words.options) and not words.has("-F"):
+    if words.has("--help", "--version") and not words.has("-F"):
         return True
-    kind = words.last("-t", "--type") if program == "mkfs" else ""
-    dry = program.endswith(_DRY_RUNS) or (program == "mkfs" and (kind or "ext2").endswith(_DRY_RUNS))
-    return dry and words.has("-n", "--no-action")
+    return words.has("--no-action") and (words.last("--type") or "ext2").endswith(_DRY_RUNS)
 
 
-_DRY_RUNS = ("ext2", "ext3", "ext4", "mke2fs", "ntfs")
+_DRY_RUNS = ("ext2", "ext3", "ext4", "ntfs")
 
 
 def _elevated(run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
     """`sudo` and the like, if they run or edit something. Only words before the command are their own options."""
-    at, argv, other = 1, run.argv, False
-    while at < len(argv) and argv[at][:1] == "-":
-        if argv[at] in _SHOWS_RIGHTS:
-            return
-        other = other or argv[at] in _ROOT_SHELL or argv[at] in _SUDO_VALUES
-        at += 2 if argv[at] in _SUDO_VALUES else 1
-    if at < len(argv) or other:
-        kept = any(word.startswith(("-E", "--preserve-env")) for word in argv[1:at])  # a pager or an editor of the caller
-        kind = "" if other or kept else routine(argv[at:])
-        yield Effect("elevate", " ".join(argv[at : at + 8])[:120], "", frozenset([kind]) if kind else _NONE, run)
+    words = run.words
+    if words.trait("lists"):
+        return
+    other = words.trait("other-rights")
+    command = words.texts
+    if command or other:
+        kept = words.trait("keeps-variables")  # a pager or an editor of the caller
+        kind = "" if other or kept else routine(command)
+        yield Effect("elevate", " ".join(command[:8])[:120], "", frozenset([kind]) if kind else _NONE, run)
 
 
-_SHOWS_RIGHTS = frozenset(["-l", "-ll", "--list", "-V", "--version", "-h", "--help", "-v", "--validate", "-K"])
-_ROOT_SHELL = frozenset(["-i", "-s", "--login", "--shell", "-e", "--edit", "-su", "-is", "-si"])
-_SUDO_VALUES = names("-u --user -g --group -p --prompt -C -r --role -t --type -T -U -D --chdir -R --chroot -a")
 HAZARDOUS_VARIABLES = names(
     "LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES DYLD_FORCE_FLAT_NAMESPACE DYLD_LIBRARY_PATH DYLD_FRAMEWORK_PATH "
     "PROMPT_COMMAND "
