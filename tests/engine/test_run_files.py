@@ -495,3 +495,59 @@ def test_each_script_that_xargs_starts_is_read(command: str, decision: str) -> N
     files = {"a.sh": "echo a\n", "b.sh": "echo b\n", "x.sh": f"{HARM}\n"}
     made = {name: FileRecord("agent", "write", "s") for name in files}
     assert weighed(command, files, made).decision == decision
+
+
+@each_row(
+    "command",
+    [
+        "cd s && ls | xargs sh",
+        "ls s/* | xargs -n1 bash",
+        "find s -type f | xargs sh",
+        "find . -name 'x*' -print0 | xargs -0 sh",
+        "find s -type f -exec sh {} +",
+        'find s -type f | while read -r f; do bash "$f"; done',
+        "for f in $(ls s/*); do sh $f; done",
+        "cd s && for f in *; do sh $f; done",
+        "cd s && sh *",
+        "cd s && python3 ./*",
+        "git ls-files | xargs -n1 sh",
+        "grep -rl rm s | xargs sh",
+        "cat names | xargs sh",
+        "sh $(ls s/*)",
+        'sh "$(find s -type f | head -1)"',
+        'mapfile -t a < <(find s -type f); bash "${a[0]}"',
+        "cat s/* | sh",
+        "cd s && cat * | sh",
+        'bash -c "$(cat s/*)"',
+        "grep . s/x.txt | sh",
+        "install -m755 s/x.txt w; ./w",
+        "rsync s/x.txt w; sh w",
+        "rsync -a s/ w; sh w/x.txt",
+        "hash -p ./s/x.txt foo; foo",
+    ],
+)
+def test_what_an_agent_made_is_read_whatever_prints_its_name_or_its_text(command: str) -> None:
+    files = {"s/x.txt": PYTHON if "python" in command else SHELL, "names": "s/x.txt\n"}
+    made = {name: FileRecord("agent", "write", "s") for name in files}
+    assert weighed(command, files, made).decision == "hold"
+
+
+@each_row(
+    "command",
+    [
+        "ls s/*.sh | xargs sh",
+        "find s -name '*.sh' | xargs -n1 bash",
+        "find . -name '*.test.js' | xargs -n1 node",
+        "cd s && for f in *.sh; do sh $f; done",
+        "cat s/*.sh | sh",
+        "ls s | xargs -n1 echo",
+        "grep -rl rm s | xargs wc -l",
+        "sh $SETUP",
+        "ls s; sh $SETUP",
+        "install -m755 a.sh w; ./w",
+    ],
+)
+def test_files_beside_those_that_run_are_not_read(command: str) -> None:
+    files = {"s/x.txt": SHELL, "s/a.sh": "echo a\n", "a.sh": "echo a\n", "b.test.js": "console.log(1)\n"}
+    made = {name: FileRecord("agent", "write", "s") for name in files}
+    assert weighed(command, files, made).decision == "allow"

@@ -13,6 +13,7 @@ from toolguard_engine.effects.commands.later_files import LaterFiles
 from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, ProgramRun, UnreadFile
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.facts.places import MEMORY, Where, is_device, normal
+from toolguard_engine.effects.landings import copied
 from toolguard_engine.effects.programs import file_programs
 from toolguard_engine.model.file_memory import ExpectedText, FileMemory
 from toolguard_engine.model.files import FileSource, FileText, Unread
@@ -222,7 +223,7 @@ class AskedFiles:
 
     def copies(self, run: ProgramRun) -> None:
         """The command copies, moves or links files: they can be read at their old places only."""
-        for before, after in file_programs.copied(run, self._where):
+        for before, after in dict.fromkeys((*file_programs.copied(run, self._where), *copied(run))):
             self._work_of_call.spend(WORK_OF_COPY)
             self.copy(before, after, run.cwd)
             if run.name == "mv" and not self._made.is_empty:
@@ -263,8 +264,7 @@ class AskedFiles:
 
     def meant(self, word: str, cwd: str) -> list[str]:
         """The files that agents made and that a word with wildcards may name."""
-        last = word.rpartition("/")[2].replace(UNKNOWN, "")
-        is_any = not last.strip("*?") and (UNKNOWN in word or "/" not in word.strip("./"))
+        is_any = not word.replace(UNKNOWN, "").strip("*?./") and UNKNOWN in word
         if len(word) > MAX_WORD or is_any or UNKNOWN in cwd:
             return []
         pattern = normal(word.replace(UNKNOWN, "*"), self._where, cwd)

@@ -148,8 +148,6 @@ class ChangeWalk(FileWalk):
 
     def _copy(self, run: ProgramRun) -> None:
         """Records copied, moved or linked content under its new name as well."""
-        if self.running is not None:
-            self.running.copies(run)
         words = [word for word in run.argv[1:] if not word.startswith("-")]
         for source in words[:-1]:
             text = known(run.stdin) if source in STDIN else self.written.possible_text(source, run.cwd)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from itertools import pairwise
 from shlex import quote
 
 from msgspec.structs import replace
@@ -21,9 +24,17 @@ RUN_PACKAGES = program_catalogue.programs("package_program_runner")
 _FINDERS = program_catalogue.programs("file_finder", "list_runner")
 _SYSTEM_PATHS = ("/usr/", "/bin", "/sbin", "$PATH", UNKNOWN)
 _PASSING = program_catalogue.programs("file_printer")
+_SAYING = program_catalogue.programs("output_passer")
+_NAMES_NOTHING = frozenset({"echo", "printf"}) | program_catalogue.programs("list_runner")
+"""Print their own words, which are known, or hand on those of others."""
+
+_NAMING = frozenset({"-name", "-iname"})
 _SHELL_LIKE = SHELLS | program_catalogue.programs("sourcer")
 MAX_SOURCES = 12
 """Programs that may have printed what another one runs."""
+
+MAX_LISTED = 200
+"""Lines of a file that are taken for names of files."""
 
 MAX_FED = 16
 """Files that are read from one input."""
@@ -41,6 +52,10 @@ def _shebang(text: str) -> str:
     words = text[2:200].partition("\n")[0].split() if text[:2] == "#!" else []
     name = next((base for word in words if word[:1] != "-" and (base := last_part(word)) != "env"), "")
     return "" if name in SHELLS or UNKNOWN in name else name
+
+
+def _may_be_path(word: str) -> bool:
+    return word[:1] != "-" and word.strip("./") not in ("", UNKNOWN)
 
 
 class FileWalk(WalkState):
@@ -67,7 +82,7 @@ class FileWalk(WalkState):
         known_name = name in self.specials or name in WRAPPERS or name in interpreters.PROGRAMS or is_interpreter(name)
         word = run.argv[0]
         if word.endswith(UNKNOWN) and not _FINDERS.isdisjoint(run.via):
-            word = f"{word[: -len(UNKNOWN)] or './'}**.sh"
+            word = f"{word[: -len(UNKNOWN)] or './'}**"
         meant = self.running.meant(word, run.cwd) if GLOB.search(word) else ()
         found = (self.running.program(each, run.cwd, known=known_name) for each in meant or (run.argv[0],))
         return [each for each in found if each is not None]
@@ -129,9 +144,63 @@ class FileWalk(WalkState):
         """The files that a word names, which may have wildcards."""
         if self.running is None or not (UNKNOWN in word or GLOB.search(word)):
             return [file] if (file := self.file_at(word, run)) else []
-        if word.endswith(UNKNOWN) and not _FINDERS.isdisjoint(run.via):  # `find . -exec sh {} +`, `ls | xargs sh`
-            word = f"{word[: -len(UNKNOWN)] or './'}**.{'py' if run.name.startswith('python') else 'sh'}"
-        return [file for path in self.running.meant(word, run.cwd) if (file := self.file_at(path, run))]
+        if is_away(run):
+            return []
+        if not word.replace(UNKNOWN, "").strip("./"):
+            return self._files_named_by_others(run)
+        if word.endswith(UNKNOWN) and not _FINDERS.isdisjoint(run.via):  # `find x -exec sh {} +`
+            word = f"{word[: -len(UNKNOWN)]}**"
+        return self._files_meant(word, run.cwd)
+
+    def _files_meant(self, pattern: str, cwd: str) -> list[FilePlace]:
+        """The files that agents made and that a pattern means."""
+        running = self.running
+        found = running.meant(pattern, cwd) if running is not None else []
+        return [file for path in found if running is not None and (file := running.text(path, cwd))]
+
+    def _files_named_by_others(self, run: ProgramRun) -> list[FilePlace]:
+        """The files of agents that a word may name which other programs print, as in `find x -type f | xargs sh`: those that
+        the words of these programs mean, and those below the folders that they name, or below the folder where they run."""
+        if self.running is None or self.running.was_empty or is_away(run):
+            return []
+        found: dict[str, FilePlace] = {}
+        for each in self._printers(run):
+            names = [value for option, value in pairwise(each.argv) if option in _NAMING]
+            words = [word for word in each.argv[1:] if word not in names and _may_be_path(word)]
+            meant = [file for word in words for file in self._files_below(word, each.cwd)]
+            if each.name in _PASSING:  # a list of names
+                lines = [line for file in meant for line in file.text.splitlines()[:MAX_LISTED]]
+                meant = [file for line in lines if (file := self.running.text(line.strip(), each.cwd, sure=False))]
+            elif not meant and not any("/" in word or GLOB.search(word) for word in words):
+                meant = self._files_meant("./**", each.cwd)
+            for file in meant:
+                if not names or any(fnmatchcase(last_part(file.path), name) for name in names):
+                    found[file.path] = file
+        return list(found.values())
+
+    def _files_shown_by_others(self, run: ProgramRun) -> list[FilePlace]:
+        """The files that the words of programs mean whose output runs, as in `grep . x | sh`."""
+        words = dict.fromkeys((word, each.cwd) for each in self._printers(run) for word in each.argv[1:] if word[:1] != "-")
+        return [file for word, cwd in words for file in self._files_below(word, cwd, deep=False)]
+
+    def _printers(self, run: ProgramRun) -> Iterator[ProgramRun]:
+        """The programs that may have printed what another one runs, or that find it."""
+        for each in self.runs[-MAX_SOURCES:]:
+            is_around = each.name in run.via
+            is_printer = each.name in _FINDERS if is_around else each.piped or "$()" in each.via
+            if is_printer and each.name not in _NAMES_NOTHING:
+                yield each
+
+    def _files_below(self, word: str, cwd: str, *, deep: bool = True) -> list[FilePlace]:
+        """The files of agents that a word means, and those in a folder that it means if `deep`."""
+        if self.running is None:
+            return []
+        if GLOB.search(word):
+            found = self._files_meant(word, cwd)
+        else:
+            file = self.running.text(word, cwd) if self.running.is_made_at(word, cwd) else None
+            found = [] if file is None else [file]
+        return found or (self._files_meant(f"{word}/**", cwd) if deep else [])
 
     def fed_files(self, run: ProgramRun) -> list[FilePlace]:
         """The files that reach a program as they are: `sh < x`, `cat x | sh`."""
@@ -142,11 +211,14 @@ class FileWalk(WalkState):
         return self.passed_on(next((feed for position, feed in run.given if position == at), None), run)
 
     def passed_on(self, feed: StdinSource | None, run: ProgramRun) -> list[FilePlace]:
-        if self.running is None or feed is None or feed.text is not None or not _PASSING.issuperset(feed.programs):
+        if self.running is None or feed is None or feed.text is not None:
             return []
+        if not _PASSING.issuperset(feed.programs):
+            is_shown = _SAYING.issuperset(feed.programs) and not self.running.was_empty
+            return self._files_shown_by_others(run) if is_shown else []
         if len(feed.files) > MAX_FED and (self.here is None or self.here.made):
             self.flaws.add("long")
-        return [file for path in feed.files[:MAX_FED] if (file := self.file_at(path, run))]
+        return [file for path in feed.files[:MAX_FED] for file in self.files_at(path, run)]
 
     def run_file(self, file: FilePlace, run: ProgramRun, state: ShellState, stdin: StdinSource | None = None) -> StdinSource:
         """Runs the content of a file as shell commands, within limits of its own."""

@@ -16,15 +16,12 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, RanScripts, Reading
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.facts.places import Where, normal
-from toolguard_engine.effects.landings import landings
-from toolguard_engine.effects.landings.landing import split_host
-from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.landings import copied
 from toolguard_engine.effects.programs import file_programs
 from toolguard_engine.effects.programs.unpacking import archive_of, folder_of, inflated, unpacks
 
 MAX_MADE = 200
 _COMPILERS = program_catalogue.programs("source_compiler")
-_SYNCHRONIZERS = frozenset({*manual_catalogue.aliases("rsync"), *manual_catalogue.aliases("ditto"), "rclone", "scp"})
 _FETCHERS = program_catalogue.programs("fetcher")
 _DECODERS = program_catalogue.programs("decoder", "gpg")
 _OUTPUTS = frozenset({"-o", "-out", "--output"})
@@ -77,7 +74,7 @@ def unknown_changes(seen: Reading, scripts: RanScripts, found: Sequence[Effect],
             break
         if run.name in _COMPILERS or (run.origin is not None and not run.origin.made):
             continue
-        if pairs := [*file_programs.copied(run, where), *_brought(run)]:
+        if pairs := list(dict.fromkeys((*file_programs.copied(run, where), *copied(run)))):
             _move(made, pairs, at, run, where)
             continue
         made += _by_unpacking(made, scripts, at, run, where)
@@ -97,14 +94,6 @@ def _written(run: ProgramRun, found: Iterable[Effect], where: Where) -> Iterator
     for target in targets:
         if UNKNOWN not in (path := normal(target, where, run.cwd)):
             yield path
-
-
-def _brought(run: ProgramRun) -> Iterator[tuple[str, str]]:
-    """What other programs than `cp` and `mv` copy on this machine, before and after."""
-    if run.name in _SYNCHRONIZERS:
-        for each in landings(run):
-            if each.source and UNKNOWN not in each.source and not each.host and not split_host(each.source)[0]:
-                yield each.source, each.path
 
 
 def _move(made: list[UnknownChange], pairs: list[tuple[str, str]], at: int, run: ProgramRun, where: Where) -> None:

@@ -103,8 +103,11 @@ class ProgramWalk(CodeWalk):
                 self.add(applied, state)
         if name in EDITORS and any(word.startswith(("-i", "--in-place")) for word in run.argv):
             self._edited(run)
-        if self.written.texts and name in PLACERS:
-            self._place(run, state)
+        if name in PLACERS:
+            if self.running is not None:
+                self.running.copies(run)
+            if self.written.texts:
+                self._place(run, state)
         if self.running is not None and (name in PATCHERS or name in UNPACKERS):
             self._brought(run)
         if "/" in run.argv[0]:

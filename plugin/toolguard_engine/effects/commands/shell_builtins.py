@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from msgspec.structs import replace
 
 from toolguard_engine.effects.commands.list_runners import MAX_GIVEN
@@ -84,6 +86,14 @@ def _alias(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None
     return NOTHING
 
 
+def _hash(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    """`hash -p PATH NAME`: what runs by that name from now on."""
+    for at, word in enumerate(run.argv[1:-2], 1):
+        if word[:1] == "-" and word.endswith("p"):
+            state.aliases.update(dict.fromkeys(run.argv[at + 2 :], quote(run.argv[at + 1])))
+    return NOTHING
+
+
 def _set(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     if "--" in run.argv:
         state.args = ("sh", *run.argv[run.argv.index("--") + 1 :])
@@ -104,6 +114,7 @@ PROGRAMS: dict[str, Special] = {
     "unset": _unset,
     "read": _read,
     "alias": _alias,
+    "hash": _hash,
     "set": _set,
     "shift": _shift,
 }

@@ -119,7 +119,7 @@ def _script_files(walk: Walk, run: ProgramRun, at: int, state: ShellState) -> St
     """Runs the script `argv[at]` of this machine, or those that reach the standard input."""
     named = at < len(run.argv) and run.argv[at] not in STDIN
     if named and run.argv[at] == UNKNOWN and run.given:
-        found = walk.given_files(run, at)
+        found = [*walk.given_files(run, at), *walk.files_at(UNKNOWN, run)]
         if written := walk.written.run_text(run.argv[at], run.cwd):  # the word may also be the name of such a file
             walk.text(written, state.fork(run.name), None, piped=run.piped, pipeline=run.pipeline)
     else:

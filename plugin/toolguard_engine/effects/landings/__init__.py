@@ -16,7 +16,7 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.landings import checked_out_files, copied_files, installed_files, unpacked_files
 from toolguard_engine.effects.landings.landing import Landing as Landing
-from toolguard_engine.effects.landings.landing import Lands
+from toolguard_engine.effects.landings.landing import Lands, split_host
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
 
@@ -47,6 +47,11 @@ _PLAIN: dict[str, Callable[[ProgramRun], Iterator[Landing]]] = {
 MAX_KEPT_WORDS = 64
 """Words of a program of which the landings are worked out once: half a dozen judges ask for them."""
 
+_COPIERS = (
+    frozenset().union(*map(manual_catalogue.doing, ("copies", "moves", "links")))
+    - manual_catalogue.doing("packs") - manual_catalogue.doing("restores") | frozenset(manual_catalogue.aliases("ditto"))
+)  # fmt: skip
+
 _LEAVES = frozenset({*manual_catalogue.aliases("stow"), *checked_out_files.HOME_KEEPERS})
 """Programs that put files beside the folder that they run in, though no word says so."""
 
@@ -59,6 +64,14 @@ def landings(run: ProgramRun, before: tuple[ProgramRun, ...] = ()) -> Iterator[L
     if known is None:
         known = run.__dict__["landings"] = tuple(_all_landings(run, ()))
     return iter(known)
+
+
+def copied(run: ProgramRun) -> Iterator[tuple[str, str]]:
+    """What a program copies, moves or links from one place of this machine to another, before and after."""
+    if run.name in _COPIERS:
+        for each in landings(run):
+            if each.source and UNKNOWN not in each.source and not each.host and not split_host(each.source)[0]:
+                yield each.source, each.path
 
 
 def _all_landings(run: ProgramRun, before: tuple[ProgramRun, ...]) -> Iterator[Landing]:
