@@ -23,7 +23,7 @@ from statistics import median
 from typing import Any
 
 from answer import agent_commands, environment, worker
-from everyday import CORPUS, commands, renamed
+from everyday import CORPUS, FIRST, commands, renamed
 from figures import Figure, options, report
 
 from toolguard_cli.rig import downloads
@@ -79,9 +79,10 @@ def checkout() -> Path:
     return folder
 
 
-def questions(params: list[Message]) -> list[Message]:
+def questions(params: list[Message], session: str = PLACE["session"]) -> list[Message]:
+    place = {**PLACE, "session": session}
     return [
-        {"id": 1, "type": "judge", "tool": "exec", "params": each, "run": f"r{at // 20}", "call": f"c{at}", **PLACE}
+        {"id": 1, "type": "judge", "tool": "exec", "params": each, "run": f"r{at // 20}", "call": f"c{at}", **place}
         for at, each in enumerate(params)
     ]
 
@@ -93,8 +94,13 @@ def results(text: str, count: int = 60) -> list[Message]:
     ]
 
 
-def of(texts: Iterable[str]) -> list[Message]:
-    return questions([{"command": text} for text in texts])
+def of(texts: Iterable[str], session: str = PLACE["session"]) -> list[Message]:
+    return questions([{"command": text} for text in texts], session)
+
+
+def _long(number: int, seed: int = FIRST) -> list[Message]:
+    """Ten commands of 10 kB, for a session of their own: what one may cost comes back with time, and none passes here."""
+    return of(commands(10_000, 10, seed), f"agent:main:round-{number}")
 
 
 def kinds(corpus: Path) -> Iterator[tuple[str, Callable[[int], list[Message]], float | None]]:
@@ -104,8 +110,8 @@ def kinds(corpus: Path) -> Iterator[tuple[str, Callable[[int], list[Message]], f
     yield "agent commands, never seen before", lambda number: of(renamed(each, 100 + number) for each in agents), None
     yield "200 characters", lambda _: of(commands(200, 200)), 1.1
     yield "200 characters, never seen before", lambda number: of(commands(200, 200, 100 + number)), None
-    yield "10 kB", lambda _: of(commands(10_000, 10)), 1.3
-    yield "10 kB, never seen before", lambda number: of(commands(10_000, 10, 100 + number)), None
+    yield "10 kB", _long, 1.3
+    yield "10 kB, never seen before", lambda number: _long(number, 100 + number), None
     for command, most in (("pytest -q", 1.5), ("npm test", 1.5), ("make", None), ("cp a.json build/b.json", None)):
         yield command, partial(_spaced, command), most
         yield f"{command}, never seen before", partial(_spaced, command, more=True), None

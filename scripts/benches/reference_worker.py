@@ -56,7 +56,7 @@ def main() -> int:
             if answer is not None:
                 messages.encode(answer)
             costs.append((time.thread_time_ns() - begun) / 1e3)
-            allowed = getattr(answer, "decision", "allow") == "allow"
+            allowed = getattr(answer, "decision", "") == "allow" or message["type"] != "judge"  # without one, it is held
             refused += not allowed
             done(session, takers)
             if message["type"] == "judge" and allowed:

@@ -18,7 +18,7 @@ MAX_SIZE = 3_000_000
 """Bytes that all of them take, about."""
 
 MAX_EACH = 500_000
-OF_READING, OF_PROGRAM, OF_FACT = 4_000, 900, 110
+OF_READING, OF_PROGRAM, OF_FACT = 4_000, 650, 110
 """Bytes of a reading, for each program in it and for each path that is asked about."""
 
 

@@ -9,6 +9,7 @@ from posixpath import basename, dirname
 
 from msgspec import structs
 
+from toolguard_engine.effects.commands.found_paths import FoundPaths
 from toolguard_engine.effects.commands.later_files import LaterFiles
 from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, ProgramRun, UnreadFile
 from toolguard_engine.effects.facts.place_globs import GLOB
@@ -113,6 +114,13 @@ _WORDS = {
 class AskedFiles:
     """The files of this machine that one call asks for, and what is known of who made them."""
 
+    __slots__ = (
+        "_after", "_code_read", "_copies", "_entered", "_found", "_known", "_made", "_others_asked", "_others_read",
+        "_source", "_untouched", "_version", "_where", "_work", "_work_of_call", "asked", "brought_asked", "copied_asked",
+        "foreign", "has_failed", "judged", "later", "made_asked", "named", "opaque", "overwritten", "patterns", "position",
+        "ran", "repeats", "runs", "unread", "untouched", "was_empty",
+    )  # fmt: skip
+
     def __init__(self, source: FileSource, made: FileMemory, where: Where, work: WorkLimit) -> None:
         self._source = source
         self._made = made
@@ -126,6 +134,7 @@ class AskedFiles:
         self._known: dict[str, FileText | None] = {}
         self._copies: dict[str, str] = {}
         """The paths that the command itself copies, moves or links to, and where that comes from."""
+        self._found = FoundPaths()
         self.asked: dict[str, str] = {}
         """The paths that were asked for, with the digest of what is there, or why nothing was read."""
         self.made_asked: dict[str, bool] = {}
@@ -149,7 +158,7 @@ class AskedFiles:
         self.named: dict[tuple[str, str], list[str]] = {}
         """By patterns of their names and the folder; with the files that agents made."""
         self._entered: list[tuple[str, str]] = []
-        self._code_read: set[tuple[str, str, str, str, tuple[str, ...], bool]] = set()
+        self._code_read: dict[tuple[str, str, str, str, tuple[str, ...], bool], None] = {}
         """See `is_new_code`."""
         self.position = 0
         """Programs that were noted so far."""
@@ -157,8 +166,8 @@ class AskedFiles:
         """Loops and background commands around the program that is being walked."""
         self.ran: dict[str, int] = {}
         """See `RanScripts`."""
-        self.foreign: set[str] = set()
-        self.opaque: set[str] = set()
+        self.foreign: dict[str, None] = {}
+        self.opaque: dict[str, None] = {}
         """See `RanScripts`."""
         self.later = LaterFiles()
         self.overwritten: list[tuple[ProgramRun, str]] = []
@@ -178,6 +187,10 @@ class AskedFiles:
 
     def path(self, word: str, cwd: str) -> str:
         """The absolute path that a word names; empty if it is not known."""
+        known = self._found.named.get((word, cwd))
+        return known if known is not None else self._found.name(word, cwd, self._path(word, cwd))
+
+    def _path(self, word: str, cwd: str) -> str:
         if not word or len(word) > MAX_WORD or UNKNOWN in word or UNKNOWN in cwd or GLOB.search(word):
             return ""
         path = normal(word, self._where, cwd)
@@ -189,10 +202,12 @@ class AskedFiles:
 
     def are_untouched(self, paths: tuple[str, ...]) -> bool:
         """Whether no agent made, fetched or unpacked any of these files, nor does the command itself bring one there."""
-        self.later.seeks_all(paths)
+        if paths not in self._found.sought:
+            self.later.seeks_all(paths)
+            self._found.sought[paths] = None
         if self._copies and any(self._before_copying(path) != path for path in paths):
             return False
-        if self._made.is_empty:
+        if self._made.is_empty or paths in self._untouched:
             return True
         if self._know_none(paths):
             self._untouched[paths] = None
@@ -209,12 +224,24 @@ class AskedFiles:
 
     def above(self, cwd: str) -> list[str]:
         """The folder in which a program runs, and those above it, the nearest first."""
+        if (known := self._found.above.get(cwd)) is None:
+            known = self._found.above[cwd] = self._all_above(cwd)
+        return known
+
+    def _all_above(self, cwd: str) -> list[str]:
         found = list[str]()
         folder = "" if self._made.is_empty else self.path(cwd or ".", "")
         while folder.count("/") > 1 and len(found) < MAX_ABOVE:
             found.append(folder)
             folder = folder.rpartition("/")[0]
         return found
+
+    def made_above(self, names: tuple[str, ...], cwd: str) -> tuple[str, ...]:
+        """The files of these names that agents made in the folders above the one in which a program runs."""
+        if (known := self._found.made_above.get((names, cwd))) is None:
+            paths = (f"{folder}/{name}" for folder in self.above(cwd)[1:] for name in names)
+            known = self._found.made_above[names, cwd] = tuple(path for path in paths if self.is_made(path))
+        return known
 
     def is_made(self, path: str) -> bool:
         """Whether an agent wrote this very file, or fetched it by itself: not with a folder of others."""
@@ -242,19 +269,27 @@ class AskedFiles:
         self._work_of_call.spend(after.steps - steps)
 
     def is_kept(self) -> None:
-        """The command was read. The copy in which its moves were done would keep all that was remembered then."""
+        """The command was read. The copy in which its moves were done would keep all that was remembered then, and what was
+        found about paths is not asked again."""
         self._after = None
+        self._found = FoundPaths()
 
     def copy(self, before: str, after: str, cwd: str) -> None:
         """The content of one file becomes that of another."""
         source, target = self.path(before, cwd), self.path(after, cwd)
         if source and target and source != target:
             self._copies[target] = self._copies.get(source, source)
+            self._found.sources = {}
 
     def _before_copying(self, path: str) -> str:
         """Where the content lies that the command itself brings to this path, perhaps with a folder around it."""
         if not self._copies or path in self._copies:
             return self._copies.get(path, path)
+        if (known := self._found.sources.get(path)) is None:
+            known = self._found.sources[path] = self._before_copying_above(path)
+        return known
+
+    def _before_copying_above(self, path: str) -> str:
         above, _, _ = path.rpartition("/")
         while above and above not in self._copies:
             above = above.rpartition("/")[0]

@@ -183,9 +183,10 @@ def _module(name: str, folder: str) -> Iterator[tuple[str, ...]]:
 def searched(run: ProgramRun, variables: Mapping[str, str | tuple[str, ...]]) -> list[str]:
     """Further folders in which an interpreter looks for modules: of variables, and of `-I`."""
     language = code_sources.language(run.name)
-    known = {**variables, **dict(run.assigns)}
-    values = [value for name in _SEARCHED.get(language, ()) if isinstance(value := known.get(name), str)]
-    folders = [folder for value in values for folder in value.split(":")]
+    folders = list[str]()
+    for name in _SEARCHED.get(language, ()) if variables or run.assigns else ():
+        value = next((value for given, value in reversed(run.assigns) if given == name), variables.get(name))
+        folders += value.split(":") if isinstance(value, str) else ()
     if language in ("perl", "ruby"):
         folders += [word[2:] or following for word, following in pairwise((*run.argv[1:_MAX_WORDS], "")) if word[:2] == "-I"]
     return [folder for folder in folders if folder][:MAX_SEARCHED]

@@ -87,7 +87,7 @@ def plain_name(name: str) -> str:
 
 def language(name: str) -> str:
     """The language that a program interprets; empty if it is not an interpreter."""
-    return LANGUAGES.get(plain_name(name), ("", ""))[0]
+    return (LANGUAGES.get(name) or LANGUAGES.get(plain_name(name), ("", "")))[0]
 
 
 def source(run: ProgramRun) -> tuple[str, str] | None:

@@ -109,7 +109,9 @@ class FileWalk(WalkState):
             is_own_path = word == run.argv[0]
             runner = "" if is_own_path else run.name
             self.running.will_run(word, run.cwd, runner, line_by_line=is_own_path or run.name in _SHELL_LIKE)
-            self.running.may_lie_there(word, run, is_written=self.written.text(word, run.cwd) is not None)
+            is_written = bool(self.written.texts) and self.written.text(word, run.cwd) is not None
+            if is_written or self.running.has_copied:
+                self.running.may_lie_there(word, run, is_written=is_written)
 
     def will_run_all(self, paths: tuple[str, ...], run: ProgramRun) -> None:
         """The same for files that a program reads by itself, which this command does not write; `paths`: absolute ones."""

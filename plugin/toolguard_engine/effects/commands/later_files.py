@@ -21,11 +21,11 @@ class LaterFiles:
         """Loops and watchers around the program that is being walked."""
         self._has_waited = False
         self._may_wait = False
-        self.late: set[str] = set()
+        self.late: dict[str, None] = {}
         """The paths that may be read long after the command has begun."""
-        self.lines: set[str] = set()
+        self.lines: dict[str, None] = {}
         """Those that a shell reads line by line as it runs them."""
-        self.again: set[str] = set()
+        self.again: dict[str, None] = {}
         """Those that are opened long after the command has begun, perhaps again and again."""
         self.fed: dict[str, str] = {}
         """The files whose text reaches a program that runs its input, changed by others on the way, and that program."""
@@ -48,19 +48,19 @@ class LaterFiles:
     def reads(self, path: str, *, line_by_line: bool = False) -> None:
         """The program that is being walked runs a file."""
         if line_by_line:
-            self.lines.add(path)
+            self.lines[path] = None
         if self.loops or self._has_waited:
-            self.again.add(path)
+            self.again[path] = None
         if line_by_line or self.loops or (self._has_waited and not path.endswith(_READ_FIRST)):
-            self.late.add(path)
+            self.late[path] = None
 
     def feeds(self, path: str, program: str) -> None:
         """A program runs what it is given of a file, as it is or not."""
         if path in self.fed or len(self.fed) < MAX_NAMED:
             self.fed.setdefault(path, program)
-            self.late.add(path)
-            self.lines.add(path)
-            self.again.add(path)
+            self.late[path] = None
+            self.lines[path] = None
+            self.again[path] = None
 
     def may_load(self, pattern: str, runner: str) -> None:
         if pattern in self.loaded or len(self.loaded) < MAX_PATTERNS:
@@ -71,6 +71,8 @@ class LaterFiles:
             self.named.setdefault(path, runner)
 
     def seeks_all(self, paths: tuple[str, ...]) -> None:
+        if len(self.sought) >= MAX_SOUGHT:
+            return
         if len(self.sought) + len(paths) <= MAX_SOUGHT:
             self.sought.update(dict.fromkeys(paths))
         else:

@@ -32,6 +32,8 @@ MAX_TAKEN_IN = 40
 class RunFiles(AskedFiles):
     """The files that the programs of one call run, and when each of them runs."""
 
+    __slots__ = ()
+
     def will_run(self, word: str, cwd: str, runner: str = "", *, line_by_line: bool = False) -> None:
         """A script is run by this name, whether it can be read or not. `line_by_line`: it is read as it runs."""
         if word and UNKNOWN in cwd and len(word) <= MAX_WORD and UNKNOWN not in word and word[:1] not in ("/", "~", "$"):
@@ -64,14 +66,19 @@ class RunFiles(AskedFiles):
         if path and (is_written or self._before_copying(path) != path) and self.is_made(path):
             self.overwritten.append((run, word))
 
+    @property
+    def has_copied(self) -> bool:
+        """Whether the command itself copies, moves or links files."""
+        return bool(self._copies)
+
     @contextmanager
     def as_they_lie(self) -> Iterator[None]:
         """Until it ends, files are read where they are named, as if the command had copied none."""
-        copies, self._copies = self._copies, {}
+        copies, self._copies, self._found.sources = self._copies, {}, {}
         try:
             yield
         finally:
-            self._copies = copies
+            self._copies, self._found.sources = copies, {}
 
     def may_load(self, pattern: str, runner: str) -> None:
         """The command loads files of this pattern when it needs them. `runner`: see `LaterFiles`."""
@@ -92,7 +99,7 @@ class RunFiles(AskedFiles):
         )
 
     def scripts(self, opaque: Collection[str]) -> RanScripts | None:
-        self.opaque.update(opaque)
+        self.opaque.update(dict.fromkeys(opaque))
         return self.changed_files() if self.ran else None
 
     def changed_files(self) -> RanScripts:
@@ -103,7 +110,7 @@ class RunFiles(AskedFiles):
     def unpacked(self, archive: str, cwd: str) -> None:
         """An archive is unpacked."""
         if self.is_made_at(archive, cwd):
-            self.foreign.add(self.path(archive, cwd))
+            self.foreign[self.path(archive, cwd)] = None
 
     @property
     def asks(self) -> int:
@@ -170,7 +177,7 @@ class RunFiles(AskedFiles):
     def program_begins(self) -> None:
         """A program of the command itself."""
         if self._code_read:
-            self._code_read = set()
+            self._code_read = {}
 
     def is_new_code(self, file: FilePlace, run: ProgramRun, *, taken_in: bool) -> bool:
         """Whether the program that the command runs has not read a file yet: modules are taken in by many others. A file
@@ -178,13 +185,13 @@ class RunFiles(AskedFiles):
         read = (file.path, file.text, run.name, run.cwd, run.via)
         if (*read, False) in self._code_read or (taken_in and (*read, True) in self._code_read):
             return False
-        self._code_read.add((*read, taken_in))
+        self._code_read[(*read, taken_in)] = None
         return True
 
     @contextmanager
     def perhaps(self) -> Iterator[None]:
         """Whether what is read meanwhile runs is not known: a program that runs it certainly reads it again."""
-        before = set(self._code_read)
+        before = dict(self._code_read)
         try:
             yield
         finally:

@@ -136,26 +136,36 @@ _SETTINGS = frozenset({"git", "ssh", "vim", "npmrc"})
 def made_elsewhere(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Iterator[FilePlace]:
     """Files that agents made: of names known by patterns, in the folders below or above."""
     running = walk.running
-    if running is None or is_away(run):
+    patterns, names = _elsewhere(row.reads, row.below, row.above)
+    if running is None or not (patterns or names) or is_away(run):
         return
+    where = join(run.cwd, folder) if folder else run.cwd
     paths: list[str] = []
-    if row.below or any("*" in name for group in row.reads for name in group):
-        names = tuple(name for group in row.reads for name in group)
-        where = join(run.cwd, folder) if folder else run.cwd
-        for part in (tuple(n for n in names if "*" not in n), tuple(n for n in names if "*" in n)):
-            if part:
-                yield from _written_named(walk, name_pattern(part, row.below), where, run)
-                paths += running.made_named(name_pattern(part, row.below), where)
-    if row.above:
-        above = running.above(join(run.cwd, folder) if folder else run.cwd)[1:]
-        names = tuple(name for group in row.reads for name in group if "*" not in name and name[:1] != "~")
-        paths += [path for each in above for name in names if running.is_made(path := f"{each}/{name}")]
+    for pattern in patterns:
+        yield from _written_named(walk, pattern, where, run)
+        paths += running.made_named(pattern, where)
+    if names:
+        paths += running.made_above(names, where)
     for path in dict.fromkeys(paths):
         if path.endswith(NO_CODE) and code_sources.language(row.language):
             continue
         walk.will_run(path, run)
         if file := running.text(path, "", sure=False):
             yield file
+
+
+@cache
+def _elsewhere(
+    reads: tuple[tuple[str, ...], ...],
+    below: bool,  # noqa: FBT001 - a key of the cache
+    above: bool,  # noqa: FBT001
+) -> tuple[tuple[re.Pattern[str], ...], tuple[str, ...]]:
+    """The patterns of names that are looked for in a folder and below it, and the names in the folders above."""
+    names = tuple(name for group in reads for name in group)
+    exact, open_ = tuple(name for name in names if "*" not in name), tuple(name for name in names if "*" in name)
+    parts = (exact, open_) if below or open_ else ()
+    patterns = tuple(name_pattern(part, below) for part in parts if part)
+    return patterns, tuple(name for name in exact if name[:1] != "~") if above else ()
 
 
 def _written_named(walk: Walk, pattern: re.Pattern[str], folder: str, run: ProgramRun) -> Iterator[FilePlace]:

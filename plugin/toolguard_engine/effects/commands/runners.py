@@ -33,9 +33,10 @@ def run_read_files(walk: Walk, run: ProgramRun, state: ShellState) -> None:
 
 
 def _applies(row: Runner, run: ProgramRun) -> bool:
-    words = run.argv[1:VERB_WITHIN]
-    if row.verbs and not any(all(word in words for word in verb) for verb in row.verbs):
-        return False
+    if row.verbs:
+        words = run.argv[1:VERB_WITHIN]
+        if not any(all(word in words for word in verb) for verb in row.verbs):
+            return False
     return not row.unless or not any(
         word.startswith(each) and not word.endswith("=none") for word in run.argv[1:MAX_WORDS] for each in row.unless
     )

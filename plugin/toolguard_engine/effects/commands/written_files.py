@@ -25,9 +25,17 @@ MAX_SIMILAR = 64
 MAX_JOINED = 4 * MAX_CHARS
 """What such names may stand for, all in all."""
 
+MAX_CACHED = 300
+"""Characters of a path and its folder that are kept with their place."""
+
 
 def located(path: str, cwd: str) -> str:
     """The key under which a file is found again in the same command."""
+    return _located(path, cwd) if len(path) + len(cwd) <= MAX_CACHED else _located.__wrapped__(path, cwd)
+
+
+@lru_cache(maxsize=1024)
+def _located(path: str, cwd: str) -> str:
     whole = path if path.startswith(("/", "~", "$", UNKNOWN)) or not cwd else f"{cwd}/{path}"
     if UNKNOWN in whole and "/../" in whole:  # what is not known may have several parts
         whole = UNKNOWN + whole[whole.rindex("/../") + 3 :]

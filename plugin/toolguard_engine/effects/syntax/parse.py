@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from sys import intern
 
 from msgspec.structs import replace
 
@@ -56,6 +57,11 @@ _CLOSERS = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
 _RESERVED = _OPENERS | _SKIPPED | _CLOSERS
 _BEGIN = lazy_re.compile(rf"(?![ \t]*+(?:{'|'.join(map(re.escape, sorted(_RESERVED)))}){DELIMITED}){_WORDS.pattern}")
 """The same at the beginning of a command: no reserved words."""
+
+
+def _shared(words: str) -> list[str]:
+    """Plain words. The same word is one object, however often it is read: what is kept of commands has most in common."""
+    return [*map(intern, words.split())]
 
 
 def parse(text: str, work: WorkLimit | None = None, file: FilePlace | None = None) -> tuple[Script, frozenset[Flaw]]:
@@ -129,7 +135,7 @@ class _Reader(PartReader):
             if token is None or token.start() != self.at:
                 if several := _BEGIN.match(self.text, self.at):
                     pipeline = self._add(
-                        script, pipeline, self._simple(depth, several[0].split(), several.end()), chained=chained
+                        script, pipeline, self._simple(depth, _shared(several[0]), several.end()), chained=chained
                     )
                     continue
                 token = match(self.text, self.at)
@@ -236,7 +242,7 @@ class _Reader(PartReader):
                     words.append((Literal(word),) if braces else word)
                     dynamic = dynamic or braces
                     if several := _WORDS.match(text, self.at):
-                        words += several[0].split()
+                        words += _shared(several[0])
                         self.at = several.end()
             elif kind in ("single", "double"):
                 self.at = token.end()
