@@ -40,6 +40,7 @@ from toolguard_engine.layers import (
     store_unavailable,
     typed_input,
     uncontained,
+    unknown_code_gate,
     unreadable_policy,
 )
 from toolguard_engine.layers.autonomy import checkpoint_gate
@@ -54,6 +55,7 @@ from toolguard_engine.model.file_memory import FileMemory
 from toolguard_engine.model.files import FileSource, NoFiles
 from toolguard_engine.model.lazy import FAILURES
 from toolguard_engine.model.living_programs import LivingPrograms
+from toolguard_engine.model.rehearsals import NoRehearsals, Rehearsals
 from toolguard_engine.model.work_allowance import WorkAllowance
 from toolguard_engine.model.work_limit import MOST, TooIntricate, WorkLimit
 from toolguard_engine.model.work_timer import WorkTimer
@@ -107,6 +109,7 @@ LAYERS: tuple[Layer, ...] = (
     always_block,
     possible_harm,
     uncontained,
+    unknown_code_gate,
     unreadable_policy,
     store_unavailable,
     checkpoint_gate,
@@ -157,6 +160,8 @@ class Guard:
         """What judging may still cost each session."""
         self.uncontained = ""
         """Why the next command cannot be contained, where it is to be held for that."""
+        self.rehearsals: Rehearsals = NoRehearsals()
+        """Runs of commands on a copy of the files."""
         self.spending: SpendingTotals | None = None
         """What is used of the limits; None without limits."""
 
@@ -214,7 +219,10 @@ class Guard:
 
         def described() -> Verdict:
             details = hold_details.of(found, reading, self._book.waits)
-            return replace(verdict, details=details, named=named_places.of(reading))
+            named = named_places.of(reading)
+            if verdict.code == unknown_code_gate.REHEARSED and (record := self.rehearsals.of(reading.call).record):
+                named = structs.replace(named, unread=(*named.unread, record))  # an approval is of what this run did
+            return replace(verdict, details=details, named=named)
 
         try:
             return self.timer.limited(reading.work, described)
@@ -236,7 +244,7 @@ class Guard:
         return LayerInput(
             reading, self.config_for(reading.call.agent), self._book, self.contexts, self.processes, run,
             self.autonomy, self.killed, self.unread, self.lost, self._judge_typed, spending=self.spending,
-            kill_code=self.kill_code, living=self.living, uncontained=self.uncontained,
+            kill_code=self.kill_code, living=self.living, uncontained=self.uncontained, rehearsals=self.rehearsals,
         )  # fmt: skip
 
     def _stateless(self, reading: CallReading, processes: Processes | None = None, *, is_typed: bool = False) -> LayerInput:

@@ -31,7 +31,7 @@ def test_defaults() -> None:
         "approvalWindowMs": 30_000,
         "pinParams": "approved",
         "redactSecrets": True,
-        "containment": {"profile": "protect", "whenUnavailable": "run", "write": []},
+        "containment": {"profile": "protect", "whenUnavailable": "run", "unknown": "allow", "write": []},
         "approval": {
             "mode": "nonce",
             "prefix": "TOOLGUARD",

@@ -48,6 +48,8 @@ CASES: list[tuple[str, Any, Any]] = [
     ("containment.profile", "offline", "workspace"),
     ("containment.profile", "protect", "off"),
     ("containment.whenUnavailable", "hold", "run"),
+    ("containment.unknown", "hold", "rehearse"),
+    ("containment.unknown", "rehearse", "allow"),
     ("containment.write", [], ["~/out"]),
     ("logLevel", "warn", "error"),
     ("loopDetection.enabled", True, None),

@@ -11,11 +11,20 @@ from toolguard_engine.wording import printable
 CONTAINED = "CONTAINED: commands run in a room of the kernel, and a probe in it reached nothing that is kept from them"
 
 
+NOT_REHEARSED = "commands whose code cannot be read are NOT rehearsed: {why}"
+
+
 def lines(running: Sequence[EngineInfo]) -> list[Line]:
     """Empty if no agent's commands are to be contained."""
     if why := fault(running):
         return [Line("warn", f"commands are NOT contained: {why[0]}"), Line("next", why[1])]
-    return [Line("ok", CONTAINED)] if any(info.contained for info in running) else []
+    found = [Line("ok", CONTAINED)] if any(info.contained for info in running) else []
+    return [*found, *([Line("warn", NOT_REHEARSED.format(why=cause))] if (cause := unrehearsed(running)) else [])]
+
+
+def unrehearsed(running: Sequence[EngineInfo]) -> str:
+    """Why unknown commands are not rehearsed although they should be."""
+    return next((printable.plain(info.unrehearsed) for info in running if info.unrehearsed), "")
 
 
 def fault(running: Sequence[EngineInfo]) -> tuple[str, str] | None:

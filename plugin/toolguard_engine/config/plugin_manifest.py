@@ -17,7 +17,7 @@ from typing import Any, get_args
 import msgspec
 
 from toolguard_engine import __version__, packaged
-from toolguard_engine.config.containment_settings import Profile, WhenUnavailable
+from toolguard_engine.config.containment_settings import Profile, Unknown, WhenUnavailable
 from toolguard_engine.config.fleet_settings import WhenAway, WhenStale
 from toolguard_engine.config.settings import (
     ApprovalMode,
@@ -47,6 +47,7 @@ _ORDERS = {
         WhenStale,
         Profile,
         WhenUnavailable,
+        Unknown,
     )
 }
 _OF_AN_AGENT = "agents.*."

@@ -265,6 +265,7 @@ ORDERS: Mapping[str, Order] = {
     "redactSecrets": _ON,
     "containment.profile": Listed("offline", "workspace", "secrets", "protect", "off"),
     "containment.whenUnavailable": Listed("hold", "run"),
+    "containment.unknown": Listed("hold", "rehearse", "allow"),
     "containment.write": Exempts(),
     "logLevel": Listed(("debug", "info", "warn"), "error"),  # the gateway's log lacks the guard's warnings
     "loopDetection.enabled": Listed(True, None, False),  # noqa: FBT003

@@ -36,7 +36,7 @@ _BUILTIN: Final = programs("words_only", "shell_only") | words("jobs wait")
 
 _RENAMING: Final = words("alias builtin enable eval hash unalias")
 _SETTING: Final = words("declare env export local readonly typeset")
-_SYSTEM: Final = ("/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/snap/bin/")
+SYSTEM: Final = ("/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/snap/bin/")
 _QUIET_GIT: Final = words(
     "add apply blame branch cat-file check-ignore checkout config describe diff for-each-ref gc grep init log ls-files mv "
     "reflog reset restore rev-list rev-parse rm shortlog show stash status switch symbolic-ref worktree"
@@ -59,7 +59,7 @@ def doors(reading: CallReading, is_trusted: IsTrusted, *, approved: bool = False
 def _belongs_outside(reading: CallReading, is_trusted: IsTrusted, *, approved: bool) -> bool:
     names = {run.name for run in reading.runs}
     outside = names & (_NEED_RIGHTS | _LOOK_OUTSIDE)
-    if not all(map(is_trusted, outside)) or not all(_is_known(run) for run in reading.runs if run.name in outside):
+    if not all(map(is_trusted, outside)) or not all(is_known(run) for run in reading.runs if run.name in outside):
         return False
     if _changes_what_starts(reading, approved=approved) or not names.isdisjoint(_NEED_RIGHTS):
         return approved or not _has_unknown_code(reading)
@@ -89,12 +89,13 @@ def _has_unknown_code(reading: CallReading) -> bool:
     the one of its name."""
     if any(seen.unread or seen.flaws for seen in reading.command_readings):
         return True
-    return any(not _is_known(run) for run in reading.runs)
+    return any(not is_known(run) for run in reading.runs)
 
 
-def _is_known(run: ProgramRun) -> bool:
+def is_known(run: ProgramRun) -> bool:
+    """Whether toolguard has the program in one of its lists, and it is found where the system has it."""
     called = run.argv[0]
-    if "/" in called and not called.startswith(_SYSTEM):
+    if "/" in called and not called.startswith(SYSTEM):
         return False
     return run.name in _known_programs() and run.name not in _RENAMING and not _sets_path(run)
 
@@ -111,7 +112,7 @@ def _known_programs() -> frozenset[str]:
 
 
 def _of_run(run: ProgramRun) -> frozenset[str]:
-    if not _is_known(run) or (run.name == "git" and run.argv[1:2] and run.argv[1] in _QUIET_GIT):
+    if not is_known(run) or (run.name == "git" and run.argv[1:2] and run.argv[1] in _QUIET_GIT):
         return frozenset()
     own = frozenset(door for door, role in _ROLES.items() if run.name in programs(role))
     return own | frozenset(credential_doors.opened_by(run.name))

@@ -20,6 +20,7 @@ from toolguard_engine.layers.spending_totals import SpendingTotals
 from toolguard_engine.model.call import Call, Run, Verdict
 from toolguard_engine.model.lazy import Lazy
 from toolguard_engine.model.living_programs import LivingPrograms
+from toolguard_engine.model.rehearsals import NoRehearsals, Rehearsals
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.rules.rulebook import Rulebook
 
@@ -52,6 +53,8 @@ class LayerInput(msgspec.Struct, eq=False, dict=True):
     """Whose kill switch is on."""
     living: LivingPrograms | None = None
     """The programs of earlier calls that may still run."""
+    rehearsals: Rehearsals = NoRehearsals()
+    """Runs of commands on a copy of the files."""
     uncontained: str = ""
     """Why the command cannot be contained, where it is to be held for that."""
 

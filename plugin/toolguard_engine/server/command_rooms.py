@@ -4,7 +4,7 @@ imported."""
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from toolguard_engine.wire import messages
 if TYPE_CHECKING:
     from toolguard_engine.containment.room_places import RoomPlaces
     from toolguard_engine.containment.rules import RoomRule
+    from toolguard_engine.server.rehearsed_commands import RehearsedCommands
     from toolguard_engine.server.room_causes import RoomCause
     from toolguard_engine.server.rooms import Rooms
 
@@ -56,6 +57,8 @@ class CommandRooms:
         self._rules: dict[str, tuple[RoomRule, ...]] = {}
         self._places: RoomPlaces | None = None
         self._news: RoomsLost | None = None
+        self.rehearsals: RehearsedCommands | None = None
+        """Runs of commands on a copy of the files; None if no agent has any."""
         self._config = Config()
         self._path = ""
         self.error = self.fix = ""
@@ -70,6 +73,7 @@ class CommandRooms:
         """Makes the rooms, proves that they hold, and puts the program in place that OpenClaw shall run commands with."""
         self.close()
         self.error = self.fix = self.program = ""
+        self.rehearsals = None
         agents = wanting(config)
         if not agents:
             return
@@ -77,6 +81,7 @@ class CommandRooms:
         try:
             self.error, self.fix = self._prove(host, agents)
             if not self.error:
+                self._begin_rehearsals(hello, host, agents)
                 self._put_program(hello)
             self._compare(Path(hello.state_dir))
         except (OSError, ValueError) as error:  # ValueError: a NUL in a path
@@ -103,10 +108,31 @@ class CommandRooms:
                 return f"the probe failed: {found}", "please report this"
         return "", ""
 
+    def _begin_rehearsals(self, hello: messages.Hello, host: Host, agents: list[str]) -> None:
+        wanted = {self._config.for_agent(agent).containment.unknown for agent in agents}
+        if self._places is None or "rehearse" not in wanted:
+            return
+        from toolguard_engine.containment import unknown_code  # noqa: F401, PLC0415 - as above
+        from toolguard_engine.server import rehearsed_commands  # noqa: PLC0415
+
+        self.rehearsals = rehearsed_commands.RehearsedCommands(self._places, hello.config, self._is_trusted(host))
+        self.rehearsals.begin()
+
+    @property
+    def unrehearsed(self) -> str:
+        """Why commands cannot be rehearsed although they should be."""
+        return self.rehearsals.error if self.rehearsals else ""
+
+    def _is_trusted(self, host: Host) -> Callable[[str], bool]:
+        from toolguard_engine.server import room_surroundings  # noqa: PLC0415 - see above
+
+        return partial(room_surroundings.is_trusted, host=host, path=self._path or None)
+
     def _put_program(self, hello: messages.Hello) -> None:
         from toolguard_engine.server import command_shell  # noqa: PLC0415 - see above
 
-        self.program = str(command_shell.put(Path(hello.state_dir), hello.shell, hello.path, hello.host))
+        rehearsing = self.rehearsals.command if self.rehearsals else ()
+        self.program = str(command_shell.put(Path(hello.state_dir), hello.shell, hello.path, hello.host, rehearsing))
 
     def _rules_of(self, agent: str) -> tuple[RoomRule, ...]:
         from toolguard_engine.containment.profile import profile  # noqa: PLC0415 - see above
@@ -168,10 +194,23 @@ class CommandRooms:
         if self._rooms is None:
             return frozenset()
         from toolguard_engine.containment.doors import doors  # noqa: PLC0415 - see above
-        from toolguard_engine.server import room_surroundings  # noqa: PLC0415
 
-        is_trusted = partial(room_surroundings.is_trusted, host=reading.host, path=self._path or None)
-        return doors(reading, is_trusted, approved=approved)
+        return doors(reading, self._is_trusted(reading.host), approved=approved)
+
+    def rehearsal(self, reading: CallReading, room: CommandRoom, *, approved: bool) -> CommandRoom:
+        """The room under the name by which the command is rehearsed, if its code cannot be read. `approved`: a person saw
+        what its rehearsal did, or let it run. Raises `OSError` and `ValueError`; then it must not run."""
+        settings = self._config.for_agent(reading.call.agent).containment
+        if self.rehearsals is None or self.rehearsals.error or room.pid <= 0 or settings.unknown != "rehearse":
+            return room
+        from toolguard_engine.containment import unknown_code  # noqa: PLC0415 - see above
+
+        if not unknown_code.why(reading, self.rehearsals.is_trusted):
+            return room
+        rules = tuple(rule for rule in self._rules_of(reading.call.agent))
+        holds = settings.when_unavailable == "hold"
+        way = self.rehearsals.way(reading.call, rules, approved=approved, holds=holds)
+        return CommandRoom(room.pid, f"{room.name[: MAX_NAME - len(way) - 1]}+{way}") if way else room
 
     def note(self, agent: str, text: str) -> str:
         """What the model is told about a result that shows that a command failed on a path which is kept from it."""

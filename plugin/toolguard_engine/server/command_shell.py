@@ -11,6 +11,7 @@ import pwd
 import shlex
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from toolguard_engine.server import room_causes
@@ -27,6 +28,15 @@ TRIAL = 5.0
 """Seconds."""
 
 _NO_SHELLS = frozenset({"false", "nologin"})
+_REHEARSED = """\
+case $TOOLGUARD_ROOM in
+    *+rehearse:* | *+commit:* | *+run:*)
+        set -- {interpreter} {folder} "${{TOOLGUARD_ROOMS%%,*}}" "$TOOLGUARD_ROOM" {shell} "$@"
+        unset TOOLGUARD_ROOM TOOLGUARD_ROOMS
+        exec "$@"
+        ;;
+esac
+"""
 _TEXT = """\
 #!/bin/sh
 # Written by toolguard. OpenClaw {release} runs commands with this program; it enters the room that TOOLGUARD_ROOM names,
@@ -38,7 +48,7 @@ if [ -z "$TOOLGUARD_ROOM" ]; then
 fi
 [ -e {used} ] || : > {used}
 TOOLGUARD_ROOMS=${{TOOLGUARD_ROOMS#*",$TOOLGUARD_ROOM="}}
-set -- {options}"${{TOOLGUARD_ROOMS%%,*}}" {shell} "$@"
+{rehearsed}set -- {options}"${{TOOLGUARD_ROOMS%%,*}}" {shell} "$@"
 unset TOOLGUARD_ROOM TOOLGUARD_ROOMS
 
 """
@@ -46,9 +56,10 @@ WITH_FOLDER = "--wdns"
 """The option of nsenter and of `enter` that saves a shell."""
 
 
-def put(state_dir: Path, shell: str, path: str, release: str = "") -> Path:
-    """Writes the program. `shell`, `path`: the variables of the person who started the gateway. With another text, such as
-    for another `release` of OpenClaw, it counts as unused. Raises `OSError`."""
+def put(state_dir: Path, shell: str, path: str, release: str = "", rehearsing: Sequence[str] = ()) -> Path:
+    """Writes the program. `shell`, `path`: the variables of the person who started the gateway; `rehearsing`: what runs
+    commands that are rehearsed, with the folder that it works in. With another text, such as for another `release` of
+    OpenClaw, it counts as unused. Raises `OSError`."""
     if FOLDER.parts == Path(shell).parent.parts[-len(FOLDER.parts) :]:
         # The gateway was started anew by one that used this program, and has its variable: whose shell it was is not known.
         shell = _shell_of_account()
@@ -65,6 +76,7 @@ def put(state_dir: Path, shell: str, path: str, release: str = "") -> Path:
         shell=shlex.quote(real),
         used=shlex.quote(str(used)),
         options="".join(f"{each} " for each in entering()),
+        rehearsed=_rehearsed(rehearsing, shlex.quote(real)),
     )
     data = os.fsencode(text) + ENTER.read_bytes()
     if not _is(program, data):
@@ -82,6 +94,13 @@ def entering() -> list[str]:
     except (OSError, subprocess.TimeoutExpired):
         return []
     return [WITH_FOLDER] if done is not None and WITH_FOLDER.encode() in done.stdout else []
+
+
+def _rehearsed(command: Sequence[str], shell: str) -> str:
+    if not command:
+        return ""
+    *interpreter, folder = map(shlex.quote, command)
+    return _REHEARSED.format(interpreter=" ".join(interpreter), folder=folder, shell=shell)
 
 
 def _try(program: Path) -> None:

@@ -116,6 +116,7 @@ class Published:
             contained=rooms is not None and rooms.is_contained,
             uncontained=rooms.error if rooms else "",
             way_out=rooms.fix if rooms else "",
+            unrehearsed=rooms.unrehearsed if rooms else "",
         )
 
     def retire(self) -> None:

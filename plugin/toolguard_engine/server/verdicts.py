@@ -12,6 +12,7 @@ from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.layers.autonomy import budget
 from toolguard_engine.layers.autonomy.agent_standings import ASKS
 from toolguard_engine.model.call import Call, Stop, Verdict
+from toolguard_engine.model.rehearsals import NoRehearsals
 from toolguard_engine.model.work_limit import TooIntricate
 from toolguard_engine.server.command_rooms import CommandRoom
 from toolguard_engine.server.file_watch import FileWatch
@@ -31,6 +32,7 @@ CHECKPOINT = "budget.checkpoint"
 NO_STOP = Stop("", "")
 NO_CALL = Call("", None)
 NOWHERE = CommandRoom(0)
+NO_REHEARSALS = NoRehearsals()
 ROOM_LOST = "security.uncontained"
 ROOM_BACK = "security.contained-again"
 ELSEWHERE = ("node", "sandbox")
@@ -157,13 +159,14 @@ class Verdicts:
             doors = self._state.guard.timer.limited(reading.work, find)
         room = rooms.entrance(call, doors)
         self.report_rooms(call)
-        return room if room.pid > 0 else NOWHERE
+        return rooms.rehearsal(reading, room, approved=code.startswith(APPROVED)) if room.pid > 0 else NOWHERE
 
     def _look_at_rooms(self, agent: str) -> None:
         """Whether the commands of this agent are to be held because they cannot be contained."""
         rooms, config = self._state.setup.rooms, self._state.guard.config_for(agent)
         is_held = rooms is not None and config.containment.when_unavailable == "hold"
         self._state.guard.uncontained = rooms.why_not(agent) if rooms is not None and is_held else ""
+        self._state.guard.rehearsals = rooms.rehearsals if rooms is not None and rooms.rehearsals else NO_REHEARSALS
 
     def report_rooms(self, call: Call = NO_CALL) -> None:
         """A line for the audit log when commands are not contained any more, or again."""

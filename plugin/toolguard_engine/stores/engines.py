@@ -11,7 +11,8 @@ class EngineInfo(msgspec.Struct, rename="camel"):
     """Times are seconds since 1970. `namespaces`: its user and PID namespaces; empty if the system has none.
     `replaced`: that the package was replaced or removed since the engine started, and what to do. `published`: when this was
     written. `settings`: the digests of the settings in force that are not defaults (`settings.digests`). `contained`:
-    commands are, as a probe has shown; `uncontained`: why they are not although they should be, with `way_out`."""
+    commands are, as a probe has shown; `uncontained`: why they are not although they should be, with `way_out`.
+    `unrehearsed`: why commands cannot be rehearsed although they should be."""
 
     pid: int
     gateway_pid: int
@@ -40,6 +41,7 @@ class EngineInfo(msgspec.Struct, rename="camel"):
     contained: bool = False
     uncontained: str = ""
     way_out: str = ""
+    unrehearsed: str = ""
 
 
 class EngineStart(msgspec.Struct, rename="camel"):

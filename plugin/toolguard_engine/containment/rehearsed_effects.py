@@ -1,0 +1,121 @@
+"""What a rehearsed command did, as calls that the guard can judge and in words: pure.
+
+The rules are those for calls. Two things they leave alone count here as well, because no text announced them and nobody can
+say why they were done: that a file of the user's goes or is replaced, outside of the folders that agents work in, and that a
+text turns into something unreadable.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator
+from posixpath import dirname
+from typing import NamedTuple
+
+from toolguard_engine.containment.rehearsed_changes import RehearsedChange
+from toolguard_engine.effects.facts.places import Where, classify
+from toolguard_engine.model.call import Call
+
+MAX_CONTENT = 200_000
+"""Bytes of a file that are judged."""
+
+_WORKED_ON = frozenset({"temp", "workspace", "in-workspace", "artefact", "null"})
+_OPEN_MODES = 0o7002
+"""Of a file that everybody may change, or that runs as its owner."""
+
+GONE = "a file of the user's, which is nowhere else"
+KEPT = "it is read-only for commands"
+UNREADABLE = "it was a text, and is none any more"
+
+Content = Callable[[str], bytes]
+"""The beginning of a file; empty if it cannot be read."""
+
+
+class RehearsedDeed(NamedTuple):
+    """`words`: a predicate, such as `deletes ~/x`; `call`: a call that does the same; `reason`: why a person has to see it
+    whatever the guard says to that call, empty if there is none."""
+
+    words: str
+    call: Call
+    reason: str = ""
+
+
+def deeds(
+    changes: list[RehearsedChange], opened: list[str], where: Where, kept: list[str], content: Content
+) -> Iterator[RehearsedDeed]:
+    """`opened`: credentials that the command opened; `kept`: files and folders that no command may change; `content`: of a
+    file as it was, and of one with its new content."""
+    removed = {each.path for each in changes if each.before.what == "folder" and each.after.what == "nothing"}
+    for path in opened:
+        yield RehearsedDeed(f"reads {_short(path, where)}", _command(f"cat -- {shlex.quote(path)}", where))
+    for change in changes:
+        found = _made(change, where, content) if change.after.what != "nothing" else _removed(change, where, removed)
+        if any(change.path == each or change.path.startswith(f"{each}/") for each in kept):
+            found = (deed._replace(reason=KEPT) for deed in found)
+        yield from found
+
+
+def _removed(change: RehearsedChange, where: Where, folders: set[str]) -> Iterator[RehearsedDeed]:
+    """`folders`: all that are removed. What lies in one of them goes with it."""
+    path, is_folder = change.path, change.before.what == "folder"
+    reason = GONE if not is_folder and _is_of_user(path, where) else ""
+    words = f"deletes {_short(path, where)}{'/' if is_folder else ''}"
+    if dirname(path) not in folders:
+        yield RehearsedDeed(words, _command(f"rm {'-r ' if is_folder else ''}-- {shlex.quote(path)}", where), reason)
+    elif reason:
+        yield RehearsedDeed(words, _command("true", where), reason)
+
+
+def _made(change: RehearsedChange, where: Where, content: Content) -> Iterator[RehearsedDeed]:
+    path, before, after = change.path, change.before, change.after
+    shown, quoted = _short(path, where), shlex.quote(path)
+    if after.what == "link":
+        yield RehearsedDeed(
+            f"makes {shown} a link to {after.link}", _command(f"ln -s -- {shlex.quote(after.link)} {quoted}", where)
+        )
+    elif after.what == "file" and not change.is_same:
+        data = content(after.kept)
+        verb = "writes" if before.what == "nothing" else "changes"
+        call = Call("write", {"path": path, "content": data.decode("utf-8", "replace")}, cwd=where.cwd)
+        yield RehearsedDeed(f"{verb} {shown}", call, _lost(change, data, where, content))
+    if after.what == "file" and (after.mode & _OPEN_MODES) and after.mode != before.mode:
+        yield RehearsedDeed(
+            f"sets the mode of {shown} to {after.mode:o}", _command(f"chmod {after.mode:o} -- {quoted}", where)
+        )
+
+
+def _lost(change: RehearsedChange, data: bytes, where: Where, content: Content) -> str:
+    if change.before.what != "file":
+        return ""
+    if _is_of_user(change.path, where):
+        return GONE
+    if classify(change.path, where)[0] in ("temp", "artefact"):
+        return ""
+    return UNREADABLE if change.before.size and _is_text(content(change.path)) and not _is_text(data) else ""
+
+
+def _is_of_user(path: str, where: Where) -> bool:
+    """Whether it lies outside of what agents work on, and is no setting or state that programs keep for themselves."""
+    place, marks = classify(path, where)
+    if place in _WORKED_ON:
+        return False
+    hidden = path.startswith(f"{where.home}/") and "/." in path[len(where.home) :]
+    return "personal-file" in marks or not hidden
+
+
+def _is_text(data: bytes) -> bool:
+    if not data.strip() or b"\0" in data:
+        return False
+    try:
+        data[: MAX_CONTENT - 4].decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start > MAX_CONTENT - 8  # a sign that was cut
+    return True
+
+
+def _command(text: str, where: Where) -> Call:
+    return Call("exec", {"command": text}, cwd=where.cwd)
+
+
+def _short(path: str, where: Where) -> str:
+    return f"~{path[len(where.home) :]}" if where.home and path.startswith(f"{where.home}/") else path

@@ -1,0 +1,57 @@
+"""What a person has to see of what a rehearsed command did, judged with the rules and settings of the gateway."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from toolguard_engine.config.settings import parse
+from toolguard_engine.containment import rehearsed_effects
+from toolguard_engine.containment.rehearsed_changes import RehearsedChange
+from toolguard_engine.containment.rehearsed_effects import MAX_CONTENT
+from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.guard import Guard
+from toolguard_engine.rules import packs
+from toolguard_engine.server.file_reader import FileReader
+from toolguard_engine.server.rehearsal_files import RehearsalPlan, RehearsalSettings
+from toolguard_engine.stores import open as stores
+
+
+class JudgedRehearsal(NamedTuple):
+    """`effects`: what a person has to see, in words; `forbidden`: what no person can allow."""
+
+    effects: list[str]
+    forbidden: str = ""
+
+
+def judged(
+    changes: list[RehearsedChange], opened: list[str], plan: RehearsalPlan, settings: RehearsalSettings, cwd: str
+) -> JudgedRehearsal:
+    config, host = parse(settings.config), settings.host
+    state = Path(host.state_dir)
+    own = (*stores.user_rules(state).rules(), *stores.fleet_rules(state, config.fleet))
+    guard = Guard(config, {}, host, packs.load().without(config.rules_off).plus(own), files=FileReader())
+    # in its own folder a command works, as in the workspace, unless that is the whole home folder
+    own_folder = cwd if cwd not in (host.home, "/") else plan.workspace or f"{host.state_dir}/workspace"
+    where = Where(host.home, own_folder, own_folder, host.state_dir)
+    found: list[tuple[int, str]] = []
+    for deed in rehearsed_effects.deeds(changes, opened, where, plan.revealed, _content):
+        verdict = guard.weigh(replace(deed.call, agent=plan.agent))
+        if verdict.decision == "block":
+            return JudgedRehearsal([], f"it {deed.words}: {verdict.reason}")
+        if verdict.decision == "hold" or deed.reason:
+            found.append((-verdict.score, f"{deed.words} ({_bare(verdict.reason) or deed.reason})"))
+    return JudgedRehearsal([text for _, text in sorted(found, key=lambda each: each[0])])
+
+
+def _bare(reason: str) -> str:
+    """Without the path that it ends with, which is named already."""
+    return reason.partition(". (")[0].rstrip(".")
+
+
+def _content(path: str) -> bytes:
+    with suppress(OSError), open(path, "rb") as file:
+        return file.read(MAX_CONTENT)
+    return b""
