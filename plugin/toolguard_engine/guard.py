@@ -161,7 +161,6 @@ class Guard:
         self.uncontained = ""
         """Why the next command cannot be contained, where it is to be held for that."""
         self.rehearsals: Rehearsals = NoRehearsals()
-        """Runs of commands on a copy of the files."""
         self.spending: SpendingTotals | None = None
         """What is used of the limits; None without limits."""
 
@@ -219,10 +218,7 @@ class Guard:
 
         def described() -> Verdict:
             details = hold_details.of(found, reading, self._book.waits)
-            named = named_places.of(reading)
-            if verdict.code == unknown_code_gate.REHEARSED and (record := self.rehearsals.of(reading.call).record):
-                named = structs.replace(named, unread=(*named.unread, record))  # an approval is of what this run did
-            return replace(verdict, details=details, named=named)
+            return replace(verdict, details=details, named=named_places.of(reading))
 
         try:
             return self.timer.limited(reading.work, described)

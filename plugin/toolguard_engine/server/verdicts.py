@@ -6,9 +6,12 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
+from msgspec import structs
+
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.layers import unknown_code_gate
 from toolguard_engine.layers.autonomy import budget
 from toolguard_engine.layers.autonomy.agent_standings import ASKS
 from toolguard_engine.model.call import Call, Stop, Verdict
@@ -188,10 +191,17 @@ class Verdicts:
 
     def _held(self, message: messages.Judge, call: Call, asked: Verdict) -> messages.Wire | None:
         if self._state.approvals is not None:
-            self._parked.park(message, call, asked, self._state.approvals)
+            self._parked.park(message, call, self._with_record(call, asked), self._state.approvals)
             return None
         text = approval_texts.out_of_order(self._state.guard.config_for(call.agent).approval.prefix, OUT_OF_ORDER)
         return self.refuse(message.id, call, Verdict("block", OUT_OF_ORDER, text, "no store of approvals"))
+
+    def _with_record(self, call: Call, asked: Verdict) -> Verdict:
+        """An approval of what a rehearsal did is of that only: of the file that lists it."""
+        record = self._state.guard.rehearsals.of(call).record if asked.code == unknown_code_gate.REHEARSED else ""
+        if not record or asked.named is None:
+            return asked
+        return replace(asked, named=structs.replace(asked.named, unread=(*asked.named.unread, record)))
 
     def approved(self, call: Call, entry: HeldCall, config: Config) -> None:
         self._state.guard.autonomy.approved(call, entry.code, config)
