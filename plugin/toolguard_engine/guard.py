@@ -1,8 +1,7 @@
 """The guard: events of a gateway in, verdicts and corrections out. No clock, no file, no process in here.
 
 A call is read once and goes through `LAYERS`. A `hold` is a question: the session settles it with the stores (`approvals`)
-and reports the result to the guard (`refused`). The guard remembers at most `MAX_RUNS` runs; the least recently used is
-forgotten first.
+and reports the result to the guard (`refused`). It remembers at most `MAX_RUNS` runs; the least recently used goes first.
 """
 
 from __future__ import annotations
