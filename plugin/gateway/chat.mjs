@@ -10,7 +10,7 @@ import { createHash } from "node:crypto";
 const LONGEST = 1_000;
 const USAGE = [
   "Usage: /toolguard pending - list the held calls",
-  "/toolguard approve <nonce> [code] [--for 1h|8h|1d|7d] - show the call, then let it run once; with --for also allow exactly this call for that time",
+  "/toolguard approve <nonce> [code] [--for 1h|8h|1d|7d | --session] - show the call, then let it run once; with --for also allow exactly this call for that time, with --session also the next ones like it in this session",
   "/toolguard deny <nonce> [reason] - refuse the call",
   "/toolguard revive <nonce> - ask the agent to repeat a call that expired unanswered or did not run in time; it is then held again",
   "/toolguard checkpoint - confirm that you reviewed the work: refill the budget of this chat's agent; checkpoint all - of every chat",
@@ -22,6 +22,7 @@ const ALONE = new Set(["pending", "accept"]);
 const WITH_NONCE = new Set(["approve", "deny", "revive"]);
 const SWITCHED = new Set(["on", "off"]);
 const FOR_A_WHILE = /^(?:--|\u2014)for(?:=(.*))?$/iu; // phones replace two hyphens by a dash
+const FOR_SESSION = /^(?:--|\u2014)session$/iu;
 const SHOWS = new Set(["approve", "pending"]);
 const LOOSENS = new Set(["approve", "checkpoint", "accept"]);
 /** The gateway's own chat. Other channels have an identity of their own. */
@@ -113,10 +114,15 @@ function isOperator(ctx) {
 
 /**
  * Takes the option, wherever it is, out of the words behind a nonce: how long to allow the call, empty where the option is
- * missing, undefined where it has no value. A first word `for` is the option too.
+ * missing, undefined where it has no value. A first word `for` is the option too; `--session` is the period "session".
  * @param {string[]} words
  */
 function period(words) {
+  const session = words.findIndex((word) => FOR_SESSION.test(word));
+  if (session >= 0) {
+    words.splice(session, 1);
+    return words.some((word) => FOR_A_WHILE.test(word)) ? undefined : "session";
+  }
   const at = words[0]?.toLowerCase() === "for" ? 0 : words.findIndex((word) => FOR_A_WHILE.test(word));
   if (at < 0) return "";
   const attached = FOR_A_WHILE.exec(words[at] ?? "")?.[1];

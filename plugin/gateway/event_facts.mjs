@@ -12,6 +12,17 @@ export function named(value) {
   return typeof value === "string" ? value.slice(0, LONGEST_NAME) : "";
 }
 
+const GOES_ON = new Set(["compaction", "shutdown", "restart"]);
+
+/**
+ * The session that is over; empty for one that goes on: it was compacted, or the gateway stops.
+ * @param {any} event
+ * @param {any} ctx
+ */
+export function endedSession(event, ctx) {
+  return GOES_ON.has(event?.reason) ? "" : named(event?.sessionKey ?? ctx?.sessionKey);
+}
+
 /**
  * Whether the gateway, another plugin or a user kept the call from running. A tool's own result may have the status
  * `blocked` as well, but only the gateway adds why it denied a call.

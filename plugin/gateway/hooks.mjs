@@ -8,7 +8,7 @@ import { Compactions } from "./compactions.mjs";
 import { Corrections, stopLater } from "./corrections.mjs";
 import { isError as isEngineError } from "./engine_lines.mjs";
 import { isOn, verdictOnUnjudged, verdictWithoutEngine } from "./failmode.mjs";
-import { isError, isOnBehalfOf, LONGEST_NAME, mayBeKept, place, wasBlocked, wasVetoed, whoAsked, withNote } from "./event_facts.mjs";
+import { endedSession, isError, isOnBehalfOf, LONGEST_NAME, mayBeKept, place, wasBlocked, wasVetoed, whoAsked, withNote } from "./event_facts.mjs";
 import { outsideText, shortParams, userMessage } from "./incoming.mjs";
 import { outcomeOf } from "./outcome.mjs";
 import { misshapen, PROTECTED, REWRITTEN_UNJUDGED, UNJUDGED } from "./messages.mjs";
@@ -30,7 +30,6 @@ import { bounded, faultOf, glimpse } from "./shape.mjs";
 /** @typedef {import("./seams.mjs").Seams} Seams */
 /** @typedef {import("./seams.mjs").Trace} Trace */
 /** @typedef {import("./order.mjs").OrderWatch} OrderWatch */
-
 
 export class Hooks {
   #engine;
@@ -476,6 +475,12 @@ export class Hooks {
     this.#order.check();
     this.#engine.start();
     this.#announce(run);
+  }
+
+  /** What a person allowed for a session ends with it. @param {any} event @param {any} ctx */
+  sessionEnded(event, ctx) {
+    const session = endedSession(event, ctx);
+    if (session) this.#engine.note({ type: "session-end", session });
   }
 
   /** @param {string} id */

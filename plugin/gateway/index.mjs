@@ -55,6 +55,7 @@ function connectHooks(api, membership) {
     return verdictWithoutEngine(api.pluginConfig, ctx?.agentId, call, state, places);
   }, { priority: LAST });
   on("after_compaction", (_event, ctx) => membership.core?.hooks.compacted(ctx));
+  on("session_end", (event, ctx) => membership.core?.hooks.sessionEnded(event, ctx));
   on("reply_payload_sending", (event) => membership.core?.hooks.replySending(event));
   on("gateway_start", () => membership.core?.order.check());
   on("gateway_stop", (event) => membership.leaving(event?.reason));

@@ -15,7 +15,9 @@ from typing import Any
 from cli_stage import LIMIT, SCRIPT
 
 from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals.call_meaning import Meaning, MeantEffect
 from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.model.held_details import HeldAlike, HeldDetails, HeldEffect
 from toolguard_engine.stores.files.nonces import FileNonces
 
 
@@ -39,6 +41,17 @@ def hold(
         "expires": began + lasts,
     }
     return book.present(HeldCall(**usual | changes), began).entry
+
+
+def like(path: str) -> dict[str, Any]:
+    """What a call that deletes this folder has, so that it can be answered for the rest of its session."""
+    key = HeldAlike("filesystem.delete-recursive", "delete", path, ("recursive",), "in-home")
+    return {
+        "code": "rule.filesystem.delete-recursive",
+        "shown": f'exec({{ command: "rm -r {path}" }})',
+        "details": HeldDetails((HeldEffect("delete", path, path, ("recursive",), "in-home"),), alike=(key,)),
+        "meaning": Meaning(1, effects=(MeantEffect("delete", path, path),)),
+    }
 
 
 def status_of(places: Places, nonce: str) -> str:

@@ -54,6 +54,7 @@ describe("only the owner is heard", () => {
 for (const [words, lasts, why] of [
   ["approve 0a1b for 1d", "1d", ""], ["approve 0a1b FOR a week", "a", "week"], ["approve 0a1b --for 8H release day", "8h", "release day"],
   ["approve 0a1b \u2014for 7d", "7d", ""], ["approve 0a1b --for=1h it is fine", "1h", "it is fine"], ["approve 0a1b release day --for 1d", "1d", "release day"],
+  ["approve 0a1b --session", "session", ""], ["approve 0a1b k7mq \u2014Session it is fine", "session", "k7mq it is fine"],
 ])
   test(`"${words}" also asks to allow the call for a while`, async () => {
     const { asked, engine } = engineFor();
@@ -61,7 +62,7 @@ for (const [words, lasts, why] of [
     assert.deepEqual(asked.map((each) => [each.action, each.nonce, each.lasts, each.why]), [["approve", "0a1b", lasts, why]]);
   });
 
-for (const words of ["approve 0a1b --for", "approve 0a1b for", "approve 0a1b --for= x"])
+for (const words of ["approve 0a1b --for", "approve 0a1b --session --for 1d", "approve 0a1b for", "approve 0a1b --for= x"])
   test(`"${words}" approves nothing: it does not say how long`, async () => {
     const { asked, engine } = engineFor();
     const answer = await chatCommand(engine, nobodyElse).handler(owner(words));
@@ -110,7 +111,7 @@ describe("what the owner says", () => {
     test(`the usage, and nobody is asked: ${String(JSON.stringify(args)).slice(0, 30)}`, async () => {
       const { asked, engine } = engineFor();
       const answer = await chatCommand(engine, nobodyElse).handler(owner(args));
-      assert.match(answer.text, /^Usage: \/toolguard pending .+\n\/toolguard approve <nonce> \[code\] \[--for 1h\|8h\|1d\|7d\] .+\n\/toolguard deny <nonce> \[reason\]/);
+      assert.match(answer.text, /^Usage: \/toolguard pending .+\n\/toolguard approve <nonce> \[code\] \[--for 1h\|8h\|1d\|7d \| --session\] .+\n\/toolguard deny <nonce> \[reason\]/);
       assert.deepEqual(asked, []);
     });
 

@@ -1090,6 +1090,16 @@ describe("what came of a call", () => {
   });
 });
 
+test("the end of a session is told, unless the session goes on", () => {
+  const { engine, hooks } = gateway();
+  const ends = /** @type {[any, any][]} */ ([
+    [{ sessionKey: "s1", reason: "reset" }, {}], [{ reason: "idle" }, { sessionKey: "s2" }], [{ sessionKey: "s3" }, undefined],
+    [{ sessionKey: "s4", reason: "compaction" }, {}], [{ sessionKey: "s5", reason: "restart" }, {}], [{ reason: "new" }, {}], [undefined, undefined],
+  ]);
+  for (const [event, ctx] of ends) hooks.sessionEnded(event, ctx);
+  assert.deepEqual(engine.noted, ["s1", "s2", "s3"].map((session) => ({ type: "session-end", session })));
+});
+
 describe("a compaction", () => {
   test("is told of the run that goes on", () => {
     const { engine, hooks } = gateway();

@@ -81,6 +81,7 @@ test("everything is registered, and nothing is started by that", (t) => {
     ["tool_result_persist", undefined],
     ["before_tool_call", Number.MIN_SAFE_INTEGER],
     ["after_compaction", undefined],
+    ["session_end", undefined],
     ["reply_payload_sending", undefined],
     ["gateway_start", undefined],
     ["gateway_stop", undefined],
@@ -170,7 +171,7 @@ describe("older hosts", () => {
     test(`without ${without.join(", ")}`, (t) => {
       const { api, hooks } = host(t, { approval: { agentTool: true } }, without);
       plugin.register(api);
-      assert.equal(Object.keys(hooks).length, 9);
+      assert.equal(Object.keys(hooks).length, 10);
     });
 
   test("events under their older name", (t) => {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,18 @@ from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import dated
-from toolguard_engine.approvals import granted_meaning
+from toolguard_engine.approvals import granted_meaning, session_grant
 from toolguard_engine.approvals.call_meaning import Meaning
 from toolguard_engine.approvals.grant_matching import meaning
 from toolguard_engine.approvals.grant_record import Grant, is_expired
 from toolguard_engine.approvals.repeatable_calls import words
+from toolguard_engine.approvals.session_grant_record import SessionGrant
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.wording import printable
 
 MAX_LINE = 400
+MAX_IDS = 5
 
 
 def public(grant: Grant, now: float) -> dict[str, Any]:
@@ -63,6 +66,25 @@ def details(grant: Grant, now: float) -> list[str]:
     ]
     covers = f"{grant.id} is not signed. It would allow these calls without asking; * stands for {meaning(grant.tool)}"
     return [covers, *(f"  {name:<8} {printable.plain(value) or '-'}" for name, value in rows)]
+
+
+def session_public(grant: SessionGrant) -> dict[str, Any]:
+    """The same for a grant that ends with its session. `covers`: in words."""
+    names = ("id", "nonce", "tool", "agent", "session", "created", "expires", "by", "where", "reason")
+    fields = {name: getattr(grant, name) for name in names}
+    return {**dated(fields, "created", "expires"), "covers": session_grant.covered(grant)}
+
+
+def named(text: str, ids: Iterable[str]) -> str:
+    """The one id that a user means: all of it, or its beginning. Raises `UserError`."""
+    known = list(ids)
+    found = [text] if text in known else [each for each in known if text and each.startswith(text)]
+    if len(found) > 1:
+        some = ", ".join(sorted(found)[:MAX_IDS]) + (" ..." if len(found) > MAX_IDS else "")
+        raise UserError(f"{len(found)} grants begin with {printable.cut(text, 40)}: {some}", "give more of the id")
+    if not found:
+        raise missing(text)
+    return found[0]
 
 
 def missing(grant_id: str) -> UserError:

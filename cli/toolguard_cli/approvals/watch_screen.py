@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from toolguard_engine.approvals import replies
+from toolguard_engine.approvals import replies, session_grant
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.wording import printable
 
 Style = Literal["", "bold", "reverse", "dim", "yellow"]
-Verb = Literal["approve", "deny", "quit"]
+Verb = Literal["approve", "session", "deny", "quit"]
 
 HELP = "j/k or arrows: select   a: approve   d: deny   q: quit"
 SHORT_HELP = "j/k: select  a: approve  d: deny  q: quit"
@@ -94,7 +94,7 @@ def press(view: ScreenView, key: str, calls: Sequence[HeldCall]) -> tuple[Screen
     view = settled(view, calls)
     asked = _asked(view, calls)
     if asked:
-        return _answer(view, key, len(_text(asked)))
+        return _answer(view, key, asked)
     if key == "q":
         return view, WatchAction("quit")
     if key in _UP | _DOWN:
@@ -113,16 +113,18 @@ def _asked(view: ScreenView, calls: Sequence[HeldCall]) -> HeldCall | None:
     return next((entry for entry in calls if view.asking and entry.nonce == view.asking), None)
 
 
-def _answer(view: ScreenView, key: str, length: int) -> tuple[ScreenView, WatchAction | None]:
-    """The effect of a key while the question is shown. `length`: of the call."""
+def _answer(view: ScreenView, key: str, asked: HeldCall) -> tuple[ScreenView, WatchAction | None]:
+    """The effect of a key while the question about a call is shown."""
+    length = len(_asked_text(asked))
     if key in _MORE:
         ahead = view.top + view.page
         return replace(view, top=min(ahead, view.read) if ahead < length else view.top), None
     if key in _BACK:
         return replace(view, top=max(0, view.top - view.page)), None
-    if key == "y" and view.read < length:
+    verb: Verb | None = "approve" if key == "y" else "session" if key == "s" and _alike(asked) else None
+    if verb and view.read < length:
         return view, None
-    return ScreenView(view.selected), WatchAction("approve", view.asking) if key == "y" else None
+    return ScreenView(view.selected), WatchAction(verb, view.asking) if verb else None
 
 
 def shown(view: ScreenView, calls: Sequence[HeldCall], width: int, height: int) -> ScreenView:
@@ -206,27 +208,39 @@ def _question(view: ScreenView, asked: HeldCall, width: int, height: int) -> lis
     if _too_small(width, height):
         return [ScreenRow("make the terminal larger"[:width], "yellow")][:height]
     page = _page(view, asked, width, height)
-    total = len(_text(asked))
+    total = len(_asked_text(asked))
     seen = max(view.read, view.top + sum(len(line) for line in page))
     rows = [
         ScreenRow(f"{asked.nonce}: agent {asked.agent or '-'}, session {asked.session or '-'}", "bold"),
         ScreenRow(f"held: {asked.reason or asked.code}", "dim"),
         ScreenRow(""),
         *(ScreenRow(line) for line in page),
-        ScreenRow(_ask(asked.nonce, seen, total), "yellow"),
+        ScreenRow(_ask(asked, seen, total), "yellow"),
     ]
     return [ScreenRow(printable.cut(row.text, width), row.style) for row in rows]
 
 
-def _ask(nonce: str, seen: int, total: int) -> str:
+def _ask(asked: HeldCall, seen: int, total: int) -> str:
     if seen < total:
-        return f"Approve {nonce}? space: read on ({total - seen} more characters), n: no"
-    return f"Approve {nonce}? y: yes, any other key: no"
+        return f"Approve {asked.nonce}? space: read on ({total - seen} more characters), n: no"
+    more = ", s: for this session" if _alike(asked) else ""
+    return f"Approve {asked.nonce}? y: yes{more}, any other key: no"
+
+
+def _asked_text(asked: HeldCall) -> str:
+    """All that has to be on the screen before a call is approved: the call, and what else an answer would allow."""
+    alike = _alike(asked)
+    return f"{_text(asked)}   (s also allows {alike})" if alike else _text(asked)
+
+
+def _alike(asked: HeldCall) -> str:
+    offer = session_grant.offer(asked)
+    return f"{offer.scope}, {session_grant.IN_WORDS}" if offer.grant else ""
 
 
 def _page(view: ScreenView, asked: HeldCall, width: int, height: int) -> list[str]:
     room = height - QUESTION_CHROME
-    return [line for line, _ in zip(_wrapped(_text(asked)[view.top :], width), range(room), strict=False)]
+    return [line for line, _ in zip(_wrapped(_asked_text(asked)[view.top :], width), range(room), strict=False)]
 
 
 def _wrapped(text: str, width: int) -> Iterator[str]:

@@ -18,13 +18,15 @@ from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import confirm as asking
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.approvals import replies
-from toolguard_engine.approvals.ledger import MAX_APPROVED, HeldCall, RefusedError
+from toolguard_engine.approvals.ledger import MAX_APPROVED, Decision, HeldCall, RefusedError
 from toolguard_engine.config.settings import Config
 from toolguard_engine.wording import printable
 
 if TYPE_CHECKING:
     from toolguard_cli.operations.sign_approval import Signing
     from toolguard_engine.approvals.grant_record import Grant
+    from toolguard_engine.approvals.session_grant_record import SessionGrant
+    from toolguard_engine.stores.ports import HeldCallStore
 
 LOCAL_NONCE = 8
 """The length of nonces on this machine; those of a fleet are longer."""
@@ -37,6 +39,7 @@ app = command_app()
     "toolguard approve",
     "toolguard approve 3f9a",
     "toolguard approve 3f9a --for 1d",
+    "toolguard approve 3f9a --session",
     "toolguard approve 3f9a51c2 --yes --reason 'release day'",
 )
 def run(  # noqa: PLR0913 - the options of a command line
@@ -48,6 +51,9 @@ def run(  # noqa: PLR0913 - the options of a command line
     lasts: Annotated[
         str, typer.Option("--for", metavar="1h|8h|1d|7d", help="Also allow exactly this call for that long without asking.")
     ] = "",
+    session: Annotated[
+        bool, typer.Option("--session", help="Also allow the next calls like it in this session, for up to 8 hours.")
+    ] = False,
     reason: Reason = "",
     key: Key = "",
     as_json: bool = False,
@@ -59,8 +65,11 @@ def run(  # noqa: PLR0913 - the options of a command line
     window (30 s by default, not counting the time it is at work; see approvalWindowMs). If approval.signers is set, the
     approval is signed with an allowed SSH key from your SSH agent or ~/.ssh; --key or TOOLGUARD_SIGNING_KEY selects another
     key. With --for, exactly this call is also allowed for that long without asking, unless the same command could have a
-    different effect later.
+    different effect later. With --session, so are calls like it by the same agent in this session: the same rules, about
+    the same path, address or program. What that is, is shown first; it ends with the session or after 8 hours.
     """
+    if session and lasts:
+        raise typer.BadParameter("cannot be combined with --for", param_hint="--session")
     caller = require_human.caller(places, "approve")
     with gateway_stores.user_errors(), held_calls.looked_up(places):
         config = gateway_stores.settings(places)
@@ -70,17 +79,20 @@ def run(  # noqa: PLR0913 - the options of a command line
             nonce = only_waiting.choose(places, ledger.entries(), "approve", as_json=as_json)
         shown = held_calls.find(ledger.entries(), nonce, time.time(), "pending")  # from here on, the whole nonce counts
         if config.fleet.enabled and len(shown.nonce) > LOCAL_NONCE:
-            if lasts:
+            if lasts or session:
+                option = "--for" if lasts else "--session"
                 raise UserError(
-                    "in a fleet, a call can only be approved once", f"toolguard approve {shown.nonce} without --for"
+                    "in a fleet, a call can only be approved once", f"toolguard approve {shown.nonce} without {option}"
                 )
             answers = _fleet_answers(yes=yes, unseen=unseen, key=key, reason=reason, as_json=as_json)
             return _in_fleet(places, shown.nonce, answers)
         if not (shown.whole or unseen):
             raise RefusedError("unseen", shown)
-        always = _always(shown, lasts) if lasts else ""
+        always = _always(shown, lasts) if lasts else _for_session(shown, config) if session else ""
         if not _agreed(caller, shown, always, yes=yes, as_json=as_json):
             return Result("approve", {"nonce": shown.nonce}, _not_approved(ledger.entries(), shown.nonce, time.time()), 1)
+        if session:
+            return _answered(places, ledger, shown, gateway_stores.decision(reason), config)
         decision, signing = gateway_stores.decision(reason), _signing(places, config, key)
         if lasts:
             entry, grant, message = _operation().always_allow(
@@ -92,6 +104,21 @@ def run(  # noqa: PLR0913 - the options of a command line
         entry, woken = woken_agents.followed(places, ledger, entry, config)
     lines = (Line("ok", message), Line("info", printable.plain(entry.shown)), woken)
     return Result("approve", held_calls.public(entry, time.time()), lines)
+
+
+def _for_session(shown: HeldCall, config: Config) -> str:
+    """What else would be allowed, in words. Raises `UserError`."""
+    from toolguard_cli.operations import answer_for_session  # noqa: PLC0415 - as in `_operation`
+
+    return answer_for_session.offered(shown, config)
+
+
+def _answered(places: Places, ledger: HeldCallStore, shown: HeldCall, decision: Decision, config: Config) -> Result:
+    from toolguard_cli.operations import answer_for_session  # noqa: PLC0415 - as in `_operation`
+
+    entry, grant, message = answer_for_session.answer(places, ledger, shown, decision, config)
+    entry, woken = woken_agents.followed(places, ledger, entry, config)
+    return _allowed(entry, woken, grant, message)
 
 
 def _fleet_answers(**given: Any) -> Any:
@@ -128,7 +155,7 @@ def _always(shown: HeldCall, lasts: str) -> str:
     return str(_operation().offered(shown, lasts))
 
 
-def _allowed(entry: HeldCall, woken: Line, grant: Grant, message: str) -> Result:
+def _allowed(entry: HeldCall, woken: Line, grant: Grant | SessionGrant, message: str) -> Result:
     lines = (
         Line("ok", message),
         Line("info", printable.plain(entry.shown)),

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import time
-from math import inf
+from math import ceil, inf
 from typing import Annotated
 
 import typer
 
 from toolguard_cli.approvals import held_calls
-from toolguard_cli.approvals.grant_view import left, public
+from toolguard_cli.approvals.grant_view import left, public, session_public
 from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores, signed_grants
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
 from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.approvals import session_grant
 from toolguard_engine.approvals.grant_record import Grant, is_expired
+from toolguard_engine.approvals.session_grant_record import SessionGrant
 from toolguard_engine.stores import open as stores
+from toolguard_engine.wording import printable
 
 HEAD = ("ID", "LEFT", "TOOL", "AGENT", "BY", "PATTERN")
 NOT_SIGNED = "not signed"
@@ -39,12 +42,20 @@ def run(
     ends = {grant.id: inf if grant in signed and grant not in active else now for grant in known}
     found = [grant for grant in known if everything or not is_expired(grant, ends[grant.id])]
     rows = (_row(grant, left(grant, ends[grant.id]) if grant in signed else NOT_SIGNED) for grant in found)
-    lines = tables.table(HEAD, rows) if found else [_nothing(places, len(known))]
+    with gateway_stores.user_errors():
+        sessions = stores.session_grants(places.state_dir).active(now)
+    lines = tables.table(HEAD, [*rows, *(_session_row(grant, now) for grant in sessions)]) if found or sessions else []
+    lines = lines or [_nothing(places, len(known))]
     lines += _words_only(found)
     lines += _to_accept([grant.id for grant in found if grant not in signed])
     lines += _rules(places)
     data = [{**public(grant, ends[grant.id]), "signed": grant in signed} for grant in found]
-    return Result("grants", {"grants": data}, tuple(lines))
+    return Result("grants", {"grants": data, "sessions": [session_public(each) for each in sessions]}, tuple(lines))
+
+
+def _session_row(grant: SessionGrant, now: float) -> tuple[str, ...]:
+    covered = f"{session_grant.covered(grant)}  [only in session {grant.session}]"
+    return grant.id, printable.duration(ceil(grant.expires - now)), grant.tool, grant.agent or "any", grant.by, covered
 
 
 def _rules(places: Places) -> list[Line]:

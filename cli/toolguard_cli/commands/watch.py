@@ -19,7 +19,7 @@ from toolguard_cli.approvals import held_calls, watch_screen
 from toolguard_cli.approvals.watch_screen import ScreenView, WatchAction
 from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.operations import approve_call, deny_call
+from toolguard_cli.operations import answer_for_session, approve_call, deny_call
 from toolguard_cli.person import require_human
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
@@ -153,11 +153,15 @@ def _done(watched: WatchedCalls, view: ScreenView, act: WatchAction | None) -> S
     config = watched.config
     try:
         with gateway_stores.user_errors():
-            if act.verb == "approve" and watched.doubt:
+            if act.verb in ("approve", "session") and watched.doubt:
                 return ScreenView(view.selected, "", f"watch was started {watched.doubt}; run toolguard approve {act.nonce}")
-            if act.verb == "approve" and config.approval.is_signed:
+            if act.verb in ("approve", "session") and config.approval.is_signed:
                 return ScreenView(view.selected, "", f"approvals are signed here; run toolguard approve {act.nonce}")
-            if act.verb == "approve":
+            if act.verb == "session":
+                entry = held_calls.find(watched.ledger.entries(), act.nonce, time.time(), "pending")
+                decision = gateway_stores.decision("")
+                message = answer_for_session.answer(watched.places, watched.ledger, entry, decision, config)[2]
+            elif act.verb == "approve":
                 _, message = approve_call.approve(
                     watched.places, watched.ledger, act.nonce, gateway_stores.decision(""), config
                 )

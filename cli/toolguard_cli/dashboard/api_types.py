@@ -21,7 +21,8 @@ Text = Annotated[str, Meta(max_length=2_000)]
 class HeldCallView(Shape, frozen=True):
     """A call that waits for approval, or was approved and has not run. `whole`: `shown` is the complete call; `would`: its
     effects, with what was there when the call was first listed; `rules`: all rules that matched. `allows`: what a grant for
-    exactly this call covers, empty if there is none; `why_once`: why not."""
+    exactly this call covers, empty if there is none; `alike`: what an answer for the rest of the session covers; `why_once`:
+    why there is neither."""
 
     gateway: str
     nonce: str
@@ -39,6 +40,7 @@ class HeldCallView(Shape, frozen=True):
     would: list[str]
     rules: list[str]
     allows: str
+    alike: str
     why_once: str
 
 
@@ -199,11 +201,12 @@ class NonceRequest(Shape, frozen=True, forbid_unknown_fields=True):
 
 
 class AllowRequest(Shape, frozen=True, forbid_unknown_fields=True):
-    """Approves a held call, and allows exactly the same call for an hour, a day or a week."""
+    """Approves a held call, and allows exactly the same call for an hour, a day or a week, or the calls like it for the rest
+    of the session."""
 
     gateway: GatewayId
     nonce: Nonce
-    period: Literal["1h", "1d", "1w"]
+    period: Literal["1h", "1d", "1w", "session"]
     why: Text = ""
 
 
@@ -227,7 +230,7 @@ class LinkAnswer(Shape, frozen=True, forbid_unknown_fields=True):
 
     link: Name
     page: Name
-    answer: Literal["approve", "deny"]
+    answer: Literal["approve", "session", "deny"]
 
 
 class Reported(Shape, frozen=True, forbid_unknown_fields=True):

@@ -21,7 +21,7 @@ from typing import Literal
 import msgspec
 
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.operations import approve_call, deny_call
+from toolguard_cli.operations import answer_for_session, approve_call, deny_call
 from toolguard_cli.system import paths
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
@@ -34,7 +34,7 @@ from toolguard_engine.stores import signing_key
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import HeldCallStore
 
-Answer = Literal["approve", "deny"]
+Answer = Literal["approve", "session", "deny"]
 PLACE = "link"
 PATH = "/answer"
 PURPOSE = b"toolguard answer link "
@@ -157,12 +157,15 @@ def opened(places: Places, ledger: HeldCallStore, link: AnswerLink, now: float) 
 
 
 def answer(places: Places, ledger: HeldCallStore, link: AnswerLink, word: Answer, now: float) -> str:
-    """Approves or denies the call of the link, once; the message for the user. Raises `LinkRefusedError`, `StoreError`."""
+    """Approves or denies the call of the link, once; the message for the user. `session`: also for the calls like it, for
+    the rest of the session. Raises `LinkRefusedError`, `StoreError`; `UserError` where that cannot be answered."""
     entry = opened(places, ledger, link, now)
     config, decision = gateway_stores.settings(places), gateway_stores.decision("", PLACE)
     try:
         if word == "approve":
             return approve_call.approve(places, ledger, entry.nonce, decision, config)[1]
+        if word == "session":
+            return answer_for_session.answer(places, ledger, entry, decision, config)[2]
         return deny_call.deny(ledger, entry.nonce, decision, config, unanswered=True)[1]
     except RefusedError as refused:  # decided in between, or it cannot be shown in full
         if refused.entry is None or refused.cause == "unseen":

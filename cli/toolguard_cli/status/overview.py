@@ -36,6 +36,7 @@ class StatusOverview:
     waiting: list[HeldCall] = field(default_factory=list)
     missed: list[HeldCall] = field(default_factory=list)
     grants: int = 0
+    sessions: int = 0
     damaged: list[tuple[str, str]] = field(default_factory=list)
     today: dict[str, int] = field(default_factory=dict)
     standings: list[Standing] | None = None
@@ -46,7 +47,7 @@ class StatusOverview:
 def look(places: Places, now: float) -> StatusOverview:
     damaged: list[tuple[str, str]] = []
     waiting, missed = list[HeldCall](), list[HeldCall]()
-    grants = 0
+    grants = sessions = 0
     config: Config | None = None
     try:
         with gateway_stores.user_errors():
@@ -59,6 +60,7 @@ def look(places: Places, now: float) -> StatusOverview:
         with gateway_stores.user_errors():
             active = stores.grants(places.state_dir).active(now)
             grants = len(signed_grants.counting(places, config, active) if config else active)
+            sessions = len(stores.session_grants(places.state_dir).active(now))
             stores.user_rules(places.state_dir).rules()
     except UserError as error:
         if error.message not in (message for message, _ in damaged):  # else it is the config, and reported already
@@ -79,6 +81,7 @@ def look(places: Places, now: float) -> StatusOverview:
         waiting,
         missed,
         grants,
+        sessions,
         damaged,
         _today(places, now),
         standings,
@@ -120,6 +123,7 @@ def data(found: StatusOverview) -> dict[str, Any]:
         "missed": len(found.missed) - len(lapsed),
         "lapsed": len(lapsed),
         "grants": found.grants,
+        "sessionGrants": found.sessions,
         "damaged": [message for message, _ in found.damaged],
         "auditToday": found.today,
         "notificationsFailing": [each.target for each in found.failing],
@@ -130,6 +134,10 @@ def lines(found: StatusOverview) -> list[Line]:
     shown = [] if _waiting(found) else [Line("info", "no call is waiting for approval")]
     if found.grants:
         shown.append(Line("info", f"{found.grants} grant{'' if found.grants == 1 else 's'} in force (toolguard grants)"))
+    if found.sessions:
+        one = found.sessions == 1
+        text = f"{found.sessions} answer{'' if one else 's'} for the rest of a session in force (toolguard grants)"
+        shown.append(Line("info", text))
     if found.today:
         events = ", ".join(f"{event} {count}" for event, count in found.today.items())
         shown.append(Line("info", f"audit log today: {events}"))

@@ -40,8 +40,8 @@ _BY_RULES = ("rule.", "constraint.", "approval.always-block")
 """Beginnings of the codes of calls that were held for what they are, not for what happened before."""
 
 _NOT_BY_RULES = ("rule.self-protection", "rule.too-")
-_LOCAL = frozenset({"delete", "empty", "write", "move", "link", "pack", "permissions"})
-_REPEATABLE = _LOCAL | {
+LOCAL = frozenset({"delete", "empty", "write", "move", "link", "pack", "permissions"})
+_REPEATABLE = LOCAL | {
     "fetch", "http", "copy-in", "connect", "listen", "code", "sql", "nosql", "mcp-read",
     "mcp-write", "act",
 }  # fmt: skip
@@ -52,9 +52,9 @@ _PLACE_WORDS = {
     "root": "the root folder", "device": "a device", "system": "the system", "home": "the whole home folder",
     "credentials": "credentials", "startup": "what runs at login", "repository": "git's own data",
 }  # fmt: skip
-_SECRET_KINDS = frozenset({"leak", "exfiltrate", "stage", "secret-store", "search", "read"})
-_SECRET_FLAGS = frozenset({"credentials", "secret", "secrets", "personal", "personal-file", "reveals", "key", "remembered"})
-_RIGHTS_FLAGS = frozenset({"setuid", "to-root", "world-writable", "everyone", "forwards"})
+SECRET_KINDS = frozenset({"leak", "exfiltrate", "stage", "secret-store", "search", "read"})
+SECRET_FLAGS = frozenset({"credentials", "secret", "secrets", "personal", "personal-file", "reveals", "key", "remembered"})
+RIGHTS_FLAGS = frozenset({"setuid", "to-root", "world-writable", "everyone", "forwards"})
 _VARYING_FLAGS = frozenset({"unknown", "variable", "fetched", "decoded", "glob", "runs", "agent-made", "through-link"})
 _NEVER = {
     "users.": "rights", "databases.rights": "rights", "databases.users": "rights", "cloud.access": "rights",
@@ -134,10 +134,25 @@ def words(grant: Grant) -> str:
     return printable.cut(f"{who} may call {grant.tool} like `{grant.pattern}`{where}{more}, without asking", 600)
 
 
+def never_beforehand(rule: str) -> str:
+    """What a rule is about that no call is allowed for beforehand, in words; empty where it is not."""
+    return next((about for start, about in _NEVER.items() if rule.startswith(start)), "")
+
+
+def not_there(place: str) -> str:
+    """Why nothing that changes a place of this kind is allowed beforehand; empty where it may be."""
+    return "" if place in _PLACES else f"it changes {_PLACE_WORDS.get(place, 'a place that is not known')}"
+
+
+def is_by_rules(code: str) -> bool:
+    """Whether a call was held for what it is, and not for what happened before or for the guard's sake."""
+    return code.startswith(_BY_RULES) and not code.startswith(_NOT_BY_RULES)
+
+
 def _why_not(entry: HeldCall) -> str:
     if not entry.whole:
         return "not all of it can be shown"
-    if not entry.code.startswith(_BY_RULES) or entry.code.startswith(_NOT_BY_RULES):
+    if not is_by_rules(entry.code):
         return f"it was held because of the guard or of earlier calls ({entry.code}), which is decided each time"
     if entry.details is None or entry.exact is None:
         return "it has no exact form that could be granted (too long, or it contains a secret or a wildcard)"
@@ -164,7 +179,7 @@ def _of_details(details: HeldDetails) -> str:
     if details.files:
         return "it runs a file whose content may change"
     for rule in details.rules:
-        if about := next((about for start, about in _NEVER.items() if rule.rule.startswith(start)), ""):
+        if about := never_beforehand(rule.rule):
             return f"it concerns {about} ({rule.rule}), which is decided each time"
     if any(_VARYING_FLAGS.intersection(effect.flags) for effect in details.effects):
         return "what it does depends on more than its words"
@@ -173,11 +188,11 @@ def _of_details(details: HeldDetails) -> str:
 
 def _of_effect(effect: HeldEffect) -> str:
     flags = frozenset(effect.flags)
-    if effect.kind in ("elevate", "owner") or flags & _RIGHTS_FLAGS:
+    if effect.kind in ("elevate", "owner") or flags & RIGHTS_FLAGS:
         return "it changes permissions, which is decided each time"
-    if effect.kind in _LOCAL:
-        return "" if effect.place in _PLACES else f"it changes {_PLACE_WORDS.get(effect.place, 'a place that is not known')}"
-    if effect.kind in _SECRET_KINDS or flags & _SECRET_FLAGS:
+    if effect.kind in LOCAL:
+        return not_there(effect.place)
+    if effect.kind in SECRET_KINDS or flags & SECRET_FLAGS:
         return "secrets or personal data may be read or leave, which is decided each time"
     if effect.kind not in _REPEATABLE:
         return f"an effect of this kind ({effect.kind}) is decided each time"

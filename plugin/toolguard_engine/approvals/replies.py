@@ -27,6 +27,9 @@ from toolguard_engine.approvals.ledger import (
 )
 from toolguard_engine.wording.printable import cut, duration, moment, plain
 
+SESSION = "session"
+"""The period of an answer for the rest of a session: see `session_grant`."""
+
 MAX_MATCHES = 5
 MAX_LINES = 50
 DAY = 86_400.0
@@ -217,6 +220,8 @@ def too_long_for_chat(entry: HeldCall) -> str:
 
 
 def _for(period: str) -> str:
+    if period == SESSION:
+        return f" --{SESSION}"
     return f" --for {cut(period, 20)}" if period else ""
 
 

@@ -7,6 +7,7 @@ import msgspec
 MAX_EFFECTS = 12
 MAX_RULES = 8
 MAX_TARGET = 200
+MAX_ALIKE = 24
 
 
 class HeldEffect(msgspec.Struct, frozen=True, gc=False):
@@ -31,10 +32,23 @@ class HeldRule(msgspec.Struct, frozen=True, gc=False):
     target: str = ""
 
 
+class HeldAlike(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """What one rule says of a call, so that later calls can be compared with it; see `rules.alike`. `about`: the path, the
+    address or the program with its words; `exact`: that is a digest of the whole call instead. `rule` is empty for an effect
+    on another machine that no rule is about."""
+
+    rule: str
+    kind: str = ""
+    about: str = ""
+    flags: tuple[str, ...] = ()
+    place: str = ""
+    exact: bool = False
+
+
 class HeldDetails(msgspec.Struct, frozen=True, gc=False):
     """`more`: how many further effects and rules there are; `files`: the digests of the files that the call runs; `wait`:
     the shortest `pending_timeout` of its rules in seconds, 0 where none has one; `stakes`: 1 trivial to 10 irreversible, 0
-    where they are not known."""
+    where they are not known; `alike`: all that its rules say, empty where that is too much to be compared."""
 
     effects: tuple[HeldEffect, ...] = ()
     rules: tuple[HeldRule, ...] = ()
@@ -42,6 +56,7 @@ class HeldDetails(msgspec.Struct, frozen=True, gc=False):
     files: tuple[str, ...] = ()
     wait: int = 0
     stakes: int = 0
+    alike: tuple[HeldAlike, ...] = ()
 
 
 class ExactCall(msgspec.Struct, frozen=True, gc=False):

@@ -8,6 +8,7 @@ from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect
 from toolguard_engine.effects.facts.places import Where, normal
 from toolguard_engine.model.held_details import MAX_EFFECTS, MAX_RULES, MAX_TARGET, HeldDetails, HeldEffect, HeldRule
+from toolguard_engine.rules import alike
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.rules.rulebook import Match
 from toolguard_engine.wording.redact import cut, redact_text
@@ -32,7 +33,9 @@ def of(found: Judgement, reading: CallReading, waits: Mapping[str, int]) -> Held
     more = max(0, len(effects) - MAX_EFFECTS) + max(0, len(rules) - MAX_RULES)
     wait = min((waits[rule.rule] for rule in rules if rule.rule in waits), default=0)
     stakes = found.stakes if found.effects or found.matches else 0
-    return HeldDetails(tuple(effects[:MAX_EFFECTS]), tuple(rules[:MAX_RULES]), more, files, wait, stakes)
+    return HeldDetails(
+        tuple(effects[:MAX_EFFECTS]), tuple(rules[:MAX_RULES]), more, files, wait, stakes, alike.of(found, reading)
+    )
 
 
 def _strength(match: Match) -> int:

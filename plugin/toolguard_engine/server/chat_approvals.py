@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from toolguard_engine.approvals import chat_senders, chat_view, confirmation_codes, repeatable_calls, replies
+from toolguard_engine.approvals import chat_senders, chat_view, confirmation_codes, repeatable_calls, replies, session_grant
 from toolguard_engine.approvals.confirmation_codes import ConfirmationCodes, Showing
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.server import call_preview
@@ -82,3 +82,6 @@ def _offer(entry: HeldCall) -> Iterable[str]:
     narrow = repeatable_calls.narrow_grant(entry)
     if narrow.grant and entry.status == "pending":
         yield f"/toolguard approve {entry.nonce} --for {repeatable_calls.OFFERED} also allows {narrow.scope}"
+    alike = session_grant.offer(entry)
+    if alike.grant and entry.status == "pending":
+        yield f"/toolguard approve {entry.nonce} --session also allows {alike.scope}"

@@ -14,7 +14,15 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from toolguard_engine.approvals import call_meaning, chat_view, exact_grant, granted_meaning, repeatable_calls, replies
+from toolguard_engine.approvals import (
+    call_meaning,
+    chat_view,
+    exact_grant,
+    granted_meaning,
+    repeatable_calls,
+    replies,
+    session_grant,
+)
 from toolguard_engine.approvals import grant_matching as grants
 from toolguard_engine.approvals.binding import bind, bind_meaning
 from toolguard_engine.approvals.call_meaning import Meaning
@@ -28,12 +36,14 @@ from toolguard_engine.approvals.ledger import (
     RefusedError,
     TooManyHeldError,
 )
+from toolguard_engine.approvals.session_grant_record import SessionGrant
 from toolguard_engine.config.settings import Config
 from toolguard_engine.host import session_names
 from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.model.call_world import NoWorld, World
 from toolguard_engine.server.chat_approvals import ChatApprovals
 from toolguard_engine.server.chat_grants import ChatGrants
+from toolguard_engine.server.session_answers import SessionAnswers
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import GrantSource, HeldCallStore, SignedApprovals
@@ -67,8 +77,8 @@ class Settled(Struct, frozen=True):
 
 
 class Approvals:
-    """Settles holds. `grant_signers`: by default `signers`. `chat_grants`: without it, no grant is given in chat. `clock`:
-    seconds since 1970. `world`: looks at what a call names. Other threads than that of the loop may call all but
+    """Settles holds. `grant_signers`: by default `signers`. `chat_grants`: without it, no grant is given in chat.
+    `clock`: seconds since 1970. `world`: looks at what a call names. Other threads than that of the loop may call all but
     `is_decided`, one at a time."""
 
     def __init__(
@@ -85,6 +95,8 @@ class Approvals:
         self._signers = signers
         self._grant_signers = grant_signers or signers
         self._chat_grants = chat_grants
+        self.session_answers: SessionAnswers | None = None
+        """Without it, nothing is allowed for the rest of a session."""
         self._nonces = nonces
         self._policies = policies
         self._clock = clock
@@ -146,6 +158,11 @@ class Approvals:
         gateway = self._nonces.gateway_id()
         meaning = _of_gateway(look(), call, gateway)
         request = structs.replace(_request(verdict, call, config, now, gateway, meaning), changes=changes)
+        if (given := self._answered_for_session(request)) is not None:
+            is_beside = now < given.created + MAX_APPROVED + 1
+            used = self._used(verdict, call, look, now) if is_beside else None
+            reason = f"covered by {given.id}, the answer for the rest of this session"
+            return used or Settled(Verdict("allow", f"grant.{given.id}", reason=reason))
         self.give_back()
         former = {_binding(verdict, call), _binding(verdict, call, gateway)}
         presented = self._nonces.present(request, now, former=former, log=False)
@@ -177,6 +194,12 @@ class Approvals:
                 return grant, ()
             changes = changes or (*(f"beyond the grant {grant.id}: {line}" for line in lines),)
         return None, changes
+
+    def _answered_for_session(self, request: HeldCall) -> SessionGrant | None:
+        """None also where it cannot be known: then the call is asked about."""
+        with suppress(StoreError):
+            return self.session_answers.covering(request) if self.session_answers else None
+        return None
 
     def _used(self, verdict: Verdict, call: Call, look: Look, now: float) -> Settled | None:
         """Uses up the approval of a call that a grant covers too, which would end as one whose call did not run. None where
@@ -218,6 +241,8 @@ class Approvals:
             if message.action == "pending":
                 offers = self._chat_grants is not None and not (config.approval.is_signed or config.fleet.enabled)
                 text = "\n".join(self._chat.pending(message, self._nonces.entries(), now, offers=offers))
+            elif message.action == "approve" and message.lasts == session_grant.PERIOD:
+                return self._approve_for_session(message, decision, config, now)
             elif message.action == "approve" and message.lasts:
                 return self._approve_and_grant(message, decision, config, now)
             elif message.action == "approve" and self._signers:
@@ -265,9 +290,7 @@ class Approvals:
         """Approves the call once and then also grants it. Nothing is granted unless the approval is stored: whatever stops
         this in between leaves a call that is approved once. Raises as the stores do, and `RefusedError`."""
 
-        def no(why: str, fix: str) -> messages.DecisionReply:
-            return messages.DecisionReply(message.id, ok=False, text=f"Nothing was approved: {why}\n{fix}")
-
+        no = partial(_nothing, message)
         named = cut(audit_log.plain(message.nonce), 20)
         terminal = f"Run `toolguard approve {named} --for 1d` in a terminal."
         if message.where != "chat" or self._chat_grants is None:
@@ -298,6 +321,32 @@ class Approvals:
                 message.id, ok=False, text=f"{text}\nIt is not allowed for longer: {error}\n{LATER}"
             )
         return _approved(message, entry, f"{text}; {grant.id} allows {narrow.scope} for {lasts}")
+
+    def _approve_for_session(
+        self, message: messages.PersonDecision, decision: Decision, config: Config, now: float
+    ) -> messages.DecisionReply:
+        """The same for the calls like this one, in this session. Raises as `_approve_and_grant` does."""
+        named = cut(audit_log.plain(message.nonce), 20)
+        if message.where != "chat" or self.session_answers is None:
+            why = "an agent cannot allow calls" if message.where != "chat" else "grants need a signature here"
+            return _nothing(message, f"{why}.", f"Run `toolguard approve {named}` in a terminal.")
+        entry = self._waiting(message.nonce, now, config)
+        offer = session_grant.offer(entry)
+        if offer.grant is None:
+            why = f"{entry.nonce} can only be approved once: {offer.why_not}."
+            return _nothing(message, why, f"/toolguard approve {entry.nonce} lets it run once")
+        chat = self._chat.answer(message, entry, now, f"allow {offer.scope}, {session_grant.IN_WORDS}")
+        if not chat.counts:
+            return messages.DecisionReply(message.id, ok=chat.ok, text=chat.text)
+        decision = structs.replace(decision, why=audit_log.plain(chat.text))
+        window = config.approval_window_ms / 1000
+        entry = self._nonces.approve(entry.nonce, decision, now, window)
+        text = replies.approved(entry, int(window))
+        try:
+            grant = self.session_answers.add(offer.grant, decision)
+        except StoreError as error:
+            return messages.DecisionReply(message.id, ok=False, text=f"{text}\nOnly this call is allowed: {error}\n{LATER}")
+        return _approved(message, entry, f"{text}; {grant.id} allows {offer.scope}, {session_grant.IN_WORDS}")
 
     def lapse(self, means: Callable[[HeldCall], bool], decision: Decision) -> str:
         """Closes the held calls that a checkpoint answers; what became of them, in words. Never raises."""
@@ -330,6 +379,10 @@ def _unsettled(prefix: str, error: StoreError) -> str:
 
 def _consumed(entry: HeldCall) -> Settled:
     return Settled(Verdict("allow", "approval.consumed", reason=f"approved under {entry.nonce}"), entry)
+
+
+def _nothing(message: messages.PersonDecision, why: str, fix: str) -> messages.DecisionReply:
+    return messages.DecisionReply(message.id, ok=False, text=f"Nothing was approved: {why}\n{fix}")
 
 
 def _approved(message: messages.PersonDecision, entry: HeldCall, text: str) -> messages.DecisionReply:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,8 @@ from toolguard_engine.server.chat_grants import ChatGrants
 from toolguard_engine.server.clock import Clock, Every
 from toolguard_engine.server.held_call_decisions import Approvals
 from toolguard_engine.server.output import Output
-from toolguard_engine.server.store_queue import StoreQueue
+from toolguard_engine.server.session_answers import SessionAnswers
+from toolguard_engine.server.store_queue import StoreJob, StoreQueue, nothing
 from toolguard_engine.server.wake_watcher import Wakes
 from toolguard_engine.server.world_reader import WorldReader
 from toolguard_engine.stores import audit_log, call_log
@@ -39,12 +41,14 @@ class HeldCalls:
         self._wakes: Wakes | None = None
         self._fleet: FleetClient | None = None
         self._world = WorldReader()
+        self._session_answers: SessionAnswers | None = None
         self.path = Path()
         """Where the store is."""
 
     def open(self, hello: messages.Hello, config: Config) -> Approvals:
         state_dir = Path(hello.state_dir)
         self.close()
+        self._session_answers = None
         approval, is_fleet = config.approval, config.fleet.enabled
         grant_signers = stores.grant_signers(state_dir, config, is_engine=True)
         is_local = not is_fleet or (config.fleet.when_away == "local" and approval.is_signed)
@@ -54,8 +58,13 @@ class HeldCalls:
         wake, native, window = approval.wake, approval.mode == "native" and not is_fleet, config.approval_window_ms / 1000
         self._wakes = Wakes(nonces, self._clock, self._queue, self._output.send_all, wake=wake, window=window, native=native)
         policies = stores.grants(state_dir)
-        chat_grants = ChatGrants(policies, stores.audit_log(state_dir), self._clock.time)
-        return Approvals(nonces, policies, self._clock.time, signers, grant_signers, chat_grants, self._world)
+        audit = stores.audit_log(state_dir)
+        chat_grants = ChatGrants(policies, audit, self._clock.time)
+        if grant_signers is None:  # a grant for a session carries no signature
+            self._session_answers = SessionAnswers(stores.session_grants(state_dir), audit, self._clock.time)
+        approvals = Approvals(nonces, policies, self._clock.time, signers, grant_signers, chat_grants, self._world)
+        approvals.session_answers = self._session_answers
+        return approvals
 
     def _store(
         self, hello: messages.Hello, config: Config, state_dir: Path, signers: ApprovalSigners | None
@@ -106,6 +115,14 @@ class HeldCalls:
         if self._wakes:
             self._output.complain(self._wakes.trouble)
 
+    def _end_session(self, session: str) -> None:
+        if answers := self._session_answers:
+            work = partial(answers.end, session)
+            self._queue.do(StoreJob(work=work, done=nothing, failed=self._not_ended, always=True))
+
+    def _not_ended(self, error: Exception) -> None:
+        self._output.complain(f"what was allowed in a session that has ended could not be taken back: {error}")
+
     def follow(self, message: messages.Incoming, answer: messages.Wire | None) -> None:
         """What an answer means for the watch."""
         if self._wakes is None:
@@ -115,6 +132,8 @@ class HeldCalls:
         if isinstance(message, messages.Judge):
             if answer is None or (isinstance(answer, messages.VerdictAnswer) and answer.decision == "hold"):
                 self._wakes.look()
+        elif isinstance(message, messages.SessionEnd):
+            self._end_session(message.session)
         elif isinstance(message, messages.RunEnd):
             self._wakes.runs.end(message.run)
             self._wakes.ended(session_names.lasting(message.session))

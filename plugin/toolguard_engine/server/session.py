@@ -107,6 +107,8 @@ class Session(SessionState):
                 self._verdicts.run_ended(note.run)
                 self.guard.ended(note.run)
                 self.outbox.measured(lambda measure: measure.run_ended(note.run))
+            case messages.SessionEnd():
+                pass  # `HeldCalls.follow` ends what was allowed in it
             case messages.Leaving():
                 self.leaving = note.reason
             case messages.Seams():

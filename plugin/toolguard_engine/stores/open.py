@@ -37,6 +37,7 @@ def load_all() -> None:
         made_files_file,
         nonces,
         policy_watch,
+        session_grants_file,
         signing_key_file,
         user_rules,
     )
@@ -102,6 +103,12 @@ def grants(state_dir: Path) -> ports.GrantStore:
     from toolguard_engine.stores.files.grants_file import PolicyFiles
 
     return PolicyFiles(state_dir)
+
+
+def session_grants(state_dir: Path) -> ports.SessionGrantStore:
+    from toolguard_engine.stores.files.session_grants_file import SessionGrantFile
+
+    return SessionGrantFile(state_dir)
 
 
 def user_rules(state_dir: Path) -> ports.UserRuleStore:

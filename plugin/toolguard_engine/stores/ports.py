@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # annotations only: importing this module stays cheap
     from toolguard_engine.approvals.approval_window import EndMove
     from toolguard_engine.approvals.grant_record import Grant
     from toolguard_engine.approvals.ledger import Decision, HeldCall, Status
+    from toolguard_engine.approvals.session_grant_record import SessionGrant
     from toolguard_engine.approvals.standing import Key, Standing
     from toolguard_engine.config.strictness import EffectiveSettings, StrictnessChange
     from toolguard_engine.model.call import Run
@@ -158,6 +159,24 @@ class GrantStore(GrantSource, Protocol):
 
     def revoke(self, grant_id: str, log: Callable[[Grant], None] = ...) -> Grant | None:
         """Removes a grant; None if there is none of this id."""
+
+
+class SessionGrantStore(Protocol):
+    """Grants for the rest of a session. `log`: as for `GrantStore.accept`."""
+
+    path: Path
+
+    def active(self, now: float) -> list[SessionGrant]:
+        """Those that are signed and not over, the oldest first."""
+
+    def add(self, grant: SessionGrant, now: float, log: Callable[[SessionGrant], None]) -> SessionGrant:
+        """Signs and stores a grant; returns it with its id."""
+
+    def revoke(self, grant_id: str, log: Callable[[SessionGrant], None] = ...) -> SessionGrant | None:
+        """Removes a grant; None if there is none of this id."""
+
+    def end(self, session: str, log: Callable[[SessionGrant], None]) -> list[SessionGrant]:
+        """The session is over: removes its grants."""
 
 
 class UserRuleStore(Protocol):

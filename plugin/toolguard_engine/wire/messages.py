@@ -109,9 +109,9 @@ class PersonDecision(Wire, frozen=True, tag="decide"):
 
     `checkpoint` is for `session`, for all where `nonce` is `all`; for `kill-switch` `nonce` is `on` or `off`; `accept` is
     for all settings that became weaker, with the mark of what was shown as `nonce`. `lasts`: `approve` also allows exactly
-    this call for that long. `peers`: for a command that came over the gateway's own chat, who else could have sent it;
-    `carriers`: over which connections a person could have, None for other channels. `chat`: which chat it came from, the
-    same for all commands there.
+    this call for that long, or with `session` the next calls like it in this session. `peers`: for a command that came over
+    the gateway's own chat, who else could have sent it; `carriers`: over which connections a person could have, None for
+    other channels. `chat`: which chat it came from, the same for all commands there.
     """
 
     id: Id
@@ -272,6 +272,12 @@ class RunEnd(Wire, frozen=True, tag="run-end"):
     session: Name = ""
 
 
+class SessionEnd(Wire, frozen=True, tag="session-end"):
+    """Note: a session is over: it was begun anew, was idle for long, or was deleted."""
+
+    session: Name
+
+
 class ModelEnded(Place, frozen=True, tag="model-ended"):
     """Note: a model call is over. `run` may be that of a request made for a run (`<run>:compaction:...`). `outcome`:
     `completed`, or the gateway's word for what became of it. `channel`: where somebody last wrote in this session.
@@ -325,7 +331,10 @@ class Ping(Wire, frozen=True, tag="ping"):
     id: Id
 
 
-Note = Compacted | ToolText | UserMessage | Warned | RunStart | Woken | RunEnd | ModelEnded | ModelAnswer | Seams | Leaving
+Note = (
+    Compacted | ToolText | UserMessage | Warned | RunStart | Woken | RunEnd | SessionEnd
+    | ModelEnded | ModelAnswer | Seams | Leaving
+)  # fmt: skip
 """The messages that have no id and get no answer."""
 
 Incoming = (

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from dashboard_stage import NAMES, Machine, Served
+from held_stage import like
 
 from tables import each_row
 from toolguard_cli.dashboard import code_words
@@ -104,6 +105,20 @@ def test_a_call_is_allowed_for_a_while_where_that_is_narrow(server: Served) -> N
     (grant,) = stores.grants(server.machine.places(NAMES[0]).state_dir).grants()
     assert (grant.pattern, grant.cwd, grant.agent) == ("rm -rf build", "/srv/www", "main")
     assert 86_000 < grant.expires - time.time() <= 86_400
+
+
+def test_a_call_is_allowed_for_the_rest_of_its_session(server: Served) -> None:
+    alike, other = server.machine.hold(**like("/home/ann/photos")), server.machine.hold(binding="other")
+    offers = {each["nonce"]: each["alike"] for each in server.get("/api/pending")["pending"]}
+    assert "delete /home/ann/photos, for the rest of this session" in offers[alike.nonce]
+    assert offers[other.nonce] == ""
+    assert server.post("/api/allow", {"gateway": NAMES[0], "nonce": other.nonce, "period": "session"}).status in (409, 422)
+    assert server.machine.status(other.nonce) == "pending"
+    answer = server.post("/api/allow", {"gateway": NAMES[0], "nonce": alike.nonce, "period": "session"})
+    assert (answer.status, server.machine.status(alike.nonce)) == (200, "approved")
+    (grant,) = stores.session_grants(server.machine.places(NAMES[0]).state_dir).active(time.time())
+    assert (grant.session, grant.where, grant.nonce) == (alike.session, "dashboard", alike.nonce)
+    assert grant.id in answer.value["text"]
 
 
 def test_decisions_are_looked_for(shared: Served) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from dashboard_stage import NAMES, OWN, Answer, Served, machine, process, served
+from held_stage import like
 from link_stage import HOST, enable
 
 from tables import each_row
@@ -20,6 +21,7 @@ from toolguard_cli.operations import answer_links
 from toolguard_engine.approvals.ledger import Decision
 from toolguard_engine.layers.self_protection import dashboard_requests
 from toolguard_engine.model.call import Host
+from toolguard_engine.stores import open as stores
 
 ORIGIN = f"https://{HOST}"
 HOSTS = ("--host", HOST, "--host", "http://lan:9000", "--host", "localhost:8443")
@@ -79,6 +81,19 @@ def test_a_link_shows_one_call_and_takes_one_answer(public: Served, word: str, s
     assert give(public, text, word, found["page"]).code == "link.page"
     entry = next(each for each in public.machine.book(OWN).entries() if each.nonce == found["call"]["nonce"])
     assert entry.where == "link"
+
+
+def test_a_link_answers_for_the_rest_of_the_session(public: Served) -> None:
+    text = link(public, **like("/home/ann/photos"))
+    found = shown(public, text)
+    assert "delete /home/ann/photos, for the rest of this session" in found["call"]["alike"]
+    assert give(public, text, "session", found["page"]).status == 200
+    assert public.machine.status(found["call"]["nonce"], OWN) == "approved"
+    (grant,) = stores.session_grants(public.machine.places(OWN).state_dir).active(time.time())
+    assert (grant.nonce, grant.where) == (found["call"]["nonce"], "link")
+    other = link(public)
+    assert give(public, other, "session").status in (409, 422)
+    assert shown(public, other)["call"]["status"] == "pending"
 
 
 @pytest.mark.parametrize("mode", [{"sec_fetch_mode": "navigate", "sec_fetch_site": "cross-site"}, {}])

@@ -10,10 +10,13 @@ from toolguard_cli.dashboard.api_types import ActionResult, AllowRequest, Decisi
 from toolguard_cli.dashboard.problems import ApiError
 from toolguard_cli.dashboard.request_context import RequestContext
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.operations import always_allow, approve_call, deny_call, woken_agents
+from toolguard_cli.operations import always_allow, answer_for_session, approve_call, deny_call, woken_agents
 from toolguard_cli.system.errors import UserError
-from toolguard_engine.approvals import replies
-from toolguard_engine.approvals.ledger import RefusedError
+from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals import replies, session_grant
+from toolguard_engine.approvals.ledger import Decision, HeldCall, RefusedError
+from toolguard_engine.config.settings import Config
+from toolguard_engine.stores.ports import HeldCallStore
 
 PLACE = "dashboard"
 
@@ -31,14 +34,24 @@ def approve(visit: RequestContext, asked: DecisionRequest) -> ActionResult:
 
 @agent_requests.refused
 def allow(visit: RequestContext, asked: AllowRequest) -> ActionResult:
-    """Approves the call, and allows exactly this call for a while."""
+    """Approves the call, and allows exactly this call for a while, or the calls like it for the rest of the session."""
     watched = known_gateways.named(visit, asked.gateway)
     refuse_gone(watched)
     config, ledger = gateway_stores.settings(watched.places), watched.ledger()
     entry = held_calls.find(ledger.entries(), asked.nonce, time.time(), "pending")
     decision = gateway_stores.decision(asked.why, PLACE)
-    approved, _, message = always_allow.always_allow(watched.places, ledger, entry, asked.period, decision, config)
+    approved, message = _allowed(watched.places, ledger, entry, asked.period, decision, config)
     return ActionResult(f"{message}; {woken_agents.followed(watched.places, ledger, approved, config)[1].text}")
+
+
+def _allowed(
+    places: Places, ledger: HeldCallStore, entry: HeldCall, period: str, decision: Decision, config: Config
+) -> tuple[HeldCall, str]:
+    if period == session_grant.PERIOD:
+        approved, _, message = answer_for_session.answer(places, ledger, entry, decision, config)
+    else:
+        approved, _, message = always_allow.always_allow(places, ledger, entry, period, decision, config)
+    return approved, message
 
 
 def deny(visit: RequestContext, asked: DecisionRequest) -> ActionResult:

@@ -15,7 +15,7 @@ from toolguard_cli.dashboard.known_gateways import WatchedGateway
 from toolguard_cli.dashboard.request_context import Query, RequestContext
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.system.errors import UserError
-from toolguard_engine.approvals import replies
+from toolguard_engine.approvals import replies, session_grant
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.approvals.repeatable_calls import narrow_grant
 from toolguard_engine.server import call_preview
@@ -69,12 +69,13 @@ def _preview(entry: HeldCall) -> dict[str, Any]:
     """Looked up once for each call: the page asks every few seconds."""
     known = _previews.get(entry.nonce)
     if known is None:
-        exact = narrow_grant(entry)
+        exact, alike = narrow_grant(entry), session_grant.offer(entry)
         known = {
             "would": [*(f"new: {line}" for line in entry.changes), *held_calls.would_do(entry, time.time())],
             "rules": call_preview.rules(entry.details),
             "allows": exact.scope,
-            "why_once": exact.why_not,
+            "alike": f"{alike.scope}, {session_grant.IN_WORDS}" if alike.grant else "",
+            "why_once": "" if alike.grant else exact.why_not,
         }
         while len(_previews) >= MAX_PREVIEWS:
             _previews.pop(next(iter(_previews)))

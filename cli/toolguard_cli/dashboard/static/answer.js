@@ -14,6 +14,7 @@ import { fact, points } from "./waiting.js";
 const BEAT = 1000; // ms
 const CHECK = 100; // ms
 const AGAIN = "Press again within 10 s to approve.";
+const FOR_SESSION = "Approve for this session";
 const INCOMPLETE =
   "Parts of this call cannot be shown here, so it cannot be approved here. " +
   "To approve it, check the whole call in the agent's session, then use the dashboard.";
@@ -47,18 +48,24 @@ function show(link, { now, expires, page, call }) {
     fill(note, asks ? AGAIN : null);
     allow();
   });
+  const more = el("button", { type: "button", on: { click: () => still && askingMore.press() && void decide("session") } }, FOR_SESSION);
+  const askingMore = twice(more, FOR_SESSION, "Confirm: also the next ones", (asks) => {
+    fill(note, asks ? AGAIN : null);
+    allow();
+  });
   let still = false;
   const allow = () => {
     set(yes, "aria-disabled", still && !asking.early() ? null : "true");
+    set(more, "aria-disabled", still && !askingMore.early() ? null : "true");
     set(no, "aria-disabled", still ? null : "true");
   };
 
-  /** @param {"approve" | "deny"} answer */
+  /** @param {"approve" | "session" | "deny"} answer */
   const decide = async (answer) => {
-    yes.disabled = no.disabled = true;
+    yes.disabled = more.disabled = no.disabled = true;
     try {
       const { text } = await post("link/answer", { link, page, answer }, undefined, "");
-      end(`${text}.`, answer === "approve" ? "The agent is notified and repeats the call on its own." : "", answer);
+      end(`${text}.`, answer !== "deny" ? "The agent is notified and repeats the call on its own." : "", answer === "deny" ? answer : "approve");
     } catch (error) {
       refused(error);
     }
@@ -68,8 +75,11 @@ function show(link, { now, expires, page, call }) {
     left.textContent = remains > 0 ? `${format.left(remains)} left` : "Time is up";
     if (remains <= 0) end(ENDED);
   };
-  fill(main, card(call, left, el("div", { class: "choices" }, el("div", { class: "actions" }, call.whole ? yes : null, no), note)));
-  const places = steady([yes, no], (now) => {
+  const offers = call.whole && call.alike !== "";
+  const scope = offers && el("p", { class: "quiet" }, `${FOR_SESSION} also allows: `, quoted(call.alike), ".");
+  const actions = el("div", { class: "actions" }, call.whole ? yes : null, offers ? more : null, no);
+  fill(main, card(call, left, el("div", { class: "choices" }, scope, actions, note)));
+  const places = steady([yes, ...(offers ? [more] : []), no], (now) => {
     still = now;
     allow();
   });

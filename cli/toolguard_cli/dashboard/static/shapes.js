@@ -18,7 +18,7 @@
 /** @typedef {{ id: string, totals: Totals, models: Share[], host: string, version: string, seen: number | null }} GatewayRow */
 /** @typedef {{ range: Range, gateways: GatewayRow[] }} Gateways */
 /** @typedef {{ range: Range, gateway: GatewayRow, agents: Share[], sessions: Share[], channels: Share[], days: Totals, daysStart: number }} GatewayTotals */
-/** @typedef {{ gateway: string, nonce: string, status: string, tool: string, agent: string, session: string, code: string, reason: string, shown: string, whole: boolean, cwd: string, created: number, expires: number, would: string[], rules: string[], allows: string, whyOnce: string }} HeldCallView */
+/** @typedef {{ gateway: string, nonce: string, status: string, tool: string, agent: string, session: string, code: string, reason: string, shown: string, whole: boolean, cwd: string, created: number, expires: number, would: string[], rules: string[], allows: string, alike: string, whyOnce: string }} HeldCallView */
 /** @typedef {{ now: number, pending: HeldCallView[], problems: string[], unread: string[] }} Pending */
 /** @typedef {{ gateway: string, nonce: string, status: string, tool: string, agent: string, session: string, code: string, reason: string, shown: string, created: number, decided: number, by: string, where: string, why: string }} SettledCall */
 /** @typedef {{ now: number, settled: SettledCall[], missed: number, problems: string[] }} SettledCalls */

@@ -19,6 +19,7 @@ const AGAIN = matchMedia("(hover: none)").matches
 const NOT_RUN = "It has not run yet: the agent is notified and repeats the call on its own.";
 /** @type {Record<string, string>} */
 const PERIODS = { "1h": "an hour", "1d": "a day", "1w": "a week" };
+const SESSION = "session";
 /** @type {Record<string, string>} */
 const ENDS = { approve: "Approved", deny: "Denied", expire: "Expired", lapsed: "Approval lapsed", consume: "Approved" };
 
@@ -63,7 +64,7 @@ export function waitingCard(app, first) {
     { class: "choices" },
     first.whole ? null : check,
     el("label", { class: "field" }, el("span", null, "Reason (optional)"), reason),
-    el("div", { class: "actions" }, yes, no, first.allows ? always : null),
+    el("div", { class: "actions" }, yes, no, first.allows || first.alike ? always : null),
     first.whyOnce && el("p", { class: "quiet once" }, "Cannot be allowed for longer: ", quoted(first.whyOnce), "."),
     moved,
   );
@@ -180,15 +181,23 @@ export function waitingCard(app, first) {
     allow();
     void app.loadPending().catch(() => undefined);
   };
-  /** Approves the call and allows exactly the same one for a while, once the user has read what that covers. */
+  /** Approves the call and allows the same or similar ones for a while, once the user has read what that covers. */
   const allowAlways = async () => {
-    const period = el("select", null, Object.entries(PERIODS).map(([value, text]) => el("option", { value }, text)));
+    const offered = { ...(held.alike ? { [SESSION]: "the rest of this session" } : {}), ...(held.allows ? PERIODS : {}) };
+    const covers = el("p");
+    const period = el("select", null, Object.entries(offered).map(([value, text]) => el("option", { value }, text)));
+    const tell = () => {
+      const [which, scope] = period.value === SESSION ? ["next ones like it are", held.alike] : ["same call is", held.allows];
+      fill(covers, `This call runs once now, and the ${which} allowed without asking: `, quoted(scope), ".");
+    };
+    period.addEventListener("change", tell);
+    tell();
     const body = [
-      el("p", null, "This call runs once now, and the same call is allowed without asking: ", quoted(held.allows), "."),
+      covers,
       el("label", { class: "choice" }, el("span", null, "For"), period),
       el("p", { class: "quiet" }, "It is listed by ", el("code", null, "toolguard grants"), " and can be revoked there."),
     ];
-    const sure = await ask({ title: "Allow this call for a while?", body, action: "Approve and allow" });
+    const sure = await ask({ title: "Allow such calls for a while?", body, action: "Approve and allow" });
     if (sure === null || over || held.status !== "pending") return;
     busy = true;
     allow();
@@ -242,7 +251,7 @@ export function waitingCard(app, first) {
     else end(late ? "Expired without a decision." : "Answered elsewhere; the answer is listed below.", false);
   };
 
-  const places = steady([yes, no, ...(first.allows ? [always] : [])], (now) => {
+  const places = steady([yes, no, ...(first.allows || first.alike ? [always] : [])], (now) => {
     still = now;
     allow();
   });

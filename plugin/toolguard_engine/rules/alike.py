@@ -1,0 +1,148 @@
+"""What a later call must have in common with a held one to be like it: the same rules, each about the same thing.
+
+What a rule is about is a path, where its effect has one on this machine; else an address, as long as nothing there is
+replaced or removed; else the program with its words. The words alone do not say where a program acts if it is given anything
+else (input, variables, a wrapper such as `ssh`) or another program may have prepared the ground (`kubectl config
+use-context`). Then only the same call is like it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts import program_catalogue
+from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.facts.places import normal
+from toolguard_engine.model.held_details import MAX_ALIKE, MAX_TARGET, HeldAlike
+from toolguard_engine.rules.judgement import Judgement
+from toolguard_engine.rules.rulebook import Match
+from toolguard_engine.wording.redact import redact_text
+
+_SENDING = frozenset({"send", "http", "fetch", "connect"})
+"""Kinds of effects for which the host says enough."""
+
+_ADDING = frozenset({"", "GET", "HEAD", "OPTIONS", "POST"})
+"""Methods that neither replace nor remove what is at an address."""
+
+_BESIDE = program_catalogue.programs("safe_reader")
+"""Programs that only read or print: they change nothing about what the others do."""
+
+_BY_ADDRESS = frozenset({"web_fetch"})
+"""Tools, other than commands, whose address says where they act."""
+
+
+def of(found: Judgement, reading: CallReading) -> tuple[HeldAlike, ...]:
+    """Each thing once, in a fixed order; empty where there is too much, or something that cannot be compared."""
+    try:
+        whole = _whole(reading)
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        return ()
+    keys = {*_of_matches(found, reading, whole), *_beyond(found, reading, whole)}
+    keys |= {HeldAlike(rule.id, about=whole, exact=True) for rule in found.severe}
+    kept = _without_repeats(keys)
+    return tuple(kept) if len(kept) <= MAX_ALIKE and all(map(_is_kept, kept)) else ()
+
+
+def _of_matches(found: Judgement, reading: CallReading, whole: str) -> Iterator[HeldAlike]:
+    """A match names one effect of the call, so all of that kind are listed."""
+    by_target: dict[str, list[Effect]] = {}
+    for effect in found.effects:
+        by_target.setdefault(effect.target, []).append(effect)
+    for match in found.matches:
+        kinds = {effect.kind for effect in by_target.get(match.target, [])} if match.target else set()
+        yield from (_of_effect(match.rule, each, reading, whole) for each in found.effects if each.kind in kinds)
+        if not kinds:
+            yield _of_words(match, reading, whole)
+
+
+def _beyond(found: Judgement, reading: CallReading, whole: str) -> Iterator[HeldAlike]:
+    """Where the call reaches other machines, whatever the rules are about."""
+    yield from (_of_effect("", each, reading, whole) for each in found.effects if each.place == "remote")
+
+
+def _without_repeats(keys: set[HeldAlike]) -> list[HeldAlike]:
+    """Without effects that a rule is about as well, in a fixed order."""
+    stated = {(key.kind, key.about) for key in keys if key.rule}
+    kept = [key for key in keys if key.rule or (key.kind, key.about) not in stated]
+    return sorted(kept, key=lambda key: (key.rule, key.kind, key.about, key.flags))
+
+
+def _of_effect(rule: str, effect: Effect, reading: CallReading, whole: str) -> HeldAlike:
+    flags = tuple(sorted(effect.flags))
+    if effect.place == "remote":
+        address = _address(effect, reading)
+        return HeldAlike(rule, effect.kind, address or whole, flags, effect.place, exact=not address)
+    if effect.place not in ("", "unknown") and not _is_elsewhere(effect.run):
+        path = normal(effect.target, reading.command_where, effect.run.cwd if effect.run else "")
+        return HeldAlike(rule, effect.kind, path, flags, effect.place)
+    words = _words(effect.run, reading) if effect.run else ""
+    return HeldAlike(rule, effect.kind, words or whole, flags, effect.place, exact=not words)
+
+
+def _of_words(match: Match, reading: CallReading, whole: str) -> HeldAlike:
+    runs = [run for run in reading.runs if _shown(run) == match.target] if reading.commands else []
+    words = _words(runs[0], reading) if len(runs) == 1 else ""
+    return HeldAlike(match.rule, about=words or whole, exact=not words)
+
+
+def _address(effect: Effect, reading: CallReading) -> str:
+    """Where on another machine: of what is only sent or fetched the host, else all that is named; empty where that does not
+    say enough."""
+    if reading.tool == "message":
+        return _recipient(reading.params)
+    if not effect.target or _is_elsewhere(effect.run) or not (reading.executes or reading.tool in _BY_ADDRESS):
+        return ""
+    method, _, url = effect.target.rpartition(" ")
+    parts = urlsplit(url)
+    if effect.kind in _SENDING and method in _ADDING and parts.scheme in ("http", "https") and parts.hostname:
+        return f"{method} {parts.scheme}://{parts.netloc.rpartition('@')[2]}".strip()
+    return effect.target
+
+
+def _recipient(params: dict[str, Any]) -> str:
+    """Who gets a message, whatever it says; empty where the call says more than that."""
+    words = [params.get(name, "-") for name in _TO]
+    is_known = all(isinstance(word, str) and word and not any(map(str.isspace, word)) for word in words)
+    return " ".join(words) if is_known and params.keys() <= {*_TO, *_WORDING} else ""
+
+
+_TO, _WORDING = ("channel", "target", "action"), ("message", "text")
+
+
+def _is_elsewhere(run: ProgramRun | None) -> bool:
+    """Whether a wrapper may carry the program to another machine, container or user, or into another folder."""
+    return run is not None and any(name not in _LOCAL for name in run.via)
+
+
+_LOCAL = program_catalogue.programs("shell", "sourcer") | {"sudo", "env", "nice", "nohup", "time", "timeout", "()"}
+"""Wrappers that run a program here."""
+
+
+def _words(run: ProgramRun, reading: CallReading) -> str:
+    """A program with its words, where nothing else says what it does; empty otherwise."""
+    is_given = run.stdin is not None or run.assigns or run.given or run.unset or run.cwd or run.origin is not None
+    if is_given or run.via or any(redirect.kind in ("read", "text") for redirect in run.redirects):
+        return ""
+    if any(each is not run and each.name not in _BESIDE for each in reading.runs):
+        return ""
+    text = _shown(run)
+    return "" if UNKNOWN in text else text
+
+
+def _shown(run: ProgramRun) -> str:
+    return " ".join((run.name, *run.argv[1:]))
+
+
+def _whole(reading: CallReading) -> str:
+    text = msgspec.json.encode([reading.tool, reading.params], order="deterministic")
+    return sha256(text).hexdigest()[:32]
+
+
+def _is_kept(key: HeldAlike) -> bool:
+    return len(key.about) <= MAX_TARGET and UNKNOWN not in key.about and redact_text(key.about) == key.about
