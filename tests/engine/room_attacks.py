@@ -1,12 +1,15 @@
 """Harmful deeds, each as C and as Python that do the same: what a program that nobody can read could do.
 
-Each deed gets the state folder, the home folder and the id of a process outside as its arguments, and prints `DONE` if it
-succeeded. It is written in a small language of steps, from which both programs are made: (verb, words...).
+Each deed gets the state folder, the home folder and the `/proc` folder of a process outside as its arguments, and prints
+`DONE` if it succeeded. It is written in a small language of steps, from which both programs are made: (verb, words...).
 """
 
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Final
 
 Step = tuple[str, ...]
@@ -39,19 +42,31 @@ DEEDS: Final[dict[str, tuple[Step, ...]]] = {
     "reads the key through a process outside": (("read", "P/root/S/toolguard/key"),),
     "reads the key through a folder outside": (("read", "P/cwd/../toolguard/key"),),
 }
+SERVERS: Final[dict[str, tuple[Step, ...]]] = {
+    "asks Docker": (("ask", "H/run/docker.sock"),),
+    "asks the session bus": (("ask", "H/run/bus"),),
+}
+"""Of programs that do outside what they are asked."""
 CREDENTIALS: Final[dict[str, tuple[Step, ...]]] = {
     "reads a key of ssh": (("read", "H/.ssh/id_ed25519"),),
     "reads a key of a cloud": (("read", "H/.aws/credentials"),),
 }
 DOCUMENTS: Final[dict[str, tuple[Step, ...]]] = {
     "removes a document": (("unlink", "H/Documents/report.txt"),),
-    "moves the documents": (("rename", "H/Documents", "H/D"),),
-    "leaves a file at home": (("create", "H/.new_profile"),),
+    "adds a start-up file that was not there": (("create", "H/.zlogin"),),
 }
+OPEN: Final[dict[str, tuple[Step, ...]]] = {
+    "signals a process outside": (("signal", "P"),),
+    "adds to AGENTS.md": (("create", "S/workspace/AGENTS.md"),),
+    "adds a hook to a repository": (("create", "S/workspace/.git/hooks/post-commit"),),
+}
+"""What no profile keeps from commands, as docs/containment.md says."""
+
+ALL: Final = {**DEEDS, **SERVERS, **CREDENTIALS, **DOCUMENTS, **OPEN}
 
 
 def python(steps: tuple[Step, ...]) -> str:
-    lines = ["import os, sys", "S, H, P = sys.argv[1:4]"]
+    lines = ["import os, socket, sys", "S, H, P = sys.argv[1:4]"]
     for verb, *words in steps:
         paths = ", ".join(_python_path(word) for word in words)
         lines.append(_PYTHON[verb].format(paths))
@@ -65,6 +80,8 @@ _PYTHON: Final = {
     "unlink": "os.unlink({})",
     "rename": "os.rename({})",
     "link": "os.link({})",
+    "ask": "socket.socket(socket.AF_UNIX).connect({})",
+    "signal": "os.kill(int(({}).split('/')[2]), 18)",
 }
 
 
@@ -92,9 +109,17 @@ _C: Final = {
     "unlink": "if (unlink({})) return 1;",
     "rename": "if (rename({})) return 1;",
     "link": "if (link({})) return 1;",
+    "ask": "struct sockaddr_un a = {{AF_UNIX}}; strncpy(a.sun_path, {}, 107); "
+    "if (connect(socket(AF_UNIX, SOCK_STREAM, 0), (void *)&a, sizeof a)) return 1;",
+    "signal": "if (kill(atoi(strrchr({}, 47) + 1), SIGCONT)) return 1;",
 }
 _MAIN: Final = """#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 int main(int n, char **v) {
   char *S = v[1], *H = v[2], *P = v[3];
@@ -110,3 +135,11 @@ def _c_path(word: str, name: str) -> tuple[str, str]:
     whole, ends, inner = rest.partition("/S/")
     form, values = (f"%s/{whole}%s/{inner}", f"{first}, S") if ends else (f"%s/{rest}" if rest else "%s", first)
     return name, f'char {name}[4096]; snprintf({name}, 4096, "{form}", {values}); '
+
+
+def compiled(path: Path, steps: tuple[Step, ...]) -> str:
+    """A program that does it; gcc has to be there."""
+    source = path.with_suffix(".c")
+    source.write_text(c(steps))
+    subprocess.run([str(shutil.which("gcc")), "-o", str(path), str(source)], check=True, capture_output=True)
+    return str(path)

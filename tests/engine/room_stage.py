@@ -27,6 +27,7 @@ from toolguard_engine.containment.room_places import RoomPlaces
 from toolguard_engine.model.call import Host
 
 ROOT = Path(__file__).parents[2]
+SERVERS = ("run/docker.sock", "run/bus")
 SECRET = "9d1c-the-key-of-the-guard"
 DRIVER = Path(__file__).with_name("room_driver.py")
 
@@ -39,9 +40,11 @@ class Done:
 
 
 class RoomStage:
-    """`home`: of the user, with a gateway's state in it. `own`: what else the user owns, for scripts and tools."""
+    """`home`: of the user, with a gateway's state in it. `own`: what else the user owns, for scripts and tools. `alone`: the
+    user sees no process, no temporary file and no network of this machine, so any command can be tried."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, alone: bool = False) -> None:
+        self._alone = alone
         self.top = Path(tempfile.mkdtemp(prefix="room-"))
         self.top.chmod(0o755)
         self.home = self.top / "home"
@@ -75,18 +78,11 @@ class RoomStage:
         command = [sys.executable, str(DRIVER)]
         if os.geteuid() == 0:
             folders = [Path(each).resolve() for each in (sys.prefix, sys.base_prefix, ROOT)]
-            opening = "\n".join(["set -e", *unprivileged._opened(folders), self._account(), 'exec "$@"'])
-            command = [
-                "unshare",
-                "--mount",
-                "--propagation",
-                "private",
-                "sh",
-                "-c",
-                opening,
-                "sh",
-                *unprivileged.as_user(*command),
-            ]
+            script = ["set -e", *unprivileged._opened(folders), self._account()]
+            script += [*self._cut_off(folders), '"$@"'] if self._alone else ['exec "$@"']
+            kinds = ["--mount", *(("--net", "--pid", "--fork", "--kill-child") if self._alone else ())]
+            opening = ["unshare", *kinds, "--propagation", "private", "sh", "-c", "\n".join(script), "sh"]
+            command = [*opening, *unprivileged.as_user(*command)]
         env = {"HOME": str(self.home), "PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "plugin"), "LANG": "C.UTF-8"}
         env |= {"PYTHONDONTWRITEBYTECODE": "1"}
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
@@ -97,6 +93,17 @@ class RoomStage:
         line = f"agent:x:{unprivileged.UID}:{unprivileged.UID}::{self.home}:/bin/bash\n"
         passwd.write_text(Path("/etc/passwd").read_text("utf-8") + line)
         return f"mount --bind {passwd} /etc/passwd"
+
+    def _cut_off(self, folders: list[Path]) -> list[str]:
+        """Commands after which nothing of the machine's is there but these folders of what lies in /tmp."""
+        kept = [str(each) for each in dict.fromkeys((self.top, *folders)) if Path("/tmp") in each.parents]
+        opened = [f"exec {number}< {folder}" for number, folder in enumerate(kept, 3)]
+        bound = [
+            f"mkdir -p {folder}; mount --no-canonicalize --bind /proc/self/fd/{number} {folder}; exec {number}<&-"
+            for number, folder in enumerate(kept, 3)
+        ]
+        own = ["mount -t proc proc /proc", "ip link set lo up"]
+        return [*opened, "mount -t tmpfs -o mode=1777 tmpfs /tmp", *bound, *own]
 
     def ask(self, question: str, **asked: Any) -> dict[str, Any]:
         assert self._process.stdin is not None
@@ -110,14 +117,17 @@ class RoomStage:
         assert "broken" not in found, "the driver ended"
         return found
 
-    def rules(self, name: Profile = "protect") -> list[tuple[str, str, str]]:
-        """Of the profile, but for a home that lies in a folder in which it lets commands write."""
-        host = Host(
+    @property
+    def host(self) -> Host:
+        return Host(
             home=str(self.home), state_dir=str(self.state), config_path=f"{self.state}/openclaw.json",
             guarded=(f"{self.state}/extensions/toolguard",), metrics=f"{self.home}/metrics.db",
         )  # fmt: skip
+
+    def rules(self, name: Profile = "protect") -> list[tuple[str, str, str]]:
+        """Of the profile, but for a home that lies in a folder in which it lets commands write."""
         uid = unprivileged.UID if os.geteuid() == 0 else os.getuid()
-        places = RoomPlaces(host, (str(self.workspace),), ("main",), uid, runtime=str(self.home / "run"))
+        places = RoomPlaces(self.host, (str(self.workspace),), ("main",), uid, runtime=str(self.home / "run"))
         found = profile(ContainmentConfig(profile=name), places, "main")
         kept = [rule for rule in found if rule.kind != "write" or rule.path not in self.home.parents]
         return [(rule.kind, str(rule.path), rule.door) for rule in kept]
@@ -126,6 +136,23 @@ class RoomStage:
         found = self.ask("entrance", rules=rules or self.rules(), doors=list(doors))
         assert found["room"] != 0, found["cause"]
         return int(found["room"])
+
+    def succeeds(self, argv: Sequence[str], profile: Profile | None) -> bool:
+        """Whether a deed of `room_attacks` succeeds in a home that is as new: without a room, or in one of the profile.
+
+        It is given a process of the same user that runs in no room, as the gateway does; so do the servers.
+        """
+        self.renew()
+        for name in SERVERS:
+            self.ask("listen", path=str(self.home / name))
+        room = self.room(rules=self.rules(profile)) if profile else 0
+        waiting = ["/bin/sh", "-c", "echo up; exec sleep 600"]
+        outside = self.ask("start", room=0, argv=waiting, cwd=str(self.workspace))["pid"]
+        try:
+            words = [*argv, str(self.state), str(self.home), f"/proc/{outside}"]
+            return self.run(*words, room=room, cwd=self.top).out == "DONE\n"
+        finally:
+            self.ask("end", pid=outside, kill=True)
 
     def run(self, *argv: str, room: int = 0, cwd: Path | None = None, **env: str) -> Done:
         found = self.ask("run", room=room, argv=list(argv), cwd=str(cwd or self.workspace), env=env)
@@ -169,6 +196,8 @@ def _furnish(home: Path) -> None:
         ".config/autostart/a.desktop": "[Desktop Entry]",
         "metrics.db.token": "token",
         "Documents/report.txt": "report",
+        ".openclaw/workspace/.git/hooks/post-commit.sample": "",
+        "run/empty": "",
     }
     for name, text in files.items():
         (home / name).parent.mkdir(parents=True, exist_ok=True)
