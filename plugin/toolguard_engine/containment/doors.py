@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
-from toolguard_engine.containment import credential_doors, masked_sockets
+from toolguard_engine.containment import credential_doors, masked_sockets, room_tables
 from toolguard_engine.containment.profile import STATE_NAMES
 from toolguard_engine.containment.rules import OUTSIDE
 from toolguard_engine.effects.calls.reading import CallReading
@@ -33,16 +33,6 @@ _LOOK_OUTSIDE: Final = programs("process_inspector", "gateway_cli") | {PLUGIN_ID
 _PLAIN: Final = programs("plain_tool")
 _BUILTIN: Final = programs("words_only", "shell_only") | words("jobs wait")
 """What a shell does itself: there is no program of this name, or it does not matter which one there is."""
-
-_RENAMING: Final = words("alias builtin enable eval hash unalias")
-_SETTING: Final = words("declare env export local readonly typeset")
-SYSTEM: Final = ("/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/", "/usr/local/bin/", "/usr/local/sbin/", "/snap/bin/")
-_QUIET_GIT: Final = words(
-    "add apply blame branch cat-file check-ignore checkout config describe diff for-each-ref gc grep init log ls-files mv "
-    "reflog reset restore rev-list rev-parse rm shortlog show stash status switch symbolic-ref worktree"
-)
-"""Verbs of git that neither connect nor sign. They open no door, so that a server that is started beside them stays in the
-room of all other commands, where these find it."""
 
 IsTrusted = Callable[[str], bool]
 """Whether the program that a shell finds by this name is one that no agent can have put there."""
@@ -94,14 +84,14 @@ def _has_unknown_code(reading: CallReading) -> bool:
 
 def is_known(run: ProgramRun) -> bool:
     """Whether toolguard has the program in one of its lists, and it is found where the system has it."""
-    called = run.argv[0]
-    if "/" in called and not called.startswith(SYSTEM):
+    called, tables = run.argv[0], room_tables.load()
+    if "/" in called and not called.startswith(tables.system.programs):
         return False
-    return run.name in _known_programs() and run.name not in _RENAMING and not _sets_path(run)
+    return run.name in _known_programs() and run.name not in tables.shell.renaming and not _sets_path(run)
 
 
 def _sets_path(run: ProgramRun) -> bool:
-    given = run.argv[1:] if run.name in _SETTING else ()
+    given = run.argv[1:] if run.name in room_tables.load().shell.setting else ()
     return any(name == "PATH" for name, _ in run.assigns) or any(word.startswith("PATH") for word in given)
 
 
@@ -112,7 +102,7 @@ def _known_programs() -> frozenset[str]:
 
 
 def _of_run(run: ProgramRun) -> frozenset[str]:
-    if not is_known(run) or (run.name == "git" and run.argv[1:2] and run.argv[1] in _QUIET_GIT):
+    if not is_known(run) or (run.name == "git" and run.argv[1:2] and run.argv[1] in room_tables.load().git.quiet):
         return frozenset()
     own = frozenset(door for door, role in _ROLES.items() if run.name in programs(role))
     return own | frozenset(credential_doors.opened_by(run.name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolguard_engine.containment import room_tables
 from toolguard_engine.containment.room_places import RoomPlaces
 
 DOCKER, PODMAN, TMUX, BUS, SSH_AGENT, GPG = "docker", "podman", "tmux", "bus", "ssh-agent", "gpg"
@@ -11,20 +12,21 @@ DOCKER, PODMAN, TMUX, BUS, SSH_AGENT, GPG = "docker", "podman", "tmux", "bus", "
 
 def sockets(places: RoomPlaces) -> Iterator[tuple[str, str]]:
     """(door, path)."""
-    home, run, variables = places.host.home, places.runtime or f"/run/user/{places.uid}", places.environment
-    temporary = variables.get("TMUX_TMPDIR") or "/tmp"  # noqa: S108 - tmux's own default
-    yield DOCKER, "/run/docker.sock"
-    yield DOCKER, f"{run}/docker.sock"
-    yield DOCKER, f"{home}/.docker/run"
-    yield PODMAN, "/run/podman"
-    yield PODMAN, f"{run}/podman"
-    yield TMUX, f"{temporary}/tmux-{places.uid}"
-    yield TMUX, f"/run/screen/S-{places.user}"
-    yield TMUX, f"{home}/.screen"
-    yield BUS, f"{run}/bus"
-    yield BUS, f"{run}/systemd"
-    yield from ((SSH_AGENT, f"{run}/{name}") for name in ("keyring", "gcr", "ssh-agent.socket", "openssh_agent"))
-    if (agent := variables.get("SSH_AUTH_SOCK", "")).startswith("/"):
-        yield SSH_AGENT, agent
-    yield GPG, f"{run}/gnupg"
-    yield from ((GPG, f"{home}/.gnupg/{name}") for name in ("S.gpg-agent", "S.gpg-agent.extra", "S.gpg-agent.ssh"))
+    known = _beginnings(places)
+    for door, paths in room_tables.load().sockets.items():
+        for path in paths:
+            first, slash, rest = path.partition("/")
+            found = known.get(first, first) + slash + rest.replace("$UID", str(places.uid)).replace("$USER", places.user)
+            if found.startswith("/"):
+                yield door, found
+
+
+def _beginnings(places: RoomPlaces) -> dict[str, str]:
+    """What a path of the table may begin with."""
+    variables = places.environment
+    return {
+        "~": places.host.home,
+        "$RUN": places.runtime or f"/run/user/{places.uid}",
+        "$TMUX": variables.get("TMUX_TMPDIR") or "/tmp",  # noqa: S108 - tmux's own default
+        "$SSH_AUTH_SOCK": variables.get("SSH_AUTH_SOCK", ""),
+    }

@@ -10,36 +10,13 @@ from pathlib import Path, PurePath
 from typing import Final
 
 from toolguard_engine.config.containment_settings import ContainmentConfig
-from toolguard_engine.containment import credential_doors, masked_sockets
+from toolguard_engine.containment import credential_doors, masked_sockets, room_tables
 from toolguard_engine.containment.room_places import RoomPlaces
 from toolguard_engine.containment.rules import RoomRule
 from toolguard_engine.effects.facts.place_names import HOME_CACHES
 from toolguard_engine.host import metrics_path
 
 STATE_NAMES: Final = (".openclaw", ".clawdbot")
-SHOWN: Final = ("workspace", "skills", "media", "canvas", "sandboxes")
-"""Of the gateway's state: what agents work on."""
-
-READ_ONLY: Final = (
-    "cache/shell-snapshots", "extensions", "plugin-skills", "completions", "logs", "bin", "lib", "tools", "node_modules",
-)  # fmt: skip
-"""Of the gateway's state: what commands read and run. The gateway has each command source a snapshot."""
-
-STARTUP: Final = (
-    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".bashrc.d", ".profile", ".profile.d",
-    ".zshrc", ".zshrc.d", ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".shrc", ".shinit", ".kshrc", ".mkshrc", ".cshrc",
-    ".tcshrc", ".login", ".logout", ".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".pam_environment", ".rhosts",
-    ".shosts", ".forward", ".ssh/authorized_keys", ".ssh/authorized_keys2", ".ssh/config", ".ssh/rc", ".ssh/environment",
-    ".config/fish/config.fish", ".config/fish/conf.d", ".config/autostart", ".config/autostart-scripts",
-    ".config/environment.d", ".config/plasma-workspace/env", ".config/systemd/user", ".config/upstart",
-    ".local/share/systemd/user", ".local/share/dbus-1/services", ".kde/Autostart",
-)  # fmt: skip
-"""Of the home folder: what a login or a new shell runs. Not what people work on all day, such as `.gitconfig`."""
-
-OWN: Final = ("/etc/ssh/ssh_config.d", "/etc/crypto-policies/back-ends")
-"""ssh refuses files of root's that it includes where root is not root: in a user namespace."""
-
-WRITABLE: Final = ("/tmp", "/var/tmp", "/dev", "/proc", "/sys")  # noqa: S108 - what programs expect to write to
 _LIMITING: Final = ("workspace", "offline")
 _WITH_SECRETS: Final = ("secrets", *_LIMITING)
 
@@ -65,11 +42,11 @@ def profile(settings: ContainmentConfig, places: RoomPlaces, agent: str = "") ->
 def _own_files(places: RoomPlaces) -> Iterator[RoomRule]:
     """The state of the gateway, and what it and the guard are made of."""
     host = places.host
-    states = _states(places)
+    states, named = _states(places), room_tables.load().state
     yield from (RoomRule("hide", state) for state in states)
     for state in states:
-        yield from (RoomRule("show", state / name) for name in SHOWN)
-        yield from (RoomRule("read-only", state / name) for name in READ_ONLY)
+        yield from (RoomRule("show", state / name) for name in named.shown)
+        yield from (RoomRule("read-only", state / name) for name in named.read_only)
         yield from (RoomRule("read-only", state / "agents" / each / "sessions") for each in places.agents)
     guards = [state / "toolguard" for state in states]
     inside = [path for path in map(Path, places.workspaces) if _is_in(path, states) and not _is_in(path, guards)]
@@ -94,8 +71,8 @@ def _is_in(path: PurePath, folders: list[Path]) -> bool:
 
 
 def _startup(places: RoomPlaces) -> Iterator[RoomRule]:
-    yield from (RoomRule("read-only", Path(places.host.home) / name) for name in STARTUP)
-    yield from (RoomRule("own", Path(path)) for path in OWN)
+    yield from (RoomRule("read-only", Path(places.host.home) / name) for name in room_tables.load().home.startup)
+    yield from (RoomRule("own", Path(path)) for path in room_tables.load().system.own)
 
 
 def _doors(places: RoomPlaces) -> Iterator[RoomRule]:
@@ -110,14 +87,14 @@ def _credentials(places: RoomPlaces) -> Iterator[RoomRule]:
 
 def _limits(settings: ContainmentConfig, places: RoomPlaces) -> Iterator[RoomRule]:
     """Everything is read-only but the workspaces, temporary folders, caches and what the settings add."""
-    home = places.host.home
+    home, tables = places.host.home, room_tables.load()
     yield RoomRule("read-only", Path("/"))
     writable = [
-        *WRITABLE,
+        *tables.system.writable,
         *places.workspaces,
         *(f"{home}/{name}".rstrip("/") for name in HOME_CACHES if "Library" not in name),
     ]
     writable += [home + path[1:] if path.startswith("~/") else path for path in settings.write]
-    writable += [str(state / name) for state in _states(places) for name in SHOWN]
+    writable += [str(state / name) for state in _states(places) for name in tables.state.shown]
     writable += [places.runtime or f"/run/user/{places.uid}"]
     yield from (RoomRule("write", Path(path)) for path in writable)

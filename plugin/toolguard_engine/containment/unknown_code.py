@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from toolguard_engine import lazy_re
-from toolguard_engine.containment import doors
+from toolguard_engine.containment import doors, room_tables
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.places import normal
@@ -51,7 +51,7 @@ def _is_known(run: ProgramRun, reading: CallReading, read: frozenset[str], is_tr
     called = run.argv[0]
     if "/" in called:
         path = normal(called, reading.command_where, run.cwd)
-        return path in read or path.startswith(doors.SYSTEM)
+        return path in read or path.startswith(room_tables.load().system.programs)
     named_file = normal(called, reading.command_where, run.cwd)
     return named_file in read or doors.is_known(run) or is_trusted(run.name)
 

@@ -16,8 +16,7 @@ from typing import Any
 import msgspec
 
 from toolguard_engine.approvals.binding import bind
-from toolguard_engine.containment import credential_doors
-from toolguard_engine.containment.profile import STARTUP
+from toolguard_engine.containment import credential_doors, room_tables
 from toolguard_engine.containment.room_places import RoomPlaces
 from toolguard_engine.containment.rules import RoomRule
 from toolguard_engine.model.call import Call
@@ -109,7 +108,7 @@ class RehearsedCommands:
     def _plan(self, call: Call, rules: tuple[RoomRule, ...], *, holds: bool) -> RehearsalPlan:
         """Start-up files can be written: nothing comes of it without a person, who then sees what was to come of it."""
         home = self._places.host.home
-        started = {Path(home, name) for name in STARTUP}
+        started = {Path(home, name) for name in room_tables.load().home.startup}
         kept: list[tuple[str, str]] = [
             (rule.kind, os.fspath(rule.path)) for rule in rules if rule.kind != "offline" and rule.path not in started
         ]
