@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import unprivileged
-from gateway_stage import NEW_HOST, Played, Stage, audit, once, put_in
+from effort import examples
+from gateway_stage import NEW_HOST, Played, Stage, audit, configure, counting, once, put_in
 from shared_gateway import QUIET
 from toolguard_cli.rig import downloads, scripted_model
-from toolguard_cli.rig.private_home import Home
+from toolguard_cli.rig.private_home import Home, over
 from toolguard_cli.rig.real_gateway import Gateway, local_turn
 from toolguard_engine.stores import open as stores
 
@@ -43,6 +46,14 @@ WANTED = (
 )
 
 
+def two_agents(home: Home) -> None:
+    """They work in one folder."""
+    workspace = {"workspace": str(home.workspace_dir)}
+    entries = {"main": {"default": True, **workspace}, "tight": workspace}
+    config = over(json.loads(home.config_path.read_text()), {"agents": {"entries": entries}})
+    home.config_path.write_text(json.dumps(config))
+
+
 class OfPerson(Home):
     """The home of a person whose shell is bash."""
 
@@ -55,6 +66,8 @@ class OfPerson(Home):
 def contained(real: downloads.Runtime, server: scripted_model.ScriptedModel) -> Iterator[Stage]:
     with OfPerson(server.base_url, extra=QUIET) as home:
         put_in(home)
+        two_agents(home)
+        configure(home, agents={"tight": {"containment": {"profile": "workspace"}}})
         steal(home)
         runtime = unprivileged.Unprivileged(real, home)
         runtime.own()
@@ -154,6 +167,59 @@ def test_ways_to_run_a_command(contained: Stage) -> None:
     assert inside != {room(contained)}
 
 
+def test_agents_have_rooms_of_their_profiles(contained: Stage) -> None:
+    text = f"""{WHERE}; awk '$5 == "/" {{ print substr($6, 1, 2) }}' /proc/self/mountinfo"""
+    loose, tight = (
+        contained.play(once(scripted_model.call("exec", {"command": text})), agent=agent).results[-1].split()
+        for agent in ("main", "tight")
+    )
+    assert (loose[1:], tight[1:]) == (["rw"], ["ro"])
+    assert len({room(contained), loose[0], tight[0]}) == 3
+
+
+def test_other_ways_to_call_exec(contained: Stage) -> None:
+    """By Tool Search, and asking for more rights than the agent has."""
+    searched = scripted_model.call("tool_call", {"id": "exec", "args": {"command": WHERE}})
+    elevated = scripted_model.call("exec", {"command": WHERE, "elevated": True})
+    results = played(contained, searched, elevated).results
+    assert "user:[" in results[0], results
+    assert room(contained) not in "".join(results), results
+
+
+@pytest.mark.parametrize("what", ["keeper", "engine"])
+def test_nothing_runs_outside_when_something_is_killed(contained: Stage, wait, what: str) -> None:
+    """At each request anew: each command is in its room with all that the room hides, or does not run."""
+    seen = contained.home.workspace_dir / "seen"
+    text = f"{{ {WHERE}; python3 thief.py; }} >> seen"
+    contained.server.on_request = lambda request: kill_soon(contained, what, request.index)
+    try:
+        contained.play(
+            counting(lambda number: scripted_model.call("exec", {"command": f": {number}; {text}"}), most=examples(50))
+        )
+    finally:
+        contained.server.on_request = None
+    wait(lambda: len(stores.engines(contained.home.state_dir).running()) == 1)
+    assert run(contained, WHERE).startswith("user:[")
+    lines = seen.read_text().splitlines()
+    seen.unlink()
+    assert lines
+    assert room(contained) not in lines
+    assert not [line for line in lines if line.startswith("DONE")]
+
+
+def kill_soon(stage: Stage, what: str, number: int) -> None:
+    """Kills it some milliseconds after a request, while its command enters."""
+    running = [info.pid for info in stores.engines(stage.home.state_dir).running()]
+    victims = running if what == "engine" else [pid for each in running for pid in children_of(each)]
+
+    def kill() -> None:
+        for pid in victims:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    threading.Timer(number % 20 / 400, kill).start()
+
+
 def test_a_room_that_is_gone_is_made_again(contained: Stage) -> None:
     keeper = keeper_of(contained, run(contained, WHERE).strip())
     os.kill(keeper, signal.SIGKILL)
@@ -170,8 +236,14 @@ def keeper_of(stage: Stage, where: str) -> int:
 
 def children(stage: Stage) -> list[int]:
     """Of the engine."""
-    pid = engine(stage).pid
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return children_of(engine(stage).pid)
+
+
+def children_of(pid: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
 
 
 def namespace(pid: int) -> str:
