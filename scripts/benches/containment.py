@@ -38,6 +38,8 @@ DAILY = Path(__file__).with_name("daily_work.jsonl")
 is a free port."""
 
 SECONDS = 20
+ATTEMPTS = 3
+"""A difference counts if it comes each time: two plain runs may agree by chance, on a second or a moment."""
 MOST = {"protect": 7, "secrets": 6, "workspace": 5}
 """Deeds that may succeed in each profile."""
 
@@ -51,6 +53,9 @@ SEEDS = {
 }
 _OWNERS = re.compile(r"\b(?:root|nobody|nogroup|65534|0)\b *")
 """Files of root's appear as nobody's in a user namespace."""
+
+_BOUNDARY = "Stopping at filesystem boundary"
+"""Where there is no repository, git names the mount point at which it stopped."""
 
 
 class Outcome(NamedTuple):
@@ -122,8 +127,11 @@ def honest(stage: RoomStage, cases: Sequence[list[str]], *, is_shown: bool = Fal
     for calls in cases:
         port = str(_free_port())
         texts = [text.replace("PORT", port) for text in calls]
-        first, second, held = (_worked(stage, texts, is_held=is_held) for is_held in (False, False, True))
-        kind, what = _compared(first.seen, second.seen, held)
+        for _ in range(ATTEMPTS):
+            first, second, held = (_worked(stage, texts, is_held=is_held) for is_held in (False, False, True))
+            kind, what = _compared(first.seen, second.seen, held)
+            if kind != "DIFFERENT":
+                break
         kinds[kind] += 1
         kinds["worked"] += all(code == 0 for key, code in first.seen.items() if key.startswith("code "))
         if is_shown:
@@ -136,6 +144,7 @@ def honest(stage: RoomStage, cases: Sequence[list[str]], *, is_shown: bool = Fal
     yield Figure("... the same in a room", kinds["same"], "")
     yield Figure("... the same, of which a part runs outside", kinds["outside"], "")
     yield Figure("... but for the owner of files of root's", kinds["owner"], "")
+    yield Figure("... but for the mount point in git's complaint", kinds["boundary"], "")
     yield Figure("... different", kinds["DIFFERENT"], "", promise=0)
 
 
@@ -147,7 +156,8 @@ def _compared(first: dict[str, Any], second: dict[str, Any], held: Outcome) -> t
         return "outside" if held.is_outside else "same", ""
     shown = "\n    ".join(f"{key}: {_short(plain)} -> {_short(inside)}" for key, (plain, inside) in list(others.items())[:4])
     is_owner = all(_OWNERS.sub("", str(plain)) == _OWNERS.sub("", str(inside)) for plain, inside in others.values())
-    return "owner" if is_owner else "DIFFERENT", shown
+    is_boundary = all(_BOUNDARY in str(plain) and _BOUNDARY in str(inside) for plain, inside in others.values())
+    return "owner" if is_owner else "boundary" if is_boundary else "DIFFERENT", shown
 
 
 def _short(value: Any) -> str:

@@ -49,6 +49,15 @@ def test_grant(places: Places) -> None:
     assert made.id in event["reason"]
 
 
+def test_commands_that_run_outside_of_their_room(places: Places) -> None:
+    result = give(places, "./tool --check", uncontained=True)
+    assert [each.uncontained for each in PolicyFiles(places.state_dir).grants()] == [True]
+    assert grant.UNCONTAINED in texts(result)
+    assert any("./tool --check  [uncontained]" in line for line in texts(grants.run(places)))
+    with pytest.raises(UserError, match="only commands"):
+        give(places, "/srv/*", "write", uncontained=True)
+
+
 @pytest.mark.parametrize(
     ("lasts", "seconds"), [("30m", 1_800), ("12H", 43_200), (" 2w", 1_209_600), ("45s", 45), ("1d12h", 129_600)]
 )

@@ -208,6 +208,13 @@ def test_the_answer_names_the_room_of_a_command_only(tmp_path: Path, kernel: Ker
     assert rooms_of == [7, 0, 0, 0]
 
 
+def test_what_a_person_lets_out_enters_no_room(tmp_path: Path, kernel: Kernel) -> None:
+    made = begun(tmp_path)
+    call = Call("exec", {"command": "./tool"}, agent="main")
+    assert made.doors(CallReading(call, Host()), approved=False, granted=lambda: True) == {"outside"}
+    assert made.doors(CallReading(call, Host()), approved=False, granted=lambda: False) == set()
+
+
 def test_a_command_that_the_gateway_asks_about_enters_its_room_if_a_person_says_yes(tmp_path: Path, kernel: Kernel) -> None:
     setup = Setup(hints={}, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC), pid=1, rooms=CommandRooms({}))
     session = Session(setup)

@@ -15,6 +15,7 @@ from changing_world import ChangingWorld
 from effort import some
 from toolguard_engine.approvals import repeatable_calls
 from toolguard_engine.approvals.grant_record import IN_POLICY, Grant
+from toolguard_engine.effects.calls import named_places
 from toolguard_engine.model.call import Call
 from toolguard_engine.stores import signing_key
 from toolguard_engine.stores.state_files import GRANT_MEANINGS
@@ -310,7 +311,7 @@ def test_an_earlier_version_does_not_count_a_grant_with_a_meaning(world: Changin
     """It signs and checks all members of the policy, and knows of no other file."""
     grant = world.grant("rm -rf build")
     own = (world.state / "toolguard" / "key").read_bytes()
-    members = {name: getattr(grant, name) for name in IN_POLICY} | {"mac": ""}
+    members = {name: getattr(grant, name) for name in IN_POLICY if name != "uncontained"} | {"mac": ""}
     assert not signing_key.fits(own, b"grant " + msgspec.json.encode(members, order="sorted"), grant.mac)
 
 
@@ -343,3 +344,42 @@ def test_a_grant_that_comes_with_an_approval_is_bound_to_what_was_shown(world: C
     assert world.ask(call).verdict.code == f"grant.{grant.id}"
     moved(world, "w/build", "Documents")
     assert world.ask(call).verdict.decision == "hold"
+
+
+@pytest.mark.parametrize(
+    ("given", "command", "is_outside"),
+    [
+        ({"uncontained": True}, "./tool --check a", True),
+        ({"uncontained": True}, "./tool --repair a", False),
+        ({"uncontained": True, "agent": "other"}, "./tool --check a", False),
+        ({"uncontained": True, "expires": 1.0}, "./tool --check a", False),
+        ({}, "./tool --check a", False),
+    ],
+)
+def test_a_grant_lets_a_command_run_outside_of_its_room(
+    world: ChangingWorld, given: dict[str, Any], command: str, *, is_outside: bool
+) -> None:
+    world.grant("./tool --check *", **given)
+    assert outside(world, command) is is_outside
+
+
+def outside(world: ChangingWorld, command: str) -> bool:
+    call = world.call(command)
+    return world.approvals.runs_outside(call, lambda: named_places.of(world.guard.read(call)))
+
+
+def test_a_script_that_changed_runs_in_its_room_again(world: ChangingWorld) -> None:
+    world.put("w/deploy.sh", "rm -rf build\n")
+    world.grant("sh deploy.sh", uncontained=True)
+    assert outside(world, "sh deploy.sh")
+    world.put("w/deploy.sh", "rm -rf ~/Documents\n")
+    assert not outside(world, "sh deploy.sh")
+
+
+def test_nobody_adds_it_to_a_signed_grant(world: ChangingWorld) -> None:
+    world.grant("./tool --check *")
+    policy = world.state / "toolguard" / "policy.toml"
+    policy.write_text(policy.read_text().replace("mac =", "uncontained = true\nmac ="))
+    world.restart()
+    assert world.grants.active(world.now) == []
+    assert not outside(world, "./tool --check a")

@@ -59,6 +59,7 @@ def details(grant: Grant, now: float) -> list[str]:
         ("agent", grant.agent or "any"),
         ("folder", grant.cwd or "any"),
         *(("param", f"{name} like {glob}") for name, glob in grant.params.items()),
+        *([("runs", "outside of the room that contains commands")] if grant.uncontained else []),
         ("time", ends(grant, now)),
         ("by", grant.by),
         ("reason", grant.reason),

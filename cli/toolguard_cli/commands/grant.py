@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 app = command_app()
 
+UNCONTAINED = "its commands run outside of the room, so they reach what is kept from other commands (docs/containment.md)"
+
 
 @command(
     app,
@@ -58,6 +60,9 @@ def grant(  # noqa: PLR0913 - the options of a command line
     agent: Annotated[str, typer.Option("--agent", help="Only this agent.", show_default=False)] = "",
     cwd: Annotated[str, typer.Option("--cwd", help="Only calls that run in this folder.", show_default=False)] = "",
     param: Annotated[list[str] | None, typer.Option("--param", help="NAME=GLOB: another parameter that must match.")] = None,
+    uncontained: Annotated[
+        bool, typer.Option("--uncontained", help="Also run these commands outside of the room that contains commands.")
+    ] = False,
     accept_id: Annotated[
         str,
         typer.Option("--accept", metavar="ID", help="Sign a grant that was written by hand.", show_default=False),
@@ -85,15 +90,23 @@ def grant(  # noqa: PLR0913 - the options of a command line
     grant is also signed with your SSH key, like an approval.
     """
     if accept_id:
-        if any(given not in (None, "", []) for given in (pattern, tool, lasts, agent, cwd, param)):
+        if any(given not in (None, "", []) for given in (pattern, tool, lasts, agent, cwd, param, uncontained or None)):
             raise typer.BadParameter(
-                "cannot be combined with a pattern, --tool, --for, --agent, --cwd or --param", param_hint="--accept"
+                "cannot be combined with a pattern, --tool, --for, --agent, --cwd, --param or --uncontained",
+                param_hint="--accept",
             )
         return accept(places, accept_id, reason=reason, key=key, yes=yes, dry_run=dry_run, as_json=as_json)
     if pattern is None:
         raise typer.BadParameter("is missing: the calls to allow", param_hint="PATTERN")
     request = GrantRequest(
-        pattern, tool or _tool_of(pattern), "24h" if lasts is None else lasts, agent, cwd, tuple(param or ()), reason
+        pattern,
+        tool or _tool_of(pattern),
+        "24h" if lasts is None else lasts,
+        agent,
+        cwd,
+        tuple(param or ()),
+        reason,
+        uncontained,
     )
     return run(places, request, key=key, yes=yes, dry_run=dry_run)
 
@@ -123,6 +136,7 @@ def run(places: Places, request: GrantRequest, *, yes: bool, dry_run: bool, key:
     lines = [
         Line("ok", f"{verb} {words(grant)}"),
         Line("info", _terms(grant, now)),
+        *([Line("warn", UNCONTAINED)] if grant.uncontained else []),
         *(Line("info", f"bound to what it does now: {text}") for text in bound_to(grant)),
         *blocked,
         *(Line("warn", text) for text in (tool_spelling.doubt(grant.tool),) if text),

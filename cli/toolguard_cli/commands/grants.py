@@ -96,6 +96,7 @@ def _nothing(places: Places, expired: int) -> Line:
 
 def _row(grant: Grant, state: str) -> tuple[str, ...]:
     limits = [f"{name}={glob}" for name, glob in grant.params.items()] + ([f"in {grant.cwd}"] if grant.cwd else [])
+    limits += ["uncontained"] if grant.uncontained else []
     limits += [WORDS_ONLY] if grant.mac and grant.bound is None else []
     pattern = f"{grant.pattern}  [{', '.join(limits)}]" if limits else grant.pattern
     return grant.id, state, grant.tool, grant.agent or "any", grant.by, pattern

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from toolguard_cli.operations.sign_approval import Signing
 
 NEVER = "never"
+COMMANDS = ("exec", "bash")
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class GrantRequest:
     cwd: str = ""
     params: tuple[str, ...] = ()
     reason: str = ""
+    uncontained: bool = False
 
 
 def draft(request: GrantRequest, now: float) -> Grant:
@@ -54,6 +56,7 @@ def draft(request: GrantRequest, now: float) -> Grant:
         "reason": audit_log.plain(request.reason),
         "params": dict(_param(text) for text in request.params),
         "cwd": request.cwd,
+        "uncontained": request.uncontained,
     }
     try:
         return msgspec.convert(fields, Grant)
@@ -75,6 +78,8 @@ def check(grant: Grant, *, allow_broad: bool) -> None:
         raise UserError("the grant contains an unprintable character", "type it without line breaks and control characters")
     if grant.cwd and not grant.cwd.startswith("/"):
         raise UserError(f"{grant.cwd} is not an absolute path", 'give the full path, for example --cwd "$PWD"')
+    if grant.uncontained and grant.tool not in COMMANDS:
+        raise UserError("only commands run in a room", "leave --uncontained out")
     if problem := grant_matching.useless(grant):
         raise UserError(f"this would never cover a call: {problem}", "change the pattern, then try again")
     if not allow_broad and (problem := grant_matching.too_broad(grant)):

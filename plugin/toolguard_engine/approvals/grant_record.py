@@ -19,7 +19,7 @@ class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `mac` proves that a person gave it (see `stores.files.grants_file`); what is covered does not depend on it. `bound`: what
     its calls meant when it was given, one for each folder (see `granted_meaning`); None for a grant of an earlier version,
-    which covers the words alone. It is not part of `policy.toml`.
+    which covers the words alone. It is not part of `policy.toml`. `uncontained`: its commands run outside of a room.
     """
 
     id: GrantId
@@ -32,6 +32,7 @@ class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: Short = ""
     params: dict[str, Pattern] = msgspec.field(default_factory=dict)
     cwd: Short = ""
+    uncontained: bool = False
     mac: Short = ""
     bound: tuple[Meaning, ...] | None = None
 

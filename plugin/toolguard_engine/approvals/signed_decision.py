@@ -70,7 +70,7 @@ def digest(entry: HeldCall) -> str:
 
 def grant_digest(grant: Grant) -> str:
     """The same of a grant. Its id is a name and nothing else."""
-    later = ["bound"] if grant.bound is not None else []
+    later = [*(["bound"] if grant.bound is not None else []), *(["uncontained"] if grant.uncontained else [])]
     return _digest("grant", {name: msgspec.to_builtins(getattr(grant, name)) for name in (*_OF_GRANT, *later)})
 
 

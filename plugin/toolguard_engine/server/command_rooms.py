@@ -189,12 +189,15 @@ class CommandRooms:
             self._places = msgspec.structs.replace(self._places, workspaces=(*self._places.workspaces, workspace))
             self._rules.clear()
 
-    def doors(self, reading: CallReading, *, approved: bool) -> frozenset[str]:
-        """What a command needs of its room. `approved`: a person let it run."""
+    def doors(self, reading: CallReading, *, approved: bool, granted: Callable[[], bool] = lambda: False) -> frozenset[str]:
+        """What a command needs of its room. `approved`: a person let it run; `granted`: a person lets it run outside."""
         if self._rooms is None:
             return frozenset()
         from toolguard_engine.containment.doors import doors  # noqa: PLC0415 - see above
+        from toolguard_engine.containment.rules import OUTSIDE  # noqa: PLC0415 - see above
 
+        if granted():
+            return frozenset((OUTSIDE,))
         return doors(reading, self._is_trusted(reading.host), approved=approved)
 
     def rehearsal(self, reading: CallReading, room: CommandRoom, *, approved: bool) -> CommandRoom:

@@ -7,7 +7,7 @@ touches the disk, and only for calls that ask.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
@@ -40,7 +40,7 @@ from toolguard_engine.approvals.session_grant_record import SessionGrant
 from toolguard_engine.config.settings import Config
 from toolguard_engine.host import session_names
 from toolguard_engine.model.call import Call, Verdict
-from toolguard_engine.model.call_world import NoWorld, World
+from toolguard_engine.model.call_world import Named, NoWorld, World
 from toolguard_engine.server.chat_approvals import ChatApprovals
 from toolguard_engine.server.chat_grants import ChatGrants
 from toolguard_engine.server.session_answers import SessionAnswers
@@ -149,7 +149,7 @@ class Approvals:
     def _settle(self, verdict: Verdict, call: Call, config: Config) -> Settled:
         now = self._clock()
         look = cache(partial(self._meaning, verdict, call))
-        grant, changes = self._covering(look, call, now)
+        grant, changes = self._covering(look, call, self._policies.active(now), now)
         if grant is not None:
             is_beside = now < grant.created + MAX_APPROVED + 1  # one that was given beside an older grant is over
             used = self._used(verdict, call, look, now) if is_beside else None
@@ -181,10 +181,22 @@ class Approvals:
         text = approval_texts.held(prefix, entry.nonce, reason, request.shown, signed=config.approval.is_signed)
         return Settled(Verdict("hold", "approval.pending", text, verdict.reason), entry, presented.fresh)
 
-    def _covering(self, look: Look, call: Call, now: float) -> tuple[Grant | None, tuple[str, ...]]:
-        """The first grant that covers this call and, where the settings name signers, is signed by one of them. If there is
-        only one that covers its words: what the call does beyond that grant."""
-        granted, changes = list(self._policies.active(now)), tuple[str, ...]()
+    def runs_outside(self, call: Call, named: Callable[[], Named]) -> bool:
+        """Whether a grant lets this command run outside of its room; not where that cannot be known. `named`: what it
+        names."""
+        with suppress(StoreError, ValueError):
+            now = self._clock()
+            if granted := [grant for grant in self._policies.active(now) if grant.uncontained]:
+                look = cache(lambda: call_meaning.of(each := named(), self._world.look(each), bind(call)))
+                return self._covering(look, call, granted, now)[0] is not None
+        return False
+
+    def _covering(
+        self, look: Look, call: Call, grants_now: Iterable[Grant], now: float
+    ) -> tuple[Grant | None, tuple[str, ...]]:
+        """The first of these grants that covers this call and, where the settings name signers, is signed by one of them. If
+        there is only one that covers its words: what the call does beyond that grant."""
+        granted, changes = list(grants_now), tuple[str, ...]()
         while grant := grants.covering(call, granted, now):
             granted.remove(grant)
             if self._grant_signers is not None and not self._grant_signers.allows(grant):

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config
+from toolguard_engine.effects.calls import named_places
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.layers import unknown_code_gate
 from toolguard_engine.layers.autonomy import budget
@@ -158,11 +159,16 @@ class Verdicts:
             return NOWHERE
         doors = frozenset[str]()
         with suppress(TooIntricate, MemoryError, RecursionError):  # what cannot be found out opens no door
-            find = partial(rooms.doors, reading, approved=code.startswith(APPROVED))
+            granted = partial(self._is_granted_outside, reading)
+            find = partial(rooms.doors, reading, approved=code.startswith(APPROVED), granted=granted)
             doors = self._state.guard.timer.limited(reading.work, find)
         room = rooms.entrance(call, doors)
         self.report_rooms(call)
         return rooms.rehearsal(reading, room, approved=code.startswith(APPROVED)) if room.pid > 0 else NOWHERE
+
+    def _is_granted_outside(self, reading: CallReading) -> bool:
+        approvals = self._state.approvals
+        return approvals is not None and approvals.runs_outside(reading.call, partial(named_places.of, reading))
 
     def _look_at_rooms(self, agent: str) -> None:
         """Whether the commands of this agent are to be held because they cannot be contained."""

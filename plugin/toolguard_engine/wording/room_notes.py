@@ -13,5 +13,6 @@ def hidden(path: str) -> str:
     shown = printable.cut(printable.plain(path), MAX_PATH)
     return (
         f"{NOTE} toolguard keeps {shown} from commands, so no other command will get there. "
-        "Use the gateway's own tools if one does it, go on without it, or tell the user what is needed there."
+        "Use the gateway's own tools if one does it, go on without it, or tell the user what is needed there: they can let "
+        "such a command run outside with toolguard grant --uncontained."
     )

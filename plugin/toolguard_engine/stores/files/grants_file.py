@@ -210,8 +210,11 @@ class PolicyFiles:
 
 def _proof(grant: Grant) -> bytes:
     """The signed bytes: every field but `mac`, sorted by name, independent of layout and order. With a meaning they are such
-    that earlier versions, which do not know it, do not count the grant."""
+    that earlier versions, which do not know it, do not count the grant. `uncontained` is among them only if it is set: the
+    signatures of earlier versions stay valid."""
     members = {name: getattr(grant, name) for name in IN_POLICY} | {"mac": ""}
+    if not grant.uncontained:
+        del members["uncontained"]
     if grant.bound is None:
         return b"grant " + msgspec.json.encode(members, order="sorted")
     return b"grant with a meaning " + msgspec.json.encode({**members, "bound": grant.bound}, order="sorted")
