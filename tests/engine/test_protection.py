@@ -97,6 +97,9 @@ APPROVE = [
 ]
 
 COMMANDS = [
+    "git -C ~/.openclaw show --output=toolguard/key",
+    "git -C ~/.openclaw diff --output toolguard/held.json",
+    "git -C ~/.openclaw format-patch -o toolguard HEAD~3",
     "toolguard deny abcd",
     "toolguard grant '*' --tool exec",
     "toolguard policy edit",

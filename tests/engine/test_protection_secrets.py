@@ -76,6 +76,12 @@ TAILS = [
 ]
 
 WHOLE = [
+    "git -C ~/.openclaw ls-files | xargs cat",
+    "cd ~/.openclaw && git ls-files -o | xargs -n1 base64",
+    "cd ~/.openclaw/toolguard && ls | xargs cat",
+    "cd ~/.openclaw/toolguard && cat $(ls)",
+    "cd ~/.openclaw/toolguard; exa | xargs cat",
+    "cd ~/.openclaw/toolguard; xargs cat < /tmp/names",
     "find ~/.openclaw -type f | xargs cat",
     "find ~/.openclaw -maxdepth 1 -type f -exec head {} +",
     "find ~/.openclaw -name '*' -type f | xargs base64",
@@ -129,6 +135,10 @@ FREE = [
     "cat metrics.db.token",
     "cat config/metrics.db.token",
     "find ~/.openclaw -type f | wc -l",
+    "ls -la ~/.openclaw/toolguard | wc -l",
+    "git -C ~/.openclaw ls-files | wc -l",
+    "cd ~/.openclaw/workspace && git ls-files | xargs cat",
+    "cd ~/.openclaw/workspace && ls | xargs cat",
     "find ~/.openclaw -type f -mtime -1 | head",
     "find ~/.openclaw -name '*.md' | xargs cat",
     "find ~/.openclaw -type f | xargs ls -l",

@@ -37,6 +37,7 @@ def repository(run: ProgramRun, words: CommandWords) -> str:
 def _git(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     verb = words.verb
     tree, folder = working_tree(run, words)
+    yield from (Landing(UNKNOWN, inside(folder, each.text), deep=False) for each in words.named("output"))
     if verb in _PUTS_NOTHING or "lists" in words.acts:
         return
     if verb in ("clone", "worktree add", "submodule add"):

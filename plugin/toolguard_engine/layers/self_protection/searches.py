@@ -52,6 +52,7 @@ _NOT = frozenset({"!", "-not"})
 _RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-delete"})
 _TELLS = program_catalogue.programs("search_result_teller")
 _SHOWS = program_catalogue.programs("search_result_reader")
+_READERS = program_catalogue.programs("content_reader")
 _NO_CONTENT = program_catalogue.programs("search_result_keeper")
 """Programs that show no file contents."""
 
@@ -75,8 +76,14 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
 
 def _searched(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     name = run.name
+    if UNKNOWN in run.argv[1:] and (name in _READERS or run.moves_files) and scene.is_ours(".", run):
+        return ProtectionFinding(KEY, certain=False)
     if name == "git" and {"diff", "--no-index"}.issubset(run.argv):
         return _compared(run, scene)
+    if name == "git" and "ls-files" in run.argv:
+        return (
+            _found(run, [], scene, whole="possible") if _holds(content_searches.git_folder(run) or ".", run, scene) else None
+        )
     if name in SEARCHERS or name == "git":
         return _grepped(run, scene)
     if name == "find":
@@ -87,11 +94,12 @@ def _searched(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
         return _found(run, [_loosely(word) for word in run.argv[1:] if not word.startswith("-")], scene, whole="possible")
     if name == "diff":
         return _compared(run, scene)
-    option = _LISTS.get(name)
-    if option is None or not any(option.match(word) for word in run.argv[1:]):
+    if (option := _LISTS.get(name)) is None:
         return None
     starts = [word for word in run.argv[1:] if not word.startswith("-")] or ["."]
-    return _found(run, [], scene, whole="possible") if any(_holds(word, run, scene) for word in starts) else None
+    is_deep = any(option.match(word) for word in run.argv[1:])
+    may_reach = any(_holds(word, run, scene) if is_deep else scene.is_ours(word, run) for word in starts)
+    return _found(run, [], scene, whole="possible") if may_reach else None
 
 
 def _compared(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
