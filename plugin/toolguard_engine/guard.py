@@ -183,7 +183,7 @@ class Guard:
     def read(self, call: Call) -> CallReading:
         """The call as all layers see it."""
         work = WorkLimit(self.allowance.most(call))
-        return CallReading(call, self._host, work, self._files, self.files)
+        return CallReading(call, self._host, work, self._files, self.files, self.config_for(call.agent))
 
     def judge(self, call: Call) -> Verdict:
         """Whether this call may run. In shadow mode it may, under the code that would have stopped it."""
@@ -237,16 +237,15 @@ class Guard:
 
     def _input(self, reading: CallReading, run: Run | None) -> LayerInput:
         return LayerInput(
-            reading, self.config_for(reading.call.agent), self._book, self.contexts, self.processes, run,
+            reading, self._book, self.contexts, self.processes, run,
             self.autonomy, self.killed, self.unread, self.lost, self._judge_typed, spending=self.spending,
             kill_code=self.kill_code, living=self.living, uncontained=self.uncontained, rehearsals=self.rehearsals,
         )  # fmt: skip
 
     def _stateless(self, reading: CallReading, processes: Processes | None = None, *, is_typed: bool = False) -> LayerInput:
         """Without what happened before in the run, and without what is spent."""
-        config = self.config_for(reading.call.agent)
         return LayerInput(
-            reading, config, self._book, self.contexts, processes, is_typed=is_typed,
+            reading, self._book, self.contexts, processes, is_typed=is_typed,
             judge_command=self._judge_typed,
         )  # fmt: skip
 
@@ -337,9 +336,8 @@ class Guard:
         """Ends a run for a reason of its own."""
         self._run(run_id).stop = stop
 
-    def wanted(self, call: Call) -> Outcomes:
+    def wanted(self, call: Call, config: Config) -> Outcomes:
         """What the guard wants to hear of a call that may run, when it has run."""
-        config = self.config_for(call.agent)
         if config.active_mode == "disabled" or is_envelope(call.tool, call.params):
             return ""
         return repetition.wanted(call, self._runs.get(_place_of(call), _NEW), config)

@@ -114,7 +114,7 @@ class Play:
     def judged(self, call: Call) -> str:
         verdict = self.guard.judge(call)
         if verdict.decision == "allow":
-            return self.guard.wanted(call)
+            return self.guard.wanted(call, self.guard.config_for(call.agent))
         verdict, stop = self.guard.refused(call, verdict)
         self.did[self.calls + 1] = f"{'end' if stop else verdict.decision} {verdict.code}"
         self.ended = self.ended or stop is not None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tables import each_row
-from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls import call_paths
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.layers import constraints, rubric
@@ -21,7 +20,7 @@ BOOK = packs.load()
 def speaks(tool: str, params: dict[str, Any], path: str = "/srv/prod/**", severity: str = "mandatory") -> bool:
     call = Call(tool, params, agent="main", cwd="/home/ada/work")
     about = rule_from({"id": "constraint.c", "severity": severity, "reason": "No.", "path": [path]}, "constraint")
-    given = LayerInput(CallReading(call, HOST), Config(), BOOK.plus((about,)))
+    given = LayerInput(CallReading(call, HOST), BOOK.plus((about,)))
     found = rubric.weighed(given.reading, given.config, given.rules)
     judged = constraints.judge(given, found) or found
     return judged.code == "constraint.c" or bool(judged.note)

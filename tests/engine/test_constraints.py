@@ -41,7 +41,7 @@ def constraint(severity: str = "mandatory", name: str = "c", **said: Any) -> Rul
 
 
 def judged(call: Call, *known: Rule, book: Rulebook = NO_RULES) -> Judgement:
-    given = LayerInput(CallReading(call, HOST), Config(), book.plus(known))
+    given = LayerInput(CallReading(call, HOST), book.plus(known))
     found = rubric.weighed(given.reading, given.config, given.rules)
     return constraints.judge(given, found) or found
 
@@ -71,7 +71,7 @@ class TestVerdict:
 
     def test_none_speaks(self) -> None:
         call = run("ls")
-        given = LayerInput(CallReading(call, HOST), Config(), Rulebook((constraint(tool=["write"]),)))
+        given = LayerInput(CallReading(call, HOST), Rulebook((constraint(tool=["write"]),)))
         assert constraints.judge(given, rubric.weighed(given.reading, given.config, given.rules)) is None
 
     def test_the_gravest_counts_and_notes_stay(self) -> None:

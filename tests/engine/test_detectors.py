@@ -251,7 +251,7 @@ def test_exempt_tools_are_neither_counted_nor_noted() -> None:
     guard = Guard(config(own(), **exempt), {})
     guard.compacted("r", "")
     call = Call("read", {"path": "a"}, run="r")
-    assert [guard.wanted(call), guard.on_result(call, Outcome(1)).code] == ["tell", ""]
+    assert [guard.wanted(call, guard.config_for("")), guard.on_result(call, Outcome(1)).code] == ["tell", ""]
     assert [guard.on_result(call, Outcome(1)).code for _ in range(9)] == [""] * 9
 
 

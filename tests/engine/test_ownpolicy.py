@@ -203,8 +203,8 @@ def test_what_would_not_read_back_is_not_written(tmp_path: Path) -> None:
 )
 def test_every_call_above_safe_is_held(mode: Mode, command: str, code: str | None) -> None:
     stakes = 1 if command == "ls" else 5
-    reading = CallReading(Call("exec", {"command": command}))
-    given = LayerInput(reading, Config(mode=mode), Rulebook(()), unreadable_policy="own rules")
+    reading = CallReading(Call("exec", {"command": command}), config=Config(mode=mode))
+    given = LayerInput(reading, Rulebook(()), unreadable_policy="own rules")
     verdict = unreadable_policy.judge(given, Judgement("allow", "", stakes=stakes))
     assert (verdict.code if verdict else None) == code
     if verdict:

@@ -29,7 +29,6 @@ class LayerInput(msgspec.Struct, eq=False, dict=True):
     """State that is left out has no say: without a `run` nothing repeats, without `autonomy` nothing is counted."""
 
     reading: CallReading
-    config: Config
     rules: Rulebook
     contexts: RunContexts | None = None
     processes: Processes | None = None
@@ -61,6 +60,11 @@ class LayerInput(msgspec.Struct, eq=False, dict=True):
     @property
     def call(self) -> Call:
         return self.reading.call
+
+    @property
+    def config(self) -> Config:
+        """The settings of the agent."""
+        return self.reading.config
 
     @Lazy
     def entries(self) -> list[tuple[RunningProgram, TypedEntry]] | None:

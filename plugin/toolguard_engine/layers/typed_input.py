@@ -50,7 +50,7 @@ def judge(given: LayerInput, _: Judgement) -> Judgement | None:
 def reading_of(reading: CallReading, process: RunningProgram, command: str) -> CallReading:
     """A command that a call types into a process, with the files that it runs."""
     call = as_command(reading.call, process, command)
-    return CallReading(call, reading.host, reading.work, reading.files, reading.made)
+    return CallReading(call, reading.host, reading.work, reading.files, reading.made, reading.config)
 
 
 def as_command(call: Call, process: RunningProgram, command: str) -> Call:

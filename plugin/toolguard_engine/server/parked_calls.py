@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config
+from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.server.held_call_decisions import AWAY, Approvals, Settled, prompt_for
 from toolguard_engine.server.outbox import Outbox
@@ -60,9 +61,9 @@ class ParkedCalls:
         self._answers = answers
         self._waiting: set[ParkedCall] = set()
 
-    def park(self, message: messages.Judge, call: Call, asked: Verdict, approvals: Approvals) -> None:
+    def park(self, message: messages.Judge, reading: CallReading, asked: Verdict, approvals: Approvals) -> None:
         """Asks the store; the answer follows in `SessionState.answers`."""
-        config = self._state.guard.config_for(call.agent)
+        call, config = reading.call, reading.config
         parked = ParkedCall(message, call, asked, approvals, config)
         self._waiting.add(parked)
         self._state.setup.queue.do(

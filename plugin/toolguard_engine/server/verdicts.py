@@ -94,7 +94,6 @@ class Verdicts:
 
     def _judged(self, message: messages.Judge, call: Call) -> messages.Wire | None:
         call = self._state.guard.processes.joined(call)
-        self._look_at_rooms(call.agent)
         verdict = self._first(call)
         if self._state.guard.autonomy.has_spent:  # before the answer: who ends the engine behind it gets nothing back
             self._sync.save()
@@ -121,7 +120,7 @@ class Verdicts:
         self._outbox.measured(lambda measure: measure.allowed(call, code))
         if not note and self._state.config.pin_params != "always":
             return self.let_run(question, call, code)
-        acts = self._state.guard.config_for(call.agent).active_mode in ("enforce", "soft")
+        acts = self._reading(call).config.active_mode in ("enforce", "soft")
         return self.let_run(
             question, call, code, note=note if acts else "", pin=acts and self._state.config.pin_params == "always"
         )
@@ -131,14 +130,19 @@ class Verdicts:
         self._sync.catch_up(call)
         self._files.settle()
         reading = self._read = self._state.guard.read(call)
+        self._look_at_rooms(reading)
         verdict = self._state.guard.judge_reading(reading)
         if verdict.code != budget.NO_STORE:
             return verdict
         self._sync.save()
         return verdict if self._state.guard.lost else self._state.guard.judge_reading(reading)
 
+    def _reading(self, call: Call) -> CallReading:
+        """The call as it was read to be judged."""
+        return self._read if self._read is not None and self._read.call is call else self._state.guard.read(call)
+
     def let_run(self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False) -> messages.Wire:
-        read = self._read if self._read is not None and self._read.call is call else self._state.guard.read(call)
+        read = self._reading(call)
         typed = self._state.guard.typed(read) if read.tool == "process" else ()
         self._state.guard.processes.sent(call, keep=not code.startswith(APPROVED))
         limited = self._state.guard.timer.limited
@@ -146,7 +150,7 @@ class Verdicts:
             limited(read.work, partial(self._files.begins, read))
             for command in typed:
                 limited(read.work, partial(self._files.begins, command, str(read.params.get("sessionId", ""))))
-        wanted, room = self._state.guard.wanted(call), self._room(read, code)
+        wanted, room = self._state.guard.wanted(call, read.config), self._room(read, code)
         return messages.VerdictAnswer(
             question, "allow", code, pin=pin, note=note, outcome=wanted, room=room.pid, room_name=room.name
         )
@@ -170,10 +174,10 @@ class Verdicts:
         approvals = self._state.approvals
         return approvals is not None and approvals.runs_outside(reading.call, partial(named_places.of, reading))
 
-    def _look_at_rooms(self, agent: str) -> None:
+    def _look_at_rooms(self, reading: CallReading) -> None:
         """Whether the commands of this agent are to be held because they cannot be contained."""
-        rooms, config = self._state.setup.rooms, self._state.guard.config_for(agent)
-        is_held = rooms is not None and config.containment.when_unavailable == "hold"
+        rooms, agent = self._state.setup.rooms, reading.call.agent
+        is_held = rooms is not None and reading.config.containment.when_unavailable == "hold"
         self._state.guard.uncontained = rooms.why_not(agent) if rooms is not None and is_held else ""
         self._state.guard.rehearsals = rooms.rehearsals if rooms is not None and rooms.rehearsals else NO_REHEARSALS
 
@@ -197,9 +201,9 @@ class Verdicts:
 
     def _held(self, message: messages.Judge, call: Call, asked: Verdict) -> messages.Wire | None:
         if self._state.approvals is not None:
-            self._parked.park(message, call, self._with_record(call, asked), self._state.approvals)
+            self._parked.park(message, self._reading(call), self._with_record(call, asked), self._state.approvals)
             return None
-        text = approval_texts.out_of_order(self._state.guard.config_for(call.agent).approval.prefix, OUT_OF_ORDER)
+        text = approval_texts.out_of_order(self._reading(call).config.approval.prefix, OUT_OF_ORDER)
         return self.refuse(message.id, call, Verdict("block", OUT_OF_ORDER, text, "no store of approvals"))
 
     def _with_record(self, call: Call, asked: Verdict) -> Verdict:
@@ -220,9 +224,9 @@ class Verdicts:
     ) -> messages.Wire:
         held = verdict.decision == "hold"
         if prompt is not None:  # a person is asked at once, so nothing is refused yet
-            wanted = self._state.guard.wanted(call)
             self._state.guard.processes.sent(call, keep=False)
             read = self._state.guard.read(call)
+            wanted = self._state.guard.wanted(call, read.config)
             with suppress(TooIntricate, MemoryError, RecursionError):
                 self._state.guard.timer.limited(read.work, partial(self._files.may_begin, read))
             room = self._room(read, APPROVED[0])

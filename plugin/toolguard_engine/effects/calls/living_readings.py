@@ -150,7 +150,7 @@ def again(program: LivingProgram, reading: CallReading, texts: dict[str, str], m
     params = {"command": program.commands[0], "workdir": program.folder}
     call = Call("exec", params, agent=program.agent, session=program.session, cwd=program.workspace)
     texts = {name: _MAIN.sub("", text) if _only_loads(program, name) else text for name, text in texts.items()}
-    found = CallReading(call, reading.host, reading.work.beside(WORK), _Foreseen(reading.files, texts), made)
+    found = CallReading(call, reading.host, reading.work.beside(WORK), _Foreseen(reading.files, texts), made, reading.config)
     found.__dict__["commands"] = (*program.commands, *_apart(program, texts))
     return found
 
@@ -159,7 +159,7 @@ def in_general(reading: CallReading, texts: dict[str, str], made: FileMemory) ->
     """The files, run by what usually runs such files, with words that are not known."""
     found = CallReading(
         Call("exec", {"command": ":"}, cwd=reading.call.cwd), reading.host, reading.work.beside(WORK),
-        _Foreseen(reading.files, texts), made,
+        _Foreseen(reading.files, texts), made, reading.config,
     )  # fmt: skip
     runners = {name: ("sh", BY_ENDING.get(f".{name.rpartition('.')[2]}", "sh")) for name in texts}
     commands = (

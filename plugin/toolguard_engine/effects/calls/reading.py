@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls import (
     call_texts,
     commands_on_config,
@@ -33,6 +34,7 @@ from toolguard_engine.model.work_limit import WorkLimit
 
 _NO_HOST = Host()
 _NO_FILES = NoFiles()
+_NO_CONFIG = Config()
 
 
 PER_RUN = 60
@@ -47,7 +49,8 @@ def _as_opened(tool: str, call: Call, host: Host) -> dict[str, Any]:
 class CallReading:
     """`tool`: the name in the form in which names are compared; `params`: with the paths that the gateway will really open,
     empty where the call has no object of them;
-    `work`: what judging it may cost; `files`: the files of this machine; `made`: which of them the agents made."""
+    `work`: what judging it may cost; `files`: the files of this machine; `made`: which of them the agents made; `config`:
+    the settings of its agent."""
 
     def __init__(
         self,
@@ -56,12 +59,14 @@ class CallReading:
         work: WorkLimit | None = None,
         files: FileSource = _NO_FILES,
         made: FileMemory | None = None,
+        config: Config = _NO_CONFIG,
     ) -> None:
         self.call = call
         self.host = host
         self.work = work or WorkLimit()
         self.files = files
         self.made = made or FileMemory()
+        self.config = config
         self.tool = tool_name(call.tool)
         self.has_params = isinstance(call.params, dict)
         self.params = _as_opened(self.tool, call, host) if self.has_params else {}
