@@ -15,7 +15,7 @@ from tables import each_row
 READERS = {
     "approvals": 2,
     "effects/calls": 13,
-    "effects/commands": 68,
+    "effects/commands": 71,
     "effects/control_plane": 6,
     "effects/landings": 7,
     "effects/languages": 6,
@@ -27,7 +27,7 @@ READERS = {
 }
 OPTION_SETS = {
     "effects/calls": 4,
-    "effects/commands": 27,
+    "effects/commands": 28,
     "effects/control_plane": 4,
     "effects/landings": 2,
     "effects/languages": 2,
