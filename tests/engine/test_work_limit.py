@@ -121,3 +121,14 @@ def test_the_work_on_hostile_texts_is_counted() -> None:
 )
 def test_the_work_on_mutated_texts_is_counted(pieces: list[tuple[str, int]], around: str) -> None:
     assert uncounted(around.format("".join(piece * times for piece, times in pieces)[:6_000])) == ""
+
+
+def test_many_texts_that_may_be_paths_of_secrets_cost_what_they_take() -> None:
+    texts = [f"test{n}/*/*.x" for n in range(1_800)]
+    call = Call(
+        "edit", {"path": "x.py", "edits": [{"oldText": text, "newText": text} for text in texts]}, cwd="/home/u/work"
+    )
+    reading = GUARD.read(call)
+    assert GUARD.judge_reading(reading).decision == "hold"
+    alike = {"path": "x.py", "edits": [{"oldText": texts[0], "newText": texts[0]}] * 1_800}
+    assert GUARD.weigh(Call("edit", alike, cwd="/home/u/work")).decision == "allow"

@@ -66,6 +66,10 @@ BROKEN = (
 CHAT = "Only a person may send the guard's chat commands."
 
 
+STEPS_OF_PATH = 120
+"""Steps for finding out whether a text names one of the secrets."""
+
+
 def judge(call: Call, host: Host) -> Verdict | None:
     """Block on a certain finding, hold on a possible one."""
     return of_reading(CallReading(call, host))
@@ -226,7 +230,7 @@ def _paths(reading: CallReading) -> str:
                 return PATH if named else CHANGED
     if any(dashboard_requests.visits(text, host) for text in texts):
         return dashboard_requests.CALL
-    return KEY if any(_is_key(text, host) for text in texts) else ""
+    return KEY if any(_is_key(text, reading) for text in dict.fromkeys(texts)) else ""
 
 
 def _open_paths(reading: CallReading) -> str:
@@ -245,12 +249,15 @@ def _strings(value: Any, depth: int) -> Iterator[str]:
             yield from _strings(item, depth + 1)
 
 
-def _is_key(text: str, host: Host) -> bool:
+def _is_key(text: str, reading: CallReading) -> bool:
     """Whether the whole parameter is a path or a `file:` URL of a secret."""
     if len(text) > _MAX_PATH or "\n" in text or not _KEY_LIKE.search(text) or _REMOTE.match(text):
         return False
     path = _of_address(text)
-    return "/" in path and _path("read", path, host) == KEY
+    if "/" not in path or not _may_be_ours(path, reading.host):
+        return False
+    reading.work.spend(STEPS_OF_PATH)
+    return _path("read", path, reading.host) == KEY
 
 
 def _of_address(text: str) -> str:
