@@ -27,7 +27,8 @@ One line of `options` has all spellings of an option, then what its value is, th
 `form` says how the program finds its options: `getopt` (clusters of letters and long options), `long` (words with one dash:
 `-comp gzip`) or `switches` (values are attached to a name of any length: `-oFOLDER`). `bundle`: the first word may be a
 cluster without a dash, as in `tar xzf`. `abbreviates`: a long option may be shortened as long as it is unambiguous.
-`lists`: an operand `@file` names a file with names. `stops`: options end at the first operand, as in `nice -n 5 ls -l`.
+`lists`: an operand `@file` names a file with names. `stops`: options end at the
+first operand, as in `nice -n 5 ls -l`, or at the second one if it is 2, as in `ssh host -p 22 ls -l`.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ TRAITS = frozenset({
     "packs", "unpacks", "lists", "recursive", "rehearses", "performs", "deletes", "moves", "encrypts", "selects", "prints",
     "server-names", "names-stdin", "absolute", "relative", "in-place", "operand", "forced", "wiped",
     "no-preserve-root", "other-rights", "keeps-variables", "tells-names", "instead", "leads", "by-name",
-    "filters", "joins", "negates", "writes", "acts",
+    "filters", "joins", "negates", "writes", "acts", "other-way",
 })  # fmt: skip
 """`packs`, `unpacks`, `lists`: what an archiver does; `prints`: unpacks to its output; `rehearses`: changes nothing;
 `performs`: revokes that; `deletes`: deletes at the target what the source does not have; `moves`: deletes the sources;
@@ -70,7 +71,8 @@ the files; `names-stdin`: the names of the files are read from the input; `absol
 archive are used as they are, or as relative ones; `in-place`: changes its inputs; `operand`: it is an operand after
 all, as is the mode in `chmod -w file`; `forced`, `wiped`, `no-preserve-root`: how it deletes;
 `other-rights`: it runs as somebody or somewhere else than it does by default; `keeps-variables`: those of its caller;
-`tells-names`: prints names or numbers, and no contents; `instead`: something else than it does by default. Of `find`:
+`tells-names`: prints names or numbers, and no contents; `instead`: something else than it does by default;
+`other-way`: mail goes another way than to the server that is named. Of `find`:
 `leads`: stands before the folders; `by-name`, `filters`, `joins`, `negates`, `writes`, `acts`: what the test does."""
 
 DEEDS = frozenset({
@@ -117,7 +119,7 @@ class Manual(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
     bundle: bool = False
     abbreviates: bool = True
     lists: bool = False
-    stops: bool = False
+    stops: int = 0
 
     def known(self, verb: str) -> dict[str, OptionEntry]:
         """The options by their spellings: the program's and those of a verb, which come first; without one, of all verbs."""
@@ -192,7 +194,7 @@ def _manual(name: str, entry: Mapping[str, Any], table: Mapping[str, Any]) -> Ma
         whole.get("bundle", False),
         whole.get("abbreviates", True),
         whole.get("lists", False),
-        whole.get("stops", False),
+        whole.get("stops", 0),
     )
     return msgspec.convert(msgspec.to_builtins(made), Manual)
 

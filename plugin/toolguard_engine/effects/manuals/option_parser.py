@@ -201,7 +201,7 @@ class _OptionReader:
         self.operands: list[ParsedWord] = []
         self.unknown: list[str] = []
         self.end = len(argv)
-        self.before_end = len(verb.split())
+        self.last = len(verb.split()) + manual.stops - 1
         self._seen: set[str] = set()
 
     def read(self) -> _OptionReader:
@@ -215,7 +215,7 @@ class _OptionReader:
                 self.operands += (ParsedWord(self.argv[rest], rest) for rest in range(at + 1, len(self.argv)))
                 break
             if word[:1] != "-" or word == "-":
-                if self.manual.stops and len(self.operands) >= self.before_end:
+                if self.manual.stops and len(self.operands) >= self.last:
                     self.operands += (ParsedWord(self.argv[rest], rest) for rest in range(at, len(self.argv)))
                     break
                 self.operands.append(ParsedWord(word, at))
@@ -258,7 +258,9 @@ class _OptionReader:
     def _entry(self, name: str) -> OptionEntry | None:
         """The option by its name, an unambiguous beginning of it, or its negation."""
         found = self.known.get(name)
-        if found is not None or self.manual.form == "long":
+        if found is None and self.manual.form == "long":
+            return self.known.get(name[1:])  # most of these programs take two dashes for one
+        if found is not None:
             return found
         if self.manual.abbreviates and len(name) >= _SHORTEST:
             longer = self.manual.beginning_with(name, self.known)

@@ -23,41 +23,34 @@ from toolguard_engine.effects.facts.places import Where, marks, place
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs import Act, by_manual, effect_on, web_programs, write_effects
-from toolguard_engine.effects.programs.getopt import OptionTable, options
 from toolguard_engine.effects.programs.sent_data import data_flags, fed, file_flags, stdin_flags
 from toolguard_engine.effects.programs.web_programs import table
 from toolguard_engine.effects.programs.web_targets import host_flags, mail_flags, target
 
 # --- sockets ------------------------------------------------------------------------------------------------------------
 
-_NC_VALUED = frozenset({
-    "-e", "-c", "-p", "-w", "-s", "-X", "-x", "-q", "-i", "-I", "-O", "-T", "-V", "-g", "-G", "-m", "-M", "--exec",
-    "--sh-exec",
-    "--lua-exec", "--source", "--source-port", "--wait", "--idle-timeout", "--delay", "--proxy", "--proxy-type", "--output",
-    "--max-conns", "--allow", "--deny",
-})  # fmt: skip
 _MANY_PORTS = 20
 _PORT_DIGITS = 6
 
 
 def _nc(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = options(run, _NC_VALUED)
-    host = read.operands[0].text if read.operands else ""
+    read = run.words
+    host = "".join(read.texts[:1])
     flags = host_flags(host)
-    if read.has("-e", "-c", "--exec", "--sh-exec", "--lua-exec") and not (read.has("-c") and not read.last("-c")):
+    if any(read.values("--exec", "--lua-exec")) or read.last("--sh-exec"):
         yield Effect("remote-shell", host or "anyone who connects", "remote", flags, run)
         return
-    if read.has("-l", "--listen"):
-        yield Effect("listen", read.last("-p") or " ".join(word.text for word in read.operands), "", frozenset(), run)
+    if read.has("--listen"):
+        yield Effect("listen", read.last("-p") or " ".join(read.texts), "", frozenset(), run)
         return
-    if any(_many(word.text) for word in read.operands[1:]):
+    if any(map(_many, read.texts[1:])):
         yield Effect("scan", host, "remote", flags, run)
         return
     yield Effect("connect", host, "remote", flags, run)
     if not read.has("-z") and fed(run):
         yield Effect(
             "send",
-            " ".join(word.text for word in read.operands),
+            " ".join(read.texts),
             "remote",
             flags | stdin_flags(run, where) | {"socket"},
             run,
@@ -77,7 +70,7 @@ def _many(ports: str) -> bool:
 
 
 def _socat(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    addresses = [word for word in run.argv[1:] if not word.startswith("-") or word == "-"]
+    addresses = run.words.texts
     kinds = [address.partition(":")[0].upper() for address in addresses]
     ends = [
         address
@@ -103,19 +96,18 @@ def _socat(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 
 def _telnet(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = options(run, frozenset({"-l", "-e", "-n", "-b", "-X"}))
-    host = read.operands[0].text if read.operands else ""
+    host = "".join(run.words.texts[:1])
     yield Effect("connect", host, "remote", host_flags(host), run)
     if run.stdin is not None and run.stdin.files:
         yield Effect("send", host, "remote", host_flags(host) | stdin_flags(run, where) | {"socket"}, run)
 
 
 def _openssl(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    command = run.argv[1] if len(run.argv) > 1 else ""
+    command = "".join(run.words.texts[:1])
     if command == "s_server":
         yield Effect("listen", "openssl s_server", "", frozenset(), run)
     elif command == "s_client":
-        end = run.argv[run.argv.index("-connect") + 1] if "-connect" in run.argv[:-1] else ""
+        end = run.words.last("-connect")
         flags = host_flags(end.partition(":")[0]) | {"tls"}
         yield Effect("connect", end, "remote", flags, run)
         sent = stdin_flags(run, where)
@@ -124,11 +116,6 @@ def _openssl(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 
 # --- files to and from hosts --------------------------------------------------------------------------------------------
-
-_SSH_VALUED = frozenset({
-    "-B", "-b", "-c", "-D", "-E", "-e", "-F", "-I", "-i", "-J", "-L", "-l", "-m", "-O", "-o", "-p", "-Q", "-R", "-S",
-    "-W", "-w",
-})  # fmt: skip
 
 
 def remote(word: str) -> str:
@@ -142,10 +129,10 @@ def remote(word: str) -> str:
 
 
 def _ssh(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = options(run, _SSH_VALUED)
+    read = run.words
     if not read.operands:
         return
-    host = read.operands[0].text.rpartition("@")[2].partition(":")[0].removeprefix("ssh://")
+    host = read.texts[0].rpartition("@")[2].partition(":")[0].removeprefix("ssh://")
     flags = host_flags(host) | {"tls"}
     yield Effect("connect", host, "remote", flags, run)
     for forward in read.values("-R", "-w", "-D"):
@@ -230,11 +217,10 @@ def _sftp(run: ProgramRun, words: CommandWords, where: Where) -> Iterator[Effect
 
 
 def _ftp(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = options(run, frozenset({"-P", "-e", "-c", "-u", "-p", "-f"}))
-    commands = " ".join((*(word.text for word in read.values("-e", "-c")), (run.stdin.text or "") if run.stdin else ""))[
-        :4096
-    ]
-    host = target(read.operands[0].text).host if read.operands else ""
+    read = run.words
+    given = (word.text for word in read.named("script"))
+    commands = " ".join((*given, (run.stdin.text or "") if run.stdin else ""))[:4096]
+    host = target(read.texts[0]).host if read.operands else ""
     yield Effect("transfer", host or commands[:80], "remote", host_flags(host) if host else frozenset(), run)
     words = commands.split()
     for verb, path in pairwise(words):
@@ -288,7 +274,7 @@ def _to_azure(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 def _put(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """`ncftpput host folder file...`, `croc send file`, `magic-wormhole send file`, `transfer file`."""
-    words = [word for word in run.argv[1:] if not word.startswith("-")]
+    words = run.words.texts
     if run.name in _PEER_SENDERS:
         if "send" not in words[:2] and run.name in _SENDERS_BY_VERB:
             return
@@ -301,51 +287,37 @@ def _put(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 # --- mail -----------------------------------------------------------------------------------------------------------------
 
-_MAIL_VALUED = frozenset({
-    "-s", "-a", "-A", "-c", "-b", "-r", "-S", "-f", "-F", "-e", "-H", "-i", "-q", "--attach", "--subject", "--to",
-    "--from", "--server", "--body", "--header", "--data", "-t", "--attach-type", "--host", "--port",
-})  # fmt: skip
-_MAIL_SERVERS = {"swaks": ("--server", "-s"), "msmtp": ("--host",), "sendemail": ("-s",)}
-_MAIL_PORTS = {"swaks": ("--port", "-p"), "msmtp": ("--port",)}
 _MAILX = frozenset({"mail", "mailx", "s-nail"})
 _MAIL_SETTING = lazy_re.compile(
     r"(?:(?:smtp|mta)=(.{1,120})|(?:from|replyto|sender|hostname|(?:smtp|ssl)-[\w-]{1,30})(?:=.*)?)"
 )
-_OTHER_WAYS = ("pipe", "socket", "config", "copy-routing", "proxy-host", "account", "file")
-"""Options by which mail takes another way than to the server that is named, or that are read from a file."""
-_SHORTEST_WAY = 2
 
 
-def _goes_elsewhere(word: str) -> bool:
-    name = word.lstrip("-").partition("=")[0]
-    return word[:1] == "-" and len(name) >= _SHORTEST_WAY and any(way.startswith(name) for way in _OTHER_WAYS)
-
-
-def _mail_server(run: ProgramRun, read: OptionTable) -> frozenset[str]:
+def _mail_server(run: ProgramRun, read: CommandWords) -> frozenset[str]:
     """`local` if every server that is named is one for tests on this machine, and nothing sends the mail elsewhere."""
-    if any(map(_goes_elsewhere, run.argv)) or any(name.startswith(("SWAKS", "MAILRC")) for name, _ in run.assigns):
+    if read.trait("other-way") or read.unknown or any(name.startswith(("SWAKS", "MAILRC")) for name, _ in run.assigns):
         return frozenset()
     if run.name in _MAILX:
         settings = [_MAIL_SETTING.fullmatch(word.text) for word in read.values("-S")]
-        if not all(settings) or read.has("-A"):
+        if not all(settings):
             return frozenset()
         servers = [each[1] for each in settings if each and each[1]]
     else:
-        servers = [word.text for word in read.values(*_MAIL_SERVERS.get(run.name, ()))]
-    ports = {word.text for word in read.values(*_MAIL_PORTS.get(run.name, ()))} or {""}
+        servers = [word.text for word in read.named("host")]
+    ports = {word.text for word in read.values("--port", "-port")} or {""}
     found = [mail_flags(server, port) for server in servers for port in ports]
     return frozenset({"local"}) if found and all(found) else frozenset()
 
 
 def _mail(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = options(run, _MAIL_VALUED | {"-p"} if run.name == "swaks" else _MAIL_VALUED)
-    to = [word.text for word in read.operands if "@" in word.text or UNKNOWN in word.text]
-    to += [word.text for word in read.values("--to", "-t") if word.text]
+    read = run.words
+    to = [word for word in read.texts if "@" in word or UNKNOWN in word]
+    to += [word.text for word in read.values("--to", "-to", "-t") if word.text]
     if not to and not (fed(run) and run.name in _INPUT_MAILERS):
         return
     flags = stdin_flags(run, where)
-    for attached in read.values("-a", "-A", "--attach"):
-        if attached.text and ":" not in attached.text:
+    for attached in read.named("input"):
+        if ":" not in attached.text:
             flags |= file_flags(attached.text.removeprefix("@"), run, where)
     yield Effect("send", " ".join(to), "remote", flags | {"mail"} | _mail_server(run, read), run)
 
@@ -407,9 +379,9 @@ def _tunnel(run: ProgramRun, _: Where) -> Iterator[Effect]:
 
 def _whois(run: ProgramRun, _: Where) -> Iterator[Effect]:
     """With a given host and port this is a plain socket; looking up a name is ordinary."""
-    read = options(run, frozenset({"-h", "-p", "--host", "--port"}))
-    if read.has("-h", "--host") and read.has("-p", "--port"):
-        host = read.last("-h", "--host")
+    read = run.words
+    if read.has("--host") and read.has("--port"):
+        host = read.last("--host")
         yield Effect("connect", host, "remote", host_flags(host) | {"odd"}, run)
 
 

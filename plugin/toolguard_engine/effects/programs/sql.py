@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import islice
 
 from toolguard_engine import lazy_re
@@ -19,7 +20,6 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.programs import Act, sql_meta_commands
-from toolguard_engine.effects.programs.getopt import options
 
 MAX_TEXT = 40_000
 MAX_STATEMENTS = 200
@@ -177,73 +177,36 @@ def _stdin_text(run: ProgramRun) -> str:
 
 # --- clients of SQL -------------------------------------------------------------------------------------------------------
 
-_PSQL = frozenset({
-    "-c", "-d", "-f", "-h", "-p", "-U", "-v", "-o", "-L", "-F", "-P", "-R", "-T", "--command", "--dbname", "--file",
-    "--host", "--port", "--username", "--set", "--variable", "--output", "--log-file",
-})  # fmt: skip
-_MYSQL = frozenset({"-e", "-h", "-P", "-u", "-D", "-S", "--execute", "--host", "--port", "--user", "--database", "--socket",
-                    "--init-command", "--default-character-set", "--defaults-file"})  # fmt: skip
-_OTHERS = frozenset({
-    "-e", "-q", "-Q", "-c", "-f", "-i", "-d", "-S", "-U", "-P", "-h", "-u", "-p", "-k", "-s", "-n", "-a", "-w", "-o",
-    "--execute", "--query", "--command", "--sql", "--database", "--host", "--port", "--user", "--password", "--file",
-    "--url",
-    "--server", "--catalog", "--schema", "--config", "--keyspace", "--statement", "--sql-statement", "--query-string",
-    "--instance",
-    "--project", "--location", "--account", "--warehouse", "--role", "--connection", "--profile", "--target", "--env",
-    "--app",
-    "--resource-arn", "--secret-arn", "--region", "--cluster-identifier", "--db-user", "--project_id", "--dataset_id",
-    "--remote-user",
-})  # fmt: skip
-_STATEMENT = ("-c", "-e", "-q", "-Q", "--command", "--execute", "--query", "--sql", "--statement", "--sql-statement",
-              "--query-string", "--init-command")  # fmt: skip
 
-
-def _client(
-    valued: frozenset[str], *, operands: bool = False, loads: bool = False
-) -> Callable[[ProgramRun, Where], Iterator[Effect]]:
-    """A program that takes statements by option and at standard input, and as words if `operands` is set.
+def _client(run: ProgramRun, _: Where, *, loads: bool = False) -> Iterator[Effect]:
+    """A program that takes statements by option, as words, and at standard input.
 
     `loads`: a statement may load code from a file, or run an editor.
     """
-
-    def act(run: ProgramRun, _: Where) -> Iterator[Effect]:
-        read = options(run, valued)
-        texts = [word.text for word in read.values(*_STATEMENT)]
-        if operands:
-            texts.extend(word.text for word in read.operands if " " in word.text)
-        texts.append(_stdin_text(run))
-        for text in texts:
-            yield from _effects(text, run)
-        for text in (*run.argv[1:], _stdin_text(run)):
-            if sql_meta_commands.runs_programs(text, loads=loads):
-                yield Effect("sql", text[:400], "", frozenset({"program"}), run)
-
-    return act
+    given = [each.value.text for each in run.words.given if each.entry.role == "script"]
+    for text in (*given, *(word for word in run.words.texts if " " in word), _stdin_text(run)):
+        yield from _effects(text, run)
+    for text in (*run.argv[1:], _stdin_text(run)):
+        if sql_meta_commands.runs_programs(text, loads=loads):
+            yield Effect("sql", text[:400], "", frozenset({"program"}), run)
 
 
-_dotted = _client(
-    frozenset({"-cmd", "-separator", "-init", "-newline", "-nullvalue", "-mmap", "-vfs"}), operands=True, loads=True
-)
+_dotted: Act = partial(_client, loads=True)
 """sqlite3: `.shell` and `.system` run programs."""
 
 
 def _cloud(*wanted: str) -> Callable[[ProgramRun, Where], Iterator[Effect]]:
     """`bq query "..."`, `wrangler d1 execute --command "..."`: statements after sub-commands."""
 
-    act = _client(_OTHERS, operands=True)
-
     def guarded(run: ProgramRun, where: Where) -> Iterator[Effect]:
         if any(word in run.argv[1:6] for word in wanted):
-            yield from act(run, where)
+            yield from _client(run, where)
 
     return guarded
 
 
 # --- other stores -------------------------------------------------------------------------------------------------------
 
-_MONGO = frozenset(
-    {"-u", "-p", "-h", "--eval", "--host", "--port", "--username", "--password", "--authenticationDatabase", "--file", "-f"}
-)
 _MONGO_CHANGES = lazy_re.compile(
     r"\b(?:dropDatabase|dropUser|dropRole|dropAllUsersFromDatabase|dropIndexes|dropIndex|shutdownServer|fsyncLock|renameCollection|drop"
     r"|deleteMany|deleteOne|remove|findOneAndDelete|updateMany|bulkWrite|convertToCapped|removeShard|rs\.remove|grantRolesToUser)(?:\s{0,3}\(|\Z)|\$out\b"
@@ -253,22 +216,16 @@ _EMPTY_FILTER = lazy_re.compile(r"(?:deleteMany|remove|updateMany)\s{0,3}\(\s{0,
 
 
 def _mongo(run: ProgramRun, _: Where) -> Iterator[Effect]:
-    texts = [word.text for word in options(run, _MONGO).values("--eval")]
+    texts = [word.text for word in run.words.values("--eval")]
     for text in (*texts, _stdin_text(run)):
         if _MONGO_CHANGES.search(text[:MAX_TEXT]):
             found = frozenset({"unfiltered"}) if _EMPTY_FILTER.search(text[:MAX_TEXT]) else frozenset[str]()
             yield Effect("nosql", text[:400], "", found, run)
 
 
-_REDIS = frozenset({
-    "-h", "-p", "-a", "-n", "-u", "-s", "-r", "-i", "-d", "-D", "-t", "--user", "--pass", "--cert", "--key",
-    "--cacert", "--sni", "--pattern", "--eval",
-})  # fmt: skip
-
-
 def _redis(run: ProgramRun, _: Where) -> Iterator[Effect]:
-    read = options(run, _REDIS)
-    lines = [" ".join(word.text for word in read.operands)] if read.operands else []
+    words = run.words.texts
+    lines = [" ".join(words)] if words else []
     if not lines:
         lines = _stdin_text(run)[:MAX_TEXT].splitlines()[:MAX_STATEMENTS]
     for line in lines:
@@ -310,13 +267,10 @@ _VERBS = frozenset({"drop", "truncate", "delete", "update", "alter", "grant", "r
 """First words of a statement that is a command line of its own."""
 
 PROGRAMS: dict[str, Act] = _table(
-    (program_catalogue.programs("postgres_client"), _client(_PSQL | {"-e", "--execute"})),
-    (program_catalogue.programs("mysql_client"), _client(_MYSQL | {"--sql"})),
+    (program_catalogue.programs("postgres_client"), _client),
+    (program_catalogue.programs("mysql_client"), _client),
     (program_catalogue.programs("dot_command_client"), _dotted),
-    (
-        program_catalogue.programs("other_sql_client"),
-        _client(_OTHERS, operands=True),
-    ),
+    (program_catalogue.programs("other_sql_client"), _client),
     ({"bq"}, _cloud("query")),
     ({"wrangler"}, _cloud("d1")),
     ({"turso"}, _cloud("shell")),

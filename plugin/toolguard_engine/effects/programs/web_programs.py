@@ -14,7 +14,7 @@ from toolguard_engine.effects.facts.places import Where, marks, place
 from toolguard_engine.effects.manuals.command_words import CommandWords, ParsedWord
 from toolguard_engine.effects.programs import Act, by_manual
 from toolguard_engine.effects.programs.curl import curl_effects
-from toolguard_engine.effects.programs.getopt import OptionTable, given, options
+from toolguard_engine.effects.programs.getopt import given
 from toolguard_engine.effects.programs.sent_data import data_flags, fed, file_flags, stdin_flags, word_flags
 from toolguard_engine.effects.programs.web_requests import (
     MAX_FOLDERS,
@@ -62,15 +62,8 @@ def _aria(run: ProgramRun, read: CommandWords, where: Where) -> Iterator[Effect]
             yield from saved_file(run, in_folder(read.one("folder"), name), where)
 
 
-_HTTPIE_VALUED = frozenset({
-    "-a", "-A", "-o", "-p", "-s", "--auth", "--auth-type", "--output", "--print", "--style", "--session",
-    "--session-read-only",
-    "--verify", "--proxy", "--timeout", "--raw", "--bearer", "--max-redirects", "--format-options", "--pretty", "--boundary",
-})  # fmt: skip
-
-
 def _httpie(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = options(run, _HTTPIE_VALUED)
+    read = run.words
     words = read.operands
     method = ""
     if len(words) > 1 and words[0].text.isalpha() and words[0].text.isupper():
@@ -85,13 +78,13 @@ def _httpie(run: ProgramRun, where: Where) -> Iterator[Effect]:
     yield from data_in_address(run, url.at, url.text, where)
     if read.last("--verify").lower() in ("no", "false"):
         yield from unverified_effects(run, (url,), where)
-    if read.has("-o", "--output"):
-        yield from saved_file(run, read.last("-o", "--output"), where)
-    elif read.has("-d", "--download"):
+    if read.has("--output"):
+        yield from saved_file(run, read.last("--output"), where)
+    elif read.has("--download"):
         yield from saved_file(run, name_in_url(url.text), where)
 
 
-def _httpie_sent(run: ProgramRun, read: OptionTable, items: tuple[ParsedWord, ...], where: Where) -> frozenset[str] | None:
+def _httpie_sent(run: ProgramRun, read: CommandWords, items: tuple[ParsedWord, ...], where: Where) -> frozenset[str] | None:
     found: set[str] = set()
     bodies = 0
     for item in items:
@@ -106,30 +99,22 @@ def _httpie_sent(run: ProgramRun, read: OptionTable, items: tuple[ParsedWord, ..
                 break
     if read.has("--raw"):
         bodies += 1
-    if fed(run) and not read.has("--ignore-stdin", "-I"):
+    if fed(run) and not read.has("--ignore-stdin"):
         bodies += 1
         found |= stdin_flags(run, where)
     return frozenset(found) if bodies else None
-
-
-_API_VALUED = frozenset({
-    "-X", "--method", "-f", "-F", "-H", "--raw-field", "--field", "--header", "--input", "-q", "--jq", "-t",
-    "--template", "--hostname",
-    "--url", "--uri", "-u", "--body", "-b", "--resource", "--url-parameters", "--uri-parameters", "--headers", "-p",
-    "--preview", "--cache",
-})  # fmt: skip
 
 
 def _api(word: str) -> Callable[[ProgramRun, Where], Iterator[Effect]]:
     """`gh api -X DELETE /x`, `az rest --method delete --url x`: HTTP requests by another name. `word`: the sub-command."""
 
     def act(run: ProgramRun, _: Where) -> Iterator[Effect]:
-        if word not in run.argv[1:4]:
+        read = next((words for words in run.readings if words.verb == word), None)
+        if read is None:
             return
-        read = options(run, _API_VALUED, start=run.argv.index(word) + 1)
-        fields = read.has("-f", "-F", "--raw-field", "--field", "--input", "--body", "-b")
-        method = read.last("-X", "--method", "-m").upper() or ("POST" if fields else "GET")
-        path = read.last("--url", "--uri", "-u") or (read.operands[0].text if read.operands else "")
+        fields = read.has("--raw-field", "--field", "--input", "--body")
+        method = read.last("--method").upper() or ("POST" if fields else "GET")
+        path = read.last("--url") or "".join(read.texts[:1])
         if path == "graphql":
             method = "GET"
         if method not in QUESTIONS:
@@ -149,8 +134,7 @@ def _publishes(run: ProgramRun, where: Where) -> Iterator[Effect]:
     fed_in = any("credentials" in data_flags(feed, where, run.cwd) for _, feed in run.given) or (
         "credentials" in stdin_flags(run, where)
     )
-    words = run.argv[3:64] if run.argv[1] in ("gist", "snippet", "release") else _files_named(run.argv)
-    named = [word.partition("#")[0] for word in words if word[:1] != "-"]
+    named = [word.text.partition("#")[0] for word in run.words.named("input")[:_MAX_FILES]]
     if run.argv[1] in ("gist", "snippet") and any("personal-file" in marks(path, where, run.cwd) for path in named):
         yield Effect("copy-out", " ".join((run.name, *run.argv[1:3])), "remote", frozenset({"tls", "file", "bulk"}), run)
     if fed_in or any(place(path, where, run.cwd) == "credentials" for path in named):
@@ -161,9 +145,7 @@ def _publishes(run: ProgramRun, where: Where) -> Iterator[Effect]:
 _PUBLISHES = frozenset({"create", "comment", "edit", "upload", "review", "note", "new", "add"})
 
 
-def _files_named(argv: tuple[str, ...]) -> list[str]:
-    named = [argv[at + 1] for at, word in enumerate(argv[:-1]) if word in ("-F", "--body-file", "--notes-file")]
-    return named + [word.partition("=")[2] for word in argv if word.startswith(("--body-file=", "--notes-file="))]
+_MAX_FILES = 64
 
 
 def _platform(run: ProgramRun, where: Where) -> Iterator[Effect]:
