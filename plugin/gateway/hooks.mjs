@@ -11,12 +11,12 @@ import { isOn, verdictOnUnjudged, verdictWithoutEngine } from "./failmode.mjs";
 import { endedSession, isError, isOnBehalfOf, LONGEST_NAME, mayBeKept, place, wasBlocked, wasVetoed, whoAsked, withNote } from "./event_facts.mjs";
 import { outsideText, shortParams, userMessage } from "./incoming.mjs";
 import { outcomeOf } from "./outcome.mjs";
-import { misshapen, PROTECTED, REWRITTEN_UNJUDGED, UNJUDGED } from "./messages.mjs";
+import { misshapen, NO_ROOM, PROTECTED, REWRITTEN_UNJUDGED, UNJUDGED } from "./messages.mjs";
 import { factsOf, Places } from "./places.mjs";
 import { Prompts } from "./prompts.mjs";
 import { Redactions } from "./redactions.mjs";
 import { Reports } from "./reports.mjs";
-import { inRoom, wasUsed, withoutRoom } from "./room.mjs";
+import { bind, inRoom, wasUsed, withoutRoom } from "./room.mjs";
 import { RunStarts } from "./run_starts.mjs";
 import { copy, same } from "./same.mjs";
 import { addNoteBlock, endRunInPlace, replaceResultText, resultText, toolCalls } from "./seams.mjs";
@@ -194,6 +194,7 @@ export class Hooks {
       return this.#refuseUnjudged(run, event, ctx, "guard.unreadable", `the guard could not judge it: ${answer.error}`, UNJUDGED);
     this.#reports.answered();
     if (answer.outcome) this.#runs.call(ctx?.sessionKey, id, { outcome: answer.outcome });
+    if (answer.decision === "allow" && answer.onlyThere && !bind()) return { block: true, blockReason: NO_ROOM };
     if (answer.decision === "allow") return this.#letThrough(answer, params, ctx, id);
     if (answer.prompt) return this.#prompts.ask(answer, inRoom(params, answer), run, ctx?.sessionKey, id);
     run.watch = true;
@@ -242,7 +243,8 @@ export class Hooks {
    */
   #letThrough(answer, params, ctx, id) {
     const ran = inRoom(params, answer);
-    this.#runs.call(ctx?.sessionKey, id, { ran, isInRoom: answer.room > 0 });
+    const hostIsOurs = answer.onlyThere && params?.host === undefined;
+    this.#runs.call(ctx?.sessionKey, id, { ran, isInRoom: answer.room > 0, hostIsOurs });
     if (answer.note) this.#addNote(ctx?.sessionKey, id, answer.note);
     return answer.pin || ran !== params ? { params: ran } : undefined;
   }
@@ -290,14 +292,14 @@ export class Hooks {
   afterToolCall(event, ctx) {
     const id = event.toolCallId ?? ctx?.toolCallId;
     const run = this.#runs.get(event.runId ?? ctx?.runId ?? "", ctx?.sessionKey, ctx?.agentId);
-    const call = this.#runs.call(ctx?.sessionKey, id, {
-      tool: event.toolName, params: withoutRoom(event.params), run: run.id, agent: ctx?.agentId,
-    });
+    const { hostIsOurs } = this.#runs.knownCall(ctx?.sessionKey, id) ?? {};
+    const written = withoutRoom(event.params, hostIsOurs);
+    const call = this.#runs.call(ctx?.sessionKey, id, { tool: event.toolName, params: written, run: run.id, agent: ctx?.agentId });
     this.#compare(call, event, run, id);
     if (call.isInRoom && !wasBlocked(event)) this.#seeShell();
     this.#reportOutcome(call, event, run, id);
     const text = isOn(this.#config, run.agent) ? outsideText(event) : "";
-    if (text) this.#engine.note({ type: "heard", tool: event.toolName, params: shortParams(withoutRoom(event.params)), text, ...place(call) });
+    if (text) this.#engine.note({ type: "heard", tool: event.toolName, params: shortParams(written), text, ...place(call) });
   }
 
   /**
@@ -313,7 +315,7 @@ export class Hooks {
     if (vetoed) run.watch = true; // the model may answer with the same call
     else if (!call.outcome || wasBlocked(event)) return;
     const outcome = {
-      type: "came", tool: event.toolName, params: bounded(withoutRoom(event.params)), ...outcomeOf(event),
+      type: "came", tool: event.toolName, params: bounded(withoutRoom(event.params, call.hostIsOurs)), ...outcomeOf(event),
       ...place(call), call: id, request: run.requests,
     };
     const isAsked = call.isInRoom && mayBeKept(outcome.text);

@@ -43,6 +43,10 @@ export const PROTECTED =
   "TOOLGUARD_BLOCK|The guard is not answering, and this call names or may reach credentials or files of the guard. " +
   "Do not repeat this call; tell the user to run `toolguard doctor`.";
 
+/** A call that runs in its room only, while the gateway has another shell. */
+export const NO_ROOM =
+  "TOOLGUARD_BLOCK|This command did not run: the gateway would run it where the guard's files are not kept from it.\nIf it is still needed, repeat it once.";
+
 /** Blocks a call that the engine could not judge. */
 export const UNJUDGED =
   "TOOLGUARD_BLOCK|The guard could not judge this call, so it does not run. " +

@@ -16,8 +16,8 @@ const LEFT_MS = 30_000;
 
 const SHARED = Symbol.for("toolguard.shell");
 /**
- * The person's own shell, ours while it is in use, and the rooms that commands were told.
- * @type {{ own: string | undefined, used: string, over?: NodeJS.Timeout, rooms: Map<string, number> }}
+ * The person's own shell, ours while it is in use, and the rooms that commands were told. `isBound`: see `bind`.
+ * @type {{ own: string | undefined, used: string, over?: NodeJS.Timeout, rooms: Map<string, number>, isBound?: boolean }}
  */
 const shell = (/** @type {any} */ (globalThis)[SHARED] ??= { own: process.env.SHELL, used: "", rooms: new Map() });
 
@@ -51,8 +51,24 @@ export function leaveShell() {
   shell.over.unref();
 }
 
+/**
+ * From now on, until the gateway ends, it keeps the shell that leads to rooms: a call runs only because of its room, perhaps
+ * long after its verdict.
+ * @returns {boolean} whether that shell is in use; if not, the call must not run
+ */
+export function bind() {
+  const isInUse = shell.used !== "" && process.env.SHELL === shell.used;
+  shell.isBound ||= isInUse;
+  return isInUse;
+}
+
 /** @returns {""} */
 function restore() {
+  if (shell.isBound && existsSync(shell.used)) {
+    shell.over = setTimeout(restore, LEFT_MS); // without the name of a room, it is the person's shell at once
+    shell.over.unref();
+    return "";
+  }
   if (shell.used && process.env.SHELL === shell.used) {
     if (shell.own === undefined) delete process.env.SHELL;
     else process.env.SHELL = shell.own;
@@ -88,14 +104,15 @@ function primed() {
 /**
  * The arguments of a command with the room that it runs in. What a model says about that itself is dropped.
  * @param {any} params
- * @param {{ room?: number, roomName?: string }} answer of the engine; `room`: the process that holds it, none if not above 0
+ * @param {{ room?: number, roomName?: string, onlyThere?: boolean }} answer of the engine; `room`: the process that holds it, none
+ *   if not above 0; `onlyThere`: the gateway refuses the call if it would run it anywhere but beside itself
  */
-export function inRoom(params, { room = 0, roomName = "" }) {
+export function inRoom(params, { room = 0, roomName = "", onlyThere = false }) {
   const others = otherVariables(params);
   if (room > 0 && isObject(params)) {
     announce(roomName, room);
     const kept = others ?? (isObject(params.env) ? params.env : {});
-    return { ...params, env: { ...kept, [ROOM]: roomName } };
+    return { ...params, ...(onlyThere && { host: "gateway" }), env: { ...kept, [ROOM]: roomName } };
   }
   return others ? { ...params, env: others } : params; // a hook cannot take an argument away
 }
@@ -103,12 +120,14 @@ export function inRoom(params, { room = 0, roomName = "" }) {
 /**
  * The arguments of a command that has run, as the model wrote them.
  * @param {any} params
+ * @param {boolean} [hostIsOurs] whether its host was put there by `inRoom`
  */
-export function withoutRoom(params) {
+export function withoutRoom(params, hostIsOurs = false) {
   const others = otherVariables(params);
   if (!others) return params;
-  const { env, ...rest } = params;
-  return Object.keys(others).length > 0 ? { ...rest, env: others } : rest;
+  const { env, host, ...rest } = params;
+  const named = host === undefined || hostIsOurs ? rest : { ...rest, host };
+  return Object.keys(others).length > 0 ? { ...named, env: others } : named;
 }
 
 /**

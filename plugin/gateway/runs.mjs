@@ -24,7 +24,7 @@ const PLAINLY = /^(.+?):[^:]*(?::\d+)?$/s;
  * `note`: appended to its result.
  * @typedef {{
  *   tool: string, params: any, run: string, agent: string, session: string, judged: boolean, text?: string,
- *   ran?: any, isInRoom?: boolean, cwd?: string, outcome?: string, note?: string
+ *   ran?: any, isInRoom?: boolean, hostIsOurs?: boolean, cwd?: string, outcome?: string, note?: string
  * }} Call
  */
 

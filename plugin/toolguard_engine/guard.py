@@ -28,6 +28,7 @@ from toolguard_engine.layers import (
     constraints,
     engaged_kill_switch,
     exemptions,
+    harm_in_room,
     later_runs,
     lost_folders,
     malformed_loops,
@@ -48,7 +49,7 @@ from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.layers.provenance.context import RunContexts
 from toolguard_engine.layers.repetition import Reaction
 from toolguard_engine.layers.spending_totals import SpendingTotals
-from toolguard_engine.model.call import Call, Correction, Host, MalformedCall, Run, Stop, Verdict
+from toolguard_engine.model.call import Call, Correction, Host, Kept, MalformedCall, Run, Stop, Verdict
 from toolguard_engine.model.call_world import Named
 from toolguard_engine.model.file_memory import FileMemory
 from toolguard_engine.model.files import FileSource, NoFiles
@@ -112,6 +113,7 @@ LAYERS: tuple[Layer, ...] = (
     unreadable_policy,
     store_unavailable,
     checkpoint_gate,
+    harm_in_room,
 )
 """The order of the layers. Nothing else decides it: each is given the judgement of those before it."""
 
@@ -160,6 +162,8 @@ class Guard:
         self.uncontained = ""
         """Why the next command cannot be contained, where it is to be held for that."""
         self.rehearsals: Rehearsals = NoRehearsals()
+        self.kept_from: Callable[[CallReading], Kept] | None = None
+        """What the kernel keeps a command from in the room that it is sure to enter; None without rooms."""
         self.spending: SpendingTotals | None = None
         """What is used of the limits; None without limits."""
 
@@ -201,7 +205,7 @@ class Guard:
             self._leave_session(call, run)
         if not found.free and (found.decision == "allow" or given.config.active_mode == "shadow"):
             self.autonomy.let_through(reading, found, given.config)
-            if found.note:
+            if found.note and found.code != harm_in_room.CODE:
                 self.autonomy.warned(call, given.config)
         is_stopped = found.verdict.code == TOO_INTRICATE.code and reading.work.most < MOST
         self.allowance.used(call, reading.spent, stopped=is_stopped)
@@ -240,6 +244,7 @@ class Guard:
             reading, self._book, self.contexts, self.processes, run,
             self.autonomy, self.killed, self.unread, self.lost, self._judge_typed, spending=self.spending,
             kill_code=self.kill_code, living=self.living, uncontained=self.uncontained, rehearsals=self.rehearsals,
+            kept_from=self.kept_from,
         )  # fmt: skip
 
     def _stateless(self, reading: CallReading, processes: Processes | None = None, *, is_typed: bool = False) -> LayerInput:
@@ -257,7 +262,8 @@ class Guard:
         except TooIntricate:  # between two layers
             return judgement.of(TOO_INTRICATE)
         if work.is_stopped and found.decision == "allow":
-            return judgement.changed(found, TOO_INTRICATE)
+            held = judgement.changed(found, TOO_INTRICATE)
+            return harm_in_room.without_room(given, held) if found.code == harm_in_room.CODE else held
         return found
 
     def _judge_typed(self, reading: CallReading) -> Judgement:
@@ -282,7 +288,7 @@ class Guard:
 
     def weigh_reading(self, reading: CallReading) -> Judgement:
         """The same for a call that was read already."""
-        return self._layered(self._stateless(reading))
+        return self._layered(structs.replace(self._stateless(reading), kept_from=self.kept_from))
 
     def typed(self, reading: CallReading) -> list[CallReading]:
         """The commands that a call types into a running program."""

@@ -13,15 +13,16 @@ from toolguard_engine.config.settings import Config, parse
 from toolguard_engine.containment.rules import RoomRule
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.guard import Guard
-from toolguard_engine.layers import uncontained
+from toolguard_engine.layers import harm_in_room, uncontained
 from toolguard_engine.model.call import Call, Host, Verdict
 from toolguard_engine.server import command_rooms, room_causes, rooms
 from toolguard_engine.server.command_rooms import CommandRoom, CommandRooms, RoomsLost
 from toolguard_engine.server.room_causes import ROOT
 from toolguard_engine.server.session import Session
 from toolguard_engine.server.session_state import Setup
-from toolguard_engine.server.verdicts import OUT_OF_ORDER, ROOM_LOST
+from toolguard_engine.server.verdicts import OUT_OF_ORDER, ROOM_GONE, ROOM_LOST
 from toolguard_engine.wire import messages
+from toolguard_engine.wording import loop_notes
 
 
 class Kernel:
@@ -39,6 +40,9 @@ class Kernel:
     def entrance(self, agent: str, doors: frozenset[str] = frozenset()) -> int:
         self.asked.append((agent, doors))
         return 0 if self.cause else 7 if self.rules_of(agent) else -1
+
+    def proven(self, agent: str, doors: frozenset[str]) -> int:
+        return 0 if self.fault else self.entrance(agent, doors)
 
     def probe(self, agent: str = "") -> str:
         return self.fault or ("" if self.entrance(agent) else "no room")
@@ -224,3 +228,104 @@ def test_a_command_that_the_gateway_asks_about_enters_its_room_if_a_person_says_
     answer = session._verdicts.refuse(2, call, Verdict("hold", "rule.score"), prompt=prompt)
     assert isinstance(answer, messages.VerdictAnswer)
     assert (answer.decision, answer.room, answer.room_name) == ("hold", 7, "main")
+
+
+def contained(tmp_path: Path, config: str = "{}", **more: Any) -> Session:
+    """A session whose gateway is known to run commands with the shell that leads to rooms."""
+    (tmp_path / "openclaw.json").write_text(config)
+    clock, home = (lambda: datetime(2026, 1, 1, tzinfo=UTC)), str(tmp_path.parent)
+    session = Session(Setup(hints={}, clock=clock, pid=1, rooms=CommandRooms({}), home=home))
+    own, settings = f"{tmp_path}/openclaw.json", {"metrics": {"dbPath": f"{tmp_path}/metrics.db"}}
+    session.answer(messages.Hello(1, messages.VERSION, str(tmp_path), settings, config_path=own, **SHELL))
+    session.answer(messages.Seams({"commandShell": "works", **more}))
+    return session
+
+
+def asked(session: Session, tmp_path: Path, **params: Any) -> messages.VerdictAnswer:
+    (tmp_path / "toolguard").mkdir(exist_ok=True)
+    params = {"command": f"cat {tmp_path}/toolguard/key", **params}
+    answer = session.answer(messages.Judge(id=2, tool="exec", params=params))
+    assert isinstance(answer, messages.VerdictAnswer)
+    return answer
+
+
+def test_what_a_room_keeps_from_a_command_runs_in_that_room_only(tmp_path: Path, kernel: Kernel) -> None:
+    answer = asked(contained(tmp_path), tmp_path)
+    assert (answer.decision, answer.code) == ("allow", harm_in_room.CODE)
+    assert (answer.room, answer.only_there, answer.pin) == (7, True, True)
+    assert loop_notes.NOTE in answer.note
+
+
+def test_its_room_is_the_reason_in_the_audit_log(tmp_path: Path, kernel: Kernel) -> None:
+    session = contained(tmp_path)
+    asked(session, tmp_path)
+    (line,) = session.outbox.take_events()
+    assert (line.event, line.code) == ("note", harm_in_room.CODE)
+    assert "toolguard hides the gateway's state" in line.reason
+
+
+@pytest.mark.parametrize(
+    "params",
+    [{"host": "node"}, {"host": "sandbox"}, {"elevated": True}, {"env": {"A": "b"}}, {"node": "pi"}],
+)
+def test_it_must_be_sure_to_enter(tmp_path: Path, kernel: Kernel, params: dict[str, Any]) -> None:
+    session = contained(tmp_path)
+    assert asked(session, tmp_path, **params).decision == "block"
+    assert asked(session, tmp_path, host="gateway").decision == "allow"
+
+
+@pytest.mark.parametrize("evidence", ["unknown", "fails"])
+def test_its_gateway_must_have_been_seen_to_use_the_shell(tmp_path: Path, kernel: Kernel, evidence: str) -> None:
+    assert asked(contained(tmp_path, commandShell=evidence), tmp_path).decision == "block"
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        '{"agents": {"defaults": {"sandbox": {"mode": "all"}}}}',
+        '{"agents": {"list": [{"id": "a", "sandbox": {"mode": "non-main"}}]}}',
+        '{"agents": {"list": [{"id": "a", "tools": {"exec": {"host": "node"}}}]}}',
+        '{"tools": {"exec": {"host": "sandbox"}}}',
+        '{"tools": 1}',
+        "{",
+    ],
+)
+def test_a_gateway_that_may_run_commands_elsewhere_is_not_sure_to_do_it_there(
+    tmp_path: Path, kernel: Kernel, config: str
+) -> None:
+    assert asked(contained(tmp_path, config), tmp_path).decision == "block"
+
+
+def test_a_room_that_no_probe_has_tried_keeps_nothing(tmp_path: Path, kernel: Kernel) -> None:
+    session = contained(tmp_path)
+    kernel.fault = "can read /key"
+    assert asked(session, tmp_path).decision == "block"
+
+
+def test_a_room_that_cannot_be_made_keeps_nothing(tmp_path: Path, kernel: Kernel) -> None:
+    session = contained(tmp_path)
+    kernel.cause = ROOT
+    assert asked(session, tmp_path).decision == "block"
+
+
+def test_a_room_that_is_lost_behind_the_verdict_lets_nothing_run(tmp_path: Path, kernel: Kernel) -> None:
+    session = contained(tmp_path)
+    made: list[int] = []
+
+    def lost_later(agent: str, doors: frozenset[str]) -> int:
+        made.append(0 if made else 7)
+        return made[-1]
+
+    kernel.proven = lost_later  # type: ignore[method-assign]
+    answer = asked(session, tmp_path)
+    assert (answer.decision, answer.code, answer.room) == ("block", ROOM_GONE, 0)
+    assert made == [7, 0]
+
+
+def test_nothing_is_kept_from_what_is_typed_nor_from_what_ran_unjudged(tmp_path: Path, kernel: Kernel) -> None:
+    session = contained(tmp_path)
+    call = Call("exec", {"command": f"cat {tmp_path}/toolguard/key"})
+    asked(session, tmp_path)
+    assert session.guard.weigh(call).decision == "allow"
+    assert session.guard._judge_typed(session.guard.read(call)).decision == "block"
+    assert session.guard.would_refuse(call) is not None

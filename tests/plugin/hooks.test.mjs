@@ -6,6 +6,7 @@ import { describe, test } from "node:test";
 import { Hooks } from "../../plugin/gateway/hooks.mjs";
 import { ENGINE_AWAY, KILL_SWITCH_ON, PROTECTED, REWRITTEN_UNJUDGED, UNJUDGED } from "../../plugin/gateway/messages.mjs";
 import { OrderWatch } from "../../plugin/gateway/order.mjs";
+import { useShell } from "../../plugin/gateway/room.mjs";
 import { Runs } from "../../plugin/gateway/runs.mjs";
 import { Seams, Trace } from "../../plugin/gateway/seams.mjs";
 import { folder, refusal } from "./support.mjs";
@@ -485,6 +486,32 @@ describe("a command in a room", () => {
     hooks.afterToolCall({ ...call("c1", "exec"), params: TOLD, result: { content: [{ type: "text", text: "a" }] } }, { ...CTX, runId: "r1" });
     assert.deepEqual(engine.asked.map(({ type }) => type), ["judge"]); // nothing else ran than what was judged
     assert.deepEqual(engine.noted.find(({ type }) => type === "came")?.params, params);
+  });
+
+  test("that may run there only is blocked where the gateway has another shell", async () => {
+    const { hooks } = gateway({ judge: { ...ALLOWED, onlyThere: true } });
+    const params = { command: "ls" };
+    const answer = /** @type {any} */ (await hooks.beforeToolCall({ ...call("c1", "exec"), params }, CTX));
+    assert.equal(answer.block, true);
+    assert.match(answer.blockReason, /^TOOLGUARD_BLOCK\|This command did not run/);
+  });
+
+  test("that runs there only is reported as the model wrote it", async () => {
+    const before = process.env.SHELL;
+    useShell("/nowhere/bash", () => {});
+    try {
+      const { engine, hooks } = gateway({ judge: { ...ALLOWED, onlyThere: true } });
+      const params = { command: "ls" };
+      const ran = { command: "ls", host: "gateway", env: TOLD.env };
+      assert.deepEqual(await hooks.beforeToolCall({ ...call("c1", "exec"), params }, CTX), { params: ran });
+      hooks.afterToolCall({ ...call("c1", "exec"), params: ran, result: {} }, { ...CTX, runId: "r1" });
+      assert.deepEqual(engine.asked.map(({ type }) => type), ["judge"]);
+      assert.deepEqual(engine.noted.find(({ type }) => type === "came")?.params, params);
+    } finally {
+      useShell("");
+      if (before === undefined) delete process.env.SHELL;
+      else process.env.SHELL = before;
+    }
   });
 
   test("that another plugin takes out of it is found out", async () => {

@@ -1,12 +1,12 @@
 // The variable that names a command's room, and the shell that leads there.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, test } from "node:test";
 
-import { inRoom, ownShell, useShell, wasUsed, withoutRoom } from "../../plugin/gateway/room.mjs";
+import { bind, inRoom, ownShell, useShell, wasUsed, withoutRoom } from "../../plugin/gateway/room.mjs";
 
 const before = process.env.SHELL;
 const fine = () => {};
@@ -40,6 +40,13 @@ describe("the room of a command", () => {
     inRoom({}, { room: 9, roomName: "main" });
     assert.equal(process.env.TOOLGUARD_ROOMS, ",main+tmux=8,main=9,");
     assert.deepEqual(inRoom({ env: { "TOOLGUARD_ROOMS ": ",main=1,", A: "b" } }, ROOM), { env: { A: "b", TOOLGUARD_ROOM: "main" } });
+  });
+
+  test("a command that may run there only is refused by a gateway that would run it elsewhere", () => {
+    const told = inRoom({ command: "ls" }, { ...ROOM, onlyThere: true });
+    assert.deepEqual(told, { command: "ls", host: "gateway", env: { TOOLGUARD_ROOM: "main" } });
+    assert.deepEqual(withoutRoom(told, true), { command: "ls" });
+    assert.deepEqual(withoutRoom(told), { command: "ls", host: "gateway" });
   });
 
   test("what is reported of a command is what the model wrote", () => {
@@ -94,5 +101,26 @@ describe("the shell of commands", () => {
     assert.equal(wasUsed(), false);
     writeFileSync(join(folder, "used"), "");
     assert.equal(wasUsed(), true);
+  });
+
+  test("is in use where a command may run because of its room only", () => {
+    assert.equal(bind(), false);
+    useShell("/nowhere/shell/bash", fine);
+    process.env.SHELL = "/bin/other";
+    assert.equal(bind(), false);
+  });
+
+  test("stays while such a command may still begin, unless it is gone", () => {
+    const folder = mkdtempSync(join(tmpdir(), "toolguard-test-"));
+    const program = join(folder, "bash");
+    writeFileSync(program, "");
+    process.env.SHELL = "/bin/zsh";
+    useShell(program, fine);
+    assert.equal(bind(), true);
+    useShell("");
+    assert.deepEqual([process.env.SHELL, ownShell()], [program, "/bin/zsh"]);
+    rmSync(program);
+    useShell("");
+    assert.equal(process.env.SHELL, "/bin/zsh");
   });
 });

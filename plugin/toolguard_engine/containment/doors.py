@@ -40,10 +40,18 @@ IsTrusted = Callable[[str], bool]
 
 def doors(reading: CallReading, is_trusted: IsTrusted, *, approved: bool = False) -> frozenset[str]:
     """The doors of a call that was allowed. `approved`: a person saw it and let it run."""
-    runs = reading.runs
-    if _belongs_outside(reading, is_trusted, approved=approved):
-        return frozenset((OUTSIDE,))
-    return frozenset[str]().union(*map(_of_run, runs))
+    return frozenset((OUTSIDE,)) if _belongs_outside(reading, is_trusted, approved=approved) else inner_doors(reading)
+
+
+def inner_doors(reading: CallReading) -> frozenset[str]:
+    """The doors of a call that enters a room in any case."""
+    return frozenset[str]().union(*map(_of_run, reading.runs))
+
+
+def needs_outside(reading: CallReading) -> bool:
+    """Whether something in it works outside of a room only."""
+    names = {run.name for run in reading.runs}
+    return not names.isdisjoint(_NEED_RIGHTS | _LOOK_OUTSIDE) or _changes_what_starts(reading, approved=False)
 
 
 def _belongs_outside(reading: CallReading, is_trusted: IsTrusted, *, approved: bool) -> bool:

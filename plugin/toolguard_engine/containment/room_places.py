@@ -11,7 +11,8 @@ from toolguard_engine.model.call import Host
 
 class RoomPlaces(msgspec.Struct, frozen=True):
     """Paths are absolute. `workspaces`: of all agents; `agents`: their ids; `runtime`: the folder of the user's sockets;
-    `environment`: the gateway's variables."""
+    `environment`: the gateway's variables; `runs_elsewhere`: whether the gateway's config may have commands run
+    in a sandbox or on a node, where there is no room."""
 
     host: Host
     workspaces: tuple[str, ...] = ()
@@ -20,3 +21,4 @@ class RoomPlaces(msgspec.Struct, frozen=True):
     user: str = ""
     runtime: str = ""
     environment: Mapping[str, str] = {}
+    runs_elsewhere: bool = False

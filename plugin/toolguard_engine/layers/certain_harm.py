@@ -1,4 +1,6 @@
-"""What would surely harm the guard itself is blocked before anything else is weighed; no approval lifts it."""
+"""What would surely harm the guard itself is blocked before anything else is weighed; no approval lifts it.
+
+What the kernel keeps from the call is judged last (`harm_in_room`)."""
 
 from __future__ import annotations
 
@@ -9,4 +11,5 @@ from toolguard_engine.rules.judgement import Judgement
 
 def judge(given: LayerInput, _: Judgement) -> Judgement | None:
     harm = given.harm
-    return judgement.of(harm, ends=True) if harm and harm.decision == "block" else None
+    is_certain = harm is not None and harm.decision == "block" and not given.harm_is_kept
+    return judgement.of(harm, ends=True) if harm and is_certain else None

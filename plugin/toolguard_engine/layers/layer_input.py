@@ -17,8 +17,8 @@ from toolguard_engine.layers import self_protection
 from toolguard_engine.layers.autonomy.agent_standings import Autonomy
 from toolguard_engine.layers.provenance.context import RunContexts
 from toolguard_engine.layers.spending_totals import SpendingTotals
-from toolguard_engine.model.call import Call, Run, Verdict
-from toolguard_engine.model.lazy import Lazy
+from toolguard_engine.model.call import Call, Kept, Run, Verdict
+from toolguard_engine.model.lazy import FAILURES, Lazy
 from toolguard_engine.model.living_programs import LivingPrograms
 from toolguard_engine.model.rehearsals import NoRehearsals, Rehearsals
 from toolguard_engine.rules.judgement import Judgement
@@ -56,6 +56,8 @@ class LayerInput(msgspec.Struct, eq=False, dict=True):
     """Runs of commands on a copy of the files."""
     uncontained: str = ""
     """Why the command cannot be contained, where it is to be held for that."""
+    kept_from: Callable[[CallReading], Kept] | None = None
+    """What the kernel keeps a command from in the room that it is sure to enter."""
 
     @property
     def call(self) -> Call:
@@ -77,3 +79,14 @@ class LayerInput(msgspec.Struct, eq=False, dict=True):
         if self.entries is not None and self.processes and self.processes.knows(self.call):
             return None
         return self_protection.of_reading(self.reading)
+
+    @Lazy
+    def harm_is_kept(self) -> bool:
+        """Whether the kernel keeps the call from all that is in `harm`."""
+        if self.harm is None or self.kept_from is None or self.is_typed or self.entries is not None:
+            return False
+        try:
+            kept = self.kept_from(self.reading)
+            return bool(kept) and self_protection.is_harmless(self.reading, kept)
+        except FAILURES:
+            return False

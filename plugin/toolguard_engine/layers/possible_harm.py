@@ -9,4 +9,6 @@ from toolguard_engine.rules.judgement import Judgement
 
 def judge(given: LayerInput, found: Judgement) -> Judgement | None:
     harm = given.harm
-    return judgement.changed(found, harm) if harm and found.decision != "block" else None
+    if harm is None or harm.decision != "hold" or found.decision == "block" or given.harm_is_kept:
+        return None
+    return judgement.changed(found, harm)

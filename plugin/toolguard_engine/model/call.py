@@ -112,6 +112,10 @@ class Verdict:
 
 ALLOW = Verdict("allow", "allow")
 
+Kept = Literal["", "secrets", "files"]
+"""What the kernel keeps a command from, whatever it runs: from nothing; from reading the guard's secrets; also from changing
+the guard's files."""
+
 
 class Stop(Struct, frozen=True):
     """The run ends now; `text` takes the place of the model's message. `waiting`: what the run's answer must name: the

@@ -51,6 +51,11 @@ def of(verdict: Verdict, *, ends: bool = False, free: bool = False) -> Judgement
     return Judgement(verdict.decision, verdict.code, reason=verdict.reason, text=verdict.text, ends=ends, free=free)
 
 
+def noted(found: Judgement, note: str) -> Judgement:
+    """With another note for the model."""
+    return structs.replace(found, note=f"{found.note}\n\n{note}" if found.note else note)
+
+
 def changed(found: Judgement, verdict: Verdict) -> Judgement:
     """The scores, matches and note of `found` with another decision."""
     return structs.replace(found, decision=verdict.decision, code=verdict.code, reason=verdict.reason, free=False)

@@ -3,6 +3,7 @@ imported."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -14,7 +15,7 @@ import msgspec
 from toolguard_engine import lazy_re
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls.reading import CallReading
-from toolguard_engine.model.call import Call, Host
+from toolguard_engine.model.call import Call, Host, Kept
 from toolguard_engine.wire import messages
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class CommandRooms:
         self._config = Config()
         self._path = ""
         self.error = self.fix = ""
+        self.is_entered = False
+        """Whether it is known that OpenClaw runs commands with `program`."""
         self.program = ""
         """What OpenClaw runs commands with, empty if with its own shell."""
 
@@ -74,6 +77,7 @@ class CommandRooms:
         self.close()
         self.error = self.fix = self.program = ""
         self.rehearsals = None
+        self.is_entered = False
         agents = wanting(config)
         if not agents:
             return
@@ -215,6 +219,30 @@ class CommandRooms:
         way = self.rehearsals.way(reading.call, rules, approved=approved, holds=holds)
         return CommandRoom(room.pid, f"{room.name[: MAX_NAME - len(way) - 1]}+{way}") if way else room
 
+    def kept_from(self, reading: CallReading) -> Kept:
+        """What is kept from a command in its room, if it is sure that it enters one, and a probe has shown it of that."""
+        call = reading.call
+        if self._rooms is None or not (self.is_contained and self.is_entered) or not _runs_here(reading):
+            return ""
+        config = self._config.for_agent(call.agent)
+        if not is_wanted(config) or config.containment.unknown == "rehearse" or self._places is None:
+            return ""
+        if self._places.runs_elsewhere:
+            return ""
+        from toolguard_engine.containment import doors, kept_places  # noqa: PLC0415 - see above
+
+        self._know(call.cwd)
+        found = kept_places.kept(reading, self._rules_of(call.agent), os.path.exists)
+        return found if found and self._rooms.proven(call.agent, doors.inner_doors(reading)) > 0 else ""
+
+    def sure_entrance(self, reading: CallReading) -> CommandRoom:
+        """The room of a command that runs only because of what is kept from it there."""
+        if not self.kept_from(reading):
+            return CommandRoom(NO_ROOM)
+        from toolguard_engine.containment.doors import inner_doors  # noqa: PLC0415 - see above
+
+        return self.entrance(reading.call, inner_doors(reading))
+
     def note(self, agent: str, text: str) -> str:
         """What the model is told about a result that shows that a command failed on a path which is kept from it."""
         if self._rooms is None or self._places is None or not text:
@@ -236,6 +264,12 @@ class CommandRooms:
         rooms, self._rooms = self._rooms, None
         if rooms is not None:
             rooms.close()
+
+
+def _runs_here(reading: CallReading) -> bool:
+    """Whether it is a command that the gateway itself runs, as it was judged."""
+    named = {name: value for name in ("env", "host", "elevated", "node") if (value := reading.params.get(name))}
+    return reading.executes and not reading.call.searched and named in ({}, {"host": "auto"}, {"host": "gateway"})
 
 
 def wanting(config: Config) -> list[str]:

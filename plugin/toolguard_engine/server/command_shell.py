@@ -50,6 +50,7 @@ fi
 TOOLGUARD_ROOMS=${{TOOLGUARD_ROOMS#*",$TOOLGUARD_ROOM="}}
 {rehearsed}set -- {options}"${{TOOLGUARD_ROOMS%%,*}}" {shell} "$@"
 unset TOOLGUARD_ROOM TOOLGUARD_ROOMS
+_tg_kept=$0
 
 """
 WITH_FOLDER = "--wdns"

@@ -33,6 +33,7 @@ def look(host: Host, environment: Mapping[str, str]) -> RoomPlaces:
         user=_user(uid),
         runtime=environment.get("XDG_RUNTIME_DIR", ""),
         environment={name: environment[name] for name in ("SSH_AUTH_SOCK", "TMUX_TMPDIR") if name in environment},
+        runs_elsewhere=_runs_elsewhere(config),
     )
 
 
@@ -65,6 +66,27 @@ def _configured(config: Any, home: str) -> Iterator[str]:
         path = entry.get("workspace") if isinstance(entry, dict) else None
         if isinstance(path, str) and "\0" not in path:
             yield os.path.normpath(home + path[1:] if path.startswith("~/") else path)
+
+
+def _runs_elsewhere(config: Any) -> bool:
+    """Whether a host of commands or a sandbox stands in the config, or that cannot be read."""
+    if not isinstance(config, dict):
+        return True
+    agents, tools = config.get("agents", {}), config.get("tools", {})
+    listed = agents.get("list", []) if isinstance(agents, dict) else None
+    if not isinstance(listed, list) or not isinstance(tools, dict):
+        return True
+    entries = [agents.get("defaults", {}), *listed[:MAX_ENTRIES], {"tools": tools}]
+    return len(listed) > MAX_ENTRIES or any(map(_is_sent_elsewhere, entries))
+
+
+def _is_sent_elsewhere(entry: Any) -> bool:
+    """Of the settings of an agent, or of all."""
+    sandbox, tools = (entry.get(name, {}) if isinstance(entry, dict) else None for name in ("sandbox", "tools"))
+    execution = tools.get("exec", {}) if isinstance(tools, dict) else None
+    if not isinstance(sandbox, dict) or not isinstance(execution, dict):
+        return True
+    return sandbox.get("mode", "off") != "off" or execution.get("host", "auto") not in ("auto", "gateway")
 
 
 def _folders(parent: str, prefix: str = "") -> list[str]:

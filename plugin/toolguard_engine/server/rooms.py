@@ -126,15 +126,25 @@ class Rooms:
         while len(self._retired) > MAX_RETIRED:
             self._retired.popleft().close()
 
-    def probe(self, agent: str = "") -> str:
+    def proven(self, agent: str, doors: frozenset[str]) -> int:
+        """The same as `entrance` for a room in which a probe could do nothing that the rules deny; else 0 or -1."""
+        pid = self.entrance(agent, doors)
+        keeper = self._keepers.get(self._behind(agent, doors).number) if pid > 0 else None
+        if keeper is None:
+            return min(pid, 0)
+        if keeper.is_proven is None:
+            keeper.is_proven = not self.probe(agent, doors)
+        return pid if keeper.is_proven else _NOBODY
+
+    def probe(self, agent: str = "", doors: frozenset[str] = frozenset()) -> str:
         """What a command of this agent could still read or write although a rule denies it, or why there is no room; empty
         if the rules hold."""
-        pid = self.entrance(agent)
+        pid = self.entrance(agent, doors)
         if pid == _OUTSIDE:
             return "commands are not contained"
         if pid == _NOBODY:
             return self.cause.text if self.cause else "there is no room"
-        tried = [word for pair in islice(_denied(self._rules_of(agent)), MAX_PROBED) for word in pair]
+        tried = [word for pair in islice(_denied(self._behind(agent, doors).rules), MAX_PROBED) for word in pair]
         command = ["/bin/sh", str(ENTER), str(pid), "/bin/sh", "-c", _PROBE, "probe", *tried]
         try:
             done = subprocess.run(command, cwd="/", env={}, capture_output=True, timeout=PROBE_SECONDS, check=False)
@@ -167,6 +177,8 @@ class _Keeper:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
         )  # fmt: skip
         self.pid = self._process.pid
+        self.is_proven: bool | None = None
+        """Whether a probe in it could do nothing that the rules deny; None if none has tried."""
         try:
             self._begin()
         except BaseException:

@@ -142,9 +142,11 @@ class Session(SessionState):
         return messages.Ready(message.id, messages.VERSION, self.setup.pid, __version__, self.config_error, shell)
 
     def _look_at_shell(self) -> None:
-        if self.setup.rooms is not None and self.seams.get(SHELL_SEAM) == "fails":
-            self.setup.rooms.shell_unused()
-            self._verdicts.report_rooms()
+        if self.setup.rooms is not None:
+            self.setup.rooms.is_entered = self.seams.get(SHELL_SEAM) == "works"
+            if self.seams.get(SHELL_SEAM) == "fails":
+                self.setup.rooms.shell_unused()
+                self._verdicts.report_rooms()
 
     def _contain(self, hello: messages.Hello, host: Host) -> str:
         """Makes the rooms that commands run in. What the gateway runs commands with, empty for its own shell."""
@@ -152,6 +154,7 @@ class Session(SessionState):
         if rooms is None:
             return ""
         rooms.begin(hello, self.config, host)
+        self.guard.kept_from = rooms.kept_from
         self._verdicts.report_rooms()
         return rooms.program
 

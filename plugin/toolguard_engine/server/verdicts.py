@@ -12,7 +12,7 @@ from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls import named_places
 from toolguard_engine.effects.calls.reading import CallReading
-from toolguard_engine.layers import unknown_code_gate
+from toolguard_engine.layers import harm_in_room, unknown_code_gate
 from toolguard_engine.layers.autonomy import budget
 from toolguard_engine.layers.autonomy.agent_standings import ASKS
 from toolguard_engine.model.call import Call, Stop, Verdict
@@ -26,6 +26,7 @@ from toolguard_engine.server.session_state import SessionState
 from toolguard_engine.server.standings_sync import StandingsSync
 from toolguard_engine.wire import messages
 from toolguard_engine.wording import approval as approval_texts
+from toolguard_engine.wording import room_notes
 
 OUT_OF_ORDER = "approval.no-store"
 CODE_ERROR = "guard.error"
@@ -38,6 +39,7 @@ NO_CALL = Call("", None)
 NOWHERE = CommandRoom(0)
 NO_REHEARSALS = NoRehearsals()
 ROOM_LOST = "security.uncontained"
+ROOM_GONE = "containment.gone"
 ROOM_BACK = "security.contained-again"
 ELSEWHERE = ("node", "sandbox")
 """Values of `host` with which a command does not run beside the gateway."""
@@ -151,9 +153,18 @@ class Verdicts:
             for command in typed:
                 limited(read.work, partial(self._files.begins, command, str(read.params.get("sessionId", ""))))
         wanted, room = self._state.guard.wanted(call, read.config), self._room(read, code)
+        only_there = code == harm_in_room.CODE
+        if only_there and room.pid <= 0:
+            return self.refuse(question, call, self._without_room(call))
         return messages.VerdictAnswer(
-            question, "allow", code, pin=pin, note=note, outcome=wanted, room=room.pid, room_name=room.name
-        )
+            question, "allow", code, pin=pin or only_there, note=note, outcome=wanted, room=room.pid, room_name=room.name,
+            only_there=only_there,
+        )  # fmt: skip
+
+    def _without_room(self, call: Call) -> Verdict:
+        """The room in which nothing would have come of a call is gone since it was judged."""
+        prefix = self._state.guard.config_for(call.agent).approval.prefix
+        return Verdict("block", ROOM_GONE, room_notes.gone(prefix), room_notes.GONE)
 
     def _room(self, reading: CallReading, code: str) -> CommandRoom:
         """The room that a command enters; without a process if it enters none."""
@@ -161,6 +172,10 @@ class Verdicts:
         call = reading.call
         if rooms is None or not reading.executes or call.searched or reading.params.get("host") in ELSEWHERE:
             return NOWHERE
+        if code == harm_in_room.CODE:
+            room = rooms.sure_entrance(reading)
+            self.report_rooms(call)
+            return room if room.pid > 0 else NOWHERE
         doors = frozenset[str]()
         with suppress(TooIntricate, MemoryError, RecursionError):  # what cannot be found out opens no door
             granted = partial(self._is_granted_outside, reading)

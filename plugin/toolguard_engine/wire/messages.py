@@ -370,7 +370,8 @@ class VerdictAnswer(Wire, frozen=True, tag="verdict", omit_defaults=True):
 
     `outcome`: what is wanted when the call has run: nothing, a note (`tell`), or a question (`ask`). `note` goes behind its
     result. `waiting`: what the answer of a run that ends must name: the nonces of held calls, or a command. `room`: the
-    process whose room the command enters, 0 if none; `room_name`: the same for such commands of this agent after a restart.
+    process whose room the command enters, 0 if none; `room_name`: the same for such commands of this agent after a restart;
+    `only_there`: the call must not run without it.
     """
 
     id: Id
@@ -385,6 +386,7 @@ class VerdictAnswer(Wire, frozen=True, tag="verdict", omit_defaults=True):
     waiting: tuple[str, ...] = ()
     room: int = 0
     room_name: str = ""
+    only_there: bool = False
 
 
 class Corrected(Wire, frozen=True, tag="corrected", omit_defaults=True):

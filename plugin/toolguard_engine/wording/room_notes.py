@@ -6,6 +6,7 @@ from toolguard_engine.wording import printable
 from toolguard_engine.wording.loop_notes import NOTE
 
 MAX_PATH = 200
+_WITHOUT = {"hold": "waited for an approval", "block": "been blocked"}
 
 
 def hidden(path: str) -> str:
@@ -16,3 +17,24 @@ def hidden(path: str) -> str:
         "Use the gateway's own tools if one does it, go on without it, or tell the user what is needed there: they can let "
         "such a command run outside with toolguard grant --uncontained."
     )
+
+
+def kept(decision: str) -> str:
+    """A command ran in its room that would have been held or blocked without one."""
+    return (
+        f"{NOTE} This ran where toolguard hides the gateway's state from commands, apart from workspaces, skills and media, "
+        f"so its result has nothing of the rest. Elsewhere it would have {_WITHOUT.get(decision, 'been held')}."
+    )
+
+
+def refused(reason: str) -> str:
+    """Why such a command may run, for people. `reason`: why it may not outside of a room."""
+    return f"It runs in its room, where nothing comes of this: {reason}"
+
+
+GONE = "its room, which keeps commands from the guard's files, was lost after it was judged"
+
+
+def gone(prefix: str) -> str:
+    """A command did not run, because it may run in its room only."""
+    return f"{prefix}_BLOCK|This command did not run: {GONE}.\nIf it is still needed, repeat it once."

@@ -36,7 +36,7 @@ from toolguard_engine.layers.self_protection import (
 from toolguard_engine.layers.self_protection.gateway_command_line import CHAT_COMMAND
 from toolguard_engine.layers.self_protection.own_config import CHANGED, NAMES_GUARD
 from toolguard_engine.layers.self_protection.scene import COPY, Lists, ProtectionFinding, base, possible_place, strongest
-from toolguard_engine.model.call import Call, Host, Verdict
+from toolguard_engine.model.call import Call, Host, Kept, Verdict
 from toolguard_engine.model.files import FileText
 from toolguard_engine.model.work_limit import TooIntricate
 
@@ -84,6 +84,12 @@ def of_reading(reading: CallReading) -> Verdict | None:
         return None
     reason = advice.explained(found, reading)
     return Verdict("block", CODE, reason=reason) if found.certain else Verdict("hold", POSSIBLE, reason=reason)
+
+
+def is_harmless(reading: CallReading, kept: Kept) -> bool:
+    """Whether nothing comes of all that there is to find in a call, if the kernel keeps this from it."""
+    refused = {"secrets", kept}
+    return all(found.harmless in refused for found in _findings(reading, reading.command_readings))
 
 
 def _strongest(reading: CallReading) -> ProtectionFinding | None:

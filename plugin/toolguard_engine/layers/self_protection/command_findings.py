@@ -98,16 +98,24 @@ def findings(
         except TooIntricate:
             if not (named := _NAMED.search(command)):
                 raise
-            yield ProtectionFinding(LONG, certain=False, cause=named[0])
+            yield _too_long(command, named[0])
             return
         away = _elsewhere(reading.runs)
         local = tuple(run for run in reading.runs if run not in away) if away else reading.runs
         yield from _of_scene(CommandScene(local, host, folder, away, lists), local, work, depth)
         if away:
             scene = CommandScene(reading.runs, host, folder, lists=lists)
-            yield from (replace(finding, certain=False) for finding in _of_scene(scene, away, work, depth))
+            yield from (replace(finding, certain=False, harmless="") for finding in _of_scene(scene, away, work, depth))
     if reading.flaws and not _UNREAD.isdisjoint(reading.flaws) and (named := _NAMED.search(command)):
-        yield ProtectionFinding(LONG, certain=False, cause=named[0])
+        yield _too_long(command, named[0])
+
+
+def _too_long(command: str, cause: str) -> ProtectionFinding:
+    return ProtectionFinding(LONG, certain=False, cause=cause, harmless="" if _MAY_SIGNAL.search(command) else "files")
+
+
+_MAY_SIGNAL = lazy_re.compile(r"kill|fuser|signal|docker|podman|tmux|screen", re.IGNORECASE)
+"""What a long text contains that ends programs, or has others act, which the kernel does not keep from a command."""
 
 
 @kept_with
@@ -136,7 +144,7 @@ def _elsewhere(runs: tuple[ProgramRun, ...]) -> tuple[ProgramRun, ...]:
 def _of_scene(scene: CommandScene, runs: tuple[ProgramRun, ...], work: WorkLimit, depth: int) -> Iterator[ProtectionFinding]:
     """`runs`: the programs whose texts are judged as commands."""
     if scene.is_all_over_ours:
-        yield ProtectionFinding(FOLDERS, certain=False)
+        yield ProtectionFinding(FOLDERS, certain=False, harmless="files")
     for check in _CHECKS:
         yield from check(scene)
     yield from _inner(scene, runs, work, depth)

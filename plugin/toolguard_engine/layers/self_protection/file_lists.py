@@ -17,6 +17,7 @@ from toolguard_engine.layers.self_protection.scene import (
     CommandScene,
     ProtectionFinding,
     holds_ours,
+    of_secret,
     place_of,
     resolved,
     texts,
@@ -40,7 +41,7 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     for run in scene.runs:
         kinds = {place_of(word, scene.host, folders) for word in islice(_listed(run), _MAX_WORDS)}
         if "key" in kinds:
-            yield ProtectionFinding(KEY)
+            yield of_secret(KEY)
         elif not kinds.isdisjoint(("guard", "config")):
             yield ProtectionFinding(FILES, certain=False)
 

@@ -23,6 +23,7 @@ from toolguard_engine.layers.self_protection.scene import (
     CommandScene,
     ProtectionFinding,
     base,
+    of_secret,
     place_of,
     resolved,
 )
@@ -75,10 +76,10 @@ def _copied(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
         if UNKNOWN in folder or not (root := _secret_root(word, resolved(folder, scene.host, scene.here(run)), scene)):
             continue
         if place_of(root, scene.host, ("/",)) in ("guard", "key"):
-            return ProtectionFinding(KEY, cause=word)
+            return of_secret(KEY, word)
         left = left_out(run, scene, root, word, at if run.name in TARS else 0)
         if left != "all":
-            found = ProtectionFinding(COPY, certain=False, cause=word)
+            found = of_secret(COPY, word, certain=False)
     return found
 
 
@@ -89,7 +90,7 @@ def _added(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
         if words.verb not in _GIT_TAKES:
             continue
         if cause := next((path for path in _taken_paths(words) if _secret_root(path, folder, scene)), ""):
-            return ProtectionFinding(COPY, certain=False, cause=cause)
+            return of_secret(COPY, cause, certain=False)
     return None
 
 

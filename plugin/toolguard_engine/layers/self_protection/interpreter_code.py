@@ -31,9 +31,11 @@ from toolguard_engine.layers.self_protection.scene import (
     awk_prints,
     base,
     is_interpreter,
+    of_secret,
     resolved,
     sed_prints,
 )
+from toolguard_engine.model.call import Kept
 
 _JOINED = lazy_re.compile(r"['\"]\s*+(?:\+\s*+|\.\s*+(?=['\"]))?['\"]")
 _STATE = lazy_re.compile(
@@ -112,9 +114,10 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     for program, code in scene.codes():
         plain = "\n".join((_with_hidden_texts(code), *map(repr, read)))
         if text := _about(plain, program, scene):
-            yield ProtectionFinding(text, certain=text != own_config.CHANGED, cause=_cause(plain, scene))
+            harmless: Kept = "secrets" if text == KEY else ""
+            yield ProtectionFinding(text, text != own_config.CHANGED, _cause(plain, scene), harmless)
         elif _reads_all_home(plain, scene):
-            yield ProtectionFinding(KEY, certain=False)
+            yield of_secret(KEY, certain=False)
 
 
 @lru_cache(maxsize=400)

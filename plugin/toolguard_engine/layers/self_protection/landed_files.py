@@ -75,7 +75,7 @@ def _finding(landing: Landing, run: ProgramRun, here: str, scene: CommandScene) 
         return None  # it is a folder
     place = place_of(path, scene.host, ("/",))
     if place in ("guard", "key"):
-        return ProtectionFinding(FILES, cause=landing.path)
+        return ProtectionFinding(FILES, cause=landing.path, harmless="files")
     if place == "config":
         return (
             None if scene.lists.is_worked_out else ProtectionFinding(own_config.CHANGED, certain=False, cause=landing.path)

@@ -38,6 +38,7 @@ from toolguard_engine.layers.self_protection.scene import (
     targets,
     texts,
 )
+from toolguard_engine.model.call import Kept
 
 READERS = program_catalogue.programs("path_reader")
 _SHOWS_CONTENT = program_catalogue.programs("content_reader")
@@ -94,9 +95,17 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     for run in scene.runs:
         if _names_nothing(run, scene):
             continue
-        for found, certain in _kinds(run, scene).items():
+        for found, is_named in _kinds(run, scene).items():
             if text := _judged(run, found, scene):
-                yield ProtectionFinding(text, certain and text not in (COPY, own_config.CHANGED), _cause(run, found, scene))
+                certain = is_named and text not in (COPY, own_config.CHANGED)
+                yield ProtectionFinding(text, certain, _cause(run, found, scene), _harmless(text, found))
+
+
+def _harmless(text: str, found: Place) -> Kept:
+    """The whole state is more than what is kept from commands, and a person may want the config to change."""
+    if text in (KEY, COPY):
+        return "secrets"
+    return "files" if found == "guard" and text == FILES else ""
 
 
 def _cause(run: ProgramRun, found: Place, scene: CommandScene) -> str:

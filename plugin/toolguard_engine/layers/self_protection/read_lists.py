@@ -19,6 +19,7 @@ from toolguard_engine.layers.self_protection.scene import (
     CommandScene,
     ProtectionFinding,
     lies_below,
+    of_secret,
     place_of,
     resolved,
 )
@@ -89,11 +90,11 @@ def _of_lists(run: ProgramRun, lists: list[str], scene: CommandScene, texts: Tex
     for folder in _folders(run, scene) if found else ():
         for path in dict.fromkeys(resolved(name, scene.host, folder) for name in found[:MAX_PATHS]):
             if place_of(path, scene.host, ("/",)) == "key":
-                yield ProtectionFinding(KEY, certain=any(map(_takes_files, run.readings)))
+                yield of_secret(KEY, certain=any(map(_takes_files, run.readings)))
             elif _takes_folders(run) and any(lies_below(key, path) for key in known):
-                yield ProtectionFinding(KEY, certain=False)
+                yield of_secret(KEY, certain=False)
     if len(found) > MAX_PATHS:
-        yield ProtectionFinding(KEY, certain=False)
+        yield of_secret(KEY, certain=False)
 
 
 @lru_cache(maxsize=8)

@@ -17,7 +17,7 @@ from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.protected_paths import Place, Protected
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
-from toolguard_engine.model.call import Host
+from toolguard_engine.model.call import Host, Kept
 
 _CHANGES_FOLDER = lazy_re.compile(r"\b(?:f?chdir|cd|Set-Location)\s{0,4}\(?\s{0,4}[\"'`]([^\"'`\n]{1,200})[\"'`]")
 _CHANGES = ("chdir", "Dir.cd", "Set-Location")
@@ -48,11 +48,13 @@ def below(folder: str) -> list[str]:
 
 class ProtectionFinding(Struct, frozen=True):
     """Why a call must not run unasked. `certain`: blocked, without approval; otherwise held. `cause`: the path, word or
-    setting that it is about, as the call spells it."""
+    setting that it is about, as the call spells it. `harmless`: nothing comes of it where the kernel keeps this from the
+    command; empty if something would all the same, or a person may want it done."""
 
     reason: str
     certain: bool = True
     cause: str = ""
+    harmless: Kept = ""
 
 
 def strongest(findings: Iterable[ProtectionFinding]) -> ProtectionFinding | None:
@@ -79,6 +81,12 @@ MAX_CODES = 30
 FILES = "This command would change the files or the configuration of the guard itself."
 KEY = "This command would read a secret that authenticates approvals: the guard's key or the dashboard's token."
 COPY = "The copy or the output would contain the key with which approvals are signed, or the dashboard's token."
+
+
+def of_secret(reason: str, cause: str = "", *, certain: bool = True) -> ProtectionFinding:
+    """A finding that ends with a secret being read."""
+    return ProtectionFinding(reason, certain, cause, "secrets")
+
 
 _SCRIPTED = program_catalogue.programs("code_by_script")
 FILE_CHANGES = frozenset({"delete", "empty", "write", "move", "permissions", "owner", "link", "encrypt"})

@@ -27,6 +27,7 @@ from toolguard_engine.layers.self_protection.scene import (
     base,
     hands_on,
     lies_below,
+    of_secret,
     resolved,
 )
 
@@ -108,10 +109,10 @@ def _compared(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
         behind = run.argv[run.argv.index("diff") + 1 :]
         folder = content_searches.git_folder(run)
         words = [inside(folder, word) for word in behind if not word.startswith("-")]
-        return ProtectionFinding(KEY, certain=False) if any(_holds(word, run, scene) for word in words) else None
+        return of_secret(KEY, certain=False) if any(_holds(word, run, scene) for word in words) else None
     deep = any(_RECURSIVE.match(word) for word in run.argv[1:]) and not any(_BRIEF.match(word) for word in run.argv[1:])
     held = deep and any(_holds(word, run, scene) for word in run.argv[1:] if not word.startswith("-"))
-    return ProtectionFinding(KEY, certain=False) if held else None
+    return of_secret(KEY, certain=False) if held else None
 
 
 def _grepped(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
@@ -131,7 +132,7 @@ def _grepped(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     if all(left_out(run, scene, folder, start) == "all" for start, folder in folders):
         return None
     reads = not asked.names_only or any(_reads(other) for other in _takers(run, scene))
-    return ProtectionFinding(KEY, certain=False) if reads else None
+    return of_secret(KEY, certain=False) if reads else None
 
 
 def _by_find(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
@@ -257,11 +258,11 @@ def _found(run: ProgramRun, wanted: list[str], scene: CommandScene, *, whole: st
     chosen = set(wanted) - _CATCH_ALL
     secret = any(fnmatchcase(name, pattern) or pattern.endswith("guard/key") for pattern in chosen for name in names)
     if secret and not all(name in _TELLS for name in runs):
-        return ProtectionFinding(KEY, certain=run.name not in _LOCATES)
+        return of_secret(KEY, certain=run.name not in _LOCATES)
     if not all(name in _SHOWS for name in runs):
         return ProtectionFinding(FILES, certain=whole == "certain" or any(name in _CHANGERS for name in runs))
     shows = (whole == "certain" and not all(name in _TELLS for name in runs)) or any(map(_reads, takers))
-    return ProtectionFinding(COPY, certain=False) if catch_all and shows else None
+    return of_secret(COPY, certain=False) if catch_all and shows else None
 
 
 def _reads(run: ProgramRun) -> bool:

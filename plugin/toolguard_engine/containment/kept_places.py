@@ -1,0 +1,95 @@
+"""Whether the kernel keeps a command from the guard's own places, whatever it does in the room that it enters: pure.
+
+Only then may a verdict count on it. A program that is unknown, or has another one act for it, may reach outside of a room.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from pathlib import PurePath
+from typing import Final
+
+from toolguard_engine import lazy_re
+from toolguard_engine.containment import masked_sockets
+from toolguard_engine.containment.doors import inner_doors, is_known, needs_outside
+from toolguard_engine.containment.profile import STATE_NAMES
+from toolguard_engine.containment.rules import RoomRule, behind
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.effects.facts import protected_paths
+from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.facts.program_catalogue import programs
+from toolguard_engine.effects.programs.wrappers import WRAPPERS
+from toolguard_engine.model.call import Host, Kept
+
+_LEADING_OUT: Final = frozenset(
+    {masked_sockets.DOCKER, masked_sockets.PODMAN, masked_sockets.TMUX, masked_sockets.BUS}
+)  # fmt: skip
+"""Doors to programs that do outside what they are asked."""
+
+_ACT_ELSEWHERE: Final = programs(
+    "session_elsewhere", "terminal_multiplexer", "multiplexer", "terminal", "service", "coding_agent"
+) | {name for name, wrapper in WRAPPERS.items() if wrapper.away}
+_ASK_OTHERS: Final = lazy_re.compile(
+    r"localhost|loopback|\b127\.|::1\b|\b0\.0\.0\.0\b|\b0x7f|\b\d{9,10}\b|\.sock\b|unix:|AF_UNIX|emacsclient|--(?:remote|server)\b"
+    r"|HOSTNAME|hostname",
+    re.IGNORECASE,
+)
+"""Addresses of this machine, sockets, and ways to have an editor that runs already do something: the program behind it may
+have been started outside."""
+
+_KEEPS_OLD: Final = frozenset({"git"})
+"""Has old contents of files, and takes what it does not find for deleted."""
+
+Exists = Callable[[str], bool]
+
+
+def kept(reading: CallReading, rules: Iterable[RoomRule], exists: Exists) -> Kept:
+    """What is kept from a command that enters the room of these rules with its `inner_doors`. `exists`: of a path."""
+    if not reading.executes or needs_outside(reading) or not all(_acts_itself(run) for run in reading.runs):
+        return ""
+    if any(map(_ASK_OTHERS.search, _texts(reading))):
+        return ""
+    doors = inner_doors(reading)
+    return "" if doors & _LEADING_OUT else by_rules(behind(rules, doors), reading.host, exists)
+
+
+def by_rules(rules: Iterable[RoomRule], host: Host, exists: Exists) -> Kept:
+    """What these rules keep from every command."""
+    kinds: dict[PurePath, set[str]] = {}
+    for rule in rules:
+        kinds.setdefault(rule.path, set()).add(rule.kind)
+    places = protected_paths.of(host)
+    secrets, files = (_paths(found, host, exists) for found in (places.keys, places.places))
+    if not all(_is_masked(path, kinds, ("hide",), exists) for path in secrets):
+        return ""
+    return "files" if all(_is_masked(path, kinds, ("hide", "read-only"), exists) for path in files) else "secrets"
+
+
+def _paths(found: Iterable[tuple[str, ...]], host: Host, exists: Exists) -> list[PurePath]:
+    """Without those of an older release's state that is not there: no guard looks for its files in it."""
+    state = protected_paths.of(host).state
+    others = [PurePath(host.home, name) for name in STATE_NAMES]
+    absent = {each for each in others if str(each) != state and not exists(str(each))}
+    return [path for path in (PurePath("/", *parts) for parts in found) if absent.isdisjoint(path.parents)]
+
+
+def _is_masked(path: PurePath, kinds: dict[PurePath, set[str]], masks: tuple[str, ...], exists: Exists) -> bool:
+    """By the innermost rule around it that lies on something: what is not there may come up while the command runs."""
+    around = next((each for each in (path, *path.parents) if each in kinds and exists(str(each))), path)
+    return exists(str(around)) and not kinds.get(around, set()).isdisjoint(masks)
+
+
+def _acts_itself(run: ProgramRun) -> bool:
+    """Whether it is a known program that does what it does in its room."""
+    if not is_known(run) or run.name in _KEEPS_OLD or run.name in _ACT_ELSEWHERE or not _ACT_ELSEWHERE.isdisjoint(run.via):
+        return False
+    return not any(words.trait("deletes") or "deletes" in words.does for words in run.readings if words.named("target"))
+
+
+def _texts(reading: CallReading) -> Iterable[str]:
+    yield from reading.commands
+    for run in reading.runs:
+        yield "\n".join(run.argv)
+        if run.stdin is not None and run.stdin.text:
+            yield run.stdin.text

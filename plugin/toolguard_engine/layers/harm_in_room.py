@@ -1,0 +1,31 @@
+"""What might or would harm the guard, but is kept from the command by the kernel, runs in its room.
+
+The last layer. A call that is held or blocked for another reason is judged as if there was no room: a person's yes may let
+it run outside.
+"""
+
+from __future__ import annotations
+
+from toolguard_engine.layers.layer_input import LayerInput
+from toolguard_engine.model.call import Verdict
+from toolguard_engine.rules import judgement
+from toolguard_engine.rules.judgement import Judgement
+from toolguard_engine.wording import room_notes
+
+CODE = "containment.kept"
+
+
+def judge(given: LayerInput, found: Judgement) -> Judgement | None:
+    if given.harm is None or not given.harm_is_kept:
+        return None
+    if found.decision == "allow":
+        allowed = judgement.changed(found, Verdict("allow", CODE, reason=room_notes.refused(given.harm.reason)))
+        return judgement.noted(allowed, room_notes.kept(given.harm.decision))
+    return without_room(given, found)
+
+
+def without_room(given: LayerInput, found: Judgement) -> Judgement:
+    """What becomes of a call that is not allowed."""
+    if found.decision == "block" or given.harm is None:
+        return found
+    return judgement.of(given.harm, ends=True) if given.harm.decision == "block" else judgement.changed(found, given.harm)
