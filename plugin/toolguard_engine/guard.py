@@ -162,8 +162,7 @@ class Guard:
         self.uncontained = ""
         """Why the next command cannot be contained, where it is to be held for that."""
         self.rehearsals: Rehearsals = NoRehearsals()
-        self.kept_from: Callable[[CallReading], Kept] | None = None
-        """What the kernel keeps a command from in the room that it is sure to enter; None without rooms."""
+        self.kept_from: Callable[[CallReading], Kept] | None = None  # see `LayerInput`
         self.spending: SpendingTotals | None = None
         """What is used of the limits; None without limits."""
 
@@ -262,8 +261,7 @@ class Guard:
         except TooIntricate:  # between two layers
             return judgement.of(TOO_INTRICATE)
         if work.is_stopped and found.decision == "allow":
-            held = judgement.changed(found, TOO_INTRICATE)
-            return harm_in_room.without_room(given, held) if found.code == harm_in_room.CODE else held
+            return harm_in_room.stopped(given, found, TOO_INTRICATE)
         return found
 
     def _judge_typed(self, reading: CallReading) -> Judgement:

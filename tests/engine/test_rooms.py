@@ -207,6 +207,18 @@ def test_a_process_that_holds_no_room_is_not_entered(stage: RoomStage) -> None:
         assert done.code != 0
 
 
+def test_a_process_in_another_room_than_the_gateways_is_not_entered(stage: RoomStage, room: int) -> None:
+    """The number of a keeper that has ended may come to be that of a browser's process, which is in namespaces as well."""
+    argv = ["unshare", "-U", "-m", "--map-current-user", "/bin/sh", "-c", "echo up; exec sleep 600"]
+    other = stage.ask("start", room=0, argv=argv)["pid"]
+    way = f"_tg_kept={stage.state}/toolguard; . {ENTER}"
+    try:
+        found = {pid: stage.run("/bin/sh", "-c", way, "sh", str(pid), "/bin/echo", "ran") for pid in (other, room)}
+    finally:
+        stage.ask("end", pid=other, kill=True)
+    assert [(each.code, each.out) for each in found.values()] == [(125, ""), (0, "ran\n")], found
+
+
 def test_an_open_folder_is_not_carried_in(stage: RoomStage, room: int) -> None:
     """By a low descriptor it is closed, by a high one the command does not run."""
     for number, code in ((5, 0), (25, 125)):

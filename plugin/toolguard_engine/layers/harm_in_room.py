@@ -24,6 +24,12 @@ def judge(given: LayerInput, found: Judgement) -> Judgement | None:
     return without_room(given, found)
 
 
+def stopped(given: LayerInput, found: Judgement, verdict: Verdict) -> Judgement:
+    """What becomes of a call that is held after all layers have let it run."""
+    held = judgement.changed(found, verdict)
+    return without_room(given, held) if found.code == CODE else held
+
+
 def without_room(given: LayerInput, found: Judgement) -> Judgement:
     """What becomes of a call that is not allowed."""
     if found.decision == "block" or given.harm is None:

@@ -50,7 +50,7 @@ fi
 TOOLGUARD_ROOMS=${{TOOLGUARD_ROOMS#*",$TOOLGUARD_ROOM="}}
 {rehearsed}set -- {options}"${{TOOLGUARD_ROOMS%%,*}}" {shell} "$@"
 unset TOOLGUARD_ROOM TOOLGUARD_ROOMS
-_tg_kept=$0
+_tg_kept={kept}
 
 """
 WITH_FOLDER = "--wdns"
@@ -76,6 +76,7 @@ def put(state_dir: Path, shell: str, path: str, release: str = "", rehearsing: S
         restored=f"SHELL={shlex.quote(shell)}; export SHELL" if shell else "unset SHELL",
         shell=shlex.quote(real),
         used=shlex.quote(str(used)),
+        kept=shlex.quote(os.path.realpath(folder)),
         options="".join(f"{each} " for each in entering()),
         rehearsed=_rehearsed(rehearsing, shlex.quote(real)),
     )
