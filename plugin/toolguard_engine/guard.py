@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
-from typing import Literal, Protocol
+from typing import Literal
 
 from msgspec import structs
 
@@ -23,29 +23,18 @@ from toolguard_engine.effects.terminal_input.running_programs import Processes
 from toolguard_engine.host.refusals import classify
 from toolguard_engine.host.tool_search import is_envelope, unwrap
 from toolguard_engine.layers import (
-    always_block,
-    certain_harm,
-    constraints,
     engaged_kill_switch,
     exemptions,
     harm_in_room,
-    later_runs,
-    lost_folders,
+    layer_order,
     malformed_loops,
-    odd_paths,
-    possible_harm,
     reached_limits,
     repetition,
-    rubric,
-    store_unavailable,
     typed_input,
-    uncontained,
-    unknown_code_gate,
-    unreadable_policy,
 )
-from toolguard_engine.layers.autonomy import checkpoint_gate
 from toolguard_engine.layers.autonomy.agent_standings import Autonomy
 from toolguard_engine.layers.layer_input import LayerInput
+from toolguard_engine.layers.layer_order import TOO_DEEP, TOO_INTRICATE
 from toolguard_engine.layers.provenance.context import RunContexts
 from toolguard_engine.layers.repetition import Reaction
 from toolguard_engine.layers.spending_totals import SpendingTotals
@@ -80,42 +69,9 @@ VIOLATIONS = ("rule.", "constraint.", "approval.denied")
 
 MAX_CONFIGS = 1_000
 Outcomes = Literal["", "tell", "ask"]
-TOO_DEEP = Verdict("block", "call.too-deep", reason="Its arguments are nested too deeply to be judged.")
-TOO_INTRICATE = Verdict("hold", rubric.TOO_INTRICATE_CODE, reason=rubric.TOO_INTRICATE)
 TOO_MANY = "It is complex, and so were many calls in this session just before it."
 IN_SHADOW_TOO = (*engaged_kill_switch.CODES, TOO_DEEP.code)
 """Codes of blocks that shadow mode does not lift."""
-
-
-class Layer(Protocol):
-    """A module of `layers`, see `layer_input`."""
-
-    def judge(self, given: LayerInput, found: Judgement, /) -> Judgement | None: ...
-
-
-LAYERS: tuple[Layer, ...] = (
-    engaged_kill_switch,
-    reached_limits,
-    exemptions,
-    malformed_loops,
-    repetition,
-    certain_harm,
-    typed_input,
-    rubric,
-    later_runs,
-    odd_paths,
-    lost_folders,
-    constraints,
-    always_block,
-    possible_harm,
-    uncontained,
-    unknown_code_gate,
-    unreadable_policy,
-    store_unavailable,
-    checkpoint_gate,
-    harm_in_room,
-)
-"""The order of the layers. Nothing else decides it: each is given the judgement of those before it."""
 
 
 class Guard:
@@ -257,7 +213,7 @@ class Guard:
         """The call, with what it types into programs, judged by all layers within the limit of processor time."""
         work = given.reading.work
         try:
-            found = self.timer.limited(work, partial(_by_layers, given))
+            found = self.timer.limited(work, partial(layer_order.judged, given))
         except TooIntricate:  # between two layers
             return judgement.of(TOO_INTRICATE)
         if work.is_stopped and found.decision == "allow":
@@ -469,26 +425,6 @@ class Guard:
     def _most_runs(self) -> int:
         agents = [self._config, *map(self._config.for_agent, self._config.agents)]
         return min(MAX_RUNS, MAX_STEPS // max(config.loop_detection.history_size for config in agents))
-
-
-def _by_layers(given: LayerInput) -> Judgement:
-    """The call judged by all layers. Once a layer has failed, no later one lets the call run: it may not have seen all."""
-    found, failed = judgement.UNJUDGED, False
-    try:
-        for layer in LAYERS:
-            try:
-                changed = layer.judge(given, found)
-            except (TooIntricate, MemoryError):  # too much work to look at: held, unless another layer blocks it
-                failed, changed = True, None
-            if changed is not None:
-                found = changed
-            if failed and found.decision == "allow":
-                found = judgement.changed(found, TOO_INTRICATE)
-            if found.ends:
-                break
-    except RecursionError:  # the arguments could be decoded, and are too deep for a layer
-        return judgement.of(TOO_DEEP)
-    return found
 
 
 def _place_of(call: Call) -> str:

@@ -26,18 +26,18 @@ SYNCHRONOUS: list[dict[str, Any]] = [
 SPINNING = f"""
 {PATIENT}
 import os, threading
-from toolguard_engine import guard
+from toolguard_engine.layers import layer_order
 from toolguard_engine.model import work_timer
 
 work_timer.SECONDS = 0.05
-before = guard.LAYERS
+before = layer_order.LAYERS
 
 class Spins:
     def judge(self, given, found):
         while "spin" in str(given.call.params):
             pass
 
-guard.LAYERS = (*before[:4], Spins(), *before[4:])
+layer_order.LAYERS = (*before[:4], Spins(), *before[4:])
 late = threading.Timer({PATIENCE}, os._exit, [1])
 late.daemon = True
 late.start()

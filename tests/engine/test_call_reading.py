@@ -10,7 +10,7 @@ import pytest
 from toolguard_engine.effects.calls import read_only
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.commands import unwrap
-from toolguard_engine.guard import LAYERS
+from toolguard_engine.layers.layer_order import LAYERS
 from toolguard_engine.model.call import Call
 from toolguard_engine.rules import packs
 from toolguard_engine.rules.rule_form import rule_from

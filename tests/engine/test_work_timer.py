@@ -19,8 +19,8 @@ import pytest
 from effort import ALL
 from engine_talk import Talk, talks
 from test_run_files import WORK, guard
-from toolguard_engine import guard as guards
 from toolguard_engine.effects.calls.kept_readings import KEPT
+from toolguard_engine.layers import layer_order
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.model.call import Call
 from toolguard_engine.model.files import FileText, Unread
@@ -162,7 +162,7 @@ def test_a_call_with_an_endless_loop_is_held_and_the_next_one_is_judged(
     loop: Callable[[], object], ticking: WorkTimer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("toolguard_engine.model.work_timer.SECONDS", 0.05)
-    monkeypatch.setattr(guards, "LAYERS", (Slow(loop), *guards.LAYERS))
+    monkeypatch.setattr(layer_order, "LAYERS", (Slow(loop), *layer_order.LAYERS))
     one = guard({})[0]
     one.timer = ticking
     verdict = one.judge(CALL)
@@ -184,7 +184,7 @@ def test_commands_that_a_call_types_have_no_time_of_their_own(monkeypatch: pytes
                     given.judge_command(one.read(CALL))
             return None
 
-    monkeypatch.setattr(guards, "LAYERS", (Typing(), *guards.LAYERS))
+    monkeypatch.setattr(layer_order, "LAYERS", (Typing(), *layer_order.LAYERS))
     assert one.judge(CALL).code == "rule.too-intricate"
     assert one.timer.reading is None
 
@@ -201,7 +201,7 @@ def test_what_swallows_the_failure_is_stopped_again(ticking: WorkTimer, monkeypa
             except TooIntricate:
                 raised += 1
 
-    monkeypatch.setattr(guards, "LAYERS", (Slow(loop), *guards.LAYERS))
+    monkeypatch.setattr(layer_order, "LAYERS", (Slow(loop), *layer_order.LAYERS))
     one = guard({})[0]
     one.timer = ticking
     assert one.judge(CALL).code == "rule.too-intricate"
