@@ -154,7 +154,7 @@ class Session(SessionState):
         if rooms is None:
             return ""
         rooms.begin(hello, self.config, host)
-        self.guard.kept_from = rooms.kept_from
+        self.guard.kept_from = self._verdicts.kept_from
         self._verdicts.report_rooms()
         return rooms.program
 

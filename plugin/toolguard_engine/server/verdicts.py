@@ -15,7 +15,7 @@ from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.layers import harm_in_room, unknown_code_gate
 from toolguard_engine.layers.autonomy import budget
 from toolguard_engine.layers.autonomy.agent_standings import ASKS
-from toolguard_engine.model.call import Call, Stop, Verdict
+from toolguard_engine.model.call import Call, Kept, Stop, Verdict
 from toolguard_engine.model.rehearsals import NoRehearsals
 from toolguard_engine.model.work_limit import TooIntricate
 from toolguard_engine.server.command_rooms import CommandRoom
@@ -184,6 +184,12 @@ class Verdicts:
         room = rooms.entrance(call, doors)
         self.report_rooms(call)
         return rooms.rehearsal(reading, room, approved=code.startswith(APPROVED)) if room.pid > 0 else NOWHERE
+
+    def kept_from(self, reading: CallReading) -> Kept:
+        """What is kept from a command in the room that it is sure to enter; nothing if a person lets it run outside."""
+        rooms = self._state.setup.rooms
+        found: Kept = rooms.kept_from(reading) if rooms is not None else ""
+        return "" if found and self._is_granted_outside(reading) else found
 
     def _is_granted_outside(self, reading: CallReading) -> bool:
         approvals = self._state.approvals

@@ -369,9 +369,8 @@ class VerdictAnswer(Wire, frozen=True, tag="verdict", omit_defaults=True):
     """`pin`: exactly the judged params may run. `stop` ends the run. `prompt`: ask in the gateway's own way first.
 
     `outcome`: what is wanted when the call has run: nothing, a note (`tell`), or a question (`ask`). `note` goes behind its
-    result. `waiting`: what the answer of a run that ends must name: the nonces of held calls, or a command. `room`: the
-    process whose room the command enters, 0 if none; `room_name`: the same for such commands of this agent after a restart;
-    `only_there`: the call must not run without it.
+    result. `waiting`: what the answer of a run that ends must name: nonces of held calls, or a command. `room`: the process
+    whose room the command enters, 0 if none; `only_there`: without it it must not run; `room_name`: the same after a restart.
     """
 
     id: Id
