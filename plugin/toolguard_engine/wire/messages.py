@@ -370,7 +370,7 @@ class VerdictAnswer(Wire, frozen=True, tag="verdict", omit_defaults=True):
 
     `outcome`: what is wanted when the call has run: nothing, a note (`tell`), or a question (`ask`). `note` goes behind its
     result. `waiting`: what the answer of a run that ends must name: nonces of held calls, or a command. `room`: the process
-    whose room the command enters, 0 if none; `only_there`: without it it must not run; `room_name`: the same after a restart.
+    whose room the command enters, 0 if none; `only_there`: it must not run without; `room_name`: the same after a restart.
     """
 
     id: Id
