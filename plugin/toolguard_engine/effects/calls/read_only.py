@@ -18,9 +18,10 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.calls import read_only_git
 from toolguard_engine.effects.calls.plain import PlainWord, plain
 from toolguard_engine.effects.facts import program_catalogue
-from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.facts.command import ProgramRun, Reading
 from toolguard_engine.host.tool_names import words
 from toolguard_engine.host.tool_search import tool_name
+from toolguard_engine.model.lazy import kept_with
 
 MAX_COMMAND = 4_000
 """In characters. A longer command is never considered read-only."""
@@ -42,8 +43,9 @@ _PARAMETERS = words(
 _FOLDERS = ("workdir", "cwd")
 
 
-def is_read_only(tool: str, params: Any) -> bool:
-    """Whether this call certainly changes nothing; False if that is unknown."""
+def is_read_only(tool: str, params: Any, read: Reading | None = None) -> bool:
+    """Whether this call certainly changes nothing; False if that is unknown. `read`: what its command was read as, with
+    which the answer is kept."""
     name = tool_name(tool)
     if name in _TOOLS:
         return name != "session_status" or not (isinstance(params, dict) and params.get("model"))
@@ -57,7 +59,8 @@ def is_read_only(tool: str, params: Any) -> bool:
     command = params.get("command")
     if not isinstance(command, str) or len(command) > MAX_COMMAND:
         return False
-    return _is_read_only_command(command, elsewhere=any(params.get(folder) for folder in _FOLDERS))
+    elsewhere = any(params.get(folder) for folder in _FOLDERS)
+    return _is_read_only_command(command, elsewhere) if read is None else _kept(read, command, elsewhere)
 
 
 def may_be_read_only(runs: Iterable[ProgramRun]) -> bool:
@@ -65,8 +68,13 @@ def may_be_read_only(runs: Iterable[ProgramRun]) -> bool:
     return all(run.name in _READERS or run.name in _CHECKED or run.name in _TIMERS for run in runs)
 
 
+@kept_with
+def _kept(_: Reading, command: str, elsewhere: bool) -> bool:  # noqa: FBT001 - part of what the answer is kept for
+    return _is_read_only_command(command, elsewhere)
+
+
 @lru_cache(maxsize=64)  # asked more than once per call, and polls repeat
-def _is_read_only_command(command: str, *, elsewhere: bool) -> bool:
+def _is_read_only_command(command: str, elsewhere: bool) -> bool:  # noqa: FBT001 - a key of the cache
     read = plain(command)
     if read is None or not read[0] or any(map(_DEVICE.match, read[1])):
         return False

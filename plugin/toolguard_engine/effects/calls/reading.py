@@ -196,4 +196,5 @@ class CallReading:
         """Whether the call surely changes nothing; False if that cannot be known."""
         if self.executes and not read_only.may_be_read_only(self.runs):
             return False
-        return read_only.is_read_only(self.tool, self.call.params)
+        readings = self.command_readings if self.executes else ()
+        return read_only.is_read_only(self.tool, self.call.params, readings[0] if len(readings) == 1 else None)
