@@ -54,8 +54,13 @@ SEEDS = {
 _OWNERS = re.compile(r"\b(?:root|nobody|nogroup|65534|0)\b *")
 """Files of root's appear as nobody's in a user namespace."""
 
-_BOUNDARY = "Stopping at filesystem boundary"
-"""Where there is no repository, git names the mount point at which it stopped."""
+_COSMETIC = (
+    ("the owner of files of root's", re.compile(r"-(?:no)?(?:user|group)\b|^tar .* /var$"), ""),
+    ("the mounts of the room", re.compile(r"\bdf\b|\bmount\b"), ""),
+    ("what it may not see of processes outside", re.compile(r"^find / "), "/proc"),
+    ("the mount point at which git stops looking for a repository", re.compile(r"^git "), "filesystem boundary"),
+)
+"""What else differs, for which commands, and what stands in what they say."""
 
 
 class Outcome(NamedTuple):
@@ -129,7 +134,7 @@ def honest(stage: RoomStage, cases: Sequence[list[str]], *, is_shown: bool = Fal
         texts = [text.replace("PORT", port) for text in calls]
         for _ in range(ATTEMPTS):
             first, second, held = (_worked(stage, texts, is_held=is_held) for is_held in (False, False, True))
-            kind, what = _compared(first.seen, second.seen, held)
+            kind, what = _compared(texts, first.seen, second.seen, held)
             if kind != "DIFFERENT":
                 break
         kinds[kind] += 1
@@ -143,12 +148,11 @@ def honest(stage: RoomStage, cases: Sequence[list[str]], *, is_shown: bool = Fal
     yield Figure("... that succeed without a room", kinds["worked"], "")
     yield Figure("... the same in a room", kinds["same"], "")
     yield Figure("... the same, of which a part runs outside", kinds["outside"], "")
-    yield Figure("... but for the owner of files of root's", kinds["owner"], "")
-    yield Figure("... but for the mount point in git's complaint", kinds["boundary"], "")
+    yield from (Figure(f"... but for {name}", kinds[name], "") for name, _, _ in _COSMETIC)
     yield Figure("... different", kinds["DIFFERENT"], "", promise=0)
 
 
-def _compared(first: dict[str, Any], second: dict[str, Any], held: Outcome) -> tuple[str, str]:
+def _compared(texts: Sequence[str], first: dict[str, Any], second: dict[str, Any], held: Outcome) -> tuple[str, str]:
     """Only what two plain runs agree on can be compared."""
     agreed = {key: value for key, value in first.items() if second.get(key) == value}
     others = {key: (value, held.seen.get(key)) for key, value in agreed.items() if held.seen.get(key) != value}
@@ -156,8 +160,11 @@ def _compared(first: dict[str, Any], second: dict[str, Any], held: Outcome) -> t
         return "outside" if held.is_outside else "same", ""
     shown = "\n    ".join(f"{key}: {_short(plain)} -> {_short(inside)}" for key, (plain, inside) in list(others.items())[:4])
     is_owner = all(_OWNERS.sub("", str(plain)) == _OWNERS.sub("", str(inside)) for plain, inside in others.values())
-    is_boundary = all(_BOUNDARY in str(plain) and _BOUNDARY in str(inside) for plain, inside in others.values())
-    return "owner" if is_owner else "boundary" if is_boundary else "DIFFERENT", shown
+    if is_owner:
+        return _COSMETIC[0][0], shown
+    said = [f"{plain} {inside}" for plain, inside in others.values()]
+    named = (name for name, texts_of, part in _COSMETIC if texts_of.search(texts[0]) and all(part in each for each in said))
+    return next(named, "DIFFERENT"), shown
 
 
 def _short(value: Any) -> str:
