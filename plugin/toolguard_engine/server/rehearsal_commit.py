@@ -54,7 +54,7 @@ def locked(folder: Path) -> Iterator[None]:
 def keep(changes: list[RehearsedChange], into: Path) -> None:
     """Copies the new contents and writes the journal; both are on disk when this returns."""
     kept = []
-    for number, change in enumerate(_ordered(changes)):
+    for number, change in enumerate(_ordered([*changes, *_read_only(changes)])):
         after = change.after
         if after.what == "file":
             name = str(number)
@@ -63,6 +63,16 @@ def keep(changes: list[RehearsedChange], into: Path) -> None:
         kept.append(msgspec.structs.replace(change, after=after))
     atomic.replace(into / JOURNAL, msgspec.json.encode(CommitJournal(kept)))
     _sync_folder(into)
+
+
+def _read_only(changes: list[RehearsedChange]) -> list[RehearsedChange]:
+    """The folders of the changes that have to be made writable for them, as what they are: they get their mode back."""
+    found = []
+    for path in {os.path.dirname(change.path) for change in changes}.difference(change.path for change in changes):
+        was = unlinked_paths.before(path)
+        if was.what == "folder" and was.mode & stat.S_IRWXU != stat.S_IRWXU:
+            found.append(RehearsedChange(path, was, After("folder", was.mode)))
+    return found
 
 
 def _ordered(changes: list[RehearsedChange]) -> list[RehearsedChange]:
@@ -112,7 +122,7 @@ def commit(folder: Path, kept: Path, since: int | None = None) -> int:
     kept.rename(at)
     _sync_folder(folder / COMMITTING)
     _make(folder, at, journal)
-    return len(journal.changes)
+    return sum(change.before.what != "folder" or change.before.mode != change.after.mode for change in journal.changes)
 
 
 def finish(folder: Path) -> int:
@@ -147,25 +157,18 @@ def _apply(change: RehearsedChange, at: Path) -> None:
         with unlinked_paths.parent(change.path) as (folder, name):
             now = unlinked_paths.before_in(folder, name)
             if not _is_done(change, now, folder, name) and _is_as_before(change, now):
-                with _writable(folder):
-                    _replace(change.after, now, folder, name, at)
+                _make_writable(folder)
+                _replace(change.after, now, folder, name, at)
     except OSError as error:
         if error.errno in _OF_DISK:
             raise
 
 
-@contextmanager
-def _writable(folder: int) -> Iterator[None]:
-    """A folder that only its owner could make writable, as the command did."""
-    mode = stat.S_IMODE(os.fstat(folder).st_mode)
-    if mode & stat.S_IRWXU == stat.S_IRWXU or os.fstat(folder).st_uid != os.getuid():
-        yield
-        return
-    os.fchmod(folder, mode | stat.S_IRWXU)
-    try:
-        yield
-    finally:
-        os.fchmod(folder, mode)
+def _make_writable(folder: int) -> None:
+    """As the command did before it changed something there."""
+    found = os.fstat(folder)
+    if found.st_mode & stat.S_IRWXU != stat.S_IRWXU and found.st_uid == os.getuid():
+        os.fchmod(folder, stat.S_IMODE(found.st_mode) | stat.S_IRWXU)
 
 
 def _replace(after: After, now: Before, folder: int, name: str, at: Path) -> None:
