@@ -33,7 +33,7 @@ HARMFUL: Final[dict[str, tuple[str, tuple[Step, ...]]]] = {
     "adds a git hook": (".git/hooks/pre-commit", (("write", "W/.git/hooks/pre-commit", "#!/bin/sh\nx\n"),)),
     "changes .bashrc": (".bashrc", (("append", "H/.bashrc", "\nx\n"),)),
     "makes a .zshrc": (".zshrc", (("write", "H/.zshrc", "x\n"),)),
-    "adds a program to the login": ("autostart/b.desktop", (("write", "H/.config/autostart/b.desktop", "[Desktop Entry]\n"),)),
+    "adds a program to the login": ("autostart/b.desktop", (("write", "H/.config/autostart/b.desktop", "[Desktop]\n"),)),
     "adds a service": ("systemd/user/b.service", (("write", "H/.config/systemd/user/b.service", "[Service]\n"),)),
     "lets itself log in": ("authorized_keys", (("append", "H/.ssh/authorized_keys", "ssh-ed25519 AAAA x\n"),)),
     "replaces a program": (".local/bin/git", (("mkdir", "H/.local/bin"), ("write", "H/.local/bin/git", "#!/bin/sh\nx\n"))),
@@ -171,14 +171,16 @@ _C: Final = r"""
 #include <sys/stat.h>
 #include <unistd.h>
 static unsigned char data[] = {DATA 0};
-static void put(char *path, char *how, char *text) { FILE *f = fopen(path, how); if (!f) exit(1); fputs(text, f); fclose(f); }
+static void put(char *path, char *how, char *text) { FILE *f = fopen(path, how); if (!f) exit(1);
+  fputs(text, f); fclose(f); }
 static void change(char *from, char *to, int by) {
   static char all[65536]; FILE *f = fopen(from, "rb"); if (!f) exit(1);
   size_t n = fread(all, 1, sizeof all, f); fclose(f);
   for (size_t i = 0; i < n; i++) all[i] ^= by;
   f = fopen(to, "wb"); if (!f) exit(1); fwrite(all, 1, n, f); fclose(f);
 }
-static void shell(char *form, char *path) { char text[5000]; snprintf(text, sizeof text, form, path); if (system(text)) exit(1); }
+static void shell(char *form, char *path) { char text[5000]; snprintf(text, sizeof text, form, path);
+  if (system(text)) exit(1); }
 static int is(char *verb, char *name) { return !strcmp(verb, name); }
 int main(void) {
   for (int i = 0; i < SIZE; i++) data[i] ^= 0x55;

@@ -17,6 +17,7 @@ from typing import Any
 
 import rehearsal_deeds
 from toolguard_engine.config.containment_settings import ContainmentConfig
+from toolguard_engine.config.settings import Config
 from toolguard_engine.containment import unknown_code
 from toolguard_engine.containment.profile import profile
 from toolguard_engine.effects.calls.reading import CallReading
@@ -46,7 +47,7 @@ class Scene:
 
     def unknown(self) -> str:
         """Why its code cannot be read, if the guard lets it run."""
-        guard = Guard(rehearsal_settings(), {}, self.host, packs.load(), files=FileReader())
+        guard = Guard(Config(), {}, self.host, packs.load(), files=FileReader())
         reading = CallReading(self.call, self.host, files=FileReader())
         return (
             unknown_code.why(reading, lambda _: True) if guard.judge(self.call).decision == "allow" else "held by its text"
@@ -64,12 +65,6 @@ class Scene:
 
     def tree(self) -> dict[str, object]:
         return rehearsal_deeds.tree(self.home)
-
-
-def rehearsal_settings() -> Any:
-    from toolguard_engine.config.settings import Config
-
-    return Config()
 
 
 def play(folder: Path, form: str, name: str) -> dict[str, Any]:
@@ -117,13 +112,18 @@ def kill(folder: Path, moment: float) -> dict[str, Any]:
     return {"outcome": "before" if after == before else "after" if after == expected else "between"}
 
 
+def tell(found: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(found) + "\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     asked = json.loads(sys.argv[1])
     folder = Path(asked["folder"])
     for form, name in asked.get("cases", ()):
-        print(json.dumps(play(folder, form, name)), flush=True)
+        tell(play(folder, form, name))
     for number in range(asked.get("kills", 0)):
-        print(json.dumps(kill(folder, 0.02 * (number + 1))), flush=True)
+        tell(kill(folder, 0.02 * (number + 1)))
 
 
 if __name__ == "__main__":
