@@ -38,6 +38,7 @@ def status(places: Places, *, agent: Agent = "") -> Result:
     data = {
         "profile": settings.profile,
         "whenUnavailable": settings.when_unavailable,
+        "unknown": settings.unknown,
         "contained": not fault,
         "reason": "" if is_off else fault,
         "fix": cause.fix if cause else "",
@@ -48,10 +49,18 @@ def status(places: Places, *, agent: Agent = "") -> Result:
         lines += [Line("info", f"commands then {_without[settings.when_unavailable]} (containment.whenUnavailable)")]
         lines += [Line("next", cause.fix)] if cause else []
     lines += _counted(rules) if not fault else []
+    lines += [Line("info", f"commands whose code cannot be read {_unknown[settings.unknown]} (containment.unknown)")]
     return Result("containment status", data, tuple(lines), int(bool(fault) and not is_off))
 
 
 _without = {"run": "run as without containment", "hold": "wait for approval"}
+
+
+_unknown = {
+    "allow": "run like others",
+    "rehearse": "run on a copy of the files first",
+    "hold": "wait for approval",
+}
 
 
 def _first(profile_name: str, fault: str, *, is_off: bool) -> Line:
