@@ -26,6 +26,7 @@ _COMMANDS = (
     'mkdir -p build && cp a.json build/ && echo "$HOME" > notes.txt && rm -rf build/tmp',
     'curl -s https://example.test/items | jq .name; for f in *.js; do echo "$f"; done',
     "sudo systemctl status nginx; docker ps; kill 1",
+    "python3 -c '" + "\n".join(f"found_{number} = write(items[{number}])" for number in range(40)) + "'",
 )
 _CALLS = (
     *(("exec", {"command": command}) for command in _COMMANDS),

@@ -55,6 +55,9 @@ _CURRENT_DIR = lazy_re.compile(r"\$(?:PWD\b|\{PWD\})")
 _OPTIONS = lazy_re.compile(r"(?<=[^/.?*])\?\w+(?:[=&]|\Z)")
 """Start of the options in a URI: `a.db?mode=rw`."""
 
+_NAMES = lazy_re.compile(r"\w[\w.-]*(?:/[\w-][\w.-]*)*", re.ASCII)
+"""A relative path of names that stand for nothing else."""
+
 _FDS = lazy_re.compile(r"/(?:proc/[^/]{1,20}(?:/task/[^/]{1,20})?/fd|dev/fd)/[^/]{1,20}(?=/)")
 _MAX_OPEN = 64
 _MAX_LINKS = 3
@@ -175,6 +178,8 @@ def kind(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
     A `?` may be a glob, or begin the options of a URI (`file:a.db?mode=rw`).
     """
     protected = of(host)
+    if _NAMES.fullmatch(path) and not _may_be_plain(path.lower(), host, folders):
+        return ""
     path = _read(path, protected)
     addressed = [path, *([path[: match.start()]] if "?" in path and (match := _OPTIONS.search(path)) else [])]
     options = [_rooted(option) for each in addressed for option in _absolute(each, protected, folders)]
@@ -187,6 +192,30 @@ def kind(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
     elif "$" in path or path.startswith("//") or UNKNOWN in path or _FDS.match(path):
         found.add(_by_tail(path, protected, known=True))
     return _most_protected(found)
+
+
+def _may_be_plain(lower: str, host: Host, folders: tuple[str, ...]) -> bool:
+    """A cheap test that rejects most relative paths of plain names, such as the words of code that have a dot."""
+    if "proc" in lower or any(name in lower for name in of(host).names):
+        return True
+    leads = _leads(folders, host)
+    return leads is None or lower.startswith(leads)
+
+
+@lru_cache(maxsize=64)
+def _leads(folders: tuple[str, ...], host: Host) -> tuple[str, ...] | None:
+    """How relative paths begin that lead from one of these folders to a protected place; None if others may as well."""
+    protected, found = of(host), dict[str, None]()
+    for folder in folders:
+        at = f"{_rooted(folder).lower().rstrip('/')}/"
+        if "$" in folder or UNKNOWN in folder or "/proc" in folder or GLOB.search(folder):
+            return None
+        for start in (*protected.starts, *protected.tops, *(link for link, _ in protected.links)):
+            if at.startswith(start):
+                return None
+            if start.startswith(at):
+                found[start[len(at) :].partition("/")[0]] = None
+    return tuple(found)
 
 
 def possible(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:

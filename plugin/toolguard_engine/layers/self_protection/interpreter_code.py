@@ -36,6 +36,7 @@ from toolguard_engine.layers.self_protection.scene import (
     sed_prints,
 )
 from toolguard_engine.model.call import Kept
+from toolguard_engine.quick_search import may_be_in
 
 _JOINED = lazy_re.compile(r"['\"]\s*+(?:\+\s*+|\.\s*+(?=['\"]))?['\"]")
 _STATE = lazy_re.compile(
@@ -123,18 +124,19 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
 @lru_cache(maxsize=400)
 def _has(pattern: re.Pattern[str], code: str) -> bool:
     """Whether a pattern is in code. Kept: the same files are run again and again."""
-    return pattern.search(code) is not None
+    return may_be_in(pattern, code) and pattern.search(code) is not None
 
 
 @lru_cache(maxsize=24)
 def _with_hidden_texts(code: str) -> str:
     """The code with its string pieces joined, followed by the texts that it holds encoded or reversed."""
     code = _JOINED.sub("", code)
-    code = _JOINED_TO_HOME.sub(r"'~/\1'", code) if "HOME" in code or "home" in code or "~" in code else code
+    if ("HOME" in code or "home" in code or "~" in code) and may_be_in(_JOINED_TO_HOME, code):
+        code = _JOINED_TO_HOME.sub(r"'~/\1'", code)
     hidden = [
         text for match, _ in zip(_ENCODED.finditer(code), range(_MAX_ENCODED), strict=False) for text in _decoded(match[0])
     ]
-    if _BACKWARDS.search(code):
+    if may_be_in(_BACKWARDS, code) and _BACKWARDS.search(code):
         hidden += [match[0][-2:0:-1] for match in _QUOTED.finditer(code)]
     return "\n".join([code, *hidden])
 

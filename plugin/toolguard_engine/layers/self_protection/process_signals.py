@@ -19,6 +19,7 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base
 from toolguard_engine.model.call import Host
+from toolguard_engine.quick_search import may_be_in
 
 REASON = "This command would stop the guard or the gateway that it protects."
 POSSIBLE = (
@@ -329,7 +330,7 @@ def _fits_ours(pattern: str, *, exact: bool) -> Aim:
 
 def _by_code(code: str, scene: CommandScene) -> Aim:
     """Signals sent by code: `os.kill(1234, 9)`."""
-    found = list(_CODE.finditer(code))
+    found = list(_CODE.finditer(code)) if may_be_in(_CODE, code) else []
     if any(_aims_at_us(match[0], scene.host) for match in found):
         return Aim.US
     return Aim.MAYBE_US if found and _mentions_us(scene.text) else Aim.ELSEWHERE
