@@ -205,8 +205,7 @@ class Guard:
     def _stateless(self, reading: CallReading, processes: Processes | None = None, *, is_typed: bool = False) -> LayerInput:
         """Without what happened before in the run, and without what is spent."""
         return LayerInput(
-            reading, self._book, self.contexts, processes, is_typed=is_typed,
-            judge_command=self._judge_typed,
+            reading, self._book, self.contexts, processes, is_typed=is_typed, judge_command=self._judge_typed,
         )  # fmt: skip
 
     def _layered(self, given: LayerInput) -> Judgement:
@@ -236,9 +235,10 @@ class Guard:
             if session and run.session == session:
                 run.past.stale = 0
 
-    def weigh(self, call: Call) -> Judgement:
-        """The judgement on a call but for what happened before in its run. Changes nothing."""
-        return self.weigh_reading(self.read(call))
+    def weigh(self, call: Call, *, in_run: bool = False) -> Judgement:
+        """The judgement on a call: with what happened before in its run, or without that. Changes nothing."""
+        given = partial(self._input, run=self._runs.get(_place_of(call))) if in_run else self._stateless
+        return self._layered(given(self.read(call)))
 
     def weigh_reading(self, reading: CallReading) -> Judgement:
         """The same for a call that was read already."""
@@ -352,7 +352,7 @@ class Guard:
         """What a call waited for is decided."""
         run = self._runs.get(call.run)
         if run and run.identical:
-            malformed_loops.on_success(inner_call(call), run)
+            malformed_loops.on_decided(inner_call(call), run)
             self._touched[call.run] = run
 
     def message(

@@ -68,7 +68,8 @@ def test_all_sessions(places: Places) -> None:
     ]  # fmt: skip
     shown = texts(result)
     assert shown[0] == "6 calls in 3 files: 2 would have been held, 1 blocked (50.0%)"
-    assert shown[1].split() == list(replay.RULES)
+    assert shown[1] == "2 questions to you: 33.3 per 100 calls, 0.7 per session, in 1 of 3 sessions"
+    assert shown[2].split() == list(replay.RULES)
     assert any(str(first) in text for text in shown)
     assert f"1 damaged lines were skipped, the first in {second}" in shown
 
@@ -173,7 +174,7 @@ def test_a_database_with_compressed_events(places: Places, monkeypatch: pytest.M
     assert result.data["compressed"] == 2
     assert any("2 model replies were skipped because they are compressed" in text for text in texts(result))
     monkeypatch.setattr(transcripts, "_unpacker", lambda: lambda _: json.dumps(answer(exec_("wipe"))).encode())
-    assert replay.run(places, [path]).data["block"] == 2
+    assert replay.run(places, [path]).data["block"] == 3  # also in the event that says of itself that it is a result
 
 
 def test_other_databases(places: Places, tmp_path: Path) -> None:

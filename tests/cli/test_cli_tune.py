@@ -267,11 +267,16 @@ def test_the_command(places: Places) -> None:
     story = Story(places)
     for _ in range(3):
         story.asked("rm -rf ~/important", "rule.filesystem.delete-recursive", then="approve")
+        story.asked("mail -s hi bob@example.com", "rule.network.mail", then="approve")
     before = picture(places.state_dir)
     done = toolguard("tune", "--json", "--state-dir", places.state_dir)
     assert (done.returncode, done.stderr) == (0, "")
     data = envelope(done)["data"]
-    assert data["advice"][0]["options"][0]["grant"].startswith("toolguard grant 'rm -rf ~/important'")
+    advice = {each["rule"]: each for each in data["advice"]}
+    mail = advice["rule.network.mail"]["options"][0]["grant"]
+    assert mail.startswith("toolguard grant 'mail -s hi bob@example.com'")
+    deleting = advice["rule.filesystem.delete-recursive"]
+    assert (deleting["options"], deleting["why"]) == ([], tuning.DESTROYS)
     assert toolguard("tune", "--since", "x", "--state-dir", places.state_dir).returncode == 2
     assert picture(places.state_dir) == before
     assert offline_guard.load(places).basis.grants == 0

@@ -15,8 +15,17 @@ from toolguard_cli.approvals import narrow_grant
 from toolguard_cli.commands import own_rules
 from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.policy import check_stream, not_guarded, offline_guard, risk_view, rule_view, tool_spelling
+from toolguard_cli.policy import (
+    check_stream,
+    destruction,
+    not_guarded,
+    offline_guard,
+    risk_view,
+    rule_view,
+    tool_spelling,
+)
 from toolguard_cli.policy.offline_guard import Judging
+from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables, unquoted_command
 from toolguard_cli.terminal.result import Line, Result
@@ -99,12 +108,19 @@ def check(  # noqa: PLR0913 - the options of a command line
     stdin: Annotated[bool, typer.Option("--stdin", help="Read calls as JSON lines and print one verdict per line.")] = False,
     check_rules: Annotated[bool, typer.Option("--rules", help="Check your own rules in policy.toml.")] = False,
     list_rules: Annotated[bool, typer.Option("--list", help="List all rules and whether they are on.")] = False,
+    session: Annotated[
+        Path | None,
+        typer.Option(
+            "--session", metavar="FILE", help="Judge the call as the next one of this transcript.", show_default=False
+        ),
+    ] = None,
     as_json: bool = False,
 ) -> Result:
     """Show what the guard would decide about a call, and why.
 
     Nothing runs and nothing is changed. Uses your settings, rules and grants if there are any, and the defaults otherwise.
-    Quote the command so that your shell does not expand it; without quotes, put the options of check before it.
+    Quote the command so that your shell does not expand it; without quotes, put the options of check before it. Without
+    --session, the call is judged as if nothing had happened before it.
 
     --stdin reads lines like {"tool": "exec", "params": {"command": "ls"}}, optionally with agent, session, cwd, channel,
     requester, at (seconds since 1970) and id. Each line is answered at once and in order with {"verdict": "allow",
@@ -130,7 +146,7 @@ def check(  # noqa: PLR0913 - the options of a command line
         raise typer.BadParameter(str(error)) from error
     if len(words or []) > 1 and not as_json:
         typer.echo("taken as one command; quote it, because your shell expands unquoted words first", err=True)
-    return run(places, call)
+    return run(places, call, session)
 
 
 def text_of(words: list[str], tool: str) -> str | None:
@@ -199,11 +215,11 @@ def _subject(tool: str) -> str:
     return known.params[0]
 
 
-def run(places: Places, call: Call) -> Result:
+def run(places: Places, call: Call, session: Path | None = None) -> Result:
     if broken := rule_view.broken(places):
         return rule_view.report("check", broken)
     judged = offline_guard.load(places)
-    found = judged.weigh(call)
+    found, behind = (judged.weigh(call), []) if session is None else _behind(places, judged, call, session)
     config = judged.config_for(call.agent)
     threshold = config.escalation_threshold
     inner = inner_call(call)
@@ -223,6 +239,7 @@ def run(places: Places, call: Call) -> Result:
         *(Line("warn", text) for text in not_guarded.warnings(places, config.active_mode)),
         Line("warn", doubt) if (doubt := tool_spelling.doubt(call.tool)) else None,
         *ways,
+        *behind,
         Line("info", f"({judged.basis.words()})"),
     ]
     data = {
@@ -233,6 +250,25 @@ def run(places: Places, call: Call) -> Result:
         "basis": judged.basis.public(),
     }
     return Result("check", data, tuple(line for line in lines if line), EXIT[found.decision])
+
+
+def _behind(places: Places, judged: Judging, call: Call, session: Path) -> tuple[Judgement, list[Line]]:
+    """The judgement in the state behind a transcript. Raises `UserError`."""
+    from toolguard_cli.policy import played_sessions, transcript_steps  # noqa: PLC0415 - most checks play nothing
+    from toolguard_cli.policy.transcripts import TranscriptSource  # noqa: PLC0415 - as above
+
+    source, count = TranscriptSource(session), 0
+    player = played_sessions.Player(places, judged)
+    try:
+        for step in transcript_steps.steps(source):
+            count += sum(1 for _ in player.play(step))
+        agent, cwd = call.agent or source.agent, source.cwd or call.cwd
+        found = player.weigh(replace(call, agent=agent, cwd=cwd, session=source.session, run=player.run))
+    finally:
+        player.close()
+    if source.error:
+        raise UserError(f"cannot read {session}: {source.error}", "name a transcript of OpenClaw")
+    return found, [Line("info", printable.plain(f"judged behind {count} calls of session {source.session}"))]
 
 
 def public(found: Judgement) -> dict[str, Any]:
@@ -302,6 +338,9 @@ def _ways(judged: Judging, call: Call, found: Judgement, places: Places) -> Iter
     if found.decision != "hold":
         return
     yield Line("info", "once it is held, toolguard approve lets it run once")
+    if destruction.destroys(found):
+        yield Line("info", "it destroys something: nothing is proposed that would let such calls run without asking")
+        return
     if grant := exact_grant.for_local(call):
         yield Line("next", f"{narrow_grant.command(grant, LASTS, places.given)}   ({narrow_grant.scope(grant, 'a day')})")
     else:

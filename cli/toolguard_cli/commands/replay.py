@@ -3,76 +3,43 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from toolguard_cli.approvals import narrow_grant
 from toolguard_cli.commands.command_options import command, command_app
-from toolguard_cli.policy import offline_guard, transcripts
+from toolguard_cli.policy import offline_guard, replay_report, transcripts
 from toolguard_cli.policy.offline_guard import Judging
-from toolguard_cli.policy.transcripts import KeptCall, TranscriptSource
+from toolguard_cli.policy.played_sessions import PlayedCall
+from toolguard_cli.policy.replay_report import ByRule, BySession, Counts, ReplayReport
+from toolguard_cli.policy.transcripts import TranscriptSource
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import progress, tables
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.wording import approval, printable
 
-if TYPE_CHECKING:
-    from toolguard_engine.rules.judgement import Judgement
-
 RULES = ("RULE", "HELD", "BLOCKED", "EXAMPLE")
 FILES = ("CALLS", "HELD", "BLOCKED", "FILE")
+CALLS = ("LINE", "VERDICT", "RULE", "CALL")
 MAX_FILES = 20
-MAX_EXAMPLE = 2_000
-REPORT_EVERY = 50
-"""Calls between two progress reports."""
-
-Seen = Callable[[KeptCall, "Judgement"], None]
+MAX_SESSIONS = 20
+MAX_CALLS = 20
+"""Calls of a session that are listed; `--calls` lists all."""
+MAX_SHOWN = 300
+MAX_GRANTS = 5
+LASTS = "7d"
 
 app = command_app()
-
-
-@dataclass
-class Counts:
-    allow: int = 0
-    hold: int = 0
-    block: int = 0
-
-    @property
-    def calls(self) -> int:
-        return self.allow + self.hold + self.block
-
-    def add(self, decision: str) -> None:
-        setattr(self, decision, getattr(self, decision) + 1)
-
-    def public(self) -> dict[str, int]:
-        return {"calls": self.calls, "allow": self.allow, "hold": self.hold, "block": self.block}
-
-
-@dataclass
-class ByRule:
-    example: str
-    where: str
-    reason: str
-    counts: Counts = field(default_factory=Counts)
-
-
-@dataclass
-class ReplayReport:
-    counts: Counts = field(default_factory=Counts)
-    rules: dict[str, ByRule] = field(default_factory=dict)
-    files: list[tuple[TranscriptSource, Counts]] = field(default_factory=list)
-    cut: int = 0
-    """Calls that were not stored completely."""
 
 
 @command(
     app,
     "toolguard replay",
-    "toolguard replay ~/.openclaw/agents/main/sessions/*.jsonl",
+    "toolguard replay --calls ~/.openclaw/agents/main/sessions/*.jsonl",
     "toolguard replay ~/.openclaw/toolguard/audit.jsonl --json",
 )
 def run(
@@ -80,12 +47,16 @@ def run(
     files: Annotated[
         list[Path] | None, typer.Argument(metavar="FILE", help="Transcripts, folders or logs.", show_default=False)
     ] = None,
+    *,
+    calls: Annotated[bool, typer.Option("--calls", help="List every call, also those that are allowed.")] = False,
 ) -> Result:
     """Show what would have been held in past sessions.
 
-    Judges every tool call in OpenClaw's transcripts (JSON lines or openclaw-agent.sqlite), the audit log or the log of
-    malformed calls with the current settings and rules. Nothing runs and nothing is changed. Without FILE, reads all
-    sessions of the gateway.
+    Plays OpenClaw's transcripts (JSON lines or openclaw-agent.sqlite) to an engine of its own with the current settings and
+    rules, as the gateway would have asked it: with what the agent had read before, the files that it had made, and what it
+    had spent. A call that ran counts as approved. Calls of the audit log or the log of malformed calls are judged one by
+    one.
+    Nothing runs and nothing is changed. Without FILE, reads all sessions of the gateway.
     """
     chosen = transcripts.named(files) if files else transcripts.within(places.state_dir / "agents")
     if not chosen:
@@ -97,39 +68,9 @@ def run(
     report = ReplayReport()
     sources = [TranscriptSource(path) for path in chosen]
     with progress.reporting() as progressed:
-        for source, kept, found in each(judged, sources, report, progressed):
-            _count(report, source, kept, found)
+        for _ in replay_report.replayed(places, judged, sources, report, progressed, every=calls):
+            pass
     return _result(report, judged, places)
-
-
-def each(
-    judged: Judging, sources: list[TranscriptSource], report: ReplayReport, progressed: progress.Report
-) -> Iterator[tuple[TranscriptSource, KeptCall, Judgement]]:
-    """Every call with its judgement; adds the counts by file to the report."""
-    before, whole = 0, sum(source.size for source in sources) or 1
-    for source in sources:
-        size, counts = source.size, Counts()
-        report.files.append((source, counts))
-        for number, kept in enumerate(source.calls()):
-            found = judged.weigh(kept.call)
-            counts.add(found.decision)
-            report.counts.add(found.decision)
-            report.cut += not kept.whole
-            if number % REPORT_EVERY == 0:
-                progressed(f"{printable.cut(source.path.name, 30)}", before + size * source.done / (source.size or 1), whole)
-            yield source, kept, found
-        before += size
-
-
-def _count(report: ReplayReport, source: TranscriptSource, kept: KeptCall, found: Judgement) -> None:
-    if found.decision == "allow":
-        return
-    name = offline_guard.cause(found)
-    known = report.rules.get(name)
-    if known is None:
-        shown = printable.plain(approval.shown(kept.call))[:MAX_EXAMPLE]
-        known = report.rules[name] = ByRule(shown, f"{source.path}:{kept.line}", found.reason)
-    known.counts.add(found.decision)
 
 
 def _result(report: ReplayReport, judged: Judging, places: Places) -> Result:
@@ -143,9 +84,13 @@ def _result(report: ReplayReport, judged: Judging, places: Places) -> Result:
         "incomplete": report.cut,
         "rules": [_rule(name, rule) for name, rule in rules],
         "files": [_file(source, counts) for source, counts in report.files],
+        "sessions": [_session(each) for each in report.sessions],
+        "sessionsAsking": report.asking,
+        "saved": {"session": report.saved, "for": report.repeated},
         "basis": judged.basis.public(),
     }
-    lines = [_totals(report), *_by_rule(rules), *_by_file(report.files), *_notes(report, damaged, packed)]
+    lines = [_totals(report), *_questions(report), *_by_rule(rules), *_by_session(report), *_by_file(report.files)]
+    lines += [*_answers(report, places), *_notes(report, damaged, packed)]
     lines.append(Line("info", f"({judged.basis.words()})"))
     if rules:
         where = f" {shlex.join(places.given)}" if places.given else ""
@@ -157,6 +102,57 @@ def _result(report: ReplayReport, judged: Judging, places: Places) -> Result:
 def _rule(name: str, rule: ByRule) -> dict[str, Any]:
     example = {"example": rule.example, "where": rule.where, "reason": rule.reason}
     return {"rule": name, "hold": rule.counts.hold, "block": rule.counts.block, **example}
+
+
+def _session(session: BySession) -> dict[str, Any]:
+    calls = [_call(each) for each in session.played]
+    return {"file": str(session.source.path), "session": session.name, **session.counts.public(), "listed": calls}
+
+
+def _call(played: PlayedCall) -> dict[str, Any]:
+    shown = printable.cut(printable.plain(approval.shown(played.call)), MAX_SHOWN)
+    verdict = {"verdict": played.decision, "rule": played.cause, "reason": played.reason, "question": played.is_question}
+    return {"line": played.line, "call": shown, **verdict, "ran": played.ran}
+
+
+def _questions(report: ReplayReport) -> Iterator[Line]:
+    """How often a person would have been asked, and how often for nothing new."""
+    asked, calls, sessions = report.counts.questions, report.counts.calls, len(report.sessions)
+    if not asked:
+        return
+    each = f"{100 * asked / calls:.1f} per 100 calls, {asked / sessions:.1f} per session"
+    where = f"in {report.asking} of {sessions} session{'' if sessions == 1 else 's'}"
+    yield Line("info", f"{asked} question{'' if asked == 1 else 's'} to you: {each}, {where}")
+    if report.saved:
+        yield Line("info", f"{report.saved} of them would have been saved by an earlier answer with --session")
+
+
+def _by_session(report: ReplayReport) -> Iterator[Line]:
+    """The calls of each session that are not simply allowed, or all."""
+    found = [each for each in report.sessions if each.played]
+    for session in found[:MAX_SESSIONS]:
+        yield Line("info", "")
+        yield Line("info", printable.plain(f"session {session.name}: {session.counts.calls} calls ({session.source.path})"))
+        is_all = len(session.played) == session.counts.calls
+        shown = session.played if is_all else session.played[:MAX_CALLS]
+        yield from tables.table(CALLS, (_row(each) for each in shown))
+        if more := len(session.played) - len(shown):
+            yield Line("info", f"... and {more} more calls (--calls or --json shows all)")
+    if hidden := len(found) - MAX_SESSIONS if len(found) > MAX_SESSIONS else 0:
+        yield Line("info", f"... and {hidden} more sessions (--json shows all)")
+
+
+def _row(played: PlayedCall) -> tuple[str, ...]:
+    again = "hold (asked before)" if played.decision == "hold" and not played.is_question else played.decision
+    return str(played.line), again, played.cause, printable.cut(printable.plain(approval.shown(played.call)), MAX_SHOWN)
+
+
+def _answers(report: ReplayReport, places: Places) -> Iterator[Line]:
+    """Grants that `approve --for` would have given, for calls that asked more than once."""
+    often = sorted((each for each in report.grants.values() if each.asked > 1), key=lambda each: -each.asked)
+    for each in often[:MAX_GRANTS]:
+        yield Line("next", narrow_grant.command(each.grant, LASTS, places.given))
+        yield Line("info", f"      this call asked {each.asked} times")
 
 
 def _file(source: TranscriptSource, counts: Counts) -> dict[str, Any]:
@@ -205,6 +201,8 @@ def _notes(report: ReplayReport, damaged: int, packed: int) -> Iterator[Line]:
             f"{packed} model replies were skipped because they are compressed, as large ones are; "
             "to read them, install the package backports.zstd next to toolguard or use Python 3.14",
         )
+    if report.logged:
+        yield Line("info", f"{report.logged} calls come from a log, which does not say what happened before them")
     if report.cut:
         yield Line(
             "warn",

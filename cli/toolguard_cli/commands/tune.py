@@ -11,10 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from toolguard_cli.approvals import narrow_grant
-from toolguard_cli.commands import replay
 from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.policy import offline_guard, transcripts, tuning
+from toolguard_cli.policy import offline_guard, replay_report, transcripts, tuning
+from toolguard_cli.policy.replay_report import ReplayReport
 from toolguard_cli.policy.tuning import Advice, RuleTally
 from toolguard_cli.system import time_spans
 from toolguard_cli.system.paths import Places
@@ -58,7 +58,7 @@ def run(
     tallies = tuning.tallies(asked)
     advice = [found for tally in tallies if (found := tuning.advise(tally, asked, judged, at_least))]
     tuning.weigh_against(advice, asked, judged)
-    report = _replay(advice, judged, replayed or [])
+    report = _replay(places, advice, judged, replayed or [])
     lines = [*_head(asked, since, places), *_table(tallies)]
     for found in advice:
         lines += _advice(found, len(asked), report, places)
@@ -80,17 +80,18 @@ def run(
     return Result("tune", data, tuple(lines))
 
 
-def _replay(advice: list[Advice], judged: offline_guard.Judging, files: list[Path]) -> replay.ReplayReport | None:
+def _replay(places: Places, advice: list[Advice], judged: offline_guard.Judging, files: list[Path]) -> ReplayReport | None:
     """What each grant and threshold would have allowed in the past calls of these files."""
     if not files:
         return None
-    report = replay.ReplayReport()
+    report = ReplayReport()
     sources = [transcripts.TranscriptSource(path) for path in transcripts.named(files)]
     with progress.reporting() as progressed:
-        for _, kept, found in replay.each(judged, sources, report, progressed):
-            if found.decision == "hold":
+        for played in replay_report.replayed(places, judged, sources, report, progressed):
+            if played.decision == "hold":
+                score = judged.weigh_bare(played.call).score
                 for each in advice:
-                    each.see(kept.call, found.score, judged.config_for(kept.call.agent).escalation_threshold)
+                    each.see(played.call, score, judged.config_for(played.call.agent).escalation_threshold)
     return report
 
 
@@ -121,7 +122,7 @@ def _table(tallies: list[RuleTally]) -> list[Line]:
     return [*tables.table(HEAD, rows), *more] if rows else []
 
 
-def _advice(found: Advice, asked: int, report: replay.ReplayReport | None, places: Places) -> Iterator[Line]:
+def _advice(found: Advice, asked: int, report: ReplayReport | None, places: Places) -> Iterator[Line]:
     tally = found.tally
     yield Line("info", "")
     yield Line("ok", f"{tally.rule}: always approved, {tally.count('yes')} times")
@@ -137,7 +138,7 @@ def _advice(found: Advice, asked: int, report: replay.ReplayReport | None, place
         yield Line("warn" if others.denied else "info", avoided)
 
 
-def _else(others: tuning.Others, report: replay.ReplayReport | None) -> str:
+def _else(others: tuning.Others, report: ReplayReport | None) -> str:
     calls = f"{others.count} other call{'' if others.count == 1 else 's'}"
     denied = f", {others.denied} of which you denied" if others.denied else ""
     example = f", like {printable.cut(others.example, 80)}" if others.example else ""
@@ -150,7 +151,7 @@ def _public(tally: RuleTally) -> dict[str, Any]:
     return {"rule": tally.rule, "asked": len(tally.asked), **counts, "medianSeconds": tally.median}
 
 
-def _advice_data(found: Advice, report: replay.ReplayReport | None, places: Places) -> dict[str, Any]:
+def _advice_data(found: Advice, report: ReplayReport | None, places: Places) -> dict[str, Any]:
     options: list[dict[str, Any]] = [
         {
             "grant": narrow_grant.command(o.grant, LASTS, places.given),

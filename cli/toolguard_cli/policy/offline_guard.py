@@ -17,10 +17,11 @@ import msgspec
 from toolguard_cli.hostconfig import gateway_stores, signed_grants
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
-from toolguard_engine.approvals import call_meaning, granted_meaning
+from toolguard_engine.approvals import call_meaning, exact_grant, granted_meaning
 from toolguard_engine.approvals import grant_matching as grants
 from toolguard_engine.approvals.call_meaning import Meaning
 from toolguard_engine.approvals.grant_record import Grant
+from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config, parse
 from toolguard_engine.effects.calls import named_places
 from toolguard_engine.effects.calls.call_texts import EXEC_TOOLS
@@ -42,7 +43,7 @@ from toolguard_engine.server.install_paths import (
 from toolguard_engine.server.world_reader import WorldReader
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.call_log import resolve
-from toolguard_engine.wording import printable
+from toolguard_engine.wording import approval, printable
 
 if TYPE_CHECKING:
     from toolguard_engine.rules.judgement import Judgement
@@ -94,19 +95,19 @@ class Judging:
         self.host = host
         self._guard = Guard(config, {}, host, book, files=FileReader())
         self._world = WorldReader()
-        self._grants = given
+        self.grants = given
 
     def weigh(self, call: Call) -> Judgement:
         """The verdict, including grants. `call`: as the gateway receives it, with the Tool Search envelope."""
         inner = inner_call(call)
         found = self._guard.weigh(inner)
-        return self._granted(inner, found) if found.decision == "hold" and self._grants else found
+        return self._granted(inner, found) if found.decision == "hold" and self.grants else found
 
     def weigh_bare(self, call: Call) -> Judgement:
         return self._guard.weigh(inner_call(call))
 
     def _granted(self, call: Call, found: Judgement) -> Judgement:
-        left, now = list(self._grants), time.time()
+        left, now = list(self.grants), time.time()
         while grant := grants.covering(call, left, now):
             if self._is_meant(call, grant):
                 break
@@ -129,8 +130,22 @@ class Judging:
         named = msgspec.structs.replace(named, unread=(*named.unread, *code))
         return call_meaning.of(named, self._world.look(named))
 
+    def as_held(self, call: Call) -> HeldCall | None:
+        """The entry as which the gateway would hold this call; None where it would not."""
+        inner = inner_call(call)
+        verdict = self._guard.judge(replace(inner, run=""))
+        if verdict.decision != "hold" or verdict.named is None:
+            return None
+        shown, whole = approval.disclosed(inner)
+        return HeldCall(
+            nonce="", binding="", tool=inner.tool, agent=inner.agent, session=inner.session, run="", code=verdict.code,
+            reason=verdict.reason, shown=shown, whole=whole, created=0.0, expires=0.0, cwd=inner.cwd,
+            details=verdict.details, exact=exact_grant.kept(inner),
+            meaning=call_meaning.of(verdict.named, self._world.look(verdict.named)),
+        )  # fmt: skip
+
     def without(self, names: Iterable[str]) -> Judging:
-        return Judging(self.config, self.host, self.book.without(names), self.basis, self._grants)
+        return Judging(self.config, self.host, self.book.without(names), self.basis, self.grants)
 
     @property
     def own(self) -> frozenset[str]:

@@ -42,7 +42,7 @@ CALL_EVENTS = ("hold", "block", "grant-used", "would-refuse")
 """The events of the audit log that stand for one call each; others report its outcome."""
 
 _MAGIC = b"SQLite format 3\0"
-_PARTS = ("toolCall", "toolUse", "tool_use", "tool_call")
+PARTS = ("toolCall", "toolUse", "tool_use", "tool_call")
 _AGENT = re.compile(r"/agents/([^/]{1,200})/(?:sessions|agent)/")
 _NAMES = re.compile(r'"(?>(?:[^"\\]|\\.)*)"|([A-Za-z_$][\w$]*+)(?=:)', re.ASCII)
 _SHOWN = re.compile(r"([^()]{1,200})\((.*)\)\Z", re.DOTALL)
@@ -69,11 +69,14 @@ class TranscriptSource:
     packed: int = 0
     """Compressed events that this Python cannot read."""
     error: str = ""
-    _cwd: str = ""
+    cwd: str = ""
+    session: str = ""
+    agent: str = ""
 
     def __post_init__(self) -> None:
         found = _AGENT.search(self.path.absolute().as_posix())
-        self._agent = found[1] if found else ""
+        self.agent = found[1] if found else ""
+        self.session = self.path.stem
         try:
             self.size = self.path.stat().st_size
         except OSError as error:
@@ -81,14 +84,20 @@ class TranscriptSource:
 
     def calls(self) -> Iterator[KeptCall]:
         """All calls of the file. `error` is set if it cannot be read to the end."""
+        for value, number in self.values():
+            yield from self.found(value, number)
+
+    def values(self, *, whole: bool = False) -> Iterator[tuple[dict[str, Any], int]]:
+        """Each line or event, with its number. `whole`: also compressed events that are no model replies. `session`, `agent`
+        and `cwd` are those of the last one. `error` is set if the file cannot be read to the end."""
         try:
             with atomic.opened(self.path) as file:
                 head = file.read(len(_MAGIC))
-            yield from self._rows() if head == _MAGIC else self._lines()
+            yield from self._rows(whole=whole) if head == _MAGIC else self._lines()
         except (OSError, gateway_database.GatewayDatabaseError) as error:
             self.error = str(getattr(error, "strerror", None) or error)
 
-    def _lines(self) -> Iterator[KeptCall]:
+    def _lines(self) -> Iterator[tuple[dict[str, Any], int]]:
         lines, number = Lines(MAX_LINE), 0
         with atomic.opened(self.path) as file:
             ended = False
@@ -100,21 +109,22 @@ class TranscriptSource:
                     yield from self._decoded(b"" if too_long else line, number, damaged=too_long)
                 self.done += len(data)
 
-    def _rows(self) -> Iterator[KeptCall]:
+    def _rows(self, *, whole: bool) -> Iterator[tuple[dict[str, Any], int]]:
         session = None
         for of_session, seq, text, blob, about in gateway_database.transcript_events(self.path, self._sized):
             self.done += 1
             if of_session != session:
-                session, self._cwd = of_session, ""
+                session, self.cwd = of_session, ""
+                self.session = str(of_session)
             if text is not None:
                 yield from self._decoded(str(text).encode(errors="replace"), int(seq))
-            elif _is_of_the_model(about):
+            elif _is_of_the_model(about) or (whole and _unpacker() is not None):
                 yield from self._unpacked(blob, int(seq))
 
     def _sized(self, size: int) -> None:
         self.size = size
 
-    def _unpacked(self, blob: bytes, seq: int) -> Iterator[KeptCall]:
+    def _unpacked(self, blob: bytes, seq: int) -> Iterator[tuple[dict[str, Any], int]]:
         unpack = _unpacker()
         if unpack is None:
             self.packed += 1
@@ -125,7 +135,7 @@ class TranscriptSource:
             line = b"?"
         yield from self._decoded(line, seq)
 
-    def _decoded(self, line: bytes, number: int, *, damaged: bool = False) -> Iterator[KeptCall]:
+    def _decoded(self, line: bytes, number: int, *, damaged: bool = False) -> Iterator[tuple[dict[str, Any], int]]:
         if not damaged and not line.strip():
             return
         try:
@@ -135,12 +145,13 @@ class TranscriptSource:
         if damaged:
             self.damaged += 1
         elif isinstance(value, dict):
-            yield from self._found(value, number)
+            if value.get("type") == "session":
+                self.cwd, self.session = _text(value.get("cwd")), _text(value.get("id")) or self.session
+            yield value, number
 
-    def _found(self, value: dict[str, Any], number: int) -> Iterator[KeptCall]:
-        if value.get("type") == "session":
-            self._cwd = _text(value.get("cwd"))
-        elif isinstance(value.get("message"), dict):
+    def found(self, value: dict[str, Any], number: int) -> Iterator[KeptCall]:
+        """The calls of one of `values`."""
+        if isinstance(value.get("message"), dict):
             yield from self._from_message(value["message"], number)
         elif "event" in value and "shown" in value:
             kept = of_event(value) if value["event"] in CALL_EVENTS else None
@@ -149,7 +160,7 @@ class TranscriptSource:
         elif isinstance(value.get("tool"), str) and ("params" in value or "arguments" in value):
             logged = "params" not in value
             params = value.get("arguments") if logged else value["params"]
-            call = _call(value, params, _text(value.get("cwd")), self._agent)
+            call = _call(value, params, _text(value.get("cwd")), self.agent)
             yield KeptCall(call, not logged or _is_whole(str(params)), number)
 
     def _from_message(self, message: dict[str, Any], number: int) -> Iterator[KeptCall]:
@@ -157,9 +168,9 @@ class TranscriptSource:
         if message.get("role") != "assistant" or not isinstance(content, list):
             return
         for part in content:
-            if isinstance(part, dict) and part.get("type") in _PARTS and isinstance(part.get("name"), str):
+            if isinstance(part, dict) and part.get("type") in PARTS and isinstance(part.get("name"), str):
                 params = part.get("arguments", part.get("input"))
-                call = Call(part["name"], _decoded_text(params), agent=self._agent, cwd=self._cwd)
+                call = Call(part["name"], decoded_text(params), agent=self.agent, cwd=self.cwd)
                 yield KeptCall(inner_call(call), line=number)
 
 
@@ -212,7 +223,7 @@ def _call(value: dict[str, Any], params: Any, cwd: str, agent: str) -> Call:
     return inner_call(Call(value["tool"], params, agent=who, session=where, cwd=cwd))
 
 
-def _decoded_text(params: Any) -> Any:
+def decoded_text(params: Any) -> Any:
     if not isinstance(params, str):
         return {} if params is None else params
     try:

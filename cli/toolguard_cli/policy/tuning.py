@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from toolguard_cli.policy import destruction
 from toolguard_cli.policy.offline_guard import Judging
 from toolguard_cli.policy.transcripts import of_event
 from toolguard_engine.approvals import exact_grant
@@ -35,6 +36,7 @@ MIN_PREFIX = 3
 """The characters that words must share; otherwise a `*` replaces the whole word."""
 MAX_WORDS = 200
 MAX_SHOWN = 2_000
+DESTROYS = "such a call destroys something, so it is better to be asked each time"
 
 
 @dataclass
@@ -162,6 +164,9 @@ def advise(tally: RuleTally, found: list[HeldQuestion], judged: Judging, at_leas
     approved = [each for each in tally.asked if each.answer == "yes"]
     denied = [each.call for each in found if each.answer == "no" and each.call is not None]
     advice = Advice(tally)
+    if any(each.call is not None and destruction.destroys(judged.weigh_bare(each.call)) for each in approved):
+        advice.why = DESTROYS
+        return advice
     patterns, advice.why = _grants(approved, denied, judged)
     advice.grants = [ByGrant(grant) for grant in patterns]
     if tally.rule != always_block.CODE:

@@ -15,7 +15,9 @@ from toolguard_engine.wording import printable
 NEAR = 0.85
 """The similarity (0 to 1) from which one name is probably a misspelling of the other."""
 
-VALUED = frozenset({"--tool", "--params", "--agent", "--cwd", "--channel", "--requester", "--at", "--state-dir", "--config"})
+VALUED = frozenset(
+    {"--tool", "--params", "--agent", "--cwd", "--channel", "--requester", "--at", "--session", "--state-dir", "--config"}
+)
 FLAGS = frozenset({"--stdin", "--rules", "--list", "--json", "--help"})
 
 

@@ -152,6 +152,14 @@ def on_success(call: Call, run: Run) -> None:
         run.identical.pop(key(call), None)
 
 
+def on_decided(call: Call, run: Run) -> None:
+    """A held call was approved and runs: that it was held was no failure."""
+    known = run.identical.get(key(call))
+    if known and known.nonce:
+        run.failures = max(0, run.failures - known.count)
+    on_success(call, run)
+
+
 def on_message(calls: list[Call], run: Run, config: Config, decided: Callable[[str], bool]) -> Stop | None:
     """Whether the run ends before the calls of this message run. `decided`: whether the call of a nonce waits no more.
 
