@@ -53,6 +53,21 @@ def test_a_command_that_belongs_outside_runs_there(stage: RoomStage) -> None:
     assert envelope["data"] == {"ran": "outside", "exit": 0}
 
 
+def test_a_command_whose_code_cannot_be_read_runs_on_a_copy(stage: RoomStage) -> None:
+    config, report = stage.state / "openclaw.json", stage.home / "Documents/report.txt"
+    before, settings = config.read_text(), {"containment": {"unknown": "rehearse"}}
+    config.write_text(json.dumps({"plugins": {"entries": {"toolguard": {"enabled": True, "config": settings}}}}))
+    try:
+        command = f"python3 -c 'import os, sys; getattr(os, sys.argv[1])(sys.argv[2])' remove {report}"
+        harmful, honest = run(stage, "exec", "--", command), run(stage, "exec", "--", f"{command}.2 || touch made; exit 3")
+    finally:
+        config.write_text(before)
+    assert harmful.code == 125
+    assert "deletes ~/Documents/report.txt" in harmful.err
+    assert report.exists()
+    assert (honest.code, (stage.workspace / "made").exists()) == (3, True), honest.err
+
+
 @pytest.fixture
 def unable(places: Places, monkeypatch: pytest.MonkeyPatch) -> Places:
     """A gateway that runs as root."""

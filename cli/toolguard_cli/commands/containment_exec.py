@@ -42,25 +42,27 @@ def execute(
 
     In the same room, with the same doors, by the same shell; what is kept from agents is kept from it. It is not judged:
     toolguard check does that. Its output is printed as it comes, and its exit code is the exit code. With --json, the
-    result follows the output.
+    result follows the output. If its code cannot be read and containment.unknown is rehearse, it runs on a copy of the
+    files; what a person has to see is printed, and not done.
     """
     text = words[0] if len(words) == 1 else shlex.join(words)
     held = containment.load(places)
     try:
-        room = held.rooms.entrance(agent, held.doors(Call("exec", {"command": text}, agent=agent, cwd=str(Path.cwd()))))
-        code = subprocess.run(_argv(held, room, agent, text), check=False).returncode
+        call = Call("exec", {"command": text}, agent=agent, cwd=str(Path.cwd()))
+        room = held.rooms.entrance(agent, held.doors(call))
+        shell = [os.environ.get("SHELL") or SHELL, "-c", text]
+        argv = held.rehearsed(call, room, shell) or [*_entered(held, room, agent), *shell]
+        code = subprocess.run(argv, check=False).returncode
     finally:
         held.rooms.close()
     where = {0: "none", -1: "outside"}.get(room, "room")
     return Result("containment exec", {"ran": where, "exit": code}, (), code if code >= 0 else SIGNALLED - code)
 
 
-def _argv(held: Containment, room: int, agent: str, text: str) -> list[str]:
-    shell = os.environ.get("SHELL") or SHELL
+def _entered(held: Containment, room: int, agent: str) -> list[str]:
     if room == 0:
         cause = held.cause
         if held.settings(agent).when_unavailable == "hold":
             raise UserError(f"it did not run, because commands are not contained: {cause.text}", cause.fix)
         typer.echo(f"not contained: {cause.text}", err=True)
-    entered = ["/bin/sh", str(ENTER), str(room)] if room > 0 else []
-    return [*entered, shell, "-c", text]
+    return ["/bin/sh", str(ENTER), str(room)] if room > 0 else []

@@ -22,7 +22,7 @@ PLAN = "plan.json"
 HELD = "held"
 RECORD = "held.json"
 MAX_FILE = 8_000_000
-MAX_KEYS = 200
+MAX_KEYS, MAX_HELD = 200, 20
 REHEARSE, COMMIT, RUN = "rehearse", "commit", "run"
 """What the name of a room says that the program in front of the command does: run it on a copy; make the changes of the last
 run; run it as any command."""
@@ -60,10 +60,6 @@ class HeldRehearsal(msgspec.Struct, frozen=True):
     code: int = 0
 
 
-def folder_of(state_dir: str) -> Path:
-    return atomic.own_folder(Path(state_dir)) / FOLDER
-
-
 def serial(record: Path) -> str:
     """Names what is held. Raises `OSError`."""
     return sha256(atomic.read_bounded(record, MAX_FILE)).hexdigest()[:12]
@@ -79,6 +75,13 @@ def write(path: Path, value: Any) -> None:
     except OSError:
         pass
     atomic.replace(path, data, durable=False)
+
+
+def sweep_held(folder: Path) -> None:
+    """Forgets the oldest of too many changes that wait: each may be large."""
+    held = sorted(folder.glob(f"*/{HELD}/{RECORD}"), key=lambda path: path.stat().st_mtime)
+    for old in held[:-MAX_HELD]:
+        shutil.rmtree(old.parent, ignore_errors=True)
 
 
 def sweep(folder: Path) -> None:

@@ -167,6 +167,7 @@ def _hold(own: Path, new: Path, held: HeldRehearsal) -> None:
     atomic.replace(new / RECORD, msgspec.json.encode(held))
     shutil.rmtree(own / HELD, ignore_errors=True)
     new.rename(own / HELD)
+    rehearsal_files.sweep_held(own.parent)
 
 
 if __name__ == "__main__":

@@ -39,10 +39,13 @@ def interpreter(module: str) -> list[str]:
 
 
 class RehearsedCommands:
-    """`error`: why there can be no rehearsal; empty if there can. `is_trusted`: see `model.rehearsals`."""
+    """`error`: why there can be no rehearsal; empty if there can. `is_trusted`: see `model.rehearsals`; `name`: of
+    the folder that they work in."""
 
-    def __init__(self, places: RoomPlaces, config: Any, is_trusted: Callable[[str], bool]) -> None:
-        self.folder = rehearsal_files.folder_of(places.host.state_dir)
+    def __init__(
+        self, places: RoomPlaces, config: Any, is_trusted: Callable[[str], bool], name: str = rehearsal_files.FOLDER
+    ) -> None:
+        self.folder = atomic.own_folder(Path(places.host.state_dir)) / name
         self._places = places
         self._settings = rehearsal_files.RehearsalSettings(config, places.host)
         self.is_trusted = is_trusted
