@@ -68,14 +68,19 @@ def _in_environment(params: dict[str, Any]) -> Iterator[str]:
             called = match[1] if match else "f"
             functions += f"{called} {value}\n"
             yield f"{called} {value}\n{called}"
-        elif name == "PROMPT_COMMAND":
-            yield value
-        elif (name in _SOURCED or name in _EXPANDED) and ("$(" in value or "`" in value):
-            yield f": {value}"
-        elif name in _SOURCED:
-            yield f". {shlex.quote(value)}"
+        elif text := _run_because_of(name, value):
+            yield text
     if functions:
         yield functions + _command(params.get("command"))
+
+
+def _run_because_of(name: str, value: str) -> str:
+    """What a shell runs because this variable is set; empty if it runs nothing."""
+    if name == "PROMPT_COMMAND":
+        return value
+    if (name in _SOURCED or name in _EXPANDED) and ("$(" in value or "`" in value):
+        return f": {value}"
+    return f". {shlex.quote(value)}" if name in _SOURCED else ""
 
 
 def _command(value: Any) -> str:

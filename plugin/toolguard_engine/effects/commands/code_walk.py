@@ -10,7 +10,7 @@ from toolguard_engine.effects.commands.walk_state import EVERY, RunsFull, is_awa
 from toolguard_engine.effects.commands.written_files import located
 from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, Flaw, ProgramRun, StdinSource
 from toolguard_engine.effects.languages import kept_code
-from toolguard_engine.effects.languages.code_deeds import INPUT, CodeReading
+from toolguard_engine.effects.languages.code_deeds import INPUT, CodeReading, Deed
 from toolguard_engine.effects.programs import sql, sql_meta_commands
 from toolguard_engine.effects.syntax import quoted_commands, statement_files
 from toolguard_engine.effects.syntax.expand import ShellState
@@ -119,24 +119,27 @@ class CodeWalk(ChangeWalk):
         if found := code_sources.source(run):
             self._commands_in(found, run, state)
             if self.running is not None and not is_away(run):
-                for path in code_files.imported(found[1], found[0], ""):
-                    self._imported(path, run, state)
-                for word in code_files.scripts(run, only_loaded=True):
-                    self._imported((word,), run, state)
+                self._taken_in(found, run, state)
             return
         if (module := code_files.module(run)) and (every := self.specials.get(EVERY)):
             every(self, replace(run, argv=module, name=module[0]), state)
         for word in code_files.scripts(run):
             self.will_run(word, run)
-            if (text := self.written.run_text(word, run.cwd)) is not None:
-                self.run_code(FilePlace(word, word, text, made=True), run, state)
-            else:
-                for file in self._scripts_at(word, run, state):
-                    self.run_code(file, run, state)
+            text = self.written.run_text(word, run.cwd)
+            written = None if text is None else FilePlace(word, word, text, made=True)
+            for file in self._scripts_at(word, run, state) if written is None else (written,):
+                self.run_code(file, run, state)
         if not code_sources.is_script(run):
             self.will_run_input(run)
             for file in self.fed_files(run):
                 self.run_code(file, run, state)
+
+    def _taken_in(self, code: tuple[str, str], run: ProgramRun, state: ShellState) -> None:
+        """The files that code on the command line takes in."""
+        for path in code_files.imported(code[1], code[0], ""):
+            self._imported(path, run, state)
+        for word in code_files.scripts(run, only_loaded=True):
+            self._imported((word,), run, state)
 
     def _statement_files(self, run: ProgramRun, state: ShellState) -> None:
         """What a database client reads from files."""
@@ -149,9 +152,7 @@ class CodeWalk(ChangeWalk):
             if name in seen:
                 continue
             seen.add(name)
-            text = self.written.run_text(name, run.cwd)
-            there = self.file_at(name, run) if text is None else FilePlace(name, located(name, run.cwd), text, made=True)
-            if there is None:
+            if (there := self._written_or_there(name, run)) is None:
                 continue
             found += 1
             if found > statement_files.MAX_FILES:
@@ -160,6 +161,11 @@ class CodeWalk(ChangeWalk):
                 names += statement_files.taken_in((there.text,))
         if names and not is_away(run):
             self.flaws.add("long")
+
+    def _written_or_there(self, name: str, run: ProgramRun) -> FilePlace | None:
+        """The file that this command wrote under a name, or the one on this machine."""
+        text = self.written.run_text(name, run.cwd)
+        return self.file_at(name, run) if text is None else FilePlace(name, located(name, run.cwd), text, made=True)
 
     def _fed_with(self, run: ProgramRun, file: FilePlace, state: ShellState) -> bool:
         """Once for each client: a command may name the same file a thousand times. Returns whether this was the first."""
@@ -221,19 +227,23 @@ class CodeWalk(ChangeWalk):
         for deed in parsed.deeds:
             if deed.kind or not (deed.text or deed.argv):
                 continue
-            inner = state if deed.argv[:1] == ("cd",) else state.fork()
-            inner.cwd = located(deed.cwd, state.cwd) if deed.cwd else inner.cwd
-            self.pipelines += 1
-            feed = stdin if deed.feed == INPUT else deed.feed
             first = len(self.runs)
-            if deed.text:
-                self.text(deed.text, inner, feed, piped=False, pipeline=self.pipelines)
-            else:
-                name = program_name(deed.argv[0])
-                run = ProgramRun(deed.argv, name, inner.via, redirects=deed.redirects, stdin=feed, cwd=inner.cwd)
-                self.run(replace(run, pipeline=self.pipelines), inner)
+            self._start(deed, state, stdin)
             if deed.within is not None:
                 self.runs[first:] = [_filled(run, deed.within) for run in self.runs[first:]]
+
+    def _start(self, deed: Deed, state: ShellState, stdin: StdinSource | None) -> None:
+        """Runs the command or the program that code starts."""
+        inner = state if deed.argv[:1] == ("cd",) else state.fork()
+        inner.cwd = located(deed.cwd, state.cwd) if deed.cwd else inner.cwd
+        self.pipelines += 1
+        feed = stdin if deed.feed == INPUT else deed.feed
+        if deed.text:
+            self.text(deed.text, inner, feed, piped=False, pipeline=self.pipelines)
+        else:
+            name = program_name(deed.argv[0])
+            run = ProgramRun(deed.argv, name, inner.via, redirects=deed.redirects, stdin=feed, cwd=inner.cwd)
+            self.run(replace(run, pipeline=self.pipelines), inner)
 
     def _client(self, run: ProgramRun, state: ShellState) -> None:
         for word in (*run.argv[1:], known(run.stdin) or ""):

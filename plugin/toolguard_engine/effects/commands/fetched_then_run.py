@@ -53,11 +53,10 @@ def downloaded_then_run(reading: Reading, found: tuple[Effect, ...]) -> Iterator
 def fetched_instructions(reading: Reading) -> Iterator[Effect]:
     """`curl ... | make -f -`, `java -jar <(curl ...)`: what another machine sends is done by a program that is no shell."""
     for run in reading.runs:
-        if run.given or run.stdin is not None:
-            for at in instruction_files.sources(run):
-                feed = run.stdin if at == instruction_files.STDIN else dict(run.given).get(at)
-                if at == instruction_files.STDIN or not instruction_files.file_in(run.argv[at]).strip(UNKNOWN):
-                    yield from hidden_text(run, feed, piped=False)
+        for at in instruction_files.sources(run) if run.given or run.stdin is not None else ():
+            is_input = at == instruction_files.STDIN
+            if is_input or not instruction_files.file_in(run.argv[at]).strip(UNKNOWN):
+                yield from hidden_text(run, run.stdin if is_input else dict(run.given).get(at), piped=False)
 
 
 def cloned_then_run(reading: Reading) -> Iterator[Effect]:
@@ -226,8 +225,11 @@ def run_by_xargs(reading: Reading) -> Iterator[Effect]:
     """`curl ... | xargs -I{} sh -c {}`: the text that runs arrives through the wrapper's pipe."""
     for run in reading.runs:
         if run.name in SHELLS and run.via[-1:] in (("xargs",), ("parallel",)) and UNKNOWN in run.argv[2:]:
-            for other in reading.runs:
-                if other.name == run.via[-1] and other.stdin is not None and other.stdin.text is None:
-                    kind = "fetched" if FETCHERS.intersection(other.stdin.programs) else "unknown"
-                    yield Effect("run-text", " | ".join(other.stdin.programs[:6]), "", frozenset({kind}), run)
-                    break
+            unknown = (
+                other.stdin
+                for other in reading.runs
+                if other.name == run.via[-1] and other.stdin is not None and other.stdin.text is None
+            )
+            if source := next(unknown, None):
+                kind = "fetched" if FETCHERS.intersection(source.programs) else "unknown"
+                yield Effect("run-text", " | ".join(source.programs[:6]), "", frozenset({kind}), run)

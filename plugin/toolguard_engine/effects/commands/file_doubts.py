@@ -93,14 +93,18 @@ def _clears_output(effect: Effect, run: ProgramRun, file: FilePlace, where: Wher
     return name not in _SOURCES and f"{above}/".startswith(f"{root}/")
 
 
+def _substituted_in(run: ProgramRun) -> str:
+    """The file in whose substitution a program runs; empty for any other."""
+    return run.origin.path if run.origin is not None and "$()" in run.via else ""
+
+
 def _asking_own_service(found: Sequence[Effect]) -> Iterator[str]:
     """The files that read several values of one configuration with keys, and ask an address that they do not name."""
     leaks = [each.run for each in found if each.kind == "exfiltrate" and each.run is not None]
     read: dict[str, list[str]] = {}
     for effect in found if leaks and all(map(_is_open, leaks)) else ():
         if effect.kind == "read" and effect.place == "credentials" and effect.run is not None:
-            path = effect.run.origin.path if effect.run.origin is not None and "$()" in effect.run.via else ""
-            read.setdefault(path, []).append(effect.target)
+            read.setdefault(_substituted_in(effect.run), []).append(effect.target)
     for path, targets in read.items():
         if path and "" not in read and len(set(targets)) == 1 and len(targets) >= _ENOUGH and targets[0].endswith(_CONFIGS):
             yield path

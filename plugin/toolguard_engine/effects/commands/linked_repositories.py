@@ -39,7 +39,11 @@ def linked(walk: Walk, run: ProgramRun, state: ShellState) -> None:
         return
     asked = value_of(run.argv, ("-C",))
     for at, root in enumerate(walk.running.above(join(run.cwd, asked) if asked else run.cwd)):
-        folder = linked_repository(walk, root) or (root if at == 0 and asked else "")
-        for path in (normpath(f"{folder}/{name}") for name in _SETTINGS) if folder else ():
-            if walk.running.is_brought(path, "") and (file := found_file(walk, (path,), "", run)):
-                judge(walk, file, _GIT, run, state)
+        if folder := linked_repository(walk, root) or (root if at == 0 and asked else ""):
+            _walk_settings(walk, folder, run, state)
+
+
+def _walk_settings(walk: Walk, folder: str, run: ProgramRun, state: ShellState) -> None:
+    for path in (normpath(f"{folder}/{name}") for name in _SETTINGS):
+        if walk.running is not None and walk.running.is_brought(path, "") and (file := found_file(walk, (path,), "", run)):
+            judge(walk, file, _GIT, run, state)

@@ -117,7 +117,11 @@ def _names(run: ProgramRun) -> list[str]:
     if run.name == "node":
         return [step for word, name in pairwise(run.argv) if word == "--run" for step in _with_steps(name)]
     words = [word for word in _operands(run) if word not in ("workspace", "workspaces", "foreach")]
-    verb = words[0] if words else "install" if run.name == "yarn" else ""
+    return _of_verb(words[0] if words else "install" if run.name == "yarn" else "", words, run)
+
+
+def _of_verb(verb: str, words: list[str], run: ProgramRun) -> list[str]:
+    """The scripts that a sub-command of a package manager runs."""
     if verb in _RUNS:
         return _with_steps(words[1]) if len(words) > 1 else []
     if verb in _STEPS:

@@ -49,13 +49,20 @@ def changes(run: ProgramRun) -> tuple[tuple[ChangedSetting, ...], tuple[str, ...
     return tuple(found), files
 
 
+def _given(text: str, *, is_json: bool) -> Any:
+    """The value of a variable that the command line sets."""
+    if UNKNOWN in text:
+        return NOT_KNOWN
+    return json.loads(text) if is_json else text
+
+
 def _words(run: ProgramRun) -> tuple[str, dict[str, Any], tuple[str, ...]]:
     words, values, plain = list(run.argv[1:]), dict[str, Any](), list[str]()
     while words:
         word = words.pop(0)
         if word in ("--arg", "--argjson") and len(words) > 1:
-            name, text = words.pop(0), words.pop(0)
-            values[name] = NOT_KNOWN if UNKNOWN in text else text if word == "--arg" else json.loads(text)
+            name = words.pop(0)
+            values[name] = _given(words.pop(0), is_json=word == "--argjson")
         elif word == "--indent" and words:
             words.pop(0)
         elif word.startswith("-") and not _PLAIN.fullmatch(word):

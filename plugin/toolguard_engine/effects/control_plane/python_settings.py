@@ -96,9 +96,7 @@ class _Follower:
                 for target in each.targets:
                     self._set(target, UNSET)
             elif isinstance(each, ast.With):
-                for item in each.items:
-                    if item.optional_vars is not None:
-                        self._assign(item.optional_vars, self._value(item.context_expr))
+                self._open(each.items)
                 self._run(each.body)
             elif isinstance(each, ast.Expr):
                 self._value(each.value)
@@ -171,6 +169,11 @@ class _Follower:
             raise _Unclear
         return self._function(name, given, options)
 
+    def _open(self, items: list[ast.withitem]) -> None:
+        for item in items:
+            if item.optional_vars is not None:
+                self._assign(item.optional_vars, self._value(item.context_expr))
+
     def _function(self, name: str, given: list[Any], options: dict[Any, Any]) -> Any:
         if name == "open":
             return _opened(given, options)
@@ -180,6 +183,18 @@ class _Follower:
             return _File("~")
         if name == "os.path.join":
             return _joined(given[0], "/".join(str(each) for each in given[1:]), slash=True)
+        if name.startswith("json."):
+            return self._json(name, given)
+        module, _, verb = name.partition(".")
+        if module in ("os", "shutil") and verb in _MOVES | _COPIES and len(given) == 2:  # noqa: PLR2004 - from, to
+            self._moved(_file(given[0]).path, _file(given[1]).path, keeps=verb in _COPIES)
+            return None
+        if name == "print" and "file" not in options:
+            return None
+        raise _Unclear
+
+    def _json(self, name: str, given: list[Any]) -> Any:
+        """A call of the module `json`."""
         if name == "json.load" and isinstance(given[0], _File):
             return self._loaded(given[0])
         if name == "json.loads" and isinstance(given[0], _Text):
@@ -188,12 +203,6 @@ class _Follower:
             return _Text(_whole(given[0]))
         if name == "json.dump":
             self._write(_file(given[1]), _Text(_whole(given[0])))
-            return None
-        module, _, verb = name.partition(".")
-        if module in ("os", "shutil") and verb in _MOVES | _COPIES and len(given) == 2:  # noqa: PLR2004 - from, to
-            self._moved(_file(given[0]).path, _file(given[1]).path, keeps=verb in _COPIES)
-            return None
-        if name == "print" and "file" not in options:
             return None
         raise _Unclear
 
@@ -214,6 +223,13 @@ class _Follower:
             return base
         raise _Unclear
 
+    def _update(self, base: _Setting, value: dict[Any, Any]) -> None:
+        self._not_written()
+        if not all(isinstance(key, str) for key in value):
+            raise _Unclear
+        for key, part in value.items():
+            self._change((*base.path, key), part)
+
     def _of_setting(self, base: _Setting, name: str, given: list[Any], options: dict[Any, Any]) -> Any:
         if name in ("get", "setdefault", "pop") and given and isinstance(given[0], str | int):
             if name != "get":
@@ -225,12 +241,7 @@ class _Follower:
                 self._change(path, given[1])
             return _Setting(base.file, path)
         if name == "update":
-            self._not_written()
-            value = {**(given[0] if given else {}), **options}
-            if not all(isinstance(key, str) for key in value):
-                raise _Unclear
-            for key, part in value.items():
-                self._change((*base.path, key), part)
+            self._update(base, {**(given[0] if given else {}), **options})
             return None
         if name in ("append", "extend", "insert", "remove", "clear", "sort"):
             self._not_written()

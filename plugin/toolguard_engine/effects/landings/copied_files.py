@@ -30,6 +30,13 @@ def is_never_folder(words: CommandWords) -> bool:
     return words.has("--no-target-directory")
 
 
+def _name_inside(path: str, *, keeps_folders: bool, bsd: bool) -> str:
+    """The name that a source has in the target; empty if its content lands there without it."""
+    if keeps_folders:
+        return path.lstrip("/")
+    return "" if bsd and path.endswith("/") else last_part(path)
+
+
 def landings_in(
     sources: list[str], target: str, *, is_folder: bool, like: Landing, keeps_folders: bool = False, bsd: bool = False
 ) -> Iterator[Landing]:
@@ -39,11 +46,11 @@ def landings_in(
     in it.
     """
     host, folder = split_host(target) if like.host == "?" else ("", target)
+    made = (like.deep, like.merges, like.overwrites)
+    certain = is_folder or keeps_folders or len(sources) > 1 or target.endswith("/")
     for source in sources:
         path = split_host(source)[1] if like.host == "?" else source
-        name = path.lstrip("/") if keeps_folders else "" if bsd and path.endswith("/") else last_part(path)
-        made = (like.deep, like.merges, like.overwrites)
-        certain = is_folder or keeps_folders or len(sources) > 1 or target.endswith("/")
+        name = _name_inside(path, keeps_folders=keeps_folders, bsd=bsd)
         when: When = "" if not name or certain else "folder"
         yield Landing(source, folder, name, *made, when, host)
         if when:

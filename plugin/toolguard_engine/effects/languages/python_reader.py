@@ -99,10 +99,14 @@ class PythonReader(PythonCalling):
             name, ends = asked_end(part)
             value = self.lookup(name) if name else None
             if name and isinstance(value, str) and value.endswith("*"):
-                end = self.value(ends) if ends is not None else NOTHING
-                wanted = [each for each in (items(end) or [end]) if isinstance(each, str) and UNKNOWN not in each]
+                wanted = self._known_texts(ends)
                 if wanted:
                     self._scopes[-1][name] = either([sourced(value + each, sources(value)) for each in wanted])
+
+    def _known_texts(self, node: ast.expr | None) -> list[str]:
+        """The texts that an expression is, or has as items."""
+        value = self.value(node) if node is not None else NOTHING
+        return [each for each in (items(value) or [value]) if isinstance(each, str) and UNKNOWN not in each]
 
     def for_each(self, node: ast.For | ast.AsyncFor) -> None:
         values = self._iterated(self.value(node.iter))
@@ -225,13 +229,16 @@ class PythonReader(PythonCalling):
             if isinstance(base, Instance):
                 base.names[target.attr] = value
         elif isinstance(target, ast.Subscript):
-            base, key = self.value(target.value), self.value(target.slice)
-            if isinstance(base, dict) and isinstance(key, str | int) and len(base) < MAX_ITEMS:
-                base[key] = value
-            elif isinstance(base, dict) and isinstance(key, Unknown):
-                base[UNKNOWN] = Unknown(sources=sources(base.get(UNKNOWN, NOTHING), value, key))
-            elif isinstance(base, Unknown):
-                self.libraries.method(self, base, "__setitem__", Arguments([key, value]))
+            self._put(self.value(target.value), self.value(target.slice), value)
+
+    def _put(self, base: Value, key: Value, value: Value) -> None:
+        """Gives a value to an item of an object."""
+        if isinstance(base, dict) and isinstance(key, str | int) and len(base) < MAX_ITEMS:
+            base[key] = value
+        elif isinstance(base, dict) and isinstance(key, Unknown):
+            base[UNKNOWN] = Unknown(sources=sources(base.get(UNKNOWN, NOTHING), value, key))
+        elif isinstance(base, Unknown):
+            self.libraries.method(self, base, "__setitem__", Arguments([key, value]))
 
     def value(self, node: ast.expr) -> Value:
         self.spend(1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from toolguard_engine.effects.facts import key_owners
 from toolguard_engine.effects.facts.command import UNKNOWN, StdinSource
 from toolguard_engine.effects.languages import code_deeds as deeds
@@ -62,19 +64,23 @@ def logs_in(*values: Value) -> bool:
     return any(each.startswith("secret:") for each in sources(*values))
 
 
+def _unverified(given: Arguments) -> Sequence[str]:
+    """The flag of a request that accepts any server."""
+    return ["unverified"] if any(given.named.get(name) is False for name in _VERIFIES) else ()
+
+
 def sent(code: PythonCalling, method: str, given: Arguments, at: int = 0) -> Value:
     """One HTTP request."""
     bodies = [given.named[name] for name in _BODIES if given.named.get(name) is not None]
     if method not in _QUESTIONS and given.at(at + 1) is not None:
         bodies.append(given.at(at + 1))
+    headers = data_headers(given.named.get("headers"))
     for value in choices(given.at(at, "url", "fullurl")):
         url = address(value)
-        headers = data_headers(given.named.get("headers"))
         if code.repeats and url and "local" not in web_targets.target(url).flags:
             code.add(deeds.other("load", "sends requests to another machine endlessly"))
         if url and logs_in(*given.all):
-            any_server = any(given.named.get(name) is False for name in _VERIFIES)
-            code.add(deeds.log_in(url, ["unverified"] if any_server else ()))
+            code.add(deeds.log_in(url, _unverified(given)))
         if method in _QUESTIONS and not {"data", "json", "files"} & given.named.keys():
             code.add(deeds.request(url, method, carried(url, value, *bodies, *headers)))
         else:

@@ -43,11 +43,15 @@ def may_end(loop: ast.While) -> bool:
     for node in nodes:
         if isinstance(node, ast.Break | ast.Return | ast.Raise | ast.Yield) or (isinstance(node, ast.Await) and not asks):
             return True
-        if isinstance(node, ast.Call) and not _asks(node):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in _WAITS and not (asks and name == "read"):
-                return True
+        if isinstance(node, ast.Call) and not _asks(node) and _waits(node.func, asks=asks):
+            return True
     return False
+
+
+def _waits(function: ast.expr, *, asks: bool) -> bool:
+    """Whether a function waits for something. `asks`: the loop sends requests, so that `read` reads an answer."""
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name in _WAITS and not (asks and name == "read")
 
 
 def _asks(node: ast.AST) -> bool:

@@ -215,18 +215,18 @@ class ScriptReader(CommandReader):
             self.run.add(*(write(text(one), feed(value), append=append) for one in choices(path)))
             return value, at
         right, after, _ = self.operand(at + 1, end)
+        found = self._operation(sign, value, right)
+        if sign == "<<" and target is not None and sign in self.run.syntax.concat:
+            self.assign(target, found)
+        return found, after
+
+    def _operation(self, sign: str, value: Value, right: Value) -> Value:
+        """What an operator makes of two values."""
         if sign == "/" and self.run.syntax is RUBY:
-            return (
-                self.run.concatenated(self.run.concatenated(value, "/"), right) if isinstance(value, str) else NOTHING
-            ), after
+            return self.run.concatenated(self.run.concatenated(value, "/"), right) if isinstance(value, str) else NOTHING
         if sign in self.run.syntax.concat:
-            value = self.run.concatenated(value, right)
-            if sign == "<<" and target is not None:
-                self.assign(target, value)
-            return value, after
-        if sign in ("=~", "!~"):
-            return value, after
-        return Unknown(sources=sources(value, right)), after
+            return self.run.concatenated(value, right)
+        return value if sign in ("=~", "!~") else Unknown(sources=sources(value, right))
 
     def operand(self, at: int, end: int) -> tuple[Value, int, tuple[int, int] | None]:
         run, tokens = self.run, self.tokens
@@ -394,16 +394,20 @@ class ScriptReader(CommandReader):
                 value = self.expression(at + 1, after)[0]
                 found.update(value if isinstance(value, dict) else {f"...{at}": value})
             else:
-                sign = self.skip_to(at, after, ":", "=>", "=")
-                key = self.tokens[at].text
-                if self.is_sign(at, after, "["):
-                    key = text(self.expression(at + 1, after)[0])
-                if sign < after:
-                    found[key] = self.expression(sign + 1, after)[0]
-                elif self.method(at, after) < 0:
-                    found[key] = self.expression(at, after)[0]
+                self._member(found, at, after)
             at = after + 1
         return found
+
+    def _member(self, found: dict[str, Value], at: int, end: int) -> None:
+        """One member of an object: `key: value`, `[key]: value`, `name`, or a method."""
+        sign = self.skip_to(at, end, ":", "=>", "=")
+        key = self.tokens[at].text
+        if self.is_sign(at, end, "["):
+            key = text(self.expression(at + 1, end)[0])
+        if sign < end:
+            found[key] = self.expression(sign + 1, end)[0]
+        elif self.method(at, end) < 0:
+            found[key] = self.expression(at, end)[0]
 
 
 def _awk_pipe(reader: ScriptReader, value: Value, at: int, end: int) -> tuple[Value, int]:

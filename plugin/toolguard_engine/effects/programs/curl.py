@@ -62,6 +62,15 @@ _PROXIES = ("-x", "--proxy", "--preproxy", "--socks4", "--socks4a", "--socks5", 
 _PROXY_VARIABLES = frozenset({"http_proxy", "https_proxy", "all_proxy"})
 
 
+def _sent_in_address(run: ProgramRun, url: str, sent: frozenset[str] | None) -> Iterator[Effect]:
+    """A request with its data in the address (`--get`)."""
+    to = target(url)
+    yield from question_effects(to, "GET", run)
+    yield from lookalikes.of_host(to.url, run)
+    if sent:
+        yield Effect("send", to.url, "remote", to.flags | sent | {"address"}, run)
+
+
 def _curl_asks(run: ProgramRun, read: CommandWords, where: Where) -> Iterator[Effect]:
     sent = _curl_sent(run, read, where)
     if sent is not None and "file" in sent and _is_own_service(run, read, where):
@@ -71,11 +80,7 @@ def _curl_asks(run: ProgramRun, read: CommandWords, where: Where) -> Iterator[Ef
     urls = tuple(read.named("url"))
     for url in urls:
         if url_query:
-            to = target(url.text)
-            yield from question_effects(to, "GET", run)
-            yield from lookalikes.of_host(to.url, run)
-            if sent:
-                yield Effect("send", to.url, "remote", to.flags | sent | {"address"}, run)
+            yield from _sent_in_address(run, url.text, sent)
         else:
             for method in methods:
                 yield from request_effects(run, url.text, method, sent)
@@ -157,17 +162,17 @@ def _curl_headers(run: ProgramRun, read: CommandWords, url: str, where: Where) -
     """A header with a program's output or a file's content. A token from a password store is normal authentication."""
     to = target(url)
     for name, value in read.options:
-        if name in ("-H", "--header", "-A", "--user-agent", "-b", "--cookie", "-e", "--referer"):
-            if value.text.lower().startswith(("authorization:", "x-api-key:", "private-token:", "x-auth-token:")):
-                continue
-            feed = given(run, value.at)
-            flags = data_flags(feed, where, run.cwd)
-            if name in ("-H", "--header") and value.text.startswith("@"):
-                flags |= file_flags(value.text[1:], run, where)
-            if name in ("-b", "--cookie") and place(value.text, where, run.cwd) == "credentials":
-                flags |= {"file", "credentials"}
-            if flags & {"file", "credentials", "personal"}:
-                yield Effect("send", to.url, "remote", to.flags | flags | {"address"}, run)
+        if name not in ("-H", "--header", "-A", "--user-agent", "-b", "--cookie", "-e", "--referer"):
+            continue
+        if value.text.lower().startswith(("authorization:", "x-api-key:", "private-token:", "x-auth-token:")):
+            continue
+        flags = data_flags(given(run, value.at), where, run.cwd)
+        if name in ("-H", "--header") and value.text.startswith("@"):
+            flags |= file_flags(value.text[1:], run, where)
+        if name in ("-b", "--cookie") and place(value.text, where, run.cwd) == "credentials":
+            flags |= {"file", "credentials"}
+        if flags & {"file", "credentials", "personal"}:
+            yield Effect("send", to.url, "remote", to.flags | flags | {"address"}, run)
 
 
 def _curl_logs_in(run: ProgramRun, read: CommandWords, url: str, where: Where) -> Iterator[Effect]:

@@ -389,12 +389,17 @@ _OWN_NETWORK = lazy_re.compile(r"10\.|127\.|192\.168\.|169\.254\.|172\.(?:1[6-9]
 """Private addresses (RFC 1918): which machines answer at home is an ordinary question."""
 
 
+def _pinged_one_by_one(run: ProgramRun) -> Iterator[Effect]:
+    """A loop over the addresses of a network that is not the machine's own."""
+    for word in run.argv[1:]:
+        if UNKNOWN in word and word[:1].isdigit() and word.count(".") > 1 and not _OWN_NETWORK.match(word):
+            yield Effect("scan", word.replace(UNKNOWN, "?"), "remote", frozenset({"lan"}), run)
+
+
 def _dns(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """A lookup of a name that contains other programs' output, which is how data leaks through DNS."""
     if run.name == "ping":
-        for word in run.argv[1:]:
-            if UNKNOWN in word and word[:1].isdigit() and word.count(".") > 1 and not _OWN_NETWORK.match(word):
-                yield Effect("scan", word.replace(UNKNOWN, "?"), "remote", frozenset({"lan"}), run)
+        yield from _pinged_one_by_one(run)
     for at, feed in run.given:
         word = run.argv[at] if at < len(run.argv) else ""
         if (

@@ -166,8 +166,12 @@ def assigned(name: str, value: str, run: ProgramRun) -> Iterator[Effect]:
         yield Effect("variable", f"{name}={value}", "", _UNENCRYPTED, run)
     if name in AGENT_VARIABLES and value:
         yield Effect("variable", f"{name}={value}", "", _PERMITS, run)
-    if name not in HAZARDOUS_VARIABLES:
-        return
+    if name in HAZARDOUS_VARIABLES:
+        yield from _hazard(name, value, run)
+
+
+def _hazard(name: str, value: str, run: ProgramRun) -> Iterator[Effect]:
+    """A variable that makes other programs run, or that disables the shell's history."""
     if not name.startswith("HIST"):
         if not value and run.argv and run.argv[0] == UNKNOWN:  # `BASH_ENV=<(printf ...) bash`: the output of another program
             value = "<(...)"

@@ -138,14 +138,18 @@ _JUST_ALIAS = lazy_re.compile(r"alias\s{1,9}([\w-]{1,80})\s{0,9}:=\s{0,9}([\w-]{
 _JUST_TAKES = lazy_re.compile(r"(?:import|mod)\??\s{1,9}[\w-]{0,40}\s{0,9}['\"]([^'\"]{1,200})['\"]")
 
 
+def _add_command(rules: Rules, names: list[str], at: int, command: str) -> None:
+    for name in names:
+        rules.runs[name].append((at, command))
+
+
 @lru_cache(maxsize=4)
 def justfile(text: str) -> Rules:
     rules, current = Rules(), list[str]()
     for at, line in _lines(text):
         if line[:1] in (" ", "\t"):
             if command := line.strip().lstrip("@-"):
-                for name in current:
-                    rules.runs[name].append((at, re.sub(r"\{\{\s*(\w+)\s*\}\}", r"${\1}", command)))
+                _add_command(rules, current, at, re.sub(r"\{\{\s*(\w+)\s*\}\}", r"${\1}", command))
         elif found := _JUST_ALIAS.match(line):
             _enter(rules, [found[1]], [found[2]], at)
         elif found := _JUST_TAKES.match(line):
@@ -181,16 +185,21 @@ def taskfile(text: str) -> Rules:
             rules.taken.append(value.text)
         if value.keys[0] != "tasks" or len(value.keys) < 2:  # noqa: PLR2004 - the key and the name
             continue
-        name, kind = value.keys[1], value.keys[2] if len(value.keys) > 2 else "cmds"  # noqa: PLR2004 - as above
-        _enter(rules, [name], [], value.at)
-        if value.keys[-1] == "task" or kind == "deps":
-            rules.needs[name].append(value.text.rpartition(":")[2])
-        elif kind == "aliases":
-            _enter(rules, [value.text], [name], value.at)
-        elif kind in ("cmds", "cmd", "preconditions", "status") or value.keys[-1] == "sh":
-            rules.runs[name].append((value.at, re.sub(r"\{\{\s*\.?(\w+)\s*\}\}", r"${\1}", value.text)))
+        _enter_task(rules, value)
     rules.first = "default" if "default" in rules.runs else rules.first
     return rules
+
+
+def _enter_task(rules: Rules, value: configured_values.Value) -> None:
+    """One value of a task: a command, another task that it needs, or another name of it."""
+    name, kind = value.keys[1], value.keys[2] if len(value.keys) > 2 else "cmds"  # noqa: PLR2004 - the key and the name
+    _enter(rules, [name], [], value.at)
+    if value.keys[-1] == "task" or kind == "deps":
+        rules.needs[name].append(value.text.rpartition(":")[2])
+    elif kind == "aliases":
+        _enter(rules, [value.text], [name], value.at)
+    elif kind in ("cmds", "cmd", "preconditions", "status") or value.keys[-1] == "sh":
+        rules.runs[name].append((value.at, re.sub(r"\{\{\s*\.?(\w+)\s*\}\}", r"${\1}", value.text)))
 
 
 _SCRIPT = lazy_re.compile(r'"((?:pre|post)?[\w:.-]{1,80})"\s{0,9}:\s{0,9}"((?>(?:[^"\\]|\\.)*))"')
