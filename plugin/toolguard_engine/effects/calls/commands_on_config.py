@@ -165,18 +165,23 @@ class _Trace:
             output = self._output(run)
             contents: list[ConfigContent] = []
             for effect in self._of_run.get(id(run), ()):
-                path = self._path(effect.target, run)
-                content = self._content(run, effect, path, output, code)
+                content = self._content(run, effect, self._path(effect.target, run), output, code)
                 contents.append(content)
-                if self._config.is_it(effect.target, run.cwd):
-                    found.append(self._config.judged(content) if run.origin is None else NOT_WORKED_OUT)
-                elif effect.kind == "write":
-                    self._contents[path] = NOT_KNOWN if path in self._contents else content
+                found += self._take(run, effect, content)
             self._piped[run.pipeline] = output if not _redirected(run) else NOT_KNOWN
             is_quiet = run.name in _QUIET or run.argv == ("cat",) or code is not None
             is_known = bool(contents) and NOT_KNOWN not in contents and code_sources.source(run) is not None
             self._is_spoiled = self._is_spoiled or not (is_quiet or is_known)
         return found
+
+    def _take(self, run: ProgramRun, effect: Effect, content: ConfigContent) -> list[ConfigChange]:
+        """Remembers what a program writes to another file; the change if the file is the config."""
+        if self._config.is_it(effect.target, run.cwd):
+            return [self._config.judged(content) if run.origin is None else NOT_WORKED_OUT]
+        if effect.kind == "write":
+            path = self._path(effect.target, run)
+            self._contents[path] = NOT_KNOWN if path in self._contents else content
+        return []
 
     def _path(self, target: str, run: ProgramRun) -> str:
         return normal(target, self._where, run.cwd)

@@ -121,19 +121,23 @@ class ChangeWalk(FileWalk):
         if text is None:
             self._changed(paths, feed, run)
             return
+        appends = any(each.kind == "append" for each in run.redirects)
         for path in paths:
             self.written.kept += len(text)
             if self.written.kept > MAX_TOTAL:
                 self.flaws.add("long")
                 return
-            place = located(path, run.cwd)
-            appends = any(each.kind == "append" for each in run.redirects)
-            if feed.text is not None and not appends:
-                self.written.opaque.discard(place)
-            before = self.written.texts.get(place, "") if appends or UNKNOWN in place else ""  # one of several of this name
-            if appends and place not in self.written.texts:
-                self.written.appended.add(place)
-            self.written.store(place, (before + text)[:MAX_CHARS])
+            self._put(text, located(path, run.cwd), appends=appends, whole=feed.text is not None)
+
+    def _put(self, text: str, place: str, *, appends: bool, whole: bool) -> None:
+        """Puts a text into a file. `whole`: it is all that the program writes."""
+        written = self.written
+        if whole and not appends:
+            written.opaque.discard(place)
+        before = written.texts.get(place, "") if appends or UNKNOWN in place else ""  # one of several of this name
+        if appends and place not in written.texts:
+            written.appended.add(place)
+        written.store(place, (before + text)[:MAX_CHARS])
 
     def _changed(self, paths: list[str], feed: StdinSource, run: ProgramRun) -> None:
         """A text that is not known gets into files: it is that of another file, or nobody knows it."""

@@ -138,14 +138,17 @@ def _imported(code: str, language: str, folder: str) -> Iterator[tuple[str, ...]
         yield from ((found["path"],) for found in islice(_SCRIPT.finditer(code), MAX_IMPORTS))
     if language in ("javascript", "ruby", "perl", "php", "lua", "tcl"):
         for found in islice(_SCRIPT.finditer(code), MAX_IMPORTS):
-            path = found["path"]
-            if language == "javascript" and path[:1] not in "./":
-                inside = f"node_modules/{path}"
-                yield tuple(
-                    normpath(join(folder, each)) for each in (f"{inside}/index.js", f"{inside}.js", f"{inside}/main.js")
-                )
-            if path.startswith(("./", "../", "/")) or "relative" in found[0]:
-                yield _with_ending(normpath(join(folder, path.lstrip("/") if "__DIR__" in found[0] else path)), language)
+            yield from _of_statement(found, language, folder)
+
+
+def _of_statement(found: re.Match[str], language: str, folder: str) -> Iterator[tuple[str, ...]]:
+    """The files that one statement takes in: a package, or a file named by its path."""
+    path = found["path"]
+    if language == "javascript" and path[:1] not in "./":
+        inside = f"node_modules/{path}"
+        yield tuple(normpath(join(folder, each)) for each in (f"{inside}/index.js", f"{inside}.js", f"{inside}/main.js"))
+    if path.startswith(("./", "../", "/")) or "relative" in found[0]:
+        yield _with_ending(normpath(join(folder, path.lstrip("/") if "__DIR__" in found[0] else path)), language)
 
 
 def _with_ending(path: str, language: str) -> tuple[str, ...]:

@@ -221,15 +221,20 @@ def _of(run: ProgramRun, acts: tuple[Act, ...], where: Where) -> Iterator[Effect
         yield from system_programs.assigned(name, value, run)
 
 
+def _printed_without_end(run: ProgramRun, printing: str, redirect: Redirect, where: Where) -> Iterator[Effect]:
+    """The effect of a program that never stops printing."""
+    if redirect.target == "/dev/null" and redirect.fd in ("", "1") and printing in _ENDLESS and _ENDLESS[printing](run):
+        yield Effect("load", run.name, "", _NO_FLAGS, run)
+    elif redirect.kind in _INTO_FILES and (
+        (printing in _BOUNDLESS and _BOUNDLESS[printing](run)) or _passes_on_without_end(run)
+    ):
+        yield effect_on("fills", redirect.target, run, where)
+
+
 def _redirected(run: ProgramRun, where: Where) -> Iterator[Effect]:
     printing = started(run.argv) if run.name in WRAPPERS else run.name
     for redirect in run.redirects:
-        if redirect.target == "/dev/null" and redirect.fd in ("", "1") and printing in _ENDLESS and _ENDLESS[printing](run):
-            yield Effect("load", run.name, "", _NO_FLAGS, run)
-        elif redirect.kind in _INTO_FILES and (
-            (printing in _BOUNDLESS and _BOUNDLESS[printing](run)) or _passes_on_without_end(run)
-        ):
-            yield effect_on("fills", redirect.target, run, where)
+        yield from _printed_without_end(run, printing, redirect, where)
         if redirect.kind == "text" or redirect.target in _NOTHING:
             continue
         if redirect.kind == "read":

@@ -59,6 +59,10 @@ def fetched_instructions(reading: Reading) -> Iterator[Effect]:
                 yield from hidden_text(run, run.stdin if is_input else dict(run.given).get(at), piped=False)
 
 
+def _is_fed_by_fetcher(run: ProgramRun) -> bool:
+    return run.stdin is not None and not FETCHERS.isdisjoint(run.stdin.programs)
+
+
 def cloned_then_run(reading: Reading) -> Iterator[Effect]:
     """`git clone URL && cd x && ./install.sh`, `make -C x install`, `tar xf x.tgz && ./x/install.sh`: scripts that came with
     it, run unseen."""
@@ -71,8 +75,7 @@ def cloned_then_run(reading: Reading) -> Iterator[Effect]:
             folders |= {folder} if address else set()
             foreign |= {folder} if address and _is_foreign(address) else set()
         elif run.name in UNPACKERS and (run.stdin is not None or unpacks(run)):
-            if run.stdin is not None and not FETCHERS.isdisjoint(run.stdin.programs):
-                folders.update(_entered_after(reading, at, run))
+            folders.update(_entered_after(reading, at, run) if _is_fed_by_fetcher(run) else ())
             unpacked = True
         elif (folders and (script := _script_in(run, folders) or (foreign and _built_in(run, foreign)))) or (
             unpacked and (script := _unpacked_installer(run))

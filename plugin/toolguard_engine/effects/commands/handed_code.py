@@ -14,7 +14,7 @@ from toolguard_engine.effects.commands.runner_table import Runner
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.commands.walk_state import is_away
 from toolguard_engine.effects.facts import program_catalogue
-from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, ProgramRun
 from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.facts.place_names import words
@@ -135,11 +135,15 @@ def run_handed_code(walk: Walk, run: ProgramRun, state: ShellState) -> None:
             continue
         file = found_file(walk, (path,), "", run)
         if file and (ending or file.text.startswith("#!")):
-            before, made = set(walk.flaws), set(walk.made_flaws)
-            with walk.running.perhaps() if walk.running is not None else nullcontext():
-                judge(walk, file, Runner((run.name,), language), run, state)
-            walk.made_flaws &= made
-            walk.flaws &= before  # whether it runs the file is not known, so one that is long is no reason to ask
+            _perhaps_run(walk, file, language, run, state)
+
+
+def _perhaps_run(walk: Walk, file: FilePlace, language: str, run: ProgramRun, state: ShellState) -> None:
+    before, made = set(walk.flaws), set(walk.made_flaws)
+    with walk.running.perhaps() if walk.running is not None else nullcontext():
+        judge(walk, file, Runner((run.name,), language), run, state)
+    walk.made_flaws &= made
+    walk.flaws &= before  # whether it runs the file is not known, so one that is long is no reason to ask
 
 
 def _is_known(walk: Walk, name: str) -> bool:

@@ -109,17 +109,23 @@ def _scripts(run: ProgramRun) -> tuple[list[str], bool]:
     return found, extended
 
 
+def _range(script: str, at: int, *, extended: bool) -> tuple[Any, Any, int]:
+    """The lines that a command of sed is for: the first, the last, and where the command goes on."""
+    last = None
+    first, at = _address(script, at, extended=extended)
+    if first is not None and script[at : at + 1] == ",":
+        last, at = _address(script, at + 1, extended=extended)
+        if last is None:
+            raise _Unclear
+    return first, last, _after_spaces(script, at)
+
+
 def _parsed(script: str, *, extended: bool, perl: bool) -> Iterator[_Edit]:
     at = 0
     while (at := _after_spaces(script, at)) < len(script):
         first, last, other = None, None, False
         if not perl:
-            first, at = _address(script, at, extended=extended)
-            if first is not None and script[at : at + 1] == ",":
-                last, at = _address(script, at + 1, extended=extended)
-                if last is None:
-                    raise _Unclear
-            at = _after_spaces(script, at)
+            first, last, at = _range(script, at, extended=extended)
             other = script[at : at + 1] == "!"
             at = _after_spaces(script, at + other)
         kind = script[at]
@@ -226,18 +232,22 @@ def _translated(pattern: str, *, extended: bool) -> Iterator[str]:
         at += 1
 
 
+def _escaped_in_replacement(sign: str) -> str | int:
+    """What a sign behind a backslash stands for: a group by its number, or a text."""
+    if sign.isdigit():
+        return int(sign)
+    if sign.isalpha() and sign not in "nt":
+        raise _Unclear
+    return {"n": "\n", "t": "\t"}.get(sign, sign)
+
+
 def _replacement(new: str, *, perl: bool) -> Callable[[Any], str]:
     parts: list[str | int] = []
     at = 0
     while at < len(new):
         sign, following = new[at], new[at + 1 : at + 2]
         if sign == "\\":
-            if following.isdigit():
-                parts.append(int(following))
-            elif following.isalpha() and following not in "nt":
-                raise _Unclear
-            else:
-                parts.append({"n": "\n", "t": "\t"}.get(following, following))
+            parts.append(_escaped_in_replacement(following))
             at += 2
         elif perl and sign == "$":
             if not following.isdigit():

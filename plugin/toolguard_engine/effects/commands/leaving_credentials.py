@@ -29,16 +29,7 @@ def exfiltrations(reading: Reading, found: tuple[Effect, ...], where: Where) -> 
     handed = any(effect.run is not None and line_wrapper(effect.run) for effect in found if effect.kind in _ASKS)
     if not sends and not redirected and not handed:
         return
-    targets: set[str] = set()
-    for send in sends:
-        if send.run is not None and send.target not in targets and "mail" not in send.flags | {"-"}:
-            flags = _exfiltration_flags(send, send.run, reading, found, where)
-            if flags is not None:
-                targets.add(send.target)
-                yield Effect("exfiltrate", send.target, "remote", flags, send.run)
-    for send in sends:
-        if send.run is not None and "mail" in send.flags and "credentials" in send.flags:
-            yield Effect("exfiltrate", send.target, "remote", frozenset({"mail"}), send.run)
+    yield from _sent_credentials(sends, reading, found, where)
     yield from _exfiltrated_by_xargs(reading, found, where)
     for run in redirected[:MAX_PARTNERS]:
         if "credentials" in _input_flags(run, reading, where) or any(
@@ -58,13 +49,33 @@ def _exfiltrated_by_xargs(reading: Reading, found: tuple[Effect, ...], where: Wh
         hander = line_wrapper(run) if run is not None else ""
         if run is None or not hander or not any(UNKNOWN in word for word in run.argv):
             continue
-        for wrapper in reading.runs:
-            if wrapper.name == hander and (wrapper.redirects or wrapper.stdin is not None):
-                feed = _input_flags(wrapper, reading, where)
-                read = (r.target for r in wrapper.redirects if r.kind == "read")
-                if "credentials" in feed or any(place(path, where, wrapper.cwd) == "credentials" for path in read):
-                    yield Effect("exfiltrate", effect.target.replace(UNKNOWN, "?"), "remote", frozenset(), run)
-                    break
+        wrappers = (each for each in reading.runs if each.name == hander)
+        if any(_is_fed_credentials(wrapper, reading, where) for wrapper in wrappers):
+            yield Effect("exfiltrate", effect.target.replace(UNKNOWN, "?"), "remote", frozenset(), run)
+
+
+def _is_fed_credentials(wrapper: ProgramRun, reading: Reading, where: Where) -> bool:
+    if not wrapper.redirects and wrapper.stdin is None:
+        return False
+    read = (redirect.target for redirect in wrapper.redirects if redirect.kind == "read")
+    return "credentials" in _input_flags(wrapper, reading, where) or any(
+        place(path, where, wrapper.cwd) == "credentials" for path in read
+    )
+
+
+def _sent_credentials(sends: list[Effect], reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterator[Effect]:
+    """Once for each target, and last what goes by mail."""
+    targets: set[str] = set()
+    for send in sends:
+        if send.run is None or send.target in targets or "mail" in send.flags:
+            continue
+        flags = _exfiltration_flags(send, send.run, reading, found, where)
+        if flags is not None:
+            targets.add(send.target)
+            yield Effect("exfiltrate", send.target, "remote", flags, send.run)
+    for send in sends:
+        if send.run is not None and "mail" in send.flags and "credentials" in send.flags:
+            yield Effect("exfiltrate", send.target, "remote", frozenset({"mail"}), send.run)
 
 
 def _exfiltration_flags(
@@ -134,17 +145,20 @@ def _host(address: str) -> str:
 _ADDRESS = lazy_re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^\s\"'<>]{1,500}", re.IGNORECASE)
 
 
+def _hosts_of(run: ProgramRun, request: Effect | None) -> set[str]:
+    """The host that a program asks, or those of the addresses among its words."""
+    if request is None:
+        return {target(match[0]).host for word in run.argv[1:MAX_SHOWN] for match in _ADDRESS.finditer(word)}
+    return {_host(request.target)} if not {"private", "-"} & request.flags else set()
+
+
 def foreign_keys(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
     """A key of a known service in a request to another host, also in its headers, and in an address that is kept."""
     asked = {id(effect.run): effect for effect in found if effect.kind in _ASKS and "local" not in effect.flags}
     for run in reading.runs:
         if not run.given or not (variables := _variables(run)):
             continue
-        if effect := asked.get(id(run)):
-            hosts = {_host(effect.target)} if not {"private", "-"} & effect.flags else set()
-        else:
-            hosts = {target(match[0]).host for word in run.argv[1:MAX_SHOWN] for match in _ADDRESS.finditer(word)}
-        for host in sorted(hosts - {""}):
+        for host in sorted(_hosts_of(run, asked.get(id(run))) - {""}):
             if UNKNOWN not in host and any(key_owners.is_foreign(name, host) for name in variables):
                 yield Effect("exfiltrate", host, "remote", frozenset({"secret"}), run)
 

@@ -42,16 +42,22 @@ def _xargs(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None
     inner = state.fork("xargs")
     if mark:
         lines = _first_given(walk, [line.strip() for line in text.splitlines() if line.strip()] if text else [])
-        last = NOTHING
-        for line in [*lines, *more] or [UNKNOWN]:
-            filled = tuple(_filled(word, mark, line) for word in rest)
-            last = walk.inner(filled, run, inner.fork())
-        return last
+        return _with_lines(walk, rest, mark, [*lines, *more] or [UNKNOWN], run, inner)
     feeds = feed and StdinSource(None, feed.programs, feed.files)
     given = ((len(rest), feeds),) if feeds else ()
     for batch in _batches(words, argv[1:at]) if _runs_script(rest) else ():
         walk.inner((*rest, *batch), run, inner.fork())
     return walk.inner((*rest, *([*words, *more] or [UNKNOWN])), run, inner, given)
+
+
+def _with_lines(
+    walk: Walk, words: tuple[str, ...], mark: str, lines: list[str], run: ProgramRun, state: ShellState
+) -> StdinSource:
+    """Runs the program of `xargs -I` once for each line."""
+    last = NOTHING
+    for line in lines:
+        last = walk.inner(tuple(_filled(word, mark, line) for word in words), run, state.fork())
+    return last
 
 
 def _first_given(walk: Walk, words: list[str]) -> list[str]:
@@ -119,15 +125,9 @@ def _parallel(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | N
     at, _ = options(argv, 1, _PARALLEL)
     end = next((n for n in range(at, len(argv)) if argv[n] in (":::", "::::", ":::+", "::::+")), len(argv))
     rest = argv[at:end]
-    known = list(argv[end + 1 :]) if end < len(argv) and argv[end].startswith(":::") and argv[end] != "::::" else []
-    if not known and run.stdin and run.stdin.text:
-        known = run.stdin.text.splitlines()
-    lists = argv[end + 1 : end + 1 + MAX_GIVEN] if argv[end : end + 1] == ("::::",) else ()
-    for file in () if known else (*(file for word in lists for file in walk.files_at(word, run)), *walk.fed_files(run)):
-        known += file.text.splitlines()
     inner = state.fork("parallel")
     inner.cwd = value_of(argv[:at], ("--wd", "--workdir")) or inner.cwd
-    for value in _first_given(walk, known) or [UNKNOWN]:
+    for value in _first_given(walk, _values_of_parallel(walk, run, end)) or [UNKNOWN]:
         if not rest:
             walk.text(value, inner, None, piped=run.piped, pipeline=run.pipeline)
             continue
@@ -138,6 +138,18 @@ def _parallel(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | N
         else:
             walk.inner(filled, run, inner)
     return None
+
+
+def _values_of_parallel(walk: Walk, run: ProgramRun, end: int) -> list[str]:
+    """The values for which parallel runs its program: words behind `:::`, lines of its input, or lines of files."""
+    argv = run.argv
+    if end < len(argv) and argv[end].startswith(":::") and argv[end] != "::::" and argv[end + 1 :]:
+        return list(argv[end + 1 :])
+    if run.stdin and run.stdin.text:
+        return run.stdin.text.splitlines()
+    lists = argv[end + 1 : end + 1 + MAX_GIVEN] if argv[end : end + 1] == ("::::",) else ()
+    files = (*(file for word in lists for file in walk.files_at(word, run)), *walk.fed_files(run))
+    return [line for file in files for line in file.text.splitlines()]
 
 
 def _find(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:

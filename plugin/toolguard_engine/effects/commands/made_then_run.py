@@ -59,15 +59,21 @@ def effects(seen: Reading, scripts: RanScripts, found: Sequence[Effect], where: 
             yield Effect("run-made", _shown(path, where))
 
 
+def _changes_by_program(found: Sequence[Effect]) -> dict[int, list[Effect]]:
+    """The effects that change files of this machine, by the id of the program."""
+    changes: dict[int, list[Effect]] = {}
+    for effect in found:
+        if effect.run is not None and effect.kind in _CHANGES and effect.place not in _ELSEWHERE:
+            changes.setdefault(id(effect.run), []).append(effect)
+    return changes
+
+
 def unknown_changes(seen: Reading, scripts: RanScripts, found: Sequence[Effect], where: Where) -> list[UnknownChange]:
     """The first `MAX_MADE`, in the order in which they happen."""
     opaque = {normal(path, where) for path in scripts.opaque}
     shown = {normal(path, where) for path, _ in seen.written} - opaque
     copies = dict(scripts.copies)
-    written: dict[int, list[Effect]] = {}
-    for effect in found:
-        if effect.run is not None and effect.kind in _CHANGES and effect.place not in _ELSEWHERE:
-            written.setdefault(id(effect.run), []).append(effect)
+    written = _changes_by_program(found)
     made: list[UnknownChange] = []
     for at, run in enumerate(seen.runs):
         if len(made) >= MAX_MADE:

@@ -59,13 +59,17 @@ def hooks(walk: Walk, run: ProgramRun, state: ShellState) -> None:
                 walk.scripted(file, replace(run, argv=(join(folder, name),), name=name), state.fork("git"))
 
 
-def _hook_folders(walk: Walk, run: ProgramRun, names: tuple[str, ...]) -> Iterator[str]:
-    settings = [word for word in run.argv if word.lower().startswith("core.hookspath=")]
+def _set_hook_folders(walk: Walk, run: ProgramRun) -> Iterator[str]:
+    """The folders that this command sets as that of the hooks, by an option of git or with `git config`."""
+    yield from (word.partition("=")[2] for word in run.argv if word.lower().startswith("core.hookspath="))
     for earlier in walk.runs:
         if earlier.name == "git" and "config" in earlier.argv and earlier is not run:
             at = next((at for at, word in enumerate(earlier.argv) if word.lower() == "core.hookspath"), 0)
-            settings += [f"={value}" for value in earlier.argv[at + 1 : at + 2] if at]
-    for folder in (word.partition("=")[2] for word in settings):
+            yield from (earlier.argv[at + 1 : at + 2] if at else ())
+
+
+def _hook_folders(walk: Walk, run: ProgramRun, names: tuple[str, ...]) -> Iterator[str]:
+    for folder in _set_hook_folders(walk, run):
         yield from _with_own(folder)
     if walk.running is None or is_away(run):
         return

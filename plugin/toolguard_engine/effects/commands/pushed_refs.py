@@ -25,9 +25,8 @@ def new_address_pushes(reading: Reading) -> Iterator[Effect]:
             (added if words.verb == "remote add" else replaced)[operands[0]] = operands[1]
         elif words.verb == "push":
             to = operands[0] if operands else "origin"
-            new = added.get(to, "") if to != "origin" else ""
-            address = replaced.get(to) or new or (to if words.has(*_WHOLE) and "://" in to else "")
-            if address:
+            new = replaced.get(to) or (added.get(to, "") if to != "origin" else "")
+            if address := new or (to if words.has(*_WHOLE) and "://" in to else ""):
                 yield Effect("send", address, "remote", frozenset({"file", "upload", *target(address).flags}), run)
 
 

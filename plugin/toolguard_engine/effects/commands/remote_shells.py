@@ -28,12 +28,10 @@ def shell_connections(reading: Reading) -> Iterator[Effect]:
     for run in reading.runs:
         if run.name == "ztcp":
             socket = " ".join(run.argv[1:3])
-        for redirect in run.redirects:
-            if redirect.target.startswith(SOCKET):
-                socket = redirect.target
-                if run.name not in SHELLS and run.name != "exec":
-                    host = socket.split("/")[3]
-                    yield Effect("connect", socket, "remote", host_flags(host), run)
+        for opened in (redirect.target for redirect in run.redirects if redirect.target.startswith(SOCKET)):
+            socket = opened
+            if run.name not in SHELLS and run.name != "exec":
+                yield Effect("connect", socket, "remote", host_flags(socket.split("/")[3]), run)
         if run.stdin is not None and (_bare_shell(run) or _evaluates(run)) and _from_socket(run, reading):
             yield Effect("remote-shell", " ".join(run.stdin.programs[:4]), "remote", frozenset(), run)
         elif run.name in CONNECTORS and run.stdin is not None and SHELLS.intersection(run.stdin.programs):

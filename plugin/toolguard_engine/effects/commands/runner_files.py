@@ -63,15 +63,20 @@ def _folders(row: Runner, words: list[str], folder: str) -> list[str]:
     return [join(folder, word) for word in words if word in (".", "./") or "/" in word or row.language == "shell"]
 
 
+def _at_places(walk: Walk, row: Runner, run: ProgramRun) -> Iterator[FilePlace]:
+    """The files that a program finds by names without a folder: services, units."""
+    for word in operands(run, row):
+        name = word.rpartition("/")[2]
+        stem = name.rpartition(".")[0] if name.endswith(_UNITS) else name
+        template = f"{stem.partition('@')[0]}@" if "@" in stem else stem
+        places = (each.replace("{stem}", stem).replace("{template}", template) for each in row.places.split("|"))
+        if "/" not in word and stem and (file := found_file(walk, tuple(dict.fromkeys(places)), "", run)):
+            yield file
+
+
 def _by_itself(walk: Walk, row: Runner, run: ProgramRun, folder: str) -> Iterator[FilePlace]:
     if row.places:
-        for word in operands(run, row):
-            name = word.rpartition("/")[2]
-            stem = name.rpartition(".")[0] if name.endswith(_UNITS) else name
-            template = f"{stem.partition('@')[0]}@" if "@" in stem else stem
-            places = (each.replace("{stem}", stem).replace("{template}", template) for each in row.places.split("|"))
-            if "/" not in word and stem and (file := found_file(walk, tuple(dict.fromkeys(places)), "", run)):
-                yield file
+        yield from _at_places(walk, row, run)
         return
     if not row.always and _are_untouched(walk, row, run, folder):
         yield from made_elsewhere(walk, row, run, folder)

@@ -43,12 +43,7 @@ def _shell(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
     if rc := value_of(argv[:at], ("--rcfile", "--init-file")):
         _started_with(walk, rc, run, inner)
     if "c" in signs:
-        inner.args = argv[at + 1 :] or ("sh",)
-        walk.will_run_made(run)
-        text = text or (walk.unknown(run, at) if at < len(argv) else "")
-        for file in walk.given_files(run, at) if text == UNKNOWN else ():
-            walk.run_file(file, run, inner)
-        return walk.inner_text(text, run, inner) if text else StdinSource(None, (run.name,))
+        return _run_text(walk, text, at, run, inner)
     script = walk.fed(run) if "s" in signs else _script(walk, run, at)
     if script:
         inner.args = ("sh", *argv[at + ("s" not in signs) :])
@@ -57,6 +52,16 @@ def _shell(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
         inner.args = ("sh", *argv[at:]) if "s" in signs else argv[at:] or ("sh",)
         return _script_files(walk, run, len(argv) if "s" in signs else at, inner)
     return StdinSource(None, (run.name,))
+
+
+def _run_text(walk: Walk, text: str, at: int, run: ProgramRun, state: ShellState) -> StdinSource:
+    """Runs what `sh -c` is given: `text`, or the word at this position if it is empty."""
+    state.args = run.argv[at + 1 :] or ("sh",)
+    walk.will_run_made(run)
+    text = text or (walk.unknown(run, at) if at < len(run.argv) else "")
+    for file in walk.given_files(run, at) if text == UNKNOWN else ():
+        walk.run_file(file, run, state)
+    return walk.inner_text(text, run, state) if text else StdinSource(None, (run.name,))
 
 
 def _started_with(walk: Walk, path: str, run: ProgramRun, state: ShellState) -> None:

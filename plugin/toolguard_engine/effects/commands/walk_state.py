@@ -145,10 +145,7 @@ class WalkState(ABC):
         if running is not None:
             running.position += 1
             if run.origin is None:
-                if self.here is None:
-                    running.program_begins()
-                running.later.passes(is_instant=run.name in _INSTANT)
-                running.later.goes_on = running.later.goes_on or run.name in _DETACHERS
+                self._pass(running, run.name)
         if self.here is None and len(self.runs) < MAX_RUNS:
             self.runs.append(run)
             return run
@@ -165,6 +162,13 @@ class WalkState(ABC):
             raise RunsFull
         self.runs.append(run)
         return run
+
+    def _pass(self, running: RunFiles, name: str) -> None:
+        """Tells the files of the command that one more program runs."""
+        if self.here is None:
+            running.program_begins()
+        running.later.passes(is_instant=name in _INSTANT)
+        running.later.goes_on = running.later.goes_on or name in _DETACHERS
 
     def add(self, run: ProgramRun, state: ShellState) -> None:
         state.work.spend(PROGRAM + steps_of(run))

@@ -161,6 +161,14 @@ def _only_shows(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue) -> b
     return not _SHOWING.isdisjoint(words[:1] if verb else words[1:2])
 
 
+def _on_plugin(words: tuple[str, ...], target: str) -> Iterator[Operation]:
+    """A change of plugins that concerns the guard, or may."""
+    if any(_GUARD in word.lower() or word == "--all" for word in words):
+        yield Operation("guard", target)
+    elif any(UNKNOWN in word for word in words):
+        yield Operation("guard", target, certain=False)
+
+
 def _by_options(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue, stdin: str | None) -> Iterator[Operation]:
     target = f"openclaw {verb}"
     given = {word.partition("=")[0] for word in _before_end(rest)}
@@ -174,10 +182,8 @@ def _by_options(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue, stdi
             yield Operation(option.effect, f"{target} {next(name for name in option.names if name in given)}")
     if dry or any(option.instead for option in extra):
         return
-    if _PLUGIN_VERBS.fullmatch(verb) and any(_GUARD in word.lower() or word == "--all" for word in rest):
-        yield Operation("guard", target)
-    elif _PLUGIN_VERBS.fullmatch(verb) and any(UNKNOWN in word for word in rest):
-        yield Operation("guard", target, certain=False)
+    if _PLUGIN_VERBS.fullmatch(verb):
+        yield from _on_plugin(rest, target)
     if own == "setting":
         yield from _sets(verb, rest, catalogue, stdin)
     elif own == "shown":

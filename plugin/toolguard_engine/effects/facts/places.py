@@ -315,14 +315,19 @@ def _own_name(own: str, found: set[str]) -> Place:
     return ""
 
 
+def _is_startup(full: str, last: str) -> bool:
+    """Whether something runs a file by itself, wherever the home folder is."""
+    if full.startswith(_SYSTEM_STARTUP) or last in names.STARTUP_NAMES or "/.git/hooks/" in full:
+        return True
+    return last.endswith(".pth") and "-packages/" in full
+
+
 def _secret_or_startup(full: str, inside: str | None, found: set[str]) -> Place:
     """For a folded path."""
     last = full.rpartition("/")[2]
     if inside is not None and (kind := _of_home(inside, last)):
         return kind
-    if full.startswith(_SYSTEM_STARTUP) or last in names.STARTUP_NAMES or "/.git/hooks/" in full:
-        return "startup"
-    if last.endswith(".pth") and "-packages/" in full:
+    if _is_startup(full, last):
         return "startup"
     if full.startswith(_SYSTEM_SECRETS) or names.SECRET_PATTERN.match(full):
         return "" if last in _NO_SECRETS or names.PUBLIC_CERTIFICATES.match(full) else "credentials"
@@ -390,18 +395,22 @@ def _rebuilt(path: str) -> Place:
     return ""
 
 
+def _inside_home(inside: str, found: set[str]) -> Place:
+    if inside in names.HISTORIES:
+        found.add("history")
+    if inside.startswith(names.HOME_CACHES) and not inside.startswith(names.NO_CACHES):
+        return "artefact"
+    if inside.startswith("."):
+        found.add("dotfile")
+    elif names.is_personal(inside):
+        found.add("personal-file")
+    own = "personal-file" in found and inside.count("/") == 1  # `~/Documents/build` is no project's folder
+    return (_rebuilt(inside) if "/" in inside and not inside.startswith(".") and not own else "") or "in-home"
+
+
 def _elsewhere(full: str, inside: str | None, found: set[str]) -> Place:
     if inside is not None:  # a home inside a temporary folder is still a home
-        if inside in names.HISTORIES:
-            found.add("history")
-        if inside.startswith(names.HOME_CACHES) and not inside.startswith(names.NO_CACHES):
-            return "artefact"
-        if inside.startswith("."):
-            found.add("dotfile")
-        elif names.is_personal(inside):
-            found.add("personal-file")
-        own = "personal-file" in found and inside.count("/") == 1  # `~/Documents/build` is no project's folder
-        return (_rebuilt(inside) if "/" in inside and not inside.startswith(".") and not own else "") or "in-home"
+        return _inside_home(inside, found)
     if full.startswith(names.TEMP) or full in names.TEMP_ROOTS:
         return "temp"
     if full.startswith(names.LOGS):

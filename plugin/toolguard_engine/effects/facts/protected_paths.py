@@ -9,7 +9,7 @@ every name that the host gives for it (`Host.links`) and through process links.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from posixpath import dirname, normpath
@@ -376,6 +376,13 @@ def _crosses(parts: tuple[str, ...], place: tuple[str, ...]) -> bool:
     return last in ("", "**") or any(fits(last, real.lower()) for real in place)
 
 
+def _inside_tail(tail: Sequence[str], inside: Sequence[str]) -> Place:
+    """What lies at these parts of a path below a protected place."""
+    if [part.lower() for part in inside] == ["key"]:
+        return "key"
+    return "config" if tail[-1] in CONFIG_NAMES else "guard"
+
+
 def _by_tail(path: str, protected: Protected, *, known: bool) -> Place:
     """Judges a path from an unknown folder by its last parts."""
     parts = _with_fixed_suffix(_parts(path), protected)
@@ -384,6 +391,5 @@ def _by_tail(path: str, protected: Protected, *, known: bool) -> Place:
     for tail in protected.tails:
         for at in range(len(parts) - len(tail) + 1):
             if _covers(parts[at : at + len(tail)], tail) and not GLOB.search(parts[at]):
-                inside = [part.lower() for part in parts[at + len(tail) :]]
-                return "key" if inside == ["key"] else "config" if tail[-1] in CONFIG_NAMES else "guard"
+                return _inside_tail(tail, parts[at + len(tail) :])
     return "config" if not known and parts and parts[-1].lower() in CONFIG_NAMES else ""

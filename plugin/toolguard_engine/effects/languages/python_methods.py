@@ -274,8 +274,10 @@ class PythonLibraries:
             if name != "__getitem__" or not is_known(given.at(0)):
                 return None
             return Library(key) if value.name in _ALL else code.member(Library(value.name.removesuffix(".__dict__")), key)
-        if not isinstance(value, Unknown):
-            return None
+        return self._on_unknown(code, value, name, given) if isinstance(value, Unknown) else None
+
+    def _on_unknown(self, code: PythonCalling, value: Unknown, name: str, given: Arguments) -> Value:
+        """A method of a value of which only the kind is known."""
         kind = value.kind
         if kind.startswith("process.") and name == "write":
             return _on_process(code, value, f"{kind.removeprefix('process')}.write", given)
@@ -331,11 +333,16 @@ class PythonLibraries:
         elif _READS.search(last):
             code.add(*(deeds.read(path) for path in _paths(given)))
         if isinstance(node, ast.Attribute) and (last.lower().startswith(_VERBS) or grants_access(f"iam.{last}")):
-            first = given.args[0] if given.args else None
-            if _OF_LISTS.fullmatch(last) and not isinstance(first, str | dict) and (last == "remove" or _is_own(node)):
-                return
-            hint = "'" if isinstance(first, str) else "x" if given.all else ")"
-            code.add(*(deeds.method(each) for each in methods(f"{ast.unparse(node)}({hint}")))
+            _act_at_service(code, node, last, given)
+
+
+def _act_at_service(code: PythonCalling, node: ast.Attribute, last: str, given: Arguments) -> None:
+    """A method of an unknown object whose name says that it deletes, cancels or grants something."""
+    first = given.args[0] if given.args else None
+    if _OF_LISTS.fullmatch(last) and not isinstance(first, str | dict) and (last == "remove" or _is_own(node)):
+        return
+    hint = "'" if isinstance(first, str) else "x" if given.all else ")"
+    code.add(*(deeds.method(each) for each in methods(f"{ast.unparse(node)}({hint}")))
 
 
 def _paths(given: Arguments) -> list[str]:

@@ -309,6 +309,10 @@ class CallReader(TokenReader):
 class CommandReader(CallReader):
     """Reads commands of PowerShell."""
 
+    def _has_value(self, at: int, end: int) -> bool:
+        """Whether an option is followed by its value."""
+        return at < end and not self._ends_command(at, end) and self.tokens[at].text[:1] != "-"
+
     def commanded(self, at: int, end: int) -> tuple[Value, int]:
         """PowerShell: a command, its options and operands, up to the end of the statement."""
         run, token = self.run, self.tokens[at]
@@ -332,7 +336,7 @@ class CommandReader(CallReader):
             if token.kind == "name" and token.text[:1] == "-":
                 key = token.text[1:].lower()
                 options[key] = True
-                if key not in _SWITCHES and at < end and not self._ends_command(at, end) and self.tokens[at].text[:1] != "-":
+                if key not in _SWITCHES and self._has_value(at, end):
                     options[key], at = self.word(at, end)
                     words.append(options[key])
             else:

@@ -92,6 +92,22 @@ class TokenReader:
             at = after + 1
         return names
 
+    def _bind_parts(self, token: Token, at: int, end: int, value: Value) -> list[str]:
+        """`{a, b: c}`, `[a, b]`, from the opening sign on."""
+        names: list[str] = []
+        inner, stop, count = at + 1, min(token.match, end), 0
+        while inner < stop and count < MAX_CHOICES:
+            after = self.comma(inner, stop)
+            key = self.tokens[inner].text
+            if token.text == "{":
+                part = self.run_member(value, key)
+                start = inner + 2 if self.is_sign(inner + 1, after, ":", "=>") else inner
+            else:
+                part, start = item_at(value, count), inner
+            names += self.bind(start, after, part)
+            inner, count = after + 1, count + 1
+        return names
+
     def bind(self, at: int, end: int, value: Value) -> list[str]:
         """`name`, `name = default`, `{a, b: c}`, `[a, b]`, `name: type`."""
         if self.is_sign(at, end, "..."):
@@ -100,19 +116,7 @@ class TokenReader:
             return []
         token = self.tokens[at]
         if token.kind == "sign" and token.text in ("{", "[", "("):
-            names: list[str] = []
-            inner, stop, count = at + 1, min(token.match, end), 0
-            while inner < stop and count < MAX_CHOICES:
-                after = self.comma(inner, stop)
-                key = self.tokens[inner].text
-                if token.text == "{":
-                    part = self.run_member(value, key)
-                    start = inner + 2 if self.is_sign(inner + 1, after, ":", "=>") else inner
-                else:
-                    part, start = item_at(value, count), inner
-                names += self.bind(start, after, part)
-                inner, count = after + 1, count + 1
-            return names
+            return self._bind_parts(token, at, end, value)
         shared = token.text in _MEMBERS
         typed = self.run.syntax is not GO  # in Go, the type follows the name
         while typed and at + 1 < end and token.kind == "name" and self.tokens[at + 1].kind == "name" and token.text != "$":

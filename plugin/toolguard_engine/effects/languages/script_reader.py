@@ -160,6 +160,17 @@ class ScriptReader(CommandReader):
             self.assign(target, right)
         return right, at
 
+    def _put(self, held: Value, at: int, value: Value) -> None:
+        """Gives a value to an item of an object; its key stands in the brackets at this position."""
+        close = self.tokens[at].match
+        key = self.expression(at + 1, close)[0] if close > at + 1 else None
+        if isinstance(held, dict) and isinstance(key, str):
+            held[key] = value
+        elif isinstance(held, dict):
+            held[UNKNOWN] = Unknown(sources=sources(held.get(UNKNOWN, NOTHING), value))
+        elif isinstance(held, list) and len(held) < MAX_CHOICES:
+            held.append(value)
+
     def assign(self, target: tuple[int, int], value: Value) -> None:
         first, last = target
         token = self.tokens[first]
@@ -168,18 +179,7 @@ class ScriptReader(CommandReader):
         elif token.kind == "sign" and token.text in ("(", "[", "{"):
             self.bind(first, last, value)
         elif token.kind == "name" and self.is_sign(first + 1, last, "["):
-            held = self.run.names.get(token.text)
-            key = (
-                self.expression(first + 2, self.tokens[first + 1].match)[0]
-                if self.tokens[first + 1].match > first + 2
-                else None
-            )
-            if isinstance(held, dict) and isinstance(key, str):
-                held[key] = value
-            elif isinstance(held, dict):
-                held[UNKNOWN] = Unknown(sources=sources(held.get(UNKNOWN, NOTHING), value))
-            elif isinstance(held, list) and len(held) < MAX_CHOICES:
-                held.append(value)
+            self._put(self.run.names.get(token.text), first + 1, value)
         elif token.kind == "name" and last - first == 3 and self.is_sign(first + 1, last, ".", "->"):  # noqa: PLR2004 - a.b
             held = self.run.names.get(token.text)
             if isinstance(held, dict):

@@ -81,20 +81,23 @@ def methods(code: str) -> Iterator[str]:
             yield receiver + name
 
 
+def _chains(code: str, pattern: re.Pattern[str]) -> Iterator[str]:
+    """The calls that a pattern finds, with the names before them."""
+    for match in islice(pattern.finditer(code), MAX_CALLS):
+        yield _chain_before(code, match.start()) + match[0]
+
+
 def _access_calls(code: str, lowered: str) -> Iterator[str]:
     """Calls that end a protection or change who may do what."""
     if any_of(_TURNING_WORDS, lowered) and any_of(_CLOUDS, lowered):
         for match in islice(_TURNS_OFF.finditer(code), MAX_CALLS):
             yield match[0]
     if any_of(_ACCESS_WORDS, lowered):
-        for match in islice(_ACCESS.finditer(code), MAX_CALLS):
-            yield _chain_before(code, match.start()) + match[0]
+        yield from _chains(code, _ACCESS)
     if any_of(_MAILBOXES, lowered):
-        for match in islice(_MAIL_GONE.finditer(code), MAX_CALLS):
-            yield _chain_before(code, match.start()) + match[0].rstrip("(")
+        yield from (chain.rstrip("(") for chain in _chains(code, _MAIL_GONE))
     if any_of(_CHAINS, lowered):
-        for match in islice(_PAID.finditer(code), MAX_CALLS):
-            yield _chain_before(code, match.start()) + match[0]
+        yield from _chains(code, _PAID)
     for match in islice(_ASKED_TO_DELETE.finditer(code), MAX_CALLS) if "DELETE /" in code else ():
         yield match[0][1:]
     if "permissions" in lowered:

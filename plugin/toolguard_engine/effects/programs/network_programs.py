@@ -153,12 +153,11 @@ def _copies(run: ProgramRun, words: CommandWords, where: Where, extra: frozenset
     host = remote(last)
     if host:
         flags = host_flags(host) | {"tls"} | extra
-        for source in sources[:64]:
-            if not remote(source.text):
-                is_whole = place(source.text, where, run.cwd) == "workspace"
-                flags |= _bulk(source.text, run, where) | (_BULK if is_whole else frozenset())
-                if _is_own(flags) and "moves" not in extra and _is_personal(source.text, run, where):
-                    flags -= _BULK
+        for path in (source.text for source in sources[:64] if not remote(source.text)):
+            is_whole = place(path, where, run.cwd) == "workspace"
+            flags |= _bulk(path, run, where) | (_BULK if is_whole else frozenset())
+            if _is_own(flags) and "moves" not in extra and _is_personal(path, run, where):
+                flags -= _BULK
         yield Effect("copy-out", last, "remote", flags, run)
         return
     hosts = [remote(source.text) for source in sources]

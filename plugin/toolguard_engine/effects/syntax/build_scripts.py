@@ -130,6 +130,13 @@ _ADDING = frozenset({"arg", "argument", "commandlineargs", "args"})
 _DELETING = frozenset({"delete", "removedir", "deletedir"})
 
 
+def _added_words(name: str, given: dict[str, str], content: str) -> list[str]:
+    """The words that an element adds to the program that is being put together."""
+    if line := given.get("line") or (content if name in ("commandlineargs", "args") else ""):
+        return _split(line)
+    return [given.get("value") or given.get("path") or given.get("file") or content]
+
+
 def build_xml(text: str) -> Lines:
     """Elements of Ant, Maven and MSBuild that run a program or delete something."""
     found: Lines = []
@@ -153,10 +160,9 @@ def build_xml(text: str) -> Lines:
             command = given.get("command", "")
             at = tag.start() + 1
             found += [(at, command)] if command else []
-            words = [given.get("executable") or content] if given.get("executable") or content else []
+            words = list(filter(None, (given.get("executable") or content,)))
         elif name in _ADDING and words:
-            line = given.get("line") or (content if name in ("commandlineargs", "args") else "")
-            words += _split(line) if line else [given.get("value") or given.get("path") or given.get("file") or content]
+            words += _added_words(name, given, content)
     return found + _ended(at, words)
 
 

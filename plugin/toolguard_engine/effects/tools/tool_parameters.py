@@ -223,6 +223,13 @@ def _pays(name: NameMeaning, keys: set[str]) -> bool:
     return not name.words.isdisjoint(_ENTERED) and not keys.isdisjoint(_INSTRUMENT)
 
 
+def _opens(key: str, value: object) -> bool:
+    """Whether this state of an entrance is open."""
+    if isinstance(value, str):
+        return key in _STATE and _plain_key(value) in _OPEN
+    return key in ("locked", "armed") and value is False
+
+
 def _lets_in(name: NameMeaning, keys: set[str], params: Params) -> bool:
     """Whether a login changes, somebody gets a high role, or what keeps people out is opened."""
     if not name.words.isdisjoint(_ALTERED) and (
@@ -235,11 +242,8 @@ def _lets_in(name: NameMeaning, keys: set[str], params: Params) -> bool:
         return True
     short = [(key, value) for key, value in _members(params, 0) if isinstance(value, str | bool)]
     about = name.words.union(*(_parts(value) for _, value in short if isinstance(value, str)))
-    if not about.isdisjoint(_ENTRANCE):
-        if any(key in ("locked", "armed") and value is False for key, value in short):
-            return True
-        if any(key in _STATE and isinstance(value, str) and _plain_key(value) in _OPEN for key, value in short):
-            return True
+    if not about.isdisjoint(_ENTRANCE) and any(_opens(*each) for each in short):
+        return True
     invites = not name.words.isdisjoint(_INVITES)
     return invites and any(
         (key == "role" and isinstance(value, str) and _plain_key(value) in _HIGH_ROLES)
@@ -327,6 +331,17 @@ def asks_database(name: NameMeaning, key: str) -> bool:
     return name.action != "look" and not name.whole.isdisjoint(_DATABASE)
 
 
+def _of_named_programs(name: NameMeaning, params: Params) -> Iterator[str]:
+    """The command lines of the programs that a tool is named after."""
+    programs = sorted(name.whole & _PROGRAMS)
+    if not programs:
+        return
+    given = [_words(params[key]) for key in islice(params, MAX_ITEMS) if key in _COMMAND]
+    line = " ".join(filter(None, given)) or _named_after(name, programs, params)
+    for program in programs if line else ():
+        yield line if line.split(maxsplit=1)[0] == program else f"{program} {line}"
+
+
 def command_lines(name: NameMeaning, params: Params) -> Iterator[str]:
     """Arguments of the program that a tool is named after, and code for an interpreter, as command lines."""
     yield _request(params)
@@ -337,12 +352,7 @@ def command_lines(name: NameMeaning, params: Params) -> Iterator[str]:
             yield f"{params[key]} {arguments}"
         elif key in _TYPED and not name.whole.isdisjoint(_TYPING) and name.action != "look":
             yield _words(params[key])
-    programs = sorted(name.whole & _PROGRAMS)
-    if programs:
-        given = [_words(params[key]) for key in islice(params, MAX_ITEMS) if key in _COMMAND]
-        line = " ".join(filter(None, given)) or _named_after(name, programs, params)
-        for program in programs if line else ():
-            yield line if line.split(maxsplit=1)[0] == program else f"{program} {line}"
+    yield from _of_named_programs(name, params)
     if name.whole.isdisjoint(_RUNS) or (name.action != "run" and not name.words.isdisjoint(_KEEPS)):
         return
     for key in islice(params, MAX_ITEMS):
