@@ -102,11 +102,14 @@ def test_held(folder: Path) -> None:
 
 
 def test_rehearsed(folder: Path) -> None:
-    seen = Rehearsed(("deletes ~/Documents/", "writes ~/.bashrc"), "/record")
+    done = (("delete", "/home/u/Documents"), ("write", "/home/u/.bashrc"))
+    seen = Rehearsed(("deletes ~/Documents/", "writes ~/.bashrc"), "/record", done)
     assert _verdict(folder, "./tool", Rehearsed(), unknown="rehearse").code == "allow"
     verdict = _verdict(folder, "./tool", seen, unknown="rehearse")
     assert (verdict.decision, verdict.code) == ("hold", "containment.rehearsed")
     assert "deletes ~/Documents/; writes ~/.bashrc." in verdict.reason
+    assert verdict.details is not None
+    assert [(effect.kind, effect.path) for effect in verdict.details.effects] == list(done)
     assert _verdict(folder, "git status", seen, unknown="rehearse").code == "allow"
 
 

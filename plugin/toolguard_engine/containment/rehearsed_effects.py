@@ -32,10 +32,12 @@ Content = Callable[[str], bytes]
 
 
 class RehearsedDeed(NamedTuple):
-    """`words`: a predicate, such as `deletes ~/x`; `call`: a call that does the same; `reason`: why a person has to see it
-    whatever the guard says to that call, empty if there is none."""
+    """`words`: a predicate, such as `deletes ~/x`; `kind`, `path`: the same as an effect has them; `call`: a call that does
+    it; `reason`: why a person has to see it whatever the guard says to that call, empty if there is none."""
 
     words: str
+    kind: str
+    path: str
     call: Call
     reason: str = ""
 
@@ -47,7 +49,7 @@ def deeds(
     file as it was, and of one with its new content."""
     removed = {each.path for each in changes if each.before.what == "folder" and each.after.what == "nothing"}
     for path in opened:
-        yield RehearsedDeed(f"reads {_short(path, where)}", _command(f"cat -- {shlex.quote(path)}", where))
+        yield RehearsedDeed(f"reads {_short(path, where)}", "read", path, _command(f"cat -- {shlex.quote(path)}", where))
     for change in changes:
         found = _made(change, where, content) if change.after.what != "nothing" else _removed(change, where, removed)
         if any(change.path == each or change.path.startswith(f"{each}/") for each in kept):
@@ -61,9 +63,10 @@ def _removed(change: RehearsedChange, where: Where, folders: set[str]) -> Iterat
     reason = GONE if not is_folder and _is_of_user(path, where) else ""
     words = f"deletes {_short(path, where)}{'/' if is_folder else ''}"
     if dirname(path) not in folders:
-        yield RehearsedDeed(words, _command(f"rm {'-r ' if is_folder else ''}-- {shlex.quote(path)}", where), reason)
+        call = _command(f"rm {'-r ' if is_folder else ''}-- {shlex.quote(path)}", where)
+        yield RehearsedDeed(words, "delete", path, call, reason)
     elif reason:
-        yield RehearsedDeed(words, _command("true", where), reason)
+        yield RehearsedDeed(words, "delete", path, _command("true", where), reason)
 
 
 def _made(change: RehearsedChange, where: Where, content: Content) -> Iterator[RehearsedDeed]:
@@ -71,17 +74,19 @@ def _made(change: RehearsedChange, where: Where, content: Content) -> Iterator[R
     shown, quoted = _short(path, where), shlex.quote(path)
     if after.what == "link":
         yield RehearsedDeed(
-            f"makes {shown} a link to {after.link}", _command(f"ln -s -- {shlex.quote(after.link)} {quoted}", where)
-        )
+            f"makes {shown} a link to {after.link}", "write", path,
+            _command(f"ln -s -- {shlex.quote(after.link)} {quoted}", where),
+        )  # fmt: skip
     elif after.what == "file" and not change.is_same:
         data = content(after.kept)
         verb = "writes" if before.what == "nothing" else "changes"
         call = Call("write", {"path": path, "content": data.decode("utf-8", "replace")}, cwd=where.cwd)
-        yield RehearsedDeed(f"{verb} {shown}", call, _lost(change, data, where, content))
+        yield RehearsedDeed(f"{verb} {shown}", "write", path, call, _lost(change, data, where, content))
     if after.what == "file" and (after.mode & _OPEN_MODES) and after.mode != before.mode:
         yield RehearsedDeed(
-            f"sets the mode of {shown} to {after.mode:o}", _command(f"chmod {after.mode:o} -- {quoted}", where)
-        )
+            f"sets the mode of {shown} to {after.mode:o}", "permissions", path,
+            _command(f"chmod {after.mode:o} -- {quoted}", where),
+        )  # fmt: skip
 
 
 def _lost(change: RehearsedChange, data: bytes, where: Where, content: Content) -> str:

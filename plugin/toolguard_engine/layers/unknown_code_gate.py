@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
+from toolguard_engine.effects.facts import places
+from toolguard_engine.effects.facts.command import Effect
 from toolguard_engine.layers import uncontained
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.model.call import Verdict
@@ -29,7 +33,10 @@ def judge(given: LayerInput, found: Judgement) -> Judgement | None:
         return judgement.changed(found, Verdict("hold", CODE, reason=REASON.format(why=why)))
     seen = given.rehearsals.of(given.call)
     if seen.effects:
-        return judgement.changed(found, Verdict("hold", REHEARSED, reason=rehearsal_texts.reason(seen.effects)))
+        where = given.reading.command_where
+        true = [Effect(kind, path, places.place(path, where)) for kind, path in seen.done]
+        held = judgement.changed(found, Verdict("hold", REHEARSED, reason=rehearsal_texts.reason(seen.effects)))
+        return structs.replace(held, effects=(*true, *found.effects))
     if seen.unavailable and settings.when_unavailable == "hold":
         return judgement.changed(found, Verdict("hold", uncontained.CODE, reason=UNAVAILABLE.format(why=seen.unavailable)))
     return None

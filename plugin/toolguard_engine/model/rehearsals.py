@@ -11,10 +11,12 @@ from toolguard_engine.model.call import Call
 
 class Rehearsed(msgspec.Struct, frozen=True):
     """`effects`: what a run did that a person has to see, the worst first; empty if there was none, or nothing to see.
-    `record`: the file that lists it, which an approval is bound to. `unavailable`: why there can be no rehearsal."""
+    `record`: the file that lists it, which an approval is bound to; `done`: the effects on files, by kind and path.
+    `unavailable`: why there can be no rehearsal."""
 
     effects: tuple[str, ...] = ()
     record: str = ""
+    done: tuple[tuple[str, str], ...] = ()
     unavailable: str = ""
 
 

@@ -52,12 +52,14 @@ class RehearsalPlan(msgspec.Struct, frozen=True):
 
 class HeldRehearsal(msgspec.Struct, frozen=True):
     """`is_whole`: its changes can be made; else it has to run again, as it looked for something that it did not find there.
-    `salt`: tells it from another run with the same effects; `code`: as the command ended."""
+    `salt`: tells it from another run with the same effects; `code`: as the command ended; `done`: the
+    effects on files, by kind and path."""
 
     effects: list[str]
     is_whole: bool
     salt: str
     code: int = 0
+    done: list[tuple[str, str]] = []
 
 
 def serial(record: Path) -> str:

@@ -20,9 +20,11 @@ from toolguard_engine.stores import open as stores
 
 
 class JudgedRehearsal(NamedTuple):
-    """`effects`: what a person has to see, in words; `forbidden`: what no person can allow."""
+    """`effects`: what a person has to see, in words; `done`: the same by kind and path; `forbidden`: what no person can
+    allow."""
 
     effects: list[str]
+    done: list[tuple[str, str]]
     forbidden: str = ""
 
 
@@ -36,14 +38,16 @@ def judged(
     # in its own folder a command works, as in the workspace, unless that is the whole home folder
     own_folder = cwd if cwd not in (host.home, "/") else plan.workspace or f"{host.state_dir}/workspace"
     where = Where(host.home, own_folder, own_folder, host.state_dir)
-    found: list[tuple[int, str]] = []
+    found: list[tuple[int, str, tuple[str, str]]] = []
     for deed in rehearsed_effects.deeds(changes, opened, where, plan.revealed, _content):
         verdict = guard.weigh(replace(deed.call, agent=plan.agent))
         if verdict.decision == "block":
-            return JudgedRehearsal([], f"it {deed.words}: {verdict.reason}")
+            return JudgedRehearsal([], [], f"it {deed.words}: {verdict.reason}")
         if verdict.decision == "hold" or deed.reason:
-            found.append((-verdict.score, f"{deed.words} ({_bare(verdict.reason) or deed.reason})"))
-    return JudgedRehearsal([text for _, text in sorted(found, key=lambda each: each[0])])
+            text = f"{deed.words} ({_bare(verdict.reason) or deed.reason})"
+            found.append((-verdict.score, text, (deed.kind, deed.path)))
+    found.sort(key=lambda each: each[0])
+    return JudgedRehearsal([text for _, text, _ in found], [done for _, _, done in found])
 
 
 def _bare(reason: str) -> str:

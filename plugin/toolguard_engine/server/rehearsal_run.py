@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from toolguard_engine.server.rehearsal_judge import JudgedRehearsal
 
 ENTER = Path(__file__).with_name("enter")
+MAX_DONE = 100
 NOT_DONE = 125
 """The exit code of a command whose changes were not made."""
 
@@ -123,6 +124,7 @@ def _settled(folder: Path, own: Path, plan: RehearsalPlan, ended: Ended, roots: 
     effects = [*([NETWORK] if ended.network else []), *([LEFT] if ended.left else [])]
     is_whole = not effects
     changes: list[RehearsedChange] = []
+    done: list[tuple[str, str]] = []
     try:
         for root, upper in zip(roots, ended.uppers, strict=True):
             changes += overlay_changes.changes(root, upper)
@@ -132,7 +134,7 @@ def _settled(folder: Path, own: Path, plan: RehearsalPlan, ended: Ended, roots: 
         seen = _judged(changes, ended.opened, plan, folder, cwd)
         if seen.forbidden:
             return failed(rehearsal_texts.forbidden(seen.forbidden))
-        effects = [*seen.effects, *effects]
+        effects, done = [*seen.effects, *effects], seen.done[:MAX_DONE]
     if not changes and not effects:
         return ended.code
     new = own / f"new-{os.getpid()}"
@@ -145,7 +147,7 @@ def _settled(folder: Path, own: Path, plan: RehearsalPlan, ended: Ended, roots: 
                 rehearsal_commit.commit(folder, new, since)
                 return ended.code
             rehearsal_commit.check(rehearsal_commit.read(new), since)
-            _hold(own, new, HeldRehearsal(effects, is_whole, secrets.token_hex(8), ended.code))
+            _hold(own, new, HeldRehearsal(effects, is_whole, secrets.token_hex(8), ended.code, done))
     except StaleError:
         return failed(rehearsal_texts.STALE)
     finally:

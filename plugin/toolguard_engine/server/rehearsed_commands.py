@@ -78,7 +78,7 @@ class RehearsedCommands:
             held = self._held(call)
         except (OSError, ValueError, msgspec.MsgspecError):
             return Rehearsed()
-        return Rehearsed(tuple(held.effects), str(self._at(call) / HELD / RECORD))
+        return Rehearsed(tuple(held.effects), str(self._at(call) / HELD / RECORD), done=tuple(held.done))
 
     def _at(self, call: Call) -> Path:
         """Raises `ValueError`."""
