@@ -108,7 +108,7 @@ class Session(SessionState):
                 self.guard.ended(note.run)
                 self.outbox.measured(lambda measure: measure.run_ended(note.run))
             case messages.SessionEnd():
-                pass  # `HeldCalls.follow` ends what was allowed in it
+                self.guard.contexts.session_ended(note.session)  # `HeldCalls.follow` ends what was allowed in it
             case messages.Leaving():
                 self.leaving = note.reason
             case messages.Seams():

@@ -12,9 +12,11 @@ from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls import named_places
 from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.guard import inner_call
 from toolguard_engine.layers import harm_in_room, unknown_code_gate
 from toolguard_engine.layers.autonomy import budget
 from toolguard_engine.layers.autonomy.agent_standings import ASKS
+from toolguard_engine.layers.provenance import gate
 from toolguard_engine.model.call import Call, Kept, Stop, Verdict
 from toolguard_engine.model.rehearsals import NoRehearsals
 from toolguard_engine.model.work_limit import TooIntricate
@@ -236,6 +238,8 @@ class Verdicts:
 
     def approved(self, call: Call, entry: HeldCall, config: Config) -> None:
         self._state.guard.autonomy.approved(call, entry.code, config)
+        if entry.details is not None:
+            self._state.guard.contexts.confirm(call.session, gate.destinations(inner_call(call), entry.details), call.at)
         if entry.code.startswith(ASKS) and config.active_budget_mode != "disabled":
             reason = f"the approval of {entry.nonce} was a checkpoint: budget and drift were reset"
             self._outbox.event("checkpoint", call, Verdict("allow", CHECKPOINT, reason=reason), entry.nonce)

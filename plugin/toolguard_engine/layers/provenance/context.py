@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -26,6 +26,10 @@ MAX_RUNS = 1_000
 MAX_TEXTS = 64
 MAX_STATED = 16_384
 MAX_SESSIONS = 256
+MAX_CONFIRMED = 64
+CONFIRMED = 8 * 3600.0
+"""Seconds for which a person's approval of a destination counts."""
+
 _MAX_HITS = 50
 _MAX_NAMED = 200
 _MAX_LINES = 8
@@ -97,6 +101,8 @@ class RunContext(Struct):
     """Where each of `outside` came from."""
     inside: deque[bytes] = field(default_factory=deque)
     known: bytes = b""
+    confirmed: dict[bytes, float] = field(default_factory=dict)
+    """In its session: destinations of calls that a person approved, and when."""
     stated: bytes = b""
     others: bytes = b""
     size: int = 0
@@ -116,6 +122,11 @@ class RunContext(Struct):
     def outside_names(self, needle: bytes) -> bool:
         """The same for a name: `bob` does not stand in `bobcat`."""
         return bool(needle) and (any(names(text, needle) for text in self.outside) or names(self.others, needle))
+
+    def is_confirmed(self, destination: bytes, at: float) -> bool:
+        """Whether a person has approved a call to it in this session, not longer than `CONFIRMED` ago."""
+        since = self.confirmed.get(destination)
+        return since is not None and since <= at < since + CONFIRMED
 
     @property
     def is_tainted(self) -> bool:
@@ -192,6 +203,7 @@ class RunContexts:
         self._runs: OrderedDict[str, RunContext] = OrderedDict()
         self._stated: OrderedDict[str, bytes] = OrderedDict()
         self._others: OrderedDict[str, bytes] = OrderedDict()
+        self._confirmed: OrderedDict[str, dict[bytes, float]] = OrderedDict()
         self.size = 0
         self.secrets = KnownSecrets()
         """What must not leave again of what tools brought."""
@@ -203,6 +215,7 @@ class RunContexts:
             context = RunContext() if others or session in self._stated else None
         if context is not None:
             context.stated, context.others = self._stated.get(session, b""), others
+            context.confirmed = self._confirmed.get(session, {})
         return context
 
     def result(self, run: str, tool: str, params: Any, text: str) -> None:
@@ -219,6 +232,20 @@ class RunContexts:
         words_of[session] = (words_of.pop(session, b"") + b"\n" + normal(text[:MAX_STATED]))[-MAX_STATED:]
         if len(words_of) > MAX_SESSIONS:
             words_of.popitem(last=False)
+
+    def confirm(self, session: str, destinations: Iterable[bytes], at: float) -> None:
+        """A person has approved a call that goes there."""
+        found = {destination: at for destination in destinations if destination}
+        if not session or not found:
+            return
+        known = {**self._confirmed.pop(session, {}), **found}
+        self._confirmed[session] = dict(list(known.items())[-MAX_CONFIRMED:])
+        if len(self._confirmed) > MAX_SESSIONS:
+            self._confirmed.popitem(last=False)
+
+    def session_ended(self, session: str) -> None:
+        """What was confirmed in a session is over with it."""
+        self._confirmed.pop(session, None)
 
     def ended(self, run: str) -> None:
         if context := self._runs.pop(run, None):

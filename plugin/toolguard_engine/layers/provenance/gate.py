@@ -9,6 +9,7 @@ The rules:
   text said, to an address, or to another run as its task, now or later. `command`: a command that destroys or
   sends repeats external text. `local`: what was read on this machine is carried elsewhere after external text was read.
 - An address that stands in external text may be fetched as it stands there; with more data in it, it may not.
+- A destination to which a person has approved a call in this session is not asked about again in it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from toolguard_engine.host.tool_names import words
 from toolguard_engine.layers.provenance import orders
 from toolguard_engine.layers.provenance.context import RunContext, normal
 from toolguard_engine.model.call import Call
+from toolguard_engine.model.held_details import HeldDetails
 
 KIND = "provenance"
 MAX_EFFECTS = 20
@@ -123,7 +125,8 @@ def requested(call: Call, effects: tuple[Effect, ...], context: RunContext | Non
 
 def _suspicions(params: dict[str, Any], effect: Effect, call: Call, context: RunContext) -> Iterator[tuple[str, str]]:
     if effect.kind == "fetch":
-        yield from _fetched(effect.target, effect.flags, context)
+        if not context.is_confirmed(_destination(effect.target), call.at):
+            yield from _fetched(effect.target, effect.flags, context)
         return
     if effect.kind in _TASKED and (task := next((text for text in _tasks(params, 0) if _is_dictated(text, context)), "")):
         yield "payload", task
@@ -136,6 +139,7 @@ def _suspicions(params: dict[str, Any], effect: Effect, call: Call, context: Run
         return
     here = call.session.lower().split(":")
     theirs = [text for text in _targets(params, effect) if text.lower() not in here and context.by_person(_needle(text)) < 0]
+    theirs = [text for text in theirs if not context.is_confirmed(_destination(text), call.at)]
     if effect.kind == "mcp":
         theirs = [text for text in theirs if not orders.passes_on(call, text, context)]
     if named := next((target for target in theirs if _is_named(target, context)), ""):
@@ -221,6 +225,23 @@ def _is_dictated(text: str, context: RunContext) -> bool:
 
 def _needle(target: str) -> bytes:
     return normal(_bare(target)[0] or target)
+
+
+def destinations(call: Call, details: HeldDetails) -> list[bytes]:
+    """Where a held call goes to, in the form in which later calls are compared with it."""
+    found = [_METHOD.sub("", each.target, count=1) for each in details.effects if each.place == "remote" and each.target]
+    params = call.params if isinstance(call.params, dict) else {}
+    found += [text for name in _TARGETS if name in params for text in _texts(params[name], 0)]
+    return [_destination(text) for text in found[:MAX_TARGETS] if len(text) <= MAX_TEXT]
+
+
+def _destination(target: str) -> bytes:
+    """Of an address its host, unless others have theirs there as well; else the target itself."""
+    bare, host, _ = _bare(target)
+    if not bare:
+        return normal(target)
+    is_common = host in _COMMON or host.partition(".")[2] in _COMMON
+    return normal(bare if is_common else host)
 
 
 def _bare(target: str) -> tuple[str, str, str]:
