@@ -86,6 +86,7 @@ def machine(places: Places, monkeypatch: pytest.MonkeyPatch) -> Machine:
     monkeypatch.setattr(guard_proof, "ThisMachine", lambda: made)
     monkeypatch.setattr(time, "time", lambda: NOW)
     monkeypatch.setattr(guard_proof, "SETTLE_SECONDS", 0)
+    monkeypatch.setattr(guard_proof, "RELOAD_WAIT_SECONDS", 0)
     return made
 
 
@@ -126,6 +127,11 @@ def engine_gone(machine: Machine, fail_mode: str = "closed") -> None:
     machine.has_loaded()
     machine.configure(plugins__entries__toolguard__config={"failMode": fail_mode})
     machine.processes.clear()
+
+
+def has_just_changed(machine: Machine, make: Callable[[Machine], None], seconds: float = 20) -> None:
+    make(machine)
+    os.utime(machine.places.config, (NOW - seconds, NOW - seconds))
 
 
 def stopped(machine: Machine) -> None:
@@ -213,6 +219,18 @@ STATES: list[tuple[str, Callable[[Machine], None], str, str, str, str]] = [
     ("engine dead, fail open", lambda m: engine_gone(m, "open"), "engine-away", f"{AWAY}calls run unjudged", RESTART,
      "NOT guarded"),
     ("engine stopped", lambda m: m.has_loaded(works=False), "engine-away", AWAY, RESTART, "NOT guarded"),
+    ("engine gone, config just changed", lambda m: has_just_changed(m, engine_gone), "reloading",
+     "a gateway answers on 127.0.0.1:1 and applies a change of its config", "wait, then: toolguard status", "unproven"),
+    ("config just changed", lambda m: has_just_changed(m, other_settings), "reloading",
+     "the gateway on 127.0.0.1:1 has not applied the change of its config yet: failMode", "wait for", "unproven"),
+    ("not loaded, config just changed", lambda m: has_just_changed(m, Machine.runs), "reloading",
+     "a gateway answers on 127.0.0.1:1 and applies a change", "wait, then: toolguard status", "unproven"),
+    ("reload off, config just changed", lambda m: has_just_changed(m, reload_off), "not-loaded", ANSWERS, RESTART,
+     "NOT guarded"),
+    ("engine gone after the change", lambda m: has_just_changed(m, engine_gone, 55), "engine-away", AWAY, RESTART,
+     "NOT guarded"),
+    ("engine gone, config changed long ago", lambda m: has_just_changed(m, engine_gone, 61), "engine-away", AWAY, RESTART,
+     "NOT guarded"),
     ("a process of somebody else", lambda m: m.has_loaded(parent=5), "engine-away", AWAY, RESTART, "NOT guarded"),
     ("files of dead processes", pid_reused, "not-loaded", ANSWERS, RESTART, "NOT guarded"),
     ("not to be examined", unseen, "unknown", "a gateway answers on 127.0.0.1:1, and its process cannot be ",

@@ -365,6 +365,17 @@ def test_an_engine_that_is_away_is_reported_once(places: Places, hook: Receiver)
     assert [body["event"] for body in hook.bodies] == ["engineAway"]
 
 
+def test_an_engine_that_is_away_while_the_gateway_reloads_has_a_minute(places: Places, hook: Receiver) -> None:
+    stage = Stage(places, targets=webhook(hook))
+    for second, running in [(0, True), (1, False), (30, False), (59, False)]:
+        stage.source.engine(running=running, now=NOW + second, changed=NOW - 2)
+        stage.step(NOW + second)
+    assert hook.bodies == []
+    stage.source.engine(running=False, now=NOW + 62, changed=NOW + 60)  # no change puts it off any further
+    stage.step(NOW + 62)
+    assert [body["event"] for body in hook.bodies] == ["engineAway"]
+
+
 def test_old_lines_and_what_was_there_before_are_not_reported(places: Places, hook: Receiver) -> None:
     stage = Stage(places, targets=webhook(hook), events=ALL)
     logged(stage, "block", 1, code="rule.old")

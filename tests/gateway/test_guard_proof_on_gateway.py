@@ -110,7 +110,7 @@ def test_a_gateway_that_has_loaded_it(shared: Shared, wait, monkeypatch: pytest.
     with halted(pid):  # it has not noticed the change yet
         configure(home, pendingTimeoutMs=180_000)
         proof = guard_proof.look(places(home))
-        assert (proof.state, proof.text.rpartition(": ")[2]) == ("old-settings", "pendingTimeoutMs")
+        assert (proof.state, proof.text.rpartition(": ")[2]) == ("reloading", "pendingTimeoutMs")
     wait(lambda: state(home) == "guarded")
     with monkeypatch.context() as upgraded:
         upgraded.setattr(guard_proof, "__version__", "9.9.9")

@@ -11,14 +11,13 @@ import typer
 from toolguard_cli.approvals import held_calls
 from toolguard_cli.commands.command_options import MissedNonce, Reason, Yes, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.operations import missed_calls, woken_agents
+from toolguard_cli.operations import missed_calls, reload_note, woken_agents
 from toolguard_cli.person import require_human
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import confirm as asking
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.approvals.ledger import HeldCall
-from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.wording import printable
 
@@ -85,7 +84,7 @@ def _agreed(caller: require_human.Caller, shown: HeldCall, *, yes: bool, as_json
 
 def _woken(places: Places) -> Line:
     try:
-        running = stores.engines(places.state_dir).running()
+        running = reload_note.is_gateway_running(places)
     except (StoreError, OSError) as error:  # the call is revived all the same
         text = f"cannot tell whether the agent was woken ({error}); if it does not continue, tell it to make the call again"
         return Line("warn", printable.plain(text))

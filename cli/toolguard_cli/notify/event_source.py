@@ -34,6 +34,9 @@ MAX_CHUNKS = 20
 AWAY_SECONDS = 8.0
 """Longer than an engine takes to start, and than a notifier outlives its plugin."""
 
+RELOAD_SECONDS = 60.0
+"""The same while the gateway applies a change of its config."""
+
 GIT_SECONDS = 0.5
 """What a notification may wait for git."""
 
@@ -100,13 +103,15 @@ class EventSource:
             new = self._follow_log(now) or new
         return self._digest(now) or new
 
-    def engine(self, *, running: bool, now: float) -> bool:
-        """Notes whether an engine runs; whether there is something new to send."""
+    def engine(self, *, running: bool, now: float, changed: float = 0.0) -> bool:
+        """Notes whether an engine runs; whether there is something new to send. `changed`: when the gateway's config was,
+        which makes the gateway end its engine and start another one."""
         if running:
             self._absent_since = 0.0
             return False
         self._absent_since = self._absent_since or now
-        if now - self._absent_since < AWAY_SECONDS:
+        is_reload = changed >= self._absent_since - RELOAD_SECONDS
+        if now - self._absent_since < (RELOAD_SECONDS if is_reload else AWAY_SECONDS):
             return False
         words = message_text.away(self._absent_since)
         found = list(self._made("engineAway", f"away-{self._absent_since:.3f}", words, now))

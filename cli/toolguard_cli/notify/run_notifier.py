@@ -135,7 +135,15 @@ class _Notifier:
         self._each_second = time.monotonic() + SECOND
         self._outbox.give_up(self._targets, now)
         self._record_lost(now)
-        return self._source.engine(running=self._has_engine(), now=now)
+        return self._source.engine(running=self._has_engine(), now=now, changed=self._config_changed())
+
+    def _config_changed(self) -> float:
+        """When the gateway's config was changed last; 0 if that cannot be told."""
+        path = self._settings.config_path
+        try:
+            return path.stat().st_mtime if path is not None else 0.0
+        except OSError:
+            return 0.0
 
     def _has_engine(self) -> bool:
         pid = self._settings.gateway_pid

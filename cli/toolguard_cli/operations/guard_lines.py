@@ -22,6 +22,7 @@ KINDS: dict[guard_proof.State, tuple[Kind, str]] = {
     "unknown": ("warn", "unproven"),
     "unreadable": ("warn", "unproven"),
     "starting": ("warn", "unproven"),
+    "reloading": ("warn", "reloading"),
     "old-version": ("error", "partly guarded"),
     "old-settings": ("error", "partly guarded"),
 }
@@ -60,7 +61,7 @@ def after(result: Result, places: Places) -> Result:
         then = Line("next", f"{openclaw_check.MISSING}; then start the gateway ({proof.fix})")
     elif proof.fix == guard_proof.START:
         then = Line("next", f"start the gateway ({proof.fix}), then: toolguard doctor")
-    elif proof.state == "starting":
+    elif proof.state in ("starting", "reloading"):
         then = Line("next", proof.fix)
     elif proof.fix:
         then = Line("next", f"{proof.fix}, then: toolguard doctor")

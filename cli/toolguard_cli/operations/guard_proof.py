@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -34,20 +35,27 @@ START = "openclaw gateway run"
 SLACK_SECONDS = 60.0
 """A process may seem to have started later than it did, because its start is counted back from the current time."""
 SETTLE_SECONDS = 5.0
+RELOAD_WAIT_SECONDS = 60.0
+"""How long a command waits for a gateway that may apply a change."""
+
+RELOAD_SECONDS = 60.0
+"""A gateway may take so long to apply a change of its config, in which it ends the engine and starts another one."""
+
 START_SECONDS = 30.0
 """A gateway that started less long ago may still be loading its plugins."""
 POLL_SECONDS = 0.2
 
 State = Literal[
     "guarded", "observing", "disabled", "old-version", "old-settings", "engine-away", "not-loaded", "starting",
-    "other-state", "unknown", "installed", "port-taken", "not-installed", "unreadable",
+    "reloading", "other-state", "unknown", "installed", "port-taken", "not-installed", "unreadable",
 ]  # fmt: skip
 """`guarded` is proven; so is `observing` (mode `shadow`). `installed`: no gateway runs; `port-taken`: nor can it start,
 because another program has its port. `other-state`: the gateway on the port of this config uses another state directory.
 `unreadable`: the config is. `starting`: the gateway is so young that it may load the plugin yet, or its engine takes long to
-start."""
+start. `reloading`: its config has just changed, which it may not have applied yet."""
 _WORST_FIRST: tuple[State, ...] = (
-    "not-loaded", "engine-away", "disabled", "old-version", "old-settings", "starting", "observing", "guarded",
+    "not-loaded", "engine-away", "disabled", "old-version", "old-settings", "starting", "reloading", "observing",
+    "guarded",
 )  # fmt: skip
 Report = Callable[[str, float, float], None]
 """What `settled` waits for, the seconds so far, and the longest."""
@@ -77,7 +85,7 @@ class GuardProof:
 class Wanted:
     """What should be in force. `off`: why the config keeps the gateway from loading the plugin. `settings`: their digests;
     None if they are invalid. `varying`: those with variables of the gateway's environment. `copied`: when the plugin was
-    copied. `installed`: its version, empty if it is not installed."""
+    copied. `changed`: when the config was. `installed`: its version, empty if it is not installed."""
 
     places: Places
     installed: str = ""
@@ -85,12 +93,18 @@ class Wanted:
     settings: dict[str, str] | None = None
     varying: frozenset[str] = frozenset()
     copied: float = 0.0
+    changed: float = 0.0
     port: int = tcp_ports.USUAL_GATEWAY
     tls: bool = False
     reloads: bool = True
     fail_mode: str = "closed"
     engines: list[EngineInfo] = field(default_factory=list)
     starts: list[EngineStart] = field(default_factory=list)
+
+    def may_reload(self, gateway: GatewayProcess) -> bool:
+        """Whether a gateway may be about to apply a change of its config: no engine of it has started since."""
+        has_applied = any(info.gateway_pid == gateway.pid and info.started > self.changed for info in self.engines)
+        return self.reloads and not has_applied and 0 <= time.time() - self.changed < RELOAD_SECONDS
 
     def command(self, *words: str) -> str:
         return shlex.join(["toolguard", *words, *self.places.given])
@@ -117,15 +131,18 @@ def _silent(what: str, done: float, whole: float) -> None:
 def settled(places: Places, report: Report = _silent, machine: MachineView | None = None) -> GuardProof:
     """The same, after a running gateway had time to apply a change of its config, or to restart its engine."""
     begun = time.monotonic()
-    while _may_settle(found := look(places, machine)) and (waited := time.monotonic() - begun) < SETTLE_SECONDS:
-        report("waiting for the gateway", waited, SETTLE_SECONDS)
+    while _may_settle(found := look(places, machine)):
+        longest = RELOAD_WAIT_SECONDS if found.state == "reloading" else SETTLE_SECONDS
+        if (waited := time.monotonic() - begun) >= longest:
+            break
+        report("waiting for the gateway", waited, longest)
         time.sleep(POLL_SECONDS)
     return found
 
 
 def _may_settle(found: GuardProof) -> bool:
     """Whether this may change by itself within seconds."""
-    if found.state == "starting":
+    if found.state in ("starting", "reloading"):
         return True
     if not found.gateway or not found.fix.endswith(RESTART):
         return False
@@ -152,7 +169,8 @@ def wanted(places: Places, env: Mapping[str, str] = os.environ) -> Wanted:
         off=plugin_state.why_unloaded(plugins),
         settings=None if own is None else settings.digests(own),
         varying=frozenset(name for name, value in values.items() if env_vars.NAME.search(str(value))),
-        copied=_copied(places),
+        copied=_changed(places.extension / plugin_folder.MARKER),
+        changed=_changed(places.config),
         port=tcp_ports.of_gateway(gateway.get("port"), env),
         tls=_table(gateway.get("tls")).get("enabled") is True,
         reloads=_table(gateway.get("reload")).get("mode") != "off",
@@ -173,9 +191,9 @@ def _settings(value: Any) -> settings.Config | None:
         return None  # `doctor` reports it
 
 
-def _copied(places: Places) -> float:
+def _changed(path: Path) -> float:
     try:
-        return (places.extension / plugin_folder.MARKER).stat().st_mtime
+        return path.stat().st_mtime
     except OSError:
         return 0.0
 
@@ -224,6 +242,9 @@ def _without_engine(gateway: GatewayProcess, given: Wanted) -> tuple[State, str,
     if start := next((each for each in given.starts if _is_of(each, gateway)), None):
         wait = f"wait, then: {given.command('doctor')}"
         return "starting", _long_start(name, start, means), wait
+    if given.may_reload(gateway):
+        text = f"{name} applies a change of its config and has not started its engine again yet: until then, {means}"
+        return "reloading", text, f"wait, then: {given.command('status')}"
     if any(info.gateway_pid == gateway.pid and _is_since(gateway.started, info) for info in given.engines):
         text = f"{name} has loaded toolguard, but its engine is not running: {means}"
         return "engine-away", text, RESTART
@@ -259,6 +280,9 @@ def _of_engine(gateway: GatewayProcess, info: EngineInfo, given: Wanted) -> tupl
         text = f"{where} runs with earlier settings: those in its config are invalid"
         return "old-settings", text, given.command("config", "validate")
     if names := _differing(info.settings, given.settings, given.varying):
+        if given.may_reload(gateway):
+            text = f"{where} has not applied the change of its config yet: {', '.join(names)}"
+            return "reloading", text, f"wait for the current run to end, then: {given.command('status')}"
         text = f"{where} runs with settings that differ from its config: {', '.join(names)}"
         wait = "wait for the current run to end; if it still does: " if given.reloads else ""
         return "old-settings", text, f"{wait}{RESTART}"

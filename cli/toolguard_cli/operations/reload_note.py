@@ -19,7 +19,7 @@ OFF = f"{RESTART} (gateway.reload.mode is off)"
 
 def after_setting(tree: ConfigTree, places: Places) -> str:
     """After a change of toolguard's settings."""
-    return OFF if _is_off(tree) else APPLIED_SOON if _is_running(places) else APPLIED_LATER
+    return OFF if _is_off(tree) else APPLIED_SOON if is_gateway_running(places) else APPLIED_LATER
 
 
 def after_removal(tree: ConfigTree) -> str:
@@ -36,7 +36,7 @@ def _is_off(tree: ConfigTree) -> bool:
     return bool(tree.get("gateway", "reload", "mode") == "off")
 
 
-def _is_running(places: Places) -> bool:
+def is_gateway_running(places: Places) -> bool:
     """Whether a gateway with toolguard runs. While it reloads, its engine does not run, but is on record."""
     with suppress(OSError):
         engines = stores.engines(places.state_dir)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import time
 
+from toolguard_cli.operations import reload_note
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import MAX_APPROVED, HeldCall
 from toolguard_engine.config.settings import Config
-from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import HeldCallStore
 
@@ -45,9 +45,10 @@ def followed(places: Places, ledger: HeldCallStore, entry: HeldCall, config: Con
 
 
 def has_engine(places: Places) -> bool:
+    """Whether an engine runs, or will run again in a moment because its gateway reloads it."""
     try:
-        return bool(stores.engines(places.state_dir).running())
-    except (StoreError, OSError):
+        return reload_note.is_gateway_running(places)
+    except StoreError:
         return True  # it cannot be told: the shorter time counts
 
 

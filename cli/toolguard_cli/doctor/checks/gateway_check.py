@@ -19,6 +19,7 @@ _MEANS: dict[guard_proof.State, tuple[Status, Guards]] = {
     "other-state": ("error", "no"),
     "unknown": ("warn", "unknown"),
     "starting": ("warn", "unknown"),
+    "reloading": ("warn", "unknown"),
     "installed": ("ok", "installed"),
     "port-taken": ("warn", "installed"),
     "not-installed": ("ok", "no"),
