@@ -102,21 +102,20 @@ def _pattern(path: str, where: Where, cwd: str) -> str:
 
 
 def _of_tool(reading: CallReading) -> Iterator[MadeFile]:
-    params, where = reading.params, reading.where
     for effect in reading.tool_effects:
         if effect.kind not in _WRITES or effect.place == "remote":
             continue
-        path = _path(effect.target, where, "")
+        path = _path(effect.target, reading.where, "")
         if "deletes" in effect.flags:
             yield MadeFile("removed", path)
             continue
-        fetched = "download" in reading.tool or "fetch" in reading.tool
-        content = params.get("content")
+        content = reading.params.get("content")
         whole = isinstance(content, str) and reading.tool not in _PATCHES
-        text = content if whole else _new_text(reading, effect.target)
-        origin: Origin = "outside" if fetched else "agent"
-        old = "" if whole or fetched else _old_text(params)
-        yield MadeFile("wrote", path, reading.tool, origin, None if fetched else str(text)[:MAX_EXPECTED_TEXT], whole, old)
+        if "download" in reading.tool or "fetch" in reading.tool:
+            yield MadeFile("wrote", path, reading.tool, "outside", None, whole, "")
+            continue
+        text = str(content if whole else _new_text(reading, effect.target))[:MAX_EXPECTED_TEXT]
+        yield MadeFile("wrote", path, reading.tool, "agent", text, whole, "" if whole else _old_text(reading.params))
 
 
 def _old_text(params: dict[str, Any]) -> str:

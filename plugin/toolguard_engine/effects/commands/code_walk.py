@@ -125,9 +125,7 @@ class CodeWalk(ChangeWalk):
             every(self, replace(run, argv=module, name=module[0]), state)
         for word in code_files.scripts(run):
             self.will_run(word, run)
-            text = self.written.run_text(word, run.cwd)
-            written = None if text is None else FilePlace(word, word, text, made=True)
-            for file in self._scripts_at(word, run, state) if written is None else (written,):
+            for file in self._scripts_at(word, run, state):
                 self.run_code(file, run, state)
         if not code_sources.is_script(run):
             self.will_run_input(run)
@@ -194,6 +192,9 @@ class CodeWalk(ChangeWalk):
             self.run_code(file, run, state, taken_in=True)
 
     def _scripts_at(self, word: str, run: ProgramRun, state: ShellState) -> list[FilePlace]:
+        """The files with code that a word names: what this command wrote, else what lies there, else what is found."""
+        if (text := self.written.run_text(word, run.cwd)) is not None:
+            return [FilePlace(word, word, text, made=True)]
         if found := self.files_at(word, run):
             return found
         file = self._searched_for((word,), run, state)

@@ -83,21 +83,26 @@ _TAKING_PART = frozenset({"git", "kill", "find"}).union(
 """Programs of which one takes part in each combination that `_of_programs` looks for."""
 
 
+def _of_several(reading: Reading, names: set[str], found: tuple[Effect, ...]) -> Iterator[Effect]:
+    """What takes at least two programs."""
+    if not CLONERS.isdisjoint(names) or not UNPACKERS.isdisjoint(names):
+        yield from cloned_then_run(reading)
+    if not instruction_files.PROGRAMS.isdisjoint(names):
+        yield from fetched_instructions(reading)
+    if not FETCHERS.isdisjoint(names):
+        yield from run_from_variable(reading, found)
+    if "git" in names:
+        yield from new_address_pushes(reading)
+        yield from pushed_from_list(reading)
+
+
 def _of_programs(
     reading: Reading, names: set[str], found: tuple[Effect, ...], where: Where, *, sockets: bool
 ) -> Iterator[Effect]:
     if not _MAKERS.isdisjoint(names):
         yield from downloaded_then_run(reading, found)
     if len(reading.runs) > 1:
-        if not CLONERS.isdisjoint(names) or not UNPACKERS.isdisjoint(names):
-            yield from cloned_then_run(reading)
-        if not instruction_files.PROGRAMS.isdisjoint(names):
-            yield from fetched_instructions(reading)
-        if not FETCHERS.isdisjoint(names):
-            yield from run_from_variable(reading, found)
-        if "git" in names:
-            yield from new_address_pushes(reading)
-            yield from pushed_from_list(reading)
+        yield from _of_several(reading, names, found)
     if not _PUBLISHERS.isdisjoint(names):
         yield from _published(reading, where)
     if not accepted_keys.PROGRAMS.isdisjoint(names):

@@ -72,8 +72,10 @@ def cloned_then_run(reading: Reading) -> Iterator[Effect]:
     for at, run in enumerate(reading.runs, 1):
         if run.name in CLONERS:
             address, folder = _cloned(run)
-            folders |= {folder} if address else set()
-            foreign |= {folder} if address and _is_foreign(address) else set()
+            if address:
+                folders.add(folder)
+            if address and _is_foreign(address):
+                foreign.add(folder)
         elif run.name in UNPACKERS and (run.stdin is not None or unpacks(run)):
             folders.update(_entered_after(reading, at, run) if _is_fed_by_fetcher(run) else ())
             unpacked = True

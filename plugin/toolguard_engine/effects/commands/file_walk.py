@@ -96,11 +96,11 @@ class FileWalk(WalkState):
         if not RUN_PACKAGES.isdisjoint(run.via):
             folders += [f"{folder}/node_modules/.bin" for folder in self.running.above(run.cwd)]
         for folder in folders:
+            path = f"{folder or '.'}/{run.argv[0]}"
             if self.running.later.loops and not folder.startswith(_SYSTEM_PATHS):
-                self.will_run(f"{folder or '.'}/{run.argv[0]}", replace(run, argv=(f"{folder or '.'}/{run.argv[0]}",)))
-            if self.running.is_made_at(f"{folder or '.'}/{run.argv[0]}", run.cwd):
-                file = self.running.text(f"{folder or '.'}/{run.argv[0]}", run.cwd)
-                return [] if file is None else [file]
+                self.will_run(path, replace(run, argv=(path,)))
+            if self.running.is_made_at(path, run.cwd):
+                return list(filter(None, (self.running.text(path, run.cwd),)))
         return []
 
     def will_run(self, word: str, run: ProgramRun) -> None:

@@ -78,6 +78,12 @@ def _sent_credentials(sends: list[Effect], reading: Reading, found: tuple[Effect
             yield Effect("exfiltrate", send.target, "remote", frozenset({"mail"}), send.run)
 
 
+def _reaches(taker: ProgramRun, run: ProgramRun, reading: Reading) -> bool:
+    """Whether what one program reads gets to the other: through a pipe, a substitution or a file."""
+    same = taker.piped and (taker.pipeline == run.pipeline or bool(run.given and "$()" in taker.via))
+    return same or _through_file(taker, run, reading)
+
+
 def _exfiltration_flags(
     send: Effect, run: ProgramRun, reading: Reading, found: tuple[Effect, ...], where: Where
 ) -> frozenset[str] | None:
@@ -86,11 +92,7 @@ def _exfiltration_flags(
     if "credentials" in flags or (run.given and _given_secret(run, reading)):
         return frozenset()
     for taken in _secrets_before(run, reading, found):
-        taker = taken.run
-        if taker is None:
-            continue
-        same = taker.piped and (taker.pipeline == run.pipeline or (run.given and "$()" in taker.via))
-        if same or _through_file(taker, run, reading):
+        if taken.run is not None and _reaches(taken.run, run, reading):
             return frozenset() if taken.place == "credentials" else frozenset({"bulk"})
     if "secret" in flags and _is_for_host(_variables(run), _host(send.target)) and not _goes_elsewhere(run):
         flags -= {"secret"}

@@ -34,10 +34,7 @@ def _xargs(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None
         return None
     feed = _listed(walk, run, at) or run.stdin
     text = known(feed)
-    words = text.replace("'", "").replace('"', "").split() if text else []
-    if text and any(_WHOLE_LINES.fullmatch(option) for option in argv[1:at]):
-        words = text.replace("\0", "\n").splitlines()
-    words = _first_given(walk, words)
+    words = _first_given(walk, _split_input(text or "", argv[1:at]))
     more = [UNKNOWN] if text and feed and feed.text is None else []
     inner = state.fork("xargs")
     if mark:
@@ -48,6 +45,13 @@ def _xargs(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None
     for batch in _batches(words, argv[1:at]) if _runs_script(rest) else ():
         walk.inner((*rest, *batch), run, inner.fork())
     return walk.inner((*rest, *([*words, *more] or [UNKNOWN])), run, inner, given)
+
+
+def _split_input(text: str, own: tuple[str, ...]) -> list[str]:
+    """The words that xargs makes of its input. `own`: its options."""
+    if any(_WHOLE_LINES.fullmatch(option) for option in own):
+        return text.replace("\0", "\n").splitlines()
+    return text.replace("'", "").replace('"', "").split()
 
 
 def _with_lines(
@@ -98,7 +102,8 @@ def _listed(walk: Walk, run: ProgramRun, end: int) -> StdinSource | None:
         if name not in ("-a", "--arg-file") and not (name.startswith("-a") and name != "-a"):
             continue
         place = at if sign or name not in ("-a", "--arg-file") else at + 1
-        path = value if sign else run.argv[at][2:] if place == at else "".join(run.argv[place : place + 1])
+        attached = value if sign else run.argv[at][2:]
+        path = attached if place == at else "".join(run.argv[place : place + 1])
         fed = next((feed for position, feed in run.given if position == place), None)
         text = walk.written.text(path, run.cwd)
         file = walk.file_at(path, run) if text is None and fed is None else None

@@ -84,7 +84,8 @@ def unknown_changes(seen: Reading, scripts: RanScripts, found: Sequence[Effect],
             _move(made, pairs, at, run, where)
             continue
         made += _by_unpacking(made, scripts, at, run, where)
-        for path in _written(run, written.get(id(run), ()), where):
+        paths = _written(run, written.get(id(run), ()), where)
+        for path in paths:
             if path in copies and path not in opaque:
                 _move(made, [(copies[path], path)], at, run, where)
             elif path not in shown:

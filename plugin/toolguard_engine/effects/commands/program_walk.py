@@ -82,77 +82,104 @@ class ProgramWalk(CodeWalk):
         elif value and (every := self.specials.get(EVERY)):
             every(self, replace(run, argv=("=",), name="=", assigns=((name, value),)), state)
 
-    def run(self, run: ProgramRun, state: ShellState) -> StdinSource:  # noqa: PLR0912, PLR0915 - a case for each kind
+    def run(self, run: ProgramRun, state: ShellState) -> StdinSource:
         """Runs one program and everything it starts; returns its output."""
-        name = run.name
         state.work.spend(PROGRAM + steps_of(run))
-        if state.functions and name in state.functions and name not in state.calling:
+        if state.functions and run.name in state.functions and run.name not in state.calling:
             return self._call(run, state)
-        if state.aliases and name in state.aliases:
-            text, inner = state.aliases[name], state.fork()
-            del inner.aliases[name]
-            return self.joined((text, *run.argv[1:]), inner, run)
+        if state.aliases and run.name in state.aliases:
+            return self._aliased(run, state)
         if self.sinks:
             return self._sunk(run, state)
-        if not name.islower() and len(name) <= guesses.LONGEST and (real := guesses.spelled(name)) != name:
-            run, name = replace(run, name=real), real
+        if not run.name.islower() and len(run.name) <= guesses.LONGEST and (real := guesses.spelled(run.name)) != run.name:
+            run = replace(run, name=real)
         run = environment_options.with_options(run, state.variables) if run.assigns or state.variables else run
         run = self.noted(run)
-        if name in applied_rehearsals.CLIENTS:
-            for applied in applied_rehearsals.applied(self.runs):
-                self.add(applied, state)
-        if name in EDITORS and any(word.startswith(("-i", "--in-place")) for word in run.argv):
-            self._edited(run)
-        if name in PLACERS:
-            if self.running is not None:
-                self.running.copies(run)
-            if self.written.texts:
-                self._place(run, state)
-        if self.running is not None and (name in PATCHERS or name in UNPACKERS):
-            self._brought(run)
-        if "/" in run.argv[0]:
-            self.will_run(run.argv[0], run)
-        if every := self.specials.get(EVERY):
-            every(self, run, state)
-        if (self.written.texts or run.given) and (script := self._own(run, state)):
-            ran = self.scripted(script, run, state.fork(name))
-            if "/" in run.argv[0] and self.written.text(run.argv[0], run.cwd):
-                return ran
-        if self.running is not None and (
-            "/" in run.argv[0] or "PATH" in state.variables or run.assigns or not RUN_PACKAGES.isdisjoint(run.via)
-        ):
-            found = self._program_files(run) if "/" in run.argv[0] else self._on_path(run, state)
-            if found:
-                feeds = [
-                    self.scripted(each, replace(run, argv=(each.path, *run.argv[1:])), state.fork(name)) for each in found
-                ]
-                return feeds[0] if len(feeds) == 1 else built(together(feeds, exact=False), state)
+        name = run.name
+        self._record(run, state)
+        if (feed := self._started_script(run, state)) is not None:
+            return feed
         if name.startswith(UNKNOWN):
             self.will_run_input(run)
         if not name.isalnum() and guesses.is_open(name):
             return self._guessed(run, state)
         special, wrapper = self.specials.get(name), WRAPPERS.get(name)
         if special is None and wrapper is None:
-            if name in _CODED or ((name[-1].isdigit() or "@" in name) and is_interpreter(name)):
-                self.code(run, state)
-            if name in COPIERS:
-                self._copy(run)
-            if name in STORING or (run.redirects and writes_output(run)):
-                self._keep(run, built(self._printed(run), state))
-            return built(self._printed(run), state) if run.piped else NOTHING
+            return self._plain(run, state)
         if self.wrapped >= MAX_WRAPPED:
             self.flaws.add("deep")
             return StdinSource(None)
         self.wrapped += 1
         feed = special(self, run, state) if special else self.run_wrapped(run, wrapper, state) if wrapper else None
         self.wrapped -= 1
+        return self._passed_on(run, feed, state)
+
+    def _aliased(self, run: ProgramRun, state: ShellState) -> StdinSource:
+        """An alias: its text, with the words behind it. Within it, the name is that of the program again."""
+        inner = state.fork()
+        del inner.aliases[run.name]
+        return self.joined((state.aliases[run.name], *run.argv[1:]), inner, run)
+
+    def _record(self, run: ProgramRun, state: ShellState) -> None:
+        """Remembers what a program does to files before it is known what else it starts."""
+        name = run.name
+        if name in applied_rehearsals.CLIENTS:
+            for applied in applied_rehearsals.applied(self.runs):
+                self.add(applied, state)
+        if name in EDITORS and any(word.startswith(("-i", "--in-place")) for word in run.argv):
+            self._edited(run)
+        if name in PLACERS:
+            self._moved(run, state)
+        if self.running is not None and (name in PATCHERS or name in UNPACKERS):
+            self._brought(run)
+        if "/" in run.argv[0]:
+            self.will_run(run.argv[0], run)
+        if every := self.specials.get(EVERY):
+            every(self, run, state)
+
+    def _moved(self, run: ProgramRun, state: ShellState) -> None:
+        if self.running is not None:
+            self.running.copies(run)
+        if self.written.texts:
+            self._place(run, state)
+
+    def _started_script(self, run: ProgramRun, state: ShellState) -> StdinSource | None:
+        """The output of a script that is started by its name; None if the program is none, or may be another one as well."""
+        by_path = "/" in run.argv[0]
+        if (self.written.texts or run.given) and (script := self._own(run, state)):
+            ran = self.scripted(script, run, state.fork(run.name))
+            if by_path and self.written.text(run.argv[0], run.cwd):
+                return ran
+        if self.running is None or not (
+            by_path or "PATH" in state.variables or run.assigns or not RUN_PACKAGES.isdisjoint(run.via)
+        ):
+            return None
+        files = self._program_files(run) if by_path else self._on_path(run, state)
+        feeds = [self.scripted(each, replace(run, argv=(each.path, *run.argv[1:])), state.fork(run.name)) for each in files]
+        if len(feeds) > 1:
+            return built(together(feeds, exact=False), state)
+        return feeds[0] if feeds else None
+
+    def _plain(self, run: ProgramRun, state: ShellState) -> StdinSource:
+        """A program that starts no other one, unless it is an interpreter."""
+        name = run.name
+        if name in _CODED or ((name[-1].isdigit() or "@" in name) and is_interpreter(name)):
+            self.code(run, state)
+        if name in COPIERS:
+            self._copy(run)
+        if name in STORING or (run.redirects and writes_output(run)):
+            self._keep(run, built(self._printed(run), state))
+        return built(self._printed(run), state) if run.piped else NOTHING
+
+    def _passed_on(self, run: ProgramRun, feed: StdinSource | None, state: ShellState) -> StdinSource:
+        """The output of a program that starts others; `feed`: that of these, if it is passed on."""
         if feed is None:
             feed = built(printed(run), state)
-            if name in EDITORS and run.redirects and writes_output(run):
+            if run.name in EDITORS and run.redirects and writes_output(run):
                 self._keep(run, feed)
             return feed
-        if name in _REMOTE:  # whatever prints it there, it is from another machine
-            return StdinSource(None, (*feed.programs[-MAX_FED:], name), (), feed.was or feed.text)
+        if run.name in _REMOTE:  # whatever prints it there, it is from another machine
+            return StdinSource(None, (*feed.programs[-MAX_FED:], run.name), (), feed.was or feed.text)
         return feed
 
     def _own_code(self, run: ProgramRun, state: ShellState) -> None:

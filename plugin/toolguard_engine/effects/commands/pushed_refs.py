@@ -21,8 +21,10 @@ def new_address_pushes(reading: Reading) -> Iterator[Effect]:
         if run.name != "git":
             continue
         words, operands = run.words, run.words.texts
-        if words.verb in ("remote add", "remote set-url") and len(operands) > 1:
-            (added if words.verb == "remote add" else replaced)[operands[0]] = operands[1]
+        if words.verb == "remote add" and len(operands) > 1:
+            added[operands[0]] = operands[1]
+        elif words.verb == "remote set-url" and len(operands) > 1:
+            replaced[operands[0]] = operands[1]
         elif words.verb == "push":
             to = operands[0] if operands else "origin"
             new = replaced.get(to) or (added.get(to, "") if to != "origin" else "")

@@ -142,18 +142,16 @@ class RunFiles(AskedFiles):
         made = self._made
         if self.was_empty or made.is_empty:
             return self.was_empty == made.is_empty
-        for paths in self._untouched:
-            if not self._know_none(paths):
-                return False
+        if not all(map(self._know_none, self._untouched)):
+            return False
         for path, is_brought in self.brought_asked.items():
             if (made.of(path) is not None) != is_brought:
                 return False
         for path, is_made in self.made_asked.items():  # where nothing was brought, nothing was made
             if (is_made or self.brought_asked.get(path) is not False) and (made.exactly(path) is not None) != is_made:
                 return False
-        for path, source in self.copied_asked.items():
-            if self._copied_from(path) != source:
-                return False
+        if any(self._copied_from(path) != source for path, source in self.copied_asked.items()):
+            return False
         return self._patterns_still_hold() if self.patterns or self.named else True
 
     def _patterns_still_hold(self) -> bool:

@@ -88,6 +88,10 @@ class _Script:
             self._run(tree.body)
         return self._text if self._written is None else self._written
 
+    def _open(self, items: list[ast.withitem]) -> None:
+        for item in items:
+            self._assign([item.optional_vars] if item.optional_vars else [], self._value(item.context_expr))
+
     def _run(self, statements: list[ast.stmt]) -> None:
         for each in statements:
             if isinstance(each, ast.Import | ast.ImportFrom):
@@ -97,8 +101,7 @@ class _Script:
             elif isinstance(each, ast.Assign):
                 self._assign(each.targets, self._value(each.value))
             elif isinstance(each, ast.With):
-                for item in each.items:
-                    self._assign([item.optional_vars] if item.optional_vars else [], self._value(item.context_expr))
+                self._open(each.items)
                 self._run(each.body)
             elif isinstance(each, ast.If):
                 self._run(each.body if self._is_true(each.test) else each.orelse)

@@ -26,15 +26,17 @@ def _cd(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     if target[:1] not in _ROOTED and (path := dict(run.assigns).get("CDPATH") or state.variables.get("CDPATH")):
         above = path if isinstance(path, str) else path[0]
         target = f"{above.partition(':')[0]}/{target}"
-    if target == "-":
-        state.cwd = before if isinstance(before, str) else UNKNOWN
-    elif target.startswith(UNKNOWN):
-        state.cwd = UNKNOWN
-    elif target.startswith(("/", "~", "$")) or not state.cwd or state.cwd == UNKNOWN:
-        state.cwd = target if state.cwd != UNKNOWN or target.startswith(("/", "~")) else UNKNOWN
-    else:
-        state.cwd = f"{state.cwd}/{target}"[:4096]
+    state.cwd = (before if isinstance(before, str) else UNKNOWN) if target == "-" else _entered(target, state)
     return NOTHING
+
+
+def _entered(target: str, state: ShellState) -> str:
+    """The folder in which the shell is after `cd`."""
+    if target.startswith(UNKNOWN):
+        return UNKNOWN
+    if target.startswith(("/", "~", "$")) or not state.cwd or state.cwd == UNKNOWN:
+        return target if state.cwd != UNKNOWN or target.startswith(("/", "~")) else UNKNOWN
+    return f"{state.cwd}/{target}"[:4096]
 
 
 def _declare(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:

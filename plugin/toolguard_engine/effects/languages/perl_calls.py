@@ -54,13 +54,18 @@ def _filtered(run: ScriptRun, args: list[Value], base: Value) -> Value:
 _MODE = lazy_re.compile(r"\s*(\+?[<>]{1,2}|\|)?\s*(.*?)\s*(\|?)\s*\Z", re.DOTALL)
 
 
+def _mode_and_path(word: str) -> tuple[str, str]:
+    """The two parts of `">$path"`, `"cmd |"`."""
+    found = _MODE.match(word)
+    sign, path, after = (found[1] or "", found[2], found[3]) if found else ("", word, "")
+    return "|" if sign == "|" or after else sign or "<", path
+
+
 def _perl_open(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`open(my $f, ">", $path)`, `open(F, ">$path")`, `open(P, "cmd |")`."""
     mode, given = text(at(args, 1)), at(args, 2) if len(args) > 2 else None  # noqa: PLR2004 - handle, mode, path
     if given is None:
-        found = _MODE.match(mode)
-        sign, given, after = (found[1] or "", found[2], found[3]) if found else ("", mode, "")
-        mode = "|" if sign == "|" or after else sign or "<"
+        mode, given = _mode_and_path(mode)
     if "|" in mode or "-" in mode:
         return calls.command_or_program(run, [given, *args[3:]], base)
     paths = texts(given)

@@ -37,11 +37,11 @@ def inside(code: PythonCalling, names: tuple[str, ...], *values: Value) -> list[
         code.spend(1)
         if isinstance(one, dict):
             found += [(name, part) for name in names if name in one for part in choices(one[name])]
-        for each in one.values() if isinstance(one, dict) else one:
-            for part in choices(each):
-                if isinstance(part, dict | list | tuple) and id(part) not in seen:
-                    seen.add(id(part))
-                    queue.append(part)
+        parts = (part for each in (one.values() if isinstance(one, dict) else one) for part in choices(each))
+        for part in parts:
+            if isinstance(part, dict | list | tuple) and id(part) not in seen:
+                seen.add(id(part))
+                queue.append(part)
     return found
 
 

@@ -36,14 +36,19 @@ _PIPES = lazy_re.compile(r"\|\|?|&&|;|\n")
 _ENDLESS = "starts programs endlessly"
 
 
+def _folder(named: dict[str, Value]) -> str:
+    """The folder in which a program is started; empty if it is not known, or the current one."""
+    folder = text(named["cwd"]) if "cwd" in named else ""
+    return "" if folder in (UNKNOWN, "None") else folder
+
+
 def started(code: PythonCalling, value: Value, given: Arguments, *, by_shell: bool) -> Value:
     """A command that a shell runs, or the words of a program; returns what it prints."""
     named = given.named
     fed = next(
         (feed(named[name]) for name in ("input", "stdin") if isinstance(named.get(name), str | bytes | Unknown)), None
     )
-    folder = text(named["cwd"]) if "cwd" in named else ""
-    folder = "" if folder in (UNKNOWN, "None") else folder
+    folder = _folder(named)
     if code.endless:
         code.add(deeds.other("load", _ENDLESS))
     hidden(code, value, named.get("stdin"), named.get("stdout"))
@@ -51,10 +56,11 @@ def started(code: PythonCalling, value: Value, given: Arguments, *, by_shell: bo
     within = sources(value, *(items(value) if isinstance(value, list | tuple) else ()))
     for each in choices(value):
         words = [text(word) for word in items(each)] if isinstance(each, list | tuple) else []
+        if words and not by_shell and not words[0].strip(UNKNOWN):
+            continue
         if words and not by_shell:
-            if words[0].strip(UNKNOWN):
-                code.add(deeds.run(words, fed, folder, within=within))
-                found.append(_output(code, named, shlex.join(words)))
+            code.add(deeds.run(words, fed, folder, within=within))
+            found.append(_output(code, named, shlex.join(words)))
         elif (line := words[0] if words else text(each)).strip(UNKNOWN + " "):
             code.add(deeds.shell(line, fed, folder, within=within))
             found.append(_output(code, named, line))

@@ -80,6 +80,13 @@ def _before(tokens: list[Token], at: int) -> int:
     return at
 
 
+def _opened(token: Token, *, fresh: bool) -> int:
+    """By how much a word changes the depth of blocks. `fresh`: it begins a statement."""
+    if token.text == "end" and token.kind == "name":
+        return -1
+    return int(token.text in _BLOCKS or (fresh and token.text in _CONDITIONS))
+
+
 def _end(tokens: list[Token], start: int, syntax: Syntax) -> int:
     """The end of a single statement, or the `end` of a block."""
     depth, fresh = 0 if start < len(tokens) and tokens[start].text == "do" else 1, True
@@ -87,8 +94,7 @@ def _end(tokens: list[Token], start: int, syntax: Syntax) -> int:
     while at < min(len(tokens), start + MAX_BODY):
         token = tokens[at]
         if syntax.ends:
-            depth += token.text in _BLOCKS or (fresh and token.text in _CONDITIONS)
-            depth -= token.text == "end" and token.kind == "name"
+            depth += _opened(token, fresh=fresh)
             if not depth:
                 break
             fresh = token.kind == "end" or token.text in _BOUNDARIES

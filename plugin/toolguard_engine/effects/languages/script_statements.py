@@ -78,10 +78,8 @@ def _imported(reader: CallReader, at: int, end: int) -> int:
     """`import a, {b as c} from "m"`, `import * as d from "m"`."""
     if reader.is_sign(at + 1, end, "(", "."):
         return -1
-    last = at + 1
-    while last < end and reader.tokens[last].kind != "string" and last < at + 60:
-        last += 1
-    if last >= end or reader.tokens[last].kind != "string":
+    last = next((n for n in range(at + 1, min(end, at + 61)) if reader.tokens[n].kind == "string"), -1)
+    if last < 0:
         return -1
     module = Library(reader.run.library.full(reader.tokens[last].text))
     inside, name = False, ""

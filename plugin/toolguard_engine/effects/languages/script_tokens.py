@@ -98,6 +98,13 @@ _SIGN = (
 _BLANK = lazy_re.compile(r"(?:[^\S\n]|\\\n)*")
 _SPACES = frozenset({"", " ", "\n", "\t", "\r"})
 _OPEN, _CLOSE = {"(": ")", "[": "]", "{": "}"}, {")", "]", "}"}
+_KINDS_BY_LETTER: dict[str, Kind] = {
+    **dict.fromkeys(("qx", "x"), "command"),
+    **dict.fromkeys(("qw", "w", "W", "i", "I"), "words"),
+    **dict.fromkeys(("m", "qr", "s", "tr", "y", "r"), "pattern"),
+}
+"""What the letters before a text mean; any other begins a text."""
+
 _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _PATTERN = lazy_re.compile(
     rf"/(?![*/])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){{0,{_MAX_PATTERN}}}+\]){{1,{_MAX_PATTERN}}}+/[A-Za-z]{{0,8}}+"
@@ -377,14 +384,7 @@ class Tokens:
                 and _CALLS.search(self.text, begin, end)
             ):
                 self.whole = False  # the replacement is code
-        kind: Kind = "string"
-        if letter in ("qx", "x"):
-            kind = "command"
-        elif letter in ("qw", "w", "W", "i", "I"):
-            kind = "words"
-        elif letter in ("m", "qr", "s", "tr", "y", "r"):
-            kind = "pattern"
-        self._add(kind, body, spaced, fills=letter in ("qq", "qx", "Q", "x"))
+        self._add(_KINDS_BY_LETTER.get(letter, "string"), body, spaced, fills=letter in ("qq", "qx", "Q", "x"))
         return end + 1
 
     def _skip(self, at: int) -> int:

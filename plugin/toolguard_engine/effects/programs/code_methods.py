@@ -87,6 +87,13 @@ def _chains(code: str, pattern: re.Pattern[str]) -> Iterator[str]:
         yield _chain_before(code, match.start()) + match[0]
 
 
+def _shares(code: str, *, is_drive: bool) -> Iterator[str]:
+    """Calls that let others see a file of a drive."""
+    for match in islice(_SHARES.finditer(code), MAX_CALLS):
+        if is_drive or _OF_DRIVE.search(match[2]):
+            yield _chain_before(code, match.start()) + match[1]
+
+
 def _access_calls(code: str, lowered: str) -> Iterator[str]:
     """Calls that end a protection or change who may do what."""
     if any_of(_TURNING_WORDS, lowered) and any_of(_CLOUDS, lowered):
@@ -101,9 +108,7 @@ def _access_calls(code: str, lowered: str) -> Iterator[str]:
     for match in islice(_ASKED_TO_DELETE.finditer(code), MAX_CALLS) if "DELETE /" in code else ():
         yield match[0][1:]
     if "permissions" in lowered:
-        for match in islice(_SHARES.finditer(code), MAX_CALLS):
-            if any_of(_DRIVES, lowered) or _OF_DRIVE.search(match[2]):
-                yield _chain_before(code, match.start()) + match[1]
+        yield from _shares(code, is_drive=any_of(_DRIVES, lowered))
 
 
 def grants_access(name: str) -> bool:

@@ -29,7 +29,8 @@ from toolguard_engine.effects.programs.web_requests import (
 from toolguard_engine.effects.programs.web_targets import request_flags, target
 
 
-def _wget(run: ProgramRun, read: CommandWords, where: Where) -> Iterator[Effect]:
+def _wget_sent(run: ProgramRun, read: CommandWords, where: Where) -> frozenset[str] | None:
+    """The flags of the data that wget sends; None if it sends none."""
     sent: frozenset[str] | None = None
     for value in read.values("--post-data", "--body-data"):
         sent = (sent or frozenset()) | word_flags(run, value.at, where)
@@ -39,6 +40,11 @@ def _wget(run: ProgramRun, read: CommandWords, where: Where) -> Iterator[Effect]
         secret = data_flags(given(run, value.at), where, run.cwd) & {"file", "credentials", "personal"}
         if secret >= {"file", "credentials"}:
             sent = (sent or frozenset()) | secret
+    return sent
+
+
+def _wget(run: ProgramRun, read: CommandWords, where: Where) -> Iterator[Effect]:
+    sent = _wget_sent(run, read, where)
     urls = tuple(read.named("url"))
     methods = [value.text.upper() for value in read.values("--method")] or ["GET" if sent is None else "POST"]
     for url in urls:

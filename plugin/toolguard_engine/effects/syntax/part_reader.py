@@ -146,17 +146,21 @@ class PartReader(WordReader):
         """The here-documents announced on the line that ends here."""
         waiting, self._waiting = self._waiting, []
         for redirection, name, quoted, tabs in waiting:
-            end = self._body_end(name, tabs=tabs) if self._endless < MAX_ENDLESS else None
-            if end is None:  # it may be commands: the first such text is read as both, later ones as commands
-                self._endless += 1
-                self.flaws.add("broken" if self._endless < MAX_ENDLESS else "long")
-                body = self.text[self.at :] if self._endless == 1 else ""
-            else:
-                body = self.text[self.at : end[0]]
-                self.at = min(end[1] + 1, len(self.text))
+            body = self._document(name, tabs=tabs)
             if tabs:
                 body = _LEADING_TABS.sub("", body)
             redirection.target = body if quoted or not DYNAMIC.search(body) else self._inner(body, depth)
+
+    def _document(self, name: str, *, tabs: bool) -> str:
+        """The text of the here-document that begins here."""
+        end = self._body_end(name, tabs=tabs) if self._endless < MAX_ENDLESS else None
+        if end is None:  # it may be commands: the first such text is read as both, later ones as commands
+            self._endless += 1
+            self.flaws.add("broken" if self._endless < MAX_ENDLESS else "long")
+            return self.text[self.at :] if self._endless == 1 else ""
+        body = self.text[self.at : end[0]]
+        self.at = min(end[1] + 1, len(self.text))
+        return body
 
     def _body_end(self, name: str, *, tabs: bool) -> tuple[int, int] | None:
         """Where the line that ends a here-document begins and ends; `tabs`: it may be indented with tabs."""

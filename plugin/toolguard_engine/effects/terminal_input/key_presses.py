@@ -129,11 +129,14 @@ def _key(raw: str) -> str:
         rest = rest[2:]
     if known := _NAMED.get(rest.strip().lower()):
         return f"{ESC}{known}" if "m" in held or (held and known[:1] == ESC) else known
-    if len(rest) == 1:
-        rest = rest.upper() if "s" in held else rest
-        rest = (_control(rest) or rest) if "c" in held else rest
-        return f"{ESC}{rest}" if "m" in held else rest
-    return rest
+    return _letter(rest, held) if len(rest) == 1 else rest
+
+
+def _letter(letter: str, held: set[str]) -> str:
+    """What a letter types while these keys are held: `c` for control, `m` for meta, `s` for shift."""
+    letter = letter.upper() if "s" in held else letter
+    letter = (_control(letter) or letter) if "c" in held else letter
+    return f"{ESC}{letter}" if "m" in held else letter
 
 
 def _control(letter: str) -> str:

@@ -154,6 +154,13 @@ _BROWSER_ACTIONS = words("click clickcoords type press drag select fill upload e
 _TYPING = frozenset(["type", "fill", "press"])
 
 
+def _browser_flags(action: str) -> frozenset[str]:
+    flags = {action} & {"evaluate", "upload"}
+    if action in _TYPING:
+        flags |= {"typed"}
+    return frozenset(flags | {"cookies"} if action == "importprofile" else flags)
+
+
 def _browser(params: Params, where: Where, depth: int = 0) -> Acts:
     """An action of the browser. `act` holds its own in `request`, or several in `actions`."""
     action = word(params, "action")
@@ -161,10 +168,7 @@ def _browser(params: Params, where: Where, depth: int = 0) -> Acts:
     done = kind or action
     found = list(_web(params, where)) if action in ("open", "navigate", "goto", "start") or done == "navigate" else []
     if done in _BROWSER_ACTIONS:
-        flags: set[str] = {done} & {"evaluate", "upload"}
-        flags |= {"typed"} if done in _TYPING else set()
-        flags |= {"cookies"} if done == "importprofile" else set()
-        found.append(Effect("act", done, "remote", frozenset(flags)))
+        found.append(Effect("act", done, "remote", _browser_flags(done)))
     if done == "upload":
         found += [file_effect("read", path, where, ATTACHED) for path in all_texts(params, ("paths", "path"))]
     inner = [params.get("request"), *(actions[:MAX_ITEMS] if isinstance(actions := params.get("actions"), list) else ())]
