@@ -9,7 +9,7 @@ import { Corrections, stopLater } from "./corrections.mjs";
 import { isError as isEngineError } from "./engine_lines.mjs";
 import { isOn, verdictOnUnjudged, verdictWithoutEngine } from "./failmode.mjs";
 import { endedSession, isError, isOnBehalfOf, LONGEST_NAME, mayBeKept, place, wasBlocked, wasVetoed, whoAsked, withNote } from "./event_facts.mjs";
-import { outsideText, shortParams, userMessage } from "./incoming.mjs";
+import { description, outsideText, shortParams, userMessage } from "./incoming.mjs";
 import { outcomeOf } from "./outcome.mjs";
 import { misshapen, NO_ROOM, PROTECTED, REWRITTEN_UNJUDGED, UNJUDGED } from "./messages.mjs";
 import { factsOf, Places } from "./places.mjs";
@@ -298,7 +298,7 @@ export class Hooks {
     this.#compare(call, event, run, id);
     if (call.isInRoom && !wasBlocked(event)) this.#seeShell();
     this.#reportOutcome(call, event, run, id);
-    const text = isOn(this.#config, run.agent) ? outsideText(event) : "";
+    const text = isOn(this.#config, run.agent) ? description(event) || outsideText(event) : "";
     if (text) this.#engine.note({ type: "heard", tool: event.toolName, params: shortParams(written), text, ...place(call) });
   }
 

@@ -9,6 +9,7 @@ const INTERNAL = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>";
 /** Characters. A line of this length fits into an empty pipe, so that it never delays a question. */
 const MAX_TEXT = 49_152;
 const MAX_BYTES = 57_000;
+const DESCRIBES = "tool_describe";
 const MAX_READ = 1_000_000;
 const MAX_PARAM = 300;
 const MAX_PARAMS = 20;
@@ -25,6 +26,18 @@ export function outsideText(event) {
   if (COMMAND.has(event.toolName) && !asksTheNetwork(event)) return "";
   const text = textOf(event.result?.content ?? event.result);
   return cut(event.error && !text ? textOf(event.error.message ?? event.error) : text);
+}
+
+/**
+ * What Tool Search says a tool takes; empty for any other result.
+ * @param {any} event of `after_tool_call`
+ * @returns {string}
+ */
+export function description(event) {
+  if (event.toolName !== DESCRIBES || event.error || typeof event.result?.details?.name !== "string") return "";
+  const { id, name, parameters } = event.result.details;
+  const text = JSON.stringify({ id, name, parameters });
+  return text.length <= MAX_TEXT && bytesOf(text) <= MAX_BYTES ? text : "";
 }
 
 /**

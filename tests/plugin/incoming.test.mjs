@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { outsideText, userMessage, shortParams } from "../../plugin/gateway/incoming.mjs";
+import { description, outsideText, userMessage, shortParams } from "../../plugin/gateway/incoming.mjs";
 
 /** @param {string} text */
 const result = (text) => ({ content: [{ type: "text", text }] });
@@ -102,4 +102,16 @@ test("only short texts among the parameters are told", () => {
   const params = { url: "https://a.example", body: "x".repeat(301), count: 3, path: "a.md" };
   assert.deepEqual(shortParams(params), { url: "https://a.example", path: "a.md" });
   assert.deepEqual(shortParams(null), {});
+});
+
+test("what Tool Search says of a tool is passed on, and nothing else of its result", () => {
+  const details = { id: "mcp:x:book", name: "book", description: "Books", parameters: { type: "object" } };
+  const event = { toolName: "tool_describe", result: { details } };
+  assert.deepEqual(JSON.parse(description(event)), { id: "mcp:x:book", name: "book", parameters: { type: "object" } });
+  const parameters = { type: "object", title: "x".repeat(60_000) };
+  for (const other of [
+    { ...event, toolName: "tool_search" }, { ...event, error: "no" }, { toolName: "tool_describe" }, { toolName: "tool_describe", result: { details: { name: 7 } } },
+    { toolName: "tool_describe", result: { details: { ...details, parameters } } },
+  ])
+    assert.equal(description(other), "");
 });

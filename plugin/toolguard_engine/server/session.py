@@ -16,6 +16,7 @@ from toolguard_engine.config.settings import Config, metrics_of, parse
 from toolguard_engine.effects.calls.outcomes import Outcome, outcome
 from toolguard_engine.guard import Guard, inner_call
 from toolguard_engine.host.tool_search import tool_name
+from toolguard_engine.layers import known_inputs
 from toolguard_engine.layers.malformed_loops import BLOCKED, HELD
 from toolguard_engine.layers.spending_totals import SpendingTotals
 from toolguard_engine.metrics.measure import Measure
@@ -91,8 +92,7 @@ class Session(SessionState):
     def _note(self, note: messages.Note) -> None:
         match note:
             case messages.ToolText():
-                self.guard.contexts.result(note.run, tool_name(note.tool), note.params, note.text)
-                self.guard.contexts.secrets.result(note.session or note.run, note.params, note.text)
+                self._read_text(note)
             case messages.UserMessage():
                 self.guard.new_turn(note.session)
                 self.guard.contexts.message(note.session, note.text, owner=note.owner)
@@ -118,6 +118,14 @@ class Session(SessionState):
                 self.outbox.measured(lambda measure: measure.note(note, self.now()))
                 if self.guard.spending:
                     self.outbox.count_calls()
+
+    def _read_text(self, note: messages.ToolText) -> None:
+        """What a tool has answered: how other tools are called, or a text that may come from outside."""
+        if tool_name(note.tool) == known_inputs.DESCRIBES:
+            self.inputs.described(note.text)
+            return
+        self.guard.contexts.result(note.run, tool_name(note.tool), note.params, note.text)
+        self.guard.contexts.secrets.result(note.session or note.run, note.params, note.text)
 
     def _hello(self, message: messages.Hello) -> messages.Wire:
         if message.v != messages.VERSION:
@@ -260,6 +268,8 @@ class Session(SessionState):
         self.files.ended(result_call, message.process, message.status, has_run=not message.vetoed)
         outcome_of = None if message.vetoed else _outcome(call, message)
         reaction = self.guard.on_result(call, outcome_of, asked=message.id is not None)
+        if not (message.failed or message.vetoed):
+            self.inputs.ran(inner_call(call))
         self.guard.processes.started(message.process, result_call)
         refused = message.vetoed or message.status == "failed"
         self.guard.processes.completed(result_call, failed=message.failed, refused=refused)
@@ -308,6 +318,7 @@ class Session(SessionState):
         )
         if refusal is None:
             return messages.Corrected(message.id)
+        self.inputs.refused(refusal.call.tool, refusal.failure)
         self.outbox.refusal(refusal, message.provider, message.model, shadow=self.is_shadowed(refusal.call.agent))
         if self.is_shadowed(message.agent):
             return messages.Corrected(message.id)

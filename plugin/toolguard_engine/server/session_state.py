@@ -8,6 +8,7 @@ from datetime import datetime
 
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
+from toolguard_engine.layers.known_inputs import KnownInputs
 from toolguard_engine.model.work_timer import WorkTimer
 from toolguard_engine.rules.rulebook import Rulebook
 from toolguard_engine.server.command_rooms import CommandRooms
@@ -81,6 +82,7 @@ class SessionState:
     weakenings: WeakeningsStore | None = None
     answers: list[tuple[messages.Incoming, messages.Wire | None]] = field(default_factory=list)
     """What the stores were needed for, with its answer; None: it was answered before, and the store has changed since."""
+    inputs: KnownInputs = field(default_factory=KnownInputs)
     hidden: tuple[Replacement, ...] = ()
     """What the gateway part replaces in all that a model sees."""
     leaving: str = ""

@@ -13,7 +13,7 @@ from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls import named_places
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.guard import inner_call
-from toolguard_engine.layers import harm_in_room, unknown_code_gate
+from toolguard_engine.layers import harm_in_room, known_inputs, unknown_code_gate
 from toolguard_engine.layers.autonomy import budget
 from toolguard_engine.layers.autonomy.agent_standings import ASKS
 from toolguard_engine.layers.provenance import gate
@@ -223,11 +223,27 @@ class Verdicts:
                 self._outbox.event(code.partition(".")[0], notice.call, Verdict("allow", code, reason=notice.signal.reason))
 
     def _held(self, message: messages.Judge, call: Call, asked: Verdict) -> messages.Wire | None:
+        if complaint := self._state.inputs.complaint(inner_call(call)):
+            return self._corrected(message, inner_call(call), complaint)
         if self._state.approvals is not None:
             self._parked.park(message, self._reading(call), self._with_record(call, asked), self._state.approvals)
             return None
         text = approval_texts.out_of_order(self._reading(call).config.approval.prefix, OUT_OF_ORDER)
         return self.refuse(message.id, call, Verdict("block", OUT_OF_ORDER, text, "no store of approvals"))
+
+    def _corrected(self, message: messages.Judge, call: Call, complaint: str) -> messages.Wire:
+        """The answer about a call that its own tool would refuse: nobody is asked whether it may run."""
+        refusal = self._state.guard.failed(call, complaint, judged=False)
+        if refusal is None:
+            return self.refuse(message.id, call, Verdict("block", known_inputs.CODE, complaint, complaint))
+        self._outbox.refusal(refusal, "", "", shadow=False)
+        self._outbox.measured(lambda measure: measure.malformed(refusal, self._state.now()))
+        correction = refusal.correction
+        self._state.tally.corrected += 1
+        self._state.tally.loops += correction.action == "loop-detected"
+        if correction.stop:
+            self.end_run(call, correction.stop)
+        return _refusal(message.id, Verdict("block", known_inputs.CODE, correction.text), correction.stop)
 
     def _with_record(self, call: Call, asked: Verdict) -> Verdict:
         """An approval of what a rehearsal did is of that only: of the file that lists it."""
