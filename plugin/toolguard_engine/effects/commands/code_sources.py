@@ -155,13 +155,12 @@ def _awk(run: ProgramRun) -> list[str]:
             return []
         if word in ("-v", "-F", "--assign", "--field-separator"):
             at += 2
-        elif word.startswith("-") and len(word) > 1 and word != "--":
-            if word in ("-e", "--source"):
-                return [argv[at + 1]] if at + 1 < len(argv) else []
+        elif word in ("-e", "--source", "--"):
+            return list(argv[at + 1 : at + 2])
+        elif word.startswith("-") and len(word) > 1:
             at += 1
         else:
-            at += word == "--"
-            return [argv[at]] if at < len(argv) else []
+            return [word]
     return []
 
 

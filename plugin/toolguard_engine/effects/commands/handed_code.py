@@ -14,7 +14,7 @@ from toolguard_engine.effects.commands.runner_table import Runner
 from toolguard_engine.effects.commands.walk import Walk
 from toolguard_engine.effects.commands.walk_state import is_away
 from toolguard_engine.effects.facts import program_catalogue
-from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, ProgramRun
+from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.facts.place_names import words
@@ -131,14 +131,15 @@ def run_handed_code(walk: Walk, run: ProgramRun, state: ShellState) -> None:
     for path in dict.fromkeys(paths) if paths else ():
         ending = _ending(path)
         language = LANGUAGES_BY_ENDING.get(ending, "") if ending else "shell"
-        if not path or not language or GLOB.search(path) or not _is_made(walk, path, run):
-            continue
-        file = found_file(walk, (path,), "", run)
-        if file and (ending or file.text.startswith("#!")):
-            _perhaps_run(walk, file, language, run, state)
+        if path and language and not GLOB.search(path) and _is_made(walk, path, run):
+            _perhaps_run(walk, path, language, run, state)
 
 
-def _perhaps_run(walk: Walk, file: FilePlace, language: str, run: ProgramRun, state: ShellState) -> None:
+def _perhaps_run(walk: Walk, path: str, language: str, run: ProgramRun, state: ShellState) -> None:
+    """Judges what a file does, unless it has neither an ending nor a first line that says what it is."""
+    file = found_file(walk, (path,), "", run)
+    if file is None or not (_ending(path) or file.text.startswith("#!")):
+        return
     before, made = set(walk.flaws), set(walk.made_flaws)
     with walk.running.perhaps() if walk.running is not None else nullcontext():
         judge(walk, file, Runner((run.name,), language), run, state)

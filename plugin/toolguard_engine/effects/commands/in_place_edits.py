@@ -249,12 +249,10 @@ def _replacement(new: str, *, perl: bool) -> Callable[[Any], str]:
         if sign == "\\":
             parts.append(_escaped_in_replacement(following))
             at += 2
-        elif perl and sign == "$":
-            if not following.isdigit():
-                raise _Unclear
+        elif perl and sign == "$" and following.isdigit():
             parts.append(int(following))
             at += 2
-        elif perl and sign == "@":
+        elif perl and sign in "$@":
             raise _Unclear
         else:
             parts.append(0 if sign == "&" and not perl else sign)

@@ -22,6 +22,11 @@ def port_scans(reading: Reading) -> Iterator[Effect]:
         yield Effect("scan", min(ends), "remote", frozenset(), run)
 
 
+def _sends_from_shell(run: ProgramRun) -> bool:
+    """Whether a program sends what a shell prints to another machine."""
+    return run.name in CONNECTORS and run.stdin is not None and bool(SHELLS.intersection(run.stdin.programs))
+
+
 def shell_connections(reading: Reading) -> Iterator[Effect]:
     socket = ""
     fed_by_shell = {run.pipeline for run in reading.runs if _bare_shell(run)}
@@ -34,7 +39,7 @@ def shell_connections(reading: Reading) -> Iterator[Effect]:
                 yield Effect("connect", socket, "remote", host_flags(socket.split("/")[3]), run)
         if run.stdin is not None and (_bare_shell(run) or _evaluates(run)) and _from_socket(run, reading):
             yield Effect("remote-shell", " ".join(run.stdin.programs[:4]), "remote", frozenset(), run)
-        elif run.name in CONNECTORS and run.stdin is not None and SHELLS.intersection(run.stdin.programs):
+        elif _sends_from_shell(run):
             if run.pipeline in fed_by_shell:
                 yield Effect("remote-shell", " ".join(run.argv[1:4]), "remote", frozenset(), run)
         elif socket and (run.name.startswith(UNKNOWN) or _bare_shell(run)):

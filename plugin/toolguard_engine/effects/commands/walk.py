@@ -153,10 +153,7 @@ class Walk(ProgramWalk):
         feed = stdin
         last = len(pipe.commands) - 1
         if last == 0 and not pipe.background:
-            command = pipe.commands[0]
-            if isinstance(command, Simple):
-                return self.simple(command, state, feed, piped=piped, pipeline=pipeline)
-            return self.group(command, state, feed, piped=piped, pipeline=pipeline)
+            return self.command(pipe.commands[0], state, feed, piped=piped, pipeline=pipeline)
         if pipe.background and self.running is not None:
             self.running.repeats += 1
             self.running.later.goes_on = True

@@ -150,16 +150,24 @@ class WalkState(ABC):
             self.runs.append(run)
             return run
         if self.here is not None:
-            if run.name == "trap":  # a script that cleans up behind itself is ordinary
-                if running is not None:
-                    running.position -= 1
-                return run
-            run = run if run.origin is not None else replace(run, origin=self.here)
-            if running is not None:
-                running.runs += 1
-        of_files = 0 if running is None else running.runs
-        if (of_files > MAX_RUNS) if self.here is not None else (len(self.runs) - of_files >= MAX_RUNS):
+            return self._note_in_file(run, self.here)
+        if len(self.runs) - (0 if running is None else running.runs) >= MAX_RUNS:
             raise RunsFull
+        self.runs.append(run)
+        return run
+
+    def _note_in_file(self, run: ProgramRun, place: FilePlace) -> ProgramRun:
+        """Enters a program of a file that is run."""
+        running = self.running
+        if run.name == "trap":  # a script that cleans up behind itself is ordinary
+            if running is not None:
+                running.position -= 1
+            return run
+        run = run if run.origin is not None else replace(run, origin=place)
+        if running is not None:
+            running.runs += 1
+            if running.runs > MAX_RUNS:
+                raise RunsFull
         self.runs.append(run)
         return run
 
