@@ -26,9 +26,6 @@ CLASSES = {
     "incident", "control-plane-through-home",
 }  # fmt: skip
 
-OPEN = {"needless-question", "incident"}
-"""Classes in which other rules than self-protection are still wrong."""
-
 
 def decision(call: dict[str, Any]) -> str:
     guard = Guard(Config(), {}, HOST, packs.load())
@@ -43,5 +40,5 @@ def test_each_call_gets_the_right_answer() -> None:
     assert [
         (row["id"], row["right"], found)
         for row in rows
-        if row["class"] not in OPEN and (found := decision(row["call"])) not in RIGHT[row["right"]]
+        if (found := decision(row["call"])) not in RIGHT[row["right"]]
     ] == []  # fmt: skip

@@ -16,6 +16,7 @@ import msgspec
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Redirect, StdinSource
+from toolguard_engine.effects.facts.graphql_requests import takes_away
 from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.programs import effect_on, secrets_read, sent_data, sql, web_targets
 
@@ -277,6 +278,9 @@ def _send(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:
     for verb in deed.flags:
         if deed.kind == "send" or verb not in _QUESTIONS:
             more = web_targets.request_flags(verb, to) if deed.target else _NONE
+            sent = (deed.feed.text if deed.feed is not None else None) or ""
+            if "local" not in flags and any(map(takes_away, (sent, *run.argv[1:3], run.stdin_text))):
+                more |= {"destroys"}
             yield Effect("http", f"{verb} {deed.target and to.url}".rstrip(), "remote", flags | more | {"code"}, run)
         elif deed.target:
             yield Effect("fetch", to.url, "remote", flags | {"code"}, run)

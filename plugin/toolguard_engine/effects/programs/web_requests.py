@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from toolguard_engine.effects.facts import graphql_requests
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.manuals.command_words import ParsedWord
@@ -25,7 +26,18 @@ def request_effects(run: ProgramRun, url: str, method: str, sent: frozenset[str]
         yield Effect("send", to.url, "remote", to.flags | sent, run)
     if method not in QUESTIONS:
         flags = to.flags | (sent or frozenset()) | request_flags(method, to)
+        if sent is not None and "local" not in flags and any(map(graphql_requests.takes_away, _texts(run))):
+            flags |= {"destroys"}
         yield Effect("http", f"{method} {to.url}", "remote", flags, run)
+
+
+MAX_WORDS = 64
+
+
+def _texts(run: ProgramRun) -> Iterator[str]:
+    """What a request may send, as far as it is known."""
+    yield from run.argv[1:MAX_WORDS]
+    yield run.stdin_text
 
 
 def question_effects(to: Target, method: str, run: ProgramRun) -> Iterator[Effect]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from itertools import islice
 
-from toolguard_engine import lazy_re
+from toolguard_engine.effects.facts import graphql_requests
 from toolguard_engine.effects.facts.command import Effect
 from toolguard_engine.effects.facts.places import Where, place
 from toolguard_engine.effects.programs import sql
@@ -43,7 +42,7 @@ def undescribed_effects(tool: str, params: Params, where: Where) -> Acts:
     flags: set[str] = {name.action} if name.action in _REPORTED else set()
     flags.update(tool_parameters.flags(name, params))
     statements = tuple(key for key in _STATEMENTS if key in params and tool_parameters.asks_database(name, key))
-    if any(_is_destructive(text) or _MUTATION.match(text) for text in all_texts(params, statements)):
+    if any(_is_destructive(text) or graphql_requests.takes_away(text) for text in all_texts(params, statements)):
         flags |= {"statement", "destroys"}
     if not flags:
         return found
@@ -77,11 +76,5 @@ def _is_destructive(text: str) -> bool:
     head = text[:MAX_TEXT]
     return any(not sql.flags(statement).isdisjoint(_DESTRUCTIVE) for statement in sql.statements(head))
 
-
-_MUTATION = lazy_re.compile(
-    r"\s{0,9}mutation\b[^{]{0,200}\{\s{0,9}(?:\w{1,60}:\s{0,9})?(?:delete|remove|destroy|purge|revoke|transfer)\w",
-    re.IGNORECASE,
-)
-"""A request in GraphQL that takes something away."""
 
 _DESTRUCTIVE = words("drop database truncate unfiltered alter grant user program")
