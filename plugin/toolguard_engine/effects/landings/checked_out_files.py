@@ -10,7 +10,9 @@ from toolguard_engine.effects.manuals.command_words import CommandWords
 
 _PATHS = frozenset({"restore", "checkout", "co", "checkout-index"})
 _PATCHES = frozenset({"apply", "am"})
-_PUTS_NOTHING = frozenset({"", "init", "add", "stage", "rm", "mv", "filter-branch", "push", "remote add", "remote set-url"})
+_PUTS_NOTHING = frozenset(
+    {"", "init", "add", "stage", "rm", "mv", "filter-branch", "push", "remote add", "remote set-url", "grep", "diff"}
+)
 
 
 def working_tree(run: ProgramRun, words: CommandWords) -> tuple[str, str]:

@@ -61,6 +61,12 @@ class CommandWords(msgspec.Struct, frozen=True):
         """The name, in its last spelling of the manual, and the value of each option."""
         return ((each.entry.name, each.value) for each in self.given)
 
+    def option_words(self, argv: tuple[str, ...]) -> list[str]:
+        """The words of `argv` that are options, as they are spelled."""
+        end = self.end or len(argv)
+        valued = {each.value.at for each in self.given if each.value.at != each.word}
+        return [word for at, word in enumerate(argv[:end]) if at and word[:1] == "-" != word and at not in valued]
+
     def has(self, *names: str) -> bool:
         for each in self.given:
             for name in names:

@@ -61,7 +61,7 @@ by what lies on the disk has none."""
 TRAITS = frozenset({
     "packs", "unpacks", "lists", "recursive", "rehearses", "performs", "deletes", "moves", "encrypts", "selects", "prints",
     "server-names", "names-stdin", "absolute", "relative", "in-place", "operand", "forced", "wiped",
-    "no-preserve-root", "other-rights", "keeps-variables", "tells-names", "instead", "leads", "by-name",
+    "no-preserve-root", "other-rights", "keeps-variables", "tells-names", "tells-paths", "instead", "leads", "by-name",
     "filters", "joins", "negates", "writes", "acts", "other-way",
 })  # fmt: skip
 """`packs`, `unpacks`, `lists`: what an archiver does; `prints`: unpacks to its output; `rehearses`: changes nothing;
@@ -71,7 +71,8 @@ the files; `names-stdin`: the names of the files are read from the input; `absol
 archive are used as they are, or as relative ones; `in-place`: changes its inputs; `operand`: it is an operand after
 all, as is the mode in `chmod -w file`; `forced`, `wiped`, `no-preserve-root`: how it deletes;
 `other-rights`: it runs as somebody or somewhere else than it does by default; `keeps-variables`: those of its caller;
-`tells-names`: prints names or numbers, and no contents; `instead`: something else than it does by default;
+`tells-names`: prints names or numbers, and no contents;
+`tells-paths`: prints the paths of all files below; `instead`: something else than it does by default;
 `other-way`: mail goes another way than to the server that is named. Of `find`:
 `leads`: stands before the folders; `by-name`, `filters`, `joins`, `negates`, `writes`, `acts`: what the test does."""
 

@@ -11,22 +11,11 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.landings.checked_out_files import working_tree
 from toolguard_engine.effects.landings.landing import inside
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.layers.self_protection.exclusions import SEARCHERS
 
-_VALUED = {"rg": "efgtTABCmdjErM", "ag": "ABCGmp", "ack": "ABCm", "git": "eABCm"}
-_VALUED_GREP = "efABCmdD"
-_LONG_VALUED = frozenset(
-    {
-        "--regexp", "--file", "--include", "--exclude", "--exclude-dir", "--glob", "--iglob", "--type", "--type-not",
-        "--max-count", "--max-depth", "--context", "--after-context", "--before-context", "--directories", "--threads",
-        "--replace", "--ignore",
-        "--ignore-dir", "--binary-files", "--sort", "--pre", "--max-columns", "--color", "--colors",
-    }
-)  # fmt: skip
-_NAMES_ONLY = frozenset({"--files-with-matches", "--files-without-match", "--count", "--quiet", "--silent", "--files"})
 _ALWAYS_DEEP = program_catalogue.programs("deep_searcher")
 _SKIP_HIDDEN = program_catalogue.programs("hidden_skipper")
-_HIDDEN = frozenset({"--hidden", "--unrestricted", "--all-types", "-."})
 _MAX_PATTERN = 1_000
 _ENOUGH = 3
 """No random secret contains this many given characters in a row."""
@@ -74,65 +63,38 @@ def git_folder(run: ProgramRun) -> str:
     return next((working_tree(run, words)[1] for words in run.readings), "")
 
 
-def read(run: ProgramRun) -> SearchRequest | None:
-    """None if the program does not search contents."""
-    argv, name, folder = run.argv[1:], run.name, ""
-    if name == "git":
-        at = next((at for at, word in enumerate(argv) if word == "grep"), -1)
-        if at < 0 or "--no-index" not in argv:
-            return None
-        folder = git_folder(run)
-        argv = argv[at + 1 :]
-    elif name not in SEARCHERS:
-        return None
-    valued = _VALUED.get(name, _VALUED_GREP)
-    patterns: list[str] = []
-    kinds: list[str] = []
-    operands: list[str] = []
-    letters, longs = "", set()
-    at = -1
-    while (at := at + 1) < len(argv):
-        word = argv[at]
-        if word == "--":
-            operands += argv[at + 1 :]
-            break
-        if word.startswith("--"):
-            option, sign, value = word.partition("=")
-            longs.add(option)
-            if option in _LONG_VALUED and not sign:
-                at += 1
-                value = "".join(argv[at : at + 1])
-            patterns += [value] if option == "--regexp" else [""] if option == "--file" else []
-            kinds += [value] if option in ("--include", "--glob", "--iglob") and not value.startswith("!") else []
-            kinds += ["no such name"] if option == "--type" else []
-            longs |= {f"--directories={value}"} if option == "--directories" else set()
-            continue
-        if not word.startswith("-") or len(word) == 1:
-            operands.append(word)
-            continue
-        letter = next((sign for sign in word[1:] if sign in valued), "")
-        before, _, value = word[1:].partition(letter) if letter else (word[1:], "", "")
-        letters += before + letter
-        if letter and not value:
-            at += 1
-            value = "".join(argv[at : at + 1])
-        patterns += [value] if letter == "e" else [""] if letter == "f" else []
-        kinds += ["no such name"] if letter in ("t", "G") else [value] if letter == "g" and not value.startswith("!") else []
-        longs |= {"--directories=recurse"} if letter == "d" and value == "recurse" else set()
-    if not patterns and "--files" not in longs:
-        patterns, operands = operands[:1], operands[1:]
-    recursive = (
-        name in _ALWAYS_DEEP
-        or name == "git"
-        or bool(longs & {"--recursive", "--dereference-recursive", "--directories=recurse"})
-    )
-    recursive = recursive or (name != "rg" and bool(set("rR") & set(letters)))
-    hidden = name not in _SKIP_HIDDEN or bool(longs & _HIDDEN) or letters.count("u") > (name == "rg") or "." in letters
+def read(run: ProgramRun) -> list[SearchRequest]:
+    """What it searches for, for each reading of its words; empty if the program does not search contents."""
+    if run.name == "git":
+        searches = [words for words in run.readings if words.verb == "grep" and words.has("--no-index")]
+        return [_asked(run, words, git_folder(run)) for words in searches]
+    return [_asked(run, words, "") for words in run.readings] if run.name in SEARCHERS else []
+
+
+def is_deep(run: ProgramRun, words: CommandWords) -> bool:
+    """Whether it searches what lies in folders."""
+    asked = words.recursive or any(value.text == "recurse" for value in words.values("--directories"))
+    return asked or run.name == "git" or run.name in _ALWAYS_DEEP
+
+
+def patterns_at(words: CommandWords) -> set[int]:
+    """The positions of operands that are patterns."""
+    return set() if words.has("--files") else {word.at for role, word in words.roles if role == "pattern"}
+
+
+def _asked(run: ProgramRun, words: CommandWords, folder: str) -> SearchRequest:
+    lists = words.has("--files")  # then there is no pattern
+    paths = words.texts if lists else [word.text for role, word in words.roles if role == "input"]
+    patterns = [] if lists else [word.text for word in words.named("pattern")]
+    patterns += [""] * words.has("--file")
+    globs = (value.text for value in words.values("--include", "--glob", "--iglob"))
+    kinds = [glob for glob in globs if not glob.startswith("!")]
     return SearchRequest(
-        tuple(patterns), tuple(inside(folder, each) for each in operands or (".",)), recursive,
-        bool(longs & _NAMES_ONLY) or bool(set("lLcq") & set(letters)),
-        "v" in letters or "--invert-match" in longs, "F" in letters or name == "fgrep" or "--fixed-strings" in longs,
-        tuple(kinds), hidden,
+        tuple(patterns), tuple(inside(folder, each) for each in paths or (".",)), is_deep(run, words),
+        words.trait("tells-names") or lists, words.has("--invert-match"),
+        run.name == "fgrep" or words.has("--fixed-strings"),
+        (*kinds, *(["no such name"] if words.has("--type", "--file-search-regex") else ())),
+        run.name not in _SKIP_HIDDEN or words.has("--hidden", "--unrestricted", "--all-types", "-."),
     )  # fmt: skip
 
 

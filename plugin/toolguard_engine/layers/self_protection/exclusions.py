@@ -24,16 +24,6 @@ Left = Literal["all", "unsure", "none"]
 TARS = program_catalogue.programs("tar")
 SEARCHERS = program_catalogue.programs("searcher")
 COPIERS = program_catalogue.programs("tree_copier")
-_LONG = frozenset(
-    {"--exclude", "--iexclude", "--exclude-dir", "--ignore", "--ignore-dir", "--ignore-path", "--exclude-path", "--filter"}
-)
-_UNREAD = frozenset({
-    "--exclude-from", "--exclude-file", "--exclude-filelist", "--filter-from", "--exclude-globbing-filelist",
-    "--exclude-regexp", "--pattern", "--include", "--include-from", "--include-filelist",
-})  # fmt: skip
-"""Options that make it unknown what a program without a manual excludes."""
-
-_FD = program_catalogue.programs("fd")
 _ANYWHERE = program_catalogue.programs("open_excluder")
 """Programs for which a pattern without a folder matches names in any folder."""
 
@@ -46,35 +36,15 @@ _MAX_PATTERNS = 200
 def patterns(run: ProgramRun) -> Iterator[tuple[int, str]]:
     """The exclusion patterns, each with the position of its word. If the command line can be read in several ways, only
     those that are patterns in all of them."""
-    if run.moves_files:
-        first, *others = map(_by_manual, run.readings)
-        yield from (found for found in first if all(found in other for other in others))
-        return
-    argv, at = run.argv, 0
-    while (at := at + 1) < len(argv):
-        word = argv[at]
-        name, sign, value = word.partition("=")
-        if name in _LONG:
-            if not sign:
-                at += 1
-                value = "".join(argv[at : at + 1])
-            yield from ((at, pattern) for pattern in _filtered(value) if name == "--filter")
-            if name != "--filter":
-                yield at, value
-        elif word in ("-g", "--glob", "--iglob") and run.name == "rg":
-            at += 1
-            yield from ((at, pattern) for pattern in _negated("".join(argv[at : at + 1])))
-        elif name in ("--glob", "--iglob") and run.name == "rg":
-            yield from ((at, pattern) for pattern in _negated(value))
-        elif word == "-E" and run.name in _FD:
-            at += 1
-            yield at, "".join(argv[at : at + 1])
+    first, *others = map(_by_manual, run.readings) if run.readings else ([],)
+    yield from (found for found in first if all(found in other for other in others))
 
 
 def _by_manual(words: CommandWords) -> list[tuple[int, str]]:
     plain = [(word.at, word.text) for word in words.named("exclude")]
     rules = [(word.at, pattern) for word in words.named("filter") for pattern in _filtered(word.text)]
-    return sorted(plain + rules)
+    globs = [(word.at, pattern) for word in words.values("--glob", "--iglob") for pattern in _negated(word.text)]
+    return sorted(plain + rules + globs)
 
 
 def _filtered(rule: str) -> Iterable[str]:
@@ -129,10 +99,14 @@ _FIRST_COUNTS = frozenset(manual_catalogue.aliases("rsync"))
 def _exceptions(run: ProgramRun) -> list[int]:
     """The positions of what may take back an exclusion, or give its pattern another meaning."""
     if not run.moves_files:
-        return [at for at, word in enumerate(run.argv) if word.partition("=")[0] in _UNREAD]
+        return [each.word for words in run.readings for each in words.given if each.entry.role in _UNREAD]
     given = [each.word for words in run.readings for each in words.given if "selects" in each.entry.traits]
     rules = (word for words in run.readings for word in words.named("filter"))
     return given + [word.at for word in rules if not _only_excludes(word.text)]
+
+
+_UNREAD = frozenset({"exclude-from", "exclude-regex", "include", "include-from"})
+"""Roles of values that make it unknown what a program excludes which does nothing but search."""
 
 
 def _only_excludes(rule: str) -> bool:

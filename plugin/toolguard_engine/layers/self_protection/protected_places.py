@@ -15,10 +15,11 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue, protected_paths
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.protected_paths import Place
+from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.layers.self_protection import content_searches, glance, own_config, sqlite_shell
 from toolguard_engine.layers.self_protection.copies import working_folders
-from toolguard_engine.layers.self_protection.exclusions import COPIERS, SEARCHERS, patterns, without_patterns
+from toolguard_engine.layers.self_protection.exclusions import COPIERS, SEARCHERS, patterns
 from toolguard_engine.layers.self_protection.scene import (
     AWKS,
     COPY,
@@ -54,19 +55,14 @@ _FINDERS = program_catalogue.programs("file_finder")
 _COPY_TO = program_catalogue.programs("copies_to_operand")
 """Readers that write to a second operand."""
 
-_ONE_FILE = 2
 _CHECKED = program_catalogue.programs("reader_with_options")
 _WRITING_OPTION = lazy_re.compile(r"--(?:output|pre|log-file|LOG-FILE)\b|-\w*o|-[A-Za-z]*O")
 _FIND_WRITES = lazy_re.compile(r"-(?:delete|fprint\w*|fls)")
-_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-_FIND_TESTS = frozenset({"-path", "-ipath", "-wholename", "-iwholename", "-name", "-iname", "-regex", "-iregex"})
-"""Tests of `find` with a pattern; `searches` checks which files match."""
+_FIND_RUNS = manual_catalogue.spelled("find", "acts")
 
 _IN_PLACE = lazy_re.compile(r"-[A-Za-z]*[is]|--(?:inplace|split-exp|from-file).*")
 """Options with which `yq` writes, or runs an expression from a file."""
 
-_RECURSIVE = lazy_re.compile(r"-[A-Za-z]*[rR]|--(?:dereference-)?recursive|--directories=recurse")
-_BRIEF = lazy_re.compile(r"-[A-Za-z]*q|--brief")
 _ARCHIVERS = program_catalogue.programs("archiver")
 """Programs that copy whole folders."""
 _CONTAINERS = program_catalogue.programs("container")
@@ -84,7 +80,6 @@ _ROOT_CHANGERS = program_catalogue.programs("root_changer")
 _ROOT_CODE = lazy_re.compile(r"rmtree|rmdir|rename|unlink|remove|rmSync|\bmove\b|copytree|make_archive|chmod|symlink")
 _SEARCHES = program_catalogue.programs("text_searcher")
 _DEEP_SEARCHERS = _SEARCHES & program_catalogue.programs("deep_searcher")
-_PATTERN_OPTION = lazy_re.compile(r"-[A-Za-z]*[ef]|--(?:regexp|file|files)\b")
 _SPLIT = lazy_re.compile(r"[\s'\"=,:;|&()<>`]+")
 _SAFE_TARGET = lazy_re.compile(r"/dev/(?:null|stdout|stderr|tty)|&?\d|-")
 _DESCRIPTOR = lazy_re.compile(r"/(?:proc/[^/]{1,20}(?:/task/[^/]{1,20})?/fd|dev/fd)/(\d{1,9})(?=/|\Z)")
@@ -178,7 +173,7 @@ def _without_other_targets(run: ProgramRun, scene: CommandScene) -> ProgramRun:
 def _seeks_fixed_text(run: ProgramRun) -> bool:
     """Whether it prints only lines with a text that no random secret contains."""
     asked = content_searches.read(run)
-    return asked is not None and not asked.lax
+    return bool(asked) and not any(each.lax for each in asked)
 
 
 def _shows_no_content(run: ProgramRun) -> bool:
@@ -245,8 +240,7 @@ def _is_remote_copy(run: ProgramRun) -> bool:
 
 def _copies_out(run: ProgramRun, scene: CommandScene) -> bool:
     """Whether it plainly copies files to an unprotected place: only its last operand is written."""
-    options = (word for word in run.argv[1:] if word.startswith("-"))
-    if not all(map(_PLAIN_COPY.fullmatch, options)) or not _FINDS.isdisjoint(run.via):
+    if not all(map(_PLAIN_COPY.fullmatch, run.words.option_words(run.argv))) or not _FINDS.isdisjoint(run.via):
         return False
     return bool(run.readings) and all(_writes_elsewhere(words, scene) for words in run.readings)
 
@@ -289,23 +283,12 @@ def _paths(run: ProgramRun, scene: CommandScene) -> Iterator[str]:
 
 def _named(run: ProgramRun) -> tuple[str, ...]:
     """The words of a program that may name files."""
-    if run.name in SEARCHERS:
-        return _without_pattern(ProgramRun(without_patterns(run), run.name))
+    aside = content_searches.patterns_at(run.words) if run.name in _SEARCHES else set[int]()
     if run.name == "find":
-        return tuple(word for at, word in enumerate(run.argv) if run.argv[at - 1] not in _FIND_TESTS)
-    if not run.moves_files and run.name not in COPIERS:
-        return run.argv
-    aside = {at for at, _ in patterns(run)} | working_folders(run)
-    return tuple(word for at, word in enumerate(run.argv) if at not in aside)
-
-
-def _without_pattern(run: ProgramRun) -> tuple[str, ...]:
-    """The words of a search without its pattern, if that is an operand."""
-    argv = run.argv
-    if run.name not in _SEARCHES or any(_PATTERN_OPTION.match(word) for word in argv[1:]):
-        return argv
-    at = next((at for at, word in enumerate(argv[1:], 1) if not word.startswith("-")), 0)
-    return argv if not at else (*argv[:at], *argv[at + 1 :])
+        aside |= {word.at for word in run.words.named("pattern")}
+    if run.moves_files or run.name in COPIERS or run.name in SEARCHERS:
+        aside |= {at for at, _ in patterns(run)} | working_folders(run)
+    return tuple(word for at, word in enumerate(run.argv) if at not in aside) if aside else run.argv
 
 
 def _only_reads(run: ProgramRun, scene: CommandScene) -> bool:
@@ -323,13 +306,13 @@ def _only_reads(run: ProgramRun, scene: CommandScene) -> bool:
         return len([word for word in run.argv[3:] if word[:1] != "-"]) == 1
     if run.name in AWKS:
         return awk_prints("\n".join(run.argv[1:]))
-    if run.name not in READERS or (run.name in _COPY_TO and len([word for word in run.argv if word[:1] != "-"]) > _ONE_FILE):
+    if run.name not in READERS or (run.name in _COPY_TO and len(run.words.texts) > 1):
         return False
     if run.name == "yq" and any(_IN_PLACE.fullmatch(word) for word in run.argv[1:]):
         return False
     if run.name == "find":
         return not _find_changes(run, scene)
-    options = [word for word in run.argv[1:] if word.startswith("-")] if run.name in _CHECKED else []
+    options = run.words.option_words(run.argv) if run.name in _CHECKED else []
     return not any(_WRITING_OPTION.match(option) for option in options)
 
 
@@ -345,9 +328,10 @@ def _reads_tree(run: ProgramRun, found: Place) -> bool:
     """Whether it prints or copies the contents of every file in a folder."""
     if run.name in _DEEP_SEARCHERS:
         return True
-    if run.name.endswith("grep") or run.name == "diff":
-        brief = run.name == "diff" and any(_BRIEF.match(word) for word in run.argv[1:])
-        return not brief and ((run.name == "diff" and found == "root") or any(_RECURSIVE.match(word) for word in run.argv))
+    if run.name.endswith("grep"):
+        return any(content_searches.is_deep(run, words) for words in run.readings or (run.words,))
+    if run.name == "diff":
+        return not run.words.trait("tells-names") and (found == "root" or run.words.recursive)
     if run.name in _CONTAINERS:
         return found == "root" and not _STARTS.isdisjoint(run.argv[1:4])
     return found == "root" and (run.name in _ARCHIVERS or run.name in sqlite_shell.SHELLS)

@@ -15,7 +15,11 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue, protected_paths
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.landings.landing import inside
+from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.manuals.command_words import CommandWords
+from toolguard_engine.effects.programs.file_readers import found_in
 from toolguard_engine.layers.self_protection import content_searches
+from toolguard_engine.layers.self_protection.content_searches import SearchRequest
 from toolguard_engine.layers.self_protection.exclusions import SEARCHERS, left_out, secrets
 from toolguard_engine.layers.self_protection.file_lists import reads_list
 from toolguard_engine.layers.self_protection.scene import (
@@ -29,28 +33,17 @@ from toolguard_engine.layers.self_protection.scene import (
     lies_below,
     of_secret,
     resolved,
+    strongest,
 )
 
 _FD = program_catalogue.programs("fd")
-_FD_RUNS = frozenset({"-x", "-X", "--exec", "--exec-batch"})
-_FD_VALUED = frozenset(
-    {"-e", "--extension", "-t", "--type", "-d", "--max-depth", "-E", "--exclude", "-S", "--size", "-j", "--threads", "-c"}
-)
-_HIDDEN = lazy_re.compile(r"-[A-Za-z]*[Hu]|--hidden|--unrestricted|-\.")
 _LOCATES = program_catalogue.programs("locate")
-_LISTS = {
-    "ls": lazy_re.compile(r"-\w*R|--recursive"),
-    "tree": lazy_re.compile(r"-\w*f"),
-    "du": lazy_re.compile(r"-\w*a|--all"),
-}
-"""Programs that print every path below a folder, and the option for it."""
-
-_RECURSIVE = lazy_re.compile(r"-[A-Za-z]*r|--recursive")
-_BRIEF = lazy_re.compile(r"-[A-Za-z]*q|--brief")
 _PLAIN = lazy_re.compile(r"[\w.-]{0,200}")
-_PATTERNS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"})
+_LISTS = frozenset(name for program in ("ls", "tree", "du") for name in manual_catalogue.aliases(program))
+_DIFFS = frozenset(manual_catalogue.aliases("diff"))
+_PATTERNS = manual_catalogue.spelled("find", "by-name")
+_RUNS = manual_catalogue.spelled("find", "acts")
 _NOT = frozenset({"!", "-not"})
-_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-delete"})
 _TELLS = program_catalogue.programs("search_result_teller")
 _SHOWS = program_catalogue.programs("search_result_reader")
 _READERS = program_catalogue.programs("content_reader")
@@ -79,8 +72,8 @@ def _searched(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     name = run.name
     if UNKNOWN in run.argv[1:] and (name in _READERS or run.moves_files) and scene.is_ours(".", run):
         return ProtectionFinding(KEY, certain=False)
-    if name == "git" and {"diff", "--no-index"}.issubset(run.argv):
-        return _compared(run, scene)
+    if name == "git" and run.words.verb == "diff":
+        return _compared(run, scene) if run.words.has("--no-index") else None
     if name == "git" and "ls-files" in run.argv:
         return (
             _found(run, [], scene, whole="possible") if _holds(content_searches.git_folder(run) or ".", run, scene) else None
@@ -92,34 +85,32 @@ def _searched(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     if name in _FD:
         return _by_fd(run, scene)
     if name in _LOCATES:
-        return _found(run, [_loosely(word) for word in run.argv[1:] if not word.startswith("-")], scene, whole="possible")
-    if name == "diff":
+        return _found(run, [_loosely(word.text) for word in run.words.named("pattern")], scene, whole="possible")
+    if name in _DIFFS:
         return _compared(run, scene)
-    if (option := _LISTS.get(name)) is None:
+    if name not in _LISTS:
         return None
-    starts = [word for word in run.argv[1:] if not word.startswith("-")] or ["."]
-    is_deep = any(option.match(word) for word in run.argv[1:])
+    is_deep = run.words.trait("tells-paths")
+    starts = run.words.texts or (".",)
     may_reach = any(_holds(word, run, scene) if is_deep else scene.is_ours(word, run) for word in starts)
     return _found(run, [], scene, whole="possible") if may_reach else None
 
 
 def _compared(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     """A recursive `diff` of folders, by git as well."""
-    if run.name == "git":
-        behind = run.argv[run.argv.index("diff") + 1 :]
-        folder = content_searches.git_folder(run)
-        words = [inside(folder, word) for word in behind if not word.startswith("-")]
-        return of_secret(KEY, certain=False) if any(_holds(word, run, scene) for word in words) else None
-    deep = any(_RECURSIVE.match(word) for word in run.argv[1:]) and not any(_BRIEF.match(word) for word in run.argv[1:])
-    held = deep and any(_holds(word, run, scene) for word in run.argv[1:] if not word.startswith("-"))
+    words, folder = run.words, content_searches.git_folder(run) if run.name == "git" else ""
+    if run.name != "git" and (not words.recursive or words.trait("tells-names")):
+        return None
+    held = any(_holds(inside(folder, word.text), run, scene) for word in words.named("input"))
     return of_secret(KEY, certain=False) if held else None
 
 
 def _grepped(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     """A content search: lines of a secret that it may print, and what is done with the files that it lists."""
-    asked = content_searches.read(run)
-    if asked is None:
-        return None
+    return strongest(found for asked in content_searches.read(run) if (found := _by_request(asked, run, scene)))
+
+
+def _by_request(asked: SearchRequest, run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     starts = [start for start in asked.starts if _holds(start, run, scene)]
     if asked.patterns and _CLAW.search(asked.patterns[0]) and starts:
         changed = any(other.name in _CHANGERS for other in _takers(run, scene)) or _writes_to_finds(run, scene)
@@ -136,16 +127,14 @@ def _grepped(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
 
 
 def _by_find(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
-    rest = run.argv[1:]
-    while rest and rest[0] in ("-L", "-H", "-P"):
-        rest = rest[1:]
-    starts = rest[: next((at for at, word in enumerate(rest) if word.startswith(("-", "(", "!"))), len(rest))] or (".",)
+    starts, tests = found_in(run)
+    rest, starts = tuple(tests), starts or ["."]
     held = [word for word in starts if _holds(word, run, scene)]
     held = [word for word in held if not _rules_out(rest, resolved(word, scene.host, scene.here(run)), word, scene)]
     if not held:
         return None
     sought = [
-        at for at, word in enumerate(rest[1:]) if word and rest[at] in _PATTERNS and (at < 1 or rest[at - 1] not in _NOT)
+        at for at, word in enumerate(rest[1:]) if word and rest[at] in _PATTERNS and (not at or rest[at - 1] not in _NOT)
     ]
     wanted = [rest[at + 1] for at in sought]
     inside = any(scene.is_ours(word, run) for word in held)
@@ -197,12 +186,12 @@ def _is_passed_by(key: tuple[str, ...], rest: tuple[str, ...], start: str, named
 
 
 def _by_fd(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
-    wanted, starts = _fd(run.argv[1:])
+    wanted, starts = _fd(run.words)
     held = [word for word in starts or (".",) if _holds(word, run, scene)]
     if not held:
         return None
     sought = any(_fits(pattern, scene) and pattern not in ("*", "**") for pattern in wanted)
-    if not sought and not any(_HIDDEN.match(word) for word in run.argv[1:]):
+    if not sought and not run.words.has("--hidden", "--unrestricted"):
         return None
     folders = [(word, resolved(word, scene.host, scene.here(run))) for word in held]
     if all(left_out(run, scene, folder, word) == "all" for word, folder in folders):
@@ -210,16 +199,12 @@ def _by_fd(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
     return _found(run, wanted, scene, whole="possible")
 
 
-def _fd(rest: tuple[str, ...]) -> tuple[list[str], tuple[str, ...]]:
+def _fd(words: CommandWords) -> tuple[list[str], tuple[str, ...]]:
     """The patterns of `fd`, as globs over names, and its starting folders."""
-    end = next((at for at, word in enumerate(rest) if word in _FD_RUNS), len(rest))
-    words = [
-        word for at, word in enumerate(rest[:end]) if not word.startswith("-") and not (at and rest[at - 1] in _FD_VALUED)
-    ]
-    ending = (
-        next((value for option, value in pairwise(rest[:end]) if option in ("-e", "--extension")), "").lstrip(".").lower()
-    )
-    return [_loosely("".join(words[:1])) + (f".{ending}" if ending else "")], tuple(words[1:])
+    end = next((each.word for each in words.given if "acts" in each.entry.traits), None)
+    own = [word.text for word in words.operands if end is None or word.at < end]
+    ending = next((value.text for value in words.values("--extension")), "").lstrip(".").lower()
+    return [_loosely("".join(own[:1])) + (f".{ending}" if ending else "")], tuple(own[1:])
 
 
 def _loosely(pattern: str) -> str:
@@ -269,8 +254,8 @@ def _reads(run: ProgramRun) -> bool:
     """Whether a program that receives files may show their contents. A search for a fixed text does not."""
     if run.name in _NO_CONTENT:
         return False
-    asked = content_searches.read(run) if run.name in SEARCHERS else None
-    return asked is None or (asked.lax and not asked.names_only)
+    asked = content_searches.read(run) if run.name in SEARCHERS else []
+    return not asked or any(each.lax and not each.names_only for each in asked)
 
 
 def _is_narrowed(run: ProgramRun, scene: CommandScene) -> bool:
@@ -279,7 +264,7 @@ def _is_narrowed(run: ProgramRun, scene: CommandScene) -> bool:
     for other in scene.pipelines[run.pipeline]:
         if other.name in SEARCHERS and not any(UNKNOWN in word for word in other.argv):
             asked = content_searches.read(other)
-            if asked is not None and not asked.inverted and asked.patterns and asked.passes_by(paths):
+            if asked and all(not each.inverted and each.patterns and each.passes_by(paths) for each in asked):
                 return True
     return False
 
