@@ -18,7 +18,7 @@ READERS = {
     "effects/commands": 71,
     "effects/control_plane": 6,
     "effects/landings": 7,
-    "effects/languages": 6,
+    "effects/languages": 7,
     "effects/programs": 19,
     "effects/syntax": 16,
     "effects/terminal_input": 1,
