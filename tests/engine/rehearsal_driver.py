@@ -61,7 +61,7 @@ class Scene:
         )
 
     def way(self, *, approved: bool) -> str:
-        return self.rehearsals.way(self.call, profile(ContainmentConfig(), self.places), approved=approved, holds=True)
+        return self.rehearsals.way(self.call, profile(ContainmentConfig(), self.places), approved=approved)
 
     def tree(self) -> dict[str, object]:
         return rehearsal_deeds.tree(self.home)

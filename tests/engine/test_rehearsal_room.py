@@ -112,16 +112,18 @@ def test_where_the_kernel_does_not_let_it(stage: RoomStage) -> None:
 
 def test_which_folders_get_an_overlay(tmp_path: Path) -> None:
     home, inner = tmp_path / "home", tmp_path / "home/mounted"
-    inner.mkdir(parents=True)
-    assert mounted_folders.roots([str(home), str(inner), str(home / "absent")], []) == [str(home)]
-    assert mounted_folders.roots([str(home)], [str(inner), "/proc"]) == [str(home), str(inner)]
-    (tmp_path / "a,b").mkdir()
+    odd, other = tmp_path / "a,b", tmp_path / "other"
+    for folder in (inner, odd, other):
+        folder.mkdir(parents=True)
+    assert mounted_folders.roots([str(home), str(inner), str(home / "absent")], mounts=[]) == [str(home)]
+    assert mounted_folders.roots([str(home)], mounts=[str(inner), "/proc"]) == [str(home), str(inner)]
+    assert mounted_folders.roots([str(home)], str(other), []) == [str(home), str(other)]
+    for chosen in (str(odd), "/", str(inner)):  # by a model, which gains nothing by it
+        assert mounted_folders.roots([str(home)], chosen, []) == [str(home)]
     with pytest.raises(RehearsalError, match="a,b"):
-        mounted_folders.roots([str(tmp_path / "a,b")], [])
-    with pytest.raises(RehearsalError, match="root folder"):
-        mounted_folders.roots(["/"], [])
+        mounted_folders.roots([str(odd)], mounts=[])
     with pytest.raises(RehearsalError, match="too many"):
-        mounted_folders.roots([str(home)], _many(home))
+        mounted_folders.roots([str(home)], mounts=_many(home))
 
 
 def _many(home: Path) -> list[str]:

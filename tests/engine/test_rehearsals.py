@@ -18,7 +18,7 @@ from room_stage import RoomStage
 
 FORMS = ("compiled", "script")
 DRIVER = room_stage.DRIVER.with_name("rehearsal_driver.py")
-IN_GATE = ("deletes a document", "changes .bashrc", "writes a result", "cleans its build")
+IN_GATE = ("changes .bashrc", "cleans its build")
 MOST_ASKED = 4
 LEAST_HELD = 40
 
@@ -76,7 +76,7 @@ def test_all_deeds(stage: RoomStage) -> None:
 
 
 def test_killed_at_any_moment(stage: RoomStage) -> None:
-    outcomes = [each["outcome"] for each in _asked(stage, kills=50 if ALL else 2)]
+    outcomes = [each["outcome"] for each in _asked(stage, kills=50 if ALL else 1)]
     assert set(outcomes) <= {"before", "after"}
 
 

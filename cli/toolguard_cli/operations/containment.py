@@ -61,8 +61,7 @@ class Containment:
             raise UserError(f"it did not run, because it cannot be rehearsed: {commands.error}", NO_COPY)
         if commands.error:
             return []
-        rules = profile(settings, self.around, call.agent)
-        way = commands.way(call, rules, approved=False, holds=settings.when_unavailable == "hold")
+        way = commands.way(call, profile(settings, self.around, call.agent), approved=False)
         return [*commands.command, str(room), f"{call.agent}+{way}", *shell]
 
     @property

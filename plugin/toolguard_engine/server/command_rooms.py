@@ -16,6 +16,7 @@ from toolguard_engine import lazy_re
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.model.call import Call, Host, Kept
+from toolguard_engine.model.lazy import FAILURES
 from toolguard_engine.wire import messages
 
 if TYPE_CHECKING:
@@ -212,11 +213,13 @@ class CommandRooms:
             return room
         from toolguard_engine.containment import unknown_code  # noqa: PLC0415 - see above
 
-        if not unknown_code.why(reading, self.rehearsals.is_trusted):
+        try:
+            why = unknown_code.why(reading, self.rehearsals.is_trusted)
+        except FAILURES:
+            why = "it is too complex"
+        if not why:
             return room
-        rules = tuple(rule for rule in self._rules_of(reading.call.agent))
-        holds = settings.when_unavailable == "hold"
-        way = self.rehearsals.way(reading.call, rules, approved=approved, holds=holds)
+        way = self.rehearsals.way(reading.call, self._rules_of(reading.call.agent), approved=approved)
         return CommandRoom(room.pid, f"{room.name[: MAX_NAME - len(way) - 1]}+{way}") if way else room
 
     def kept_from(self, reading: CallReading) -> Kept:

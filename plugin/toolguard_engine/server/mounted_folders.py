@@ -13,23 +13,27 @@ _ODD = frozenset(",:\\\n\t \"'")
 """Signs that the options of a mount give a meaning to."""
 
 
-def roots(folders: Iterable[str], mounts: list[str] | None = None) -> list[str]:
-    """The outermost of the folders, and what is mounted in them, outer ones first. Raises `RehearsalError`."""
-    there = sorted({os.path.realpath(each) for each in folders if os.path.isdir(each)}, key=lambda path: path.count("/"))
+def roots(folders: Iterable[str], cwd: str = "/", mounts: list[str] | None = None) -> list[str]:
+    """The outermost of the folders, and what is mounted in them, outer ones first. Raises `RehearsalError`. `cwd`: of the
+    command, which a model chooses: where it cannot have an overlay it is read-only."""
+    named = {os.path.realpath(each) for each in folders if os.path.isdir(each)}
+    there = sorted({*named, *([] if _is_odd(cwd) else [os.path.realpath(cwd)])}, key=lambda path: path.count("/"))
     mounts = mounted() if mounts is None else mounts
     found: list[str] = []
     for path in there:
-        if path == "/":
-            raise RehearsalError("the command runs in the root folder")
         if not any(_is_in(path, each) and _is_owned(path, each) for each in found):
             found.append(path)
     inner = {each for each in mounts if any(_is_in(each, root) for root in found) and _is_changeable(each)}
     everything = sorted({*found, *inner}, key=lambda path: path.count("/"))
     if len(everything) > MAX_ROOTS:
         raise RehearsalError("too many file systems are mounted in the home folder")
-    if odd := next((path for path in everything if not _ODD.isdisjoint(path)), ""):
+    if odd := next(filter(_is_odd, everything), ""):
         raise RehearsalError(f"a folder has a name that no overlay takes: {odd}")
     return everything
+
+
+def _is_odd(path: str) -> bool:
+    return path == "/" or not _ODD.isdisjoint(path)
 
 
 def mounted() -> list[str]:

@@ -36,9 +36,8 @@ class RehearsalSettings(msgspec.Struct, frozen=True):
 
 
 class RehearsalPlan(msgspec.Struct, frozen=True):
-    """`folders`: what the command may change; `private`, `rules`, `watched`: see `rehearsal_room.Plan`. `holds`: whether it
-    waits for a person where it cannot be rehearsed. `workspace`: of the agent; `revealed`: what it can
-    write to on the copy only, so that a person sees what it would write."""
+    """`folders`: what the command may change; `private`, `rules`, `watched`: see `RehearsalRoom`.
+    `workspace`: of the agent; `revealed`: what it can write to on the copy only: a person sees what it writes."""
 
     agent: str
     folders: list[str]
@@ -47,7 +46,6 @@ class RehearsalPlan(msgspec.Struct, frozen=True):
     watched: list[str]
     revealed: list[str] = []
     workspace: str = ""
-    holds: bool = False
 
 
 class HeldRehearsal(msgspec.Struct, frozen=True):

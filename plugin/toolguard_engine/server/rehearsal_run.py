@@ -50,7 +50,7 @@ def main() -> None:
             shutil.rmtree(at / key / HELD, ignore_errors=True)
             code = plainly(keeper, argv)
         else:
-            code = rehearsal(at, at / key, keeper, argv)
+            code = rehearsal(at, at / key, argv)
     except (OSError, ValueError, msgspec.MsgspecError) as error:
         code = failed(rehearsal_texts.not_done(str(error)))
     end(code)
@@ -98,18 +98,18 @@ def held_rehearsal(held: Path, serial: str) -> HeldRehearsal:
     return msgspec.json.decode(atomic.read_bounded(held / RECORD, rehearsal_files.MAX_FILE), type=HeldRehearsal)
 
 
-def rehearsal(folder: Path, own: Path, keeper: str, argv: list[str]) -> int:
+def rehearsal(folder: Path, own: Path, argv: list[str]) -> int:
     plan = msgspec.json.decode(atomic.read_bounded(own / PLAN, rehearsal_files.MAX_FILE), type=RehearsalPlan)
     cwd = os.getcwd()
     with rehearsal_commit.locked(folder):  # what a killed one has begun is finished before this one sees the files
         since = _now(folder)
     try:
-        roots = mounted_folders.roots([*plan.folders, cwd])
+        roots = mounted_folders.roots(plan.folders, cwd)
         room = RehearsalRoom(roots, plan.private, plan.rules, str(own), plan.watched)
         with rehearsal_room.rehearsed(room, argv, cwd) as ended:
             return _settled(folder, own, plan, ended, roots, cwd, since)
     except RehearsalError as error:
-        return failed(rehearsal_texts.not_run(str(error))) if plan.holds else plainly(keeper, argv)
+        return failed(rehearsal_texts.not_run(str(error)))  # it worked when the engine tried it
 
 
 def _now(folder: Path) -> int:

@@ -30,6 +30,8 @@ BOOT = "import sys; sys.path[:0] = {path!r}; from toolguard_engine.server.{modul
 TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108 - what programs write to
 PROBE_SECONDS = 20.0
 KEY_LENGTH = 24
+ELSEWHERE = ("node", "sandbox")
+"""Values of `host` with which a command does not run beside the gateway."""
 
 
 def interpreter(module: str) -> list[str]:
@@ -70,8 +72,8 @@ class RehearsedCommands:
         self.error = (done.stderr or done.stdout).decode(errors="replace").strip()[-300:] if done.returncode else ""
 
     def of(self, call: Call) -> Rehearsed:
-        if call.searched:
-            return Rehearsed(unavailable="what runs through Tool Search is not contained")
+        if call.searched or (isinstance(call.params, dict) and call.params.get("host") in ELSEWHERE):
+            return Rehearsed(unavailable="it does not run as a command beside the gateway")
         if self.error:
             return Rehearsed(unavailable=self.error)
         try:
@@ -93,7 +95,7 @@ class RehearsedCommands:
             raise FileNotFoundError(at)
         return held
 
-    def way(self, call: Call, rules: tuple[RoomRule, ...], *, approved: bool, holds: bool) -> str:
+    def way(self, call: Call, rules: tuple[RoomRule, ...], *, approved: bool) -> str:
         """What the name of the command's room says behind the agent; empty if it runs as any command. Raises `OSError` and
         `ValueError`."""
         at = self._at(call)
@@ -105,10 +107,10 @@ class RehearsedCommands:
             if not held.is_whole:
                 return f"{rehearsal_files.RUN}:{at.name}"
             return f"{rehearsal_files.COMMIT}:{at.name}:{rehearsal_files.serial(at / HELD / RECORD)}"
-        rehearsal_files.write(at / PLAN, self._plan(call, rules, holds=holds))
+        rehearsal_files.write(at / PLAN, self._plan(call, rules))
         return f"{rehearsal_files.REHEARSE}:{at.name}"
 
-    def _plan(self, call: Call, rules: tuple[RoomRule, ...], *, holds: bool) -> RehearsalPlan:
+    def _plan(self, call: Call, rules: tuple[RoomRule, ...]) -> RehearsalPlan:
         """Start-up files can be written: nothing comes of it without a person, who then sees what was to come of it."""
         home = self._places.host.home
         started = {Path(home, name) for name in room_tables.load().home.startup}
@@ -123,7 +125,6 @@ class RehearsedCommands:
             watched=[path for _, path in credential_doors.places(home) if os.path.exists(path)],  # noqa: PTH110
             revealed=[str(rule.path) for rule in rules if rule.path in started],
             workspace=call.cwd,
-            holds=holds,
         )
 
     @property
