@@ -85,14 +85,28 @@ PERSONAL_FOLDERS: Final = words(
     "dokumente schreibtisch bilder musik vorlagen documentos escritorio im\u00e1genes m\u00fasica v\u00eddeos bureau images "
     "musique mod\u00e8les documenti scrivania immagini musica "
     "itunes lightroom"
+) | words(
+    "documenten afbeeldingen muziek bureaublad dokumenter billeder skrivebord dokument skrivbord asiakirjat kuvat musiikki "
+    "videot työpöytä dokumenty obrazy muzyka wideo pulpit obrázky hudba videa plocha dokumentumok képek zene videók "
+    "belgeler resimler müzik videolar masaüstü documente imagini muzică imagens slike glasba glazba dokumenti "
+    "dokumen gambar документы изображения музыка видео "
+    "документи зображення музика відео 文档 图片 音乐 视频 桌面 "
+    "文件 圖片 音樂 影片 ドキュメント 書類 画像 ピクチャ 音楽 ミュージック ビデオ "
+    "デスクトップ 문서 사진 음악 비디오 바탕화면 έγγραφα εικόνες μουσική "
+    "מסמכים תמונות مستندات صور "
 )
-"""In lower case: the folders of xdg-user-dirs and macOS in some languages, of file services, and common ones of people."""
+"""In lower case: folders of xdg-user-dirs (by its translations) and macOS, of file services, and common ones of people."""
 _PERSONAL_BELOW: Final = (
     "google drive/",
     "library/mobile documents/",
     "icloud drive/",
     "library/cloudstorage/",
     "my documents/",
+    "рабочий стол/",
+    "робочий стіл/",
+    "área de trabalho/",
+    "tài liệu/",
+    "hình ảnh/",
 )
 _PERSONAL_ENDS: Final = (
     ".pdf", ".doc", ".docx", ".odt", ".rtf", ".xls", ".xlsx", ".ods", ".numbers", ".pages", ".ppt", ".pptx", ".odp", ".key",
