@@ -17,7 +17,7 @@ from toolguard_engine.model.file_record import FileRecord
 from toolguard_engine.model.files import FileText, NoFiles
 from toolguard_engine.model.work_timer import WorkTimer
 from toolguard_engine.server import code_ahead
-from toolguard_engine.server.code_ahead import MAX_OF_PYTHON, MAX_TEXT, MAX_WAITING, REST, CodeAhead
+from toolguard_engine.server.code_ahead import MAX_TEXT, MAX_WAITING, REST, CodeAhead
 
 ENDINGS = ("py", "js", "test.ts", "rb", "pl", "php", "lua")
 
@@ -127,12 +127,32 @@ def test_it_takes_a_tenth_of_the_processor_at_most() -> None:
 
 def test_long_code_waits_until_it_runs() -> None:
     text = code_of_a_test(1)
-    for path, most in (("/w/a.py", MAX_OF_PYTHON), ("/w/a.js", MAX_TEXT)):
-        ahead = CodeAhead(Files(text + "#" * most), WorkTimer(), lambda: 0.0)
+    for path in ("/w/a.py", "/w/a.js"):
+        ahead = CodeAhead(Files(text + "#" * MAX_TEXT), WorkTimer(), lambda: 0.0)
         ahead.add([path])
         before = kept_code.steps()
         read_all(ahead)
         assert kept_code.steps() == before
+
+
+def test_it_gives_way_to_a_message_and_is_tried_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    timer, files, read = WorkTimer(), Files(code_of_a_test(1)), list[str]()
+    ahead = CodeAhead(files, timer, lambda: 0.0)
+
+    def imported(code: str, *_: str) -> tuple[()]:
+        read.append(code)
+        timer.tick(0.0)
+        return ()
+
+    monkeypatch.setattr(code_ahead.code_files, "imported", imported)
+    ahead.add(["/w/a.js"])
+    timer.is_awaited = lambda: True
+    read_all(ahead)
+    assert len(read) == 2
+    timer.is_awaited = lambda: False
+    ahead.add(["/w/a.js"])
+    read_all(ahead)
+    assert len(read) == 3
 
 
 def test_what_an_engine_before_this_one_knew_is_read() -> None:

@@ -54,6 +54,17 @@ def test_a_reading_is_stopped_when_its_time_is_over_and_at_each_tick_after_that(
     timer.tick(99.0)
 
 
+def test_only_what_is_read_in_spare_time_gives_way() -> None:
+    timer, work = WorkTimer(), WorkLimit()
+    timer.is_awaited = lambda: True
+    with pytest.raises(TooIntricate):
+        timer.in_spare_time(work, lambda: timer.tick(0.0))
+    assert work.is_stopped
+    timer.limited(WorkLimit(), lambda: timer.tick(0.0))
+    timer.is_awaited = lambda: False
+    timer.in_spare_time(WorkLimit(), lambda: timer.tick(0.0))
+
+
 def test_each_reading_has_its_own_time() -> None:
     timer = timed(WorkLimit())
     for second in range(9):

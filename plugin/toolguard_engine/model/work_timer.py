@@ -21,11 +21,13 @@ T = TypeVar("T")
 
 
 class WorkTimer:
-    """`reading` is set while one is under way, see `limited`."""
+    """`reading` is set while one is under way, see `limited`. `is_awaited`: whether a message waits for an answer."""
 
-    __slots__ = ("_end", "_seen", "reading")
+    __slots__ = ("_end", "_seen", "_spare", "is_awaited", "reading")
 
     def __init__(self) -> None:
+        self.is_awaited: Callable[[], bool] = bool
+        self._spare: WorkLimit | None = None
         self.reading: WorkLimit | None = None
         """The budget of the reading that is under way; None where nothing may be interrupted."""
         self._seen: WorkLimit | None = None
@@ -41,12 +43,23 @@ class WorkTimer:
         finally:
             self.reading = before
 
+    def in_spare_time(self, work: WorkLimit, read: Callable[[], T]) -> T:
+        """The same, until somebody waits for something else."""
+        self._spare = work
+        try:
+            return self.limited(work, read)
+        finally:
+            self._spare = None
+
     def tick(self, now: float) -> None:
         """`now`: the seconds of processor time used so far. A reading that takes too long is stopped for good, and
         `TooIntricate` is raised, again at each tick until it is over: what catches it may be another loop."""
         reading = self.reading
         if reading is None:
             return
+        if reading is self._spare and self.is_awaited():
+            reading.stop()
+            raise TooIntricate
         if reading is not self._seen:
             self._seen, self._end = reading, now + SECONDS * min(1.0, reading.most / MOST)
         elif now > self._end:

@@ -23,9 +23,9 @@ MAX_LOOKED_AT = 2_000
 MAX_TAKEN_IN, MAX_SEEN = 32, 2_000
 """Files that one file takes in and that are read as well, whoever made them; and so many of them are not read again."""
 
-MAX_TEXT, MAX_OF_PYTHON = 16_384, 65_536
-"""Characters of one file, of Python more: its own parser is faster. Longer ones are read when they run: nothing else is done
-while one is read, for 70 ms at most."""
+MAX_TEXT = 65_536
+"""Characters of one file; longer ones are read when they run. Python's own parser, which cannot be interrupted, takes 70 ms
+for so many. Anything else gives way to a message within 20 ms of processor time (`work_ticks`)."""
 
 REST = 9
 """Times as long as reading a file has taken, until the next one is: it takes a tenth of the processor at most."""
@@ -40,6 +40,8 @@ class CodeAhead:
         self._spent = spent
         self._waiting: OrderedDict[str, None] = OrderedDict()
         self._seen: OrderedDict[str, None] = OrderedDict()
+        self._begun: str = ""
+        """The file that gave way to a message; it is tried once more."""
         self._rests_until = -math.inf
 
     def add(self, paths: Iterable[str]) -> None:
@@ -70,10 +72,13 @@ class CodeAhead:
         path, _ = self._waiting.popitem()
         begun = self._spent()
         found = self._files.read(path)
-        most = MAX_OF_PYTHON if path.endswith(".py") else MAX_TEXT
-        if isinstance(found, FileText) and len(found.text) <= most:
+        if isinstance(found, FileText) and len(found.text) <= MAX_TEXT:
+            work = WorkLimit()
             with suppress(TooIntricate, MemoryError, RecursionError):
-                self._timer.limited(WorkLimit(), lambda: self._read(path, found.text))
+                self._timer.in_spare_time(work, lambda: self._read(path, found.text))
+            if work.is_stopped and self._begun != path:
+                self._begun = path
+                self._waiting[path] = None
         self._rests_until = now + REST * (self._spent() - begun)
 
     def _read(self, path: str, code: str) -> None:

@@ -48,8 +48,10 @@ def engine(
     intervals = intervals or Intervals()
     output, includes = Output(pipe), Includes()
     queue = StoreQueue(worker or StoreThread(), clock, output.safely, intervals.answer)
+    timer = timer or WorkTimer()
+    timer.is_awaited = lambda: pipe.ready(0.0)
     held = HeldCalls(output, clock, queue, intervals.poll)
-    context = Context(_session(clock, includes, held, queue, timer or WorkTimer()), output, queue, clock, intervals)
+    context = Context(_session(clock, includes, held, queue, timer), output, queue, clock, intervals)
     records = Records(context)
     return Engine(
         Parts(
