@@ -16,6 +16,7 @@ from toolguard_engine.lazy_re import LazyPattern
 from toolguard_engine.quick_search import SHORT, loosened, may_be_in
 
 ASCII = st.characters(min_codepoint=0, max_codepoint=127)
+ANY = st.one_of(ASCII, st.sampled_from("\u00e9\u00a0\u0663\u2192\u017f"))
 LONG = f"{'x = y ' * SHORT}\n"
 
 
@@ -31,8 +32,9 @@ ALL = [*patterns(interpreter_code), *patterns(process_signals)]
 @settings(max_examples=examples(10), deadline=None)
 @given(st.data())
 def test_texts_that_have_a_pattern_may_have_it(pattern: re.Pattern[str], data: st.DataObject) -> None:
-    text = f"{LONG}{data.draw(st.from_regex(pattern, alphabet=ASCII))}\n{LONG}"
-    assert may_be_in(pattern, text) or not pattern.search(text)
+    for alphabet, behind in ((ASCII, LONG), (ANY, f"\u00e9{LONG}")):
+        text = f"{LONG}{data.draw(st.from_regex(pattern, alphabet=alphabet))}\n{behind}"
+        assert may_be_in(pattern, text) or not pattern.search(text)
 
 
 @pytest.mark.parametrize(
@@ -50,12 +52,27 @@ def test_each_form_of_a_pattern(pattern: str, text: str) -> None:
     assert not may_be_in(compiled, LONG)
 
 
-def test_short_texts_and_those_that_are_not_ascii_are_searched_by_the_pattern() -> None:
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"a\wb", "a\u00e9b"), (r"a[\s,]b", "a\u00a0b"), (r"a\db", "a\u0663b"), (r"a[^\s]b", "a\u00e9b"),
+        (r"a\Wb", "a\u2192b"),
+        (r"a\w\b,", "a\u00e9,"), (r"a.{2}b", "a\U0001f600\u00e9b"), (r"(?i:as)b", "A\u017fb"), (r"a\Sb", "a\u00e9b"),
+    ],
+)  # fmt: skip
+def test_each_form_in_a_text_of_other_characters(pattern: str, text: str) -> None:
+    compiled = re.compile(pattern)
+    assert compiled.search(LONG + text)
+    assert may_be_in(compiled, LONG + text)
+    assert not may_be_in(compiled, f"{LONG}\u00e9") or "(?i" in pattern
+
+
+def test_short_texts_are_searched_by_the_pattern() -> None:
     pattern = re.compile("never")
     assert may_be_in(pattern, "x")
-    assert may_be_in(pattern, f"{LONG}\u00e9")
     assert not may_be_in(pattern, LONG)
     assert may_be_in(re.compile("NEVER", re.IGNORECASE), f"{LONG}never")
+    assert may_be_in(re.compile("s", re.IGNORECASE), f"{'x = y ' * SHORT}\u017f")
 
 
 def test_no_look_and_no_limit_is_left() -> None:
