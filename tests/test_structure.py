@@ -256,3 +256,22 @@ def test_no_source_file_is_long() -> None:
         if (lines := len(path.read_text("utf-8").splitlines())) > MAX_LINES
     }
     assert sorted(long) == []
+
+
+PREPOSITIONS = re.compile(
+    r"(?:About|Above|After|Against|Among|Around|As|At|Before|Behind|Below|Beside|Between|By|During|For|From|In|Inside|Into|Like|Of|"
+    r"On|Over|Since|Through|To|Towards|Under|Until|Upon|With|Within|Without)\b"
+)
+
+
+def test_docstrings_of_public_names_say_what_they_are_about() -> None:
+    """One that begins with a preposition is understood only with the name before it: "Of one that is not on disk"."""
+    fragments = [
+        f"{package}.{'.'.join(parts)}.{node.name}: {text.splitlines()[0]}"
+        for package in PACKAGES
+        for parts, tree in modules(package)
+        for node in nodes(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.name.startswith("_")
+        if (text := ast.get_docstring(node)) and PREPOSITIONS.match(text)
+    ]
+    assert fragments == []

@@ -55,7 +55,7 @@ class LazyPattern(Generic[AnyStr]):
 
 
 def compile(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:  # noqa: A001 - stands where `re.compile` would
-    """Like `re.compile`, for a pattern of a module. Functions of `re` do not take it; its methods are there."""
+    """Compiles a pattern of a module at its first use. Functions of `re` do not take it; its methods are there."""
     return cast("re.Pattern[AnyStr]", LazyPattern(pattern, flags))
 
 

@@ -83,7 +83,7 @@ class AuditTrail:
         self._connection = connection
 
     def chains(self, gateway: str | None = None) -> list[StoredChain]:
-        """Of one gateway, or of all that this person may see."""
+        """Returns the chains of one gateway, or of all that this person may see."""
         with translated(), self._connection.cursor(row_factory=kwargs_row(_stored_chain)) as cursor:
             return cursor.execute("SELECT * FROM fleet.audit_chains(%s)", (gateway,)).fetchall()
 

@@ -27,7 +27,7 @@ FIXES = {
 
 @contextmanager
 def connected(dsn: str, name: str) -> Iterator[Connection]:
-    """In autocommit mode. Raises `FleetError`: `UnreachableError` if the server cannot be used."""
+    """Connects in autocommit mode. Raises `FleetError`: `UnreachableError` if the server cannot be used."""
     with translated(), _opened(dsn, name) as connection:
         set_json_loads(msgspec.json.decode, connection)
         yield connection

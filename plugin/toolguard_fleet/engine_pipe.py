@@ -43,7 +43,7 @@ class EnginePipe:
                     return
 
     async def read(self) -> AsyncIterator[messages.FromEngine]:
-        """Until the engine ends, or says what is no message of ours."""
+        """Reads until the engine ends, or says what is no message of ours."""
         while line := await self._reader.readline():
             try:
                 yield _DECODER.decode(line)

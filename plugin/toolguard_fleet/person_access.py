@@ -88,7 +88,7 @@ class PersonSession:
         first(self._connection, "SELECT fleet.push_policy(%s, %s, %s, %s)", (team, version, toml, signature), object)
 
     def kill_switches(self) -> list[TeamSwitch]:
-        """Of the whole fleet (`*`), then of the person's teams."""
+        """Returns the kill switches of the whole fleet (`*`), then of the person's teams."""
         return column(self._connection, "SELECT fleet.kill_switches()", (), TeamSwitch)
 
     def kill(self, team: str, why: str, *, on: bool) -> TeamSwitch:

@@ -35,7 +35,7 @@ def new_gateway_password(dsn: str) -> str:
 
 
 def new_password(dsn: str, login: str) -> str:
-    """As the owner. Raises `FleetError`."""
+    """Sets a new password as the owner. Raises `FleetError`."""
     password = secrets.token_urlsafe(24)
     with connected(dsn, OWNER) as connection, translated(connection):
         verifier = connection.pgconn.encrypt_password(password.encode(), login.encode(), b"scram-sha-256").decode()

@@ -182,7 +182,7 @@ def _limit(connection: Connection[Any], login: str, most: int | None = None) -> 
 
 
 def read_version(connection: Connection[Any]) -> SchemaVersion:
-    """For every role of the fleet. Raises `SchemaError`."""
+    """Reads the version; every role of the fleet may. Raises `SchemaError`."""
     try:
         row = connection.execute("SELECT fleet.schema_version()").fetchone()
     except (errors.InvalidSchemaName, errors.UndefinedFunction) as error:

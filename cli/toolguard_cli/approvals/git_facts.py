@@ -43,7 +43,7 @@ class GitFacts:
         self._end = time.monotonic() + seconds
 
     def of(self, effect: HeldEffect) -> str:
-        """Of a path that would be lost; empty where git knows nothing of it, or did not answer in time."""
+        """What git knows of a path that would be lost; empty where git knows nothing of it, or did not answer in time."""
         if effect.kind not in _LOSES or not effect.path or not os.path.lexists(effect.path):
             return ""
         path = Path(effect.path)

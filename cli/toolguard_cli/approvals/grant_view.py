@@ -28,8 +28,8 @@ MAX_IDS = 5
 
 
 def public(grant: Grant, now: float) -> dict[str, Any]:
-    """For scripts: all fields but the signature, whether it has expired, and what it was given for. `wordsOnly`: a version
-    that did not keep that has signed it."""
+    """Returns for scripts all fields but the signature, whether it has expired, and what it was given for. `wordsOnly`: a
+    version that did not keep that has signed it."""
     fields = {name: value for name, value in msgspec.to_builtins(grant).items() if name not in ("mac", "bound")}
     bound = [_public(meaning) for meaning in grant.bound or ()]
     more = {"expired": is_expired(grant, now), "wordsOnly": bool(grant.mac) and grant.bound is None, "bound": bound}
@@ -101,7 +101,7 @@ def ends(grant: Grant, now: float) -> str:
 
 
 def left(grant: Grant, now: float) -> str:
-    """For a table: `6d23h`, `never ends`, `expired`."""
+    """Returns for a table what is left: `6d23h`, `never ends`, `expired`."""
     if not grant.expires:
         return "never ends"
     return "expired" if is_expired(grant, now) else printable.duration(ceil(grant.expires - now))

@@ -44,7 +44,8 @@ def refuse_nowhere(places: Places) -> None:
 
 @contextmanager
 def looked_up(places: Places) -> Iterator[None]:
-    """Around a decision on a nonce: if the nonce is unknown, the `UserError` names the state directory that was searched."""
+    """Surrounds a decision on a nonce: if the nonce is unknown, the `UserError` names the state directory that was
+    searched."""
     refuse_nowhere(places)
     try:
         yield
@@ -64,7 +65,7 @@ def find(entries: list[HeldCall], prefix: str, now: float, *statuses: str) -> He
 
 
 def public(entry: HeldCall, now: float) -> dict[str, Any]:
-    """For scripts: all fields but the secret ones, and the seconds `left`."""
+    """Returns for scripts all fields but the secret ones, and the seconds `left`."""
     fields = {name: value for name, value in msgspec.to_builtins(entry).items() if name not in SECRET}
     fields = dated(fields, "created", "expires", "decided", "latest")
     return {**fields, "left": round(max(0.0, entry.expires - now), 1) if entry.status in ("pending", "approved") else 0}

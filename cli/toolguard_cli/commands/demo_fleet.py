@@ -56,7 +56,7 @@ class DemoGateway:
 
 
 class DemoFleet:
-    """As a context manager: on exit all processes end and all files are deleted."""
+    """A fleet as a context manager: on exit all processes end and all files are deleted."""
 
     def __init__(self, runtime: Openclaw, count: int, progress: Progress) -> None:
         self._runtime = runtime

@@ -43,7 +43,7 @@ class PolicySignature:
 
 
 def read(path: Path) -> FleetPolicy:
-    """With the examples of its rules tried. Raises `InvalidRulesError`, `UserError`."""
+    """Reads a policy and tries the examples of its rules. Raises `InvalidRulesError`, `UserError`."""
     try:
         text = toml_file.text_of(path)
     except InvalidTomlError as error:
@@ -68,7 +68,7 @@ def team_of(places: Places, given: str) -> str:
 
 
 def signed(policy: FleetPolicy, trust: Path, key: str) -> PolicySignature:
-    """By the first key that gateways accept for policies. Raises `UserError`."""
+    """Signs with the first key that gateways accept for policies. Raises `UserError`."""
     allowed = trust / ALLOWED
     if not allowed.exists() and not key:
         raise UserError(

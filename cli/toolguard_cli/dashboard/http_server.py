@@ -52,7 +52,7 @@ class HttpServer(uvicorn.Server):
         self.should_exit = True
 
     def end_at_signals(self) -> None:
-        """In the main thread only."""
+        """Ends the server at signals. Works in the main thread only."""
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, self.end)

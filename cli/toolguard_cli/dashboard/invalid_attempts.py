@@ -12,8 +12,8 @@ WITHIN_SECONDS = 60.0
 
 
 class InvalidAttempts:
-    """After `MOST_INVALID` of them in this time, from anywhere, no more is said. Valid ones go on: nobody can guess one, and
-    whoever sends invalid ones could otherwise keep a person out."""
+    """Invalid attempts: after `MOST_INVALID` of them in this time, from anywhere, no more is said. Valid ones go on: nobody
+    can guess one, and whoever sends invalid ones could otherwise keep a person out."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

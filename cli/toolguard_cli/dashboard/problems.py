@@ -49,7 +49,7 @@ def of(error: Exception) -> ApiError:
 
 
 def page(wrong: ApiError) -> Response:
-    """For a person who has opened an address."""
+    """Renders a page for a person who has opened an address."""
     text = html.escape(f"{wrong.problem.message[:1].upper()}{wrong.problem.message[1:]}: {wrong.problem.fix}")
     viewport = '<meta name="viewport" content="width=device-width">'
     content = f'<!doctype html><html lang="en"><meta charset="utf-8">{viewport}<title>toolguard</title><p>{text}</p></html>'

@@ -51,7 +51,7 @@ class GuardStatus:
 
 
 def of(checks: Sequence[Check]) -> GuardStatus:
-    """Without the check `loaded`, nothing is proved."""
+    """Draws the verdict from the checks; without `loaded`, nothing is proved."""
     judged = [(check, _guards(check)) for check in checks]
     why = [(check, wanted) for wanted in _WORST_FIRST for check, guards in judged if guards == wanted]
     loaded = next((check for check in checks if check.id == LOADED), None)

@@ -91,7 +91,7 @@ def details(call: ShownCall) -> list[str]:
 
 
 def public(call: ShownCall) -> dict[str, Any]:
-    """For scripts."""
+    """Returns what scripts get."""
     row = call.row
     fields = {name: getattr(row, name) for name in ("gateway", "team", "host", "requester", "need")}
     approvals = [{"approver": each.approver, "verdict": each.verdict} for each in row.decisions]

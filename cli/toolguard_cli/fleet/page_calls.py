@@ -27,7 +27,8 @@ class CallDecision(msgspec.Struct, frozen=True):
 
 
 class CallOfFleet(msgspec.Struct, frozen=True):
-    """As `held_json` and `closed_json` have it, with the gateway's team. `entry`: None where it would be too much."""
+    """A call like those of `held_json` and `closed_json`, with the gateway's team. `entry`: None where it would be too
+    much."""
 
     gateway: str
     team: str

@@ -51,5 +51,5 @@ def of(error: FleetError) -> ApiError:
 
 
 def primary(error: FleetError) -> str:
-    """Without what PostgreSQL adds about the place in its functions."""
+    """The message without what PostgreSQL adds about the place in its functions."""
     return str(error).partition(" CONTEXT: ")[0].partition(" DETAIL: ")[0].strip()

@@ -45,11 +45,11 @@ class Passkey:
 
     @property
     def key(self) -> bytes:
-        """As OpenSSH has it."""
+        """The key in the form of OpenSSH."""
         return b"".join(map(string, (PASSKEY_KEY, CURVE, self.point, self.rp.encode())))
 
     def line(self, person: str) -> str:
-        """For `allowed_signers`: it signs decisions and nothing else."""
+        """The line of `allowed_signers`: the key signs decisions and nothing else."""
         key = base64.b64encode(self.key).decode()
         return f'{person} namespaces="{DECISION_NAMESPACE}" {PASSKEY_KEY.decode()} {key}'
 
@@ -85,7 +85,7 @@ def challenge(body: bytes) -> bytes:
 
 
 def ssh_signature(key: Passkey, body: bytes, made: Assertion) -> str:
-    """As `ssh-keygen -Y sign` prints it. Raises `PasskeyError`."""
+    """Returns what `ssh-keygen -Y sign` would print. Raises `PasskeyError`."""
     origin = _origin(made.client_data, challenge(body))
     flags, counter, extensions = _authenticator(made.authenticator_data, key.rp)
     numbers = b"".join(map(mpint, _numbers(made.signature)))

@@ -28,7 +28,7 @@ _COMMENTS = ("//", "/*")
 
 @dataclass(frozen=True)
 class Move:
-    """From one path of the config to another. `moved`: the settings in it."""
+    """A move from one path of the config to another. `moved`: the settings in it."""
 
     source: Steps
     target: Steps

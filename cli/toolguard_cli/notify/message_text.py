@@ -193,7 +193,7 @@ def _row(one: Notification) -> str:
 
 
 def public(one: Notification) -> dict[str, Any]:
-    """For programs."""
+    """Returns the message for programs."""
     repeats = {"repeats": one.repeats} if one.repeats else {}
     return {"id": one.id, "event": one.event, "time": when(one.created), "title": one.title, **repeats, **one.data}
 

@@ -135,7 +135,7 @@ def settings(places: Places) -> Config:
 
 
 def digest(entry: HeldCall) -> bytes:
-    """Of everything that a link is bound to."""
+    """Computes a digest of everything that a link is bound to."""
     bound = {name: getattr(entry, name) for name in entry.__struct_fields__ if name not in UNBOUND}
     return sha256(msgspec.json.encode(bound)).digest()[:DIGEST]
 

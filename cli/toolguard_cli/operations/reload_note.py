@@ -18,17 +18,17 @@ OFF = f"{RESTART} (gateway.reload.mode is off)"
 
 
 def after_setting(tree: ConfigTree, places: Places) -> str:
-    """After a change of toolguard's settings."""
+    """Says what to do after a change of toolguard's settings."""
     return OFF if _is_off(tree) else APPLIED_SOON if is_gateway_running(places) else APPLIED_LATER
 
 
 def after_removal(tree: ConfigTree) -> str:
-    """After the plugin was taken out of the config."""
+    """Says what to do after the plugin was taken out of the config."""
     return OFF if _is_off(tree) else UNLOADED_SOON
 
 
 def after_change(tree: ConfigTree) -> str:
-    """After a change of other parts of the config."""
+    """Says what to do after a change of other parts of the config."""
     return OFF if _is_off(tree) else RELOADED_SOON
 
 

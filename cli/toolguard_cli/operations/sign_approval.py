@@ -23,8 +23,8 @@ from toolguard_engine.wording import printable
 
 @dataclass(frozen=True)
 class Signing:
-    """With the keys of the user who runs the command. `key`: the file that they named, or empty. All raise `UserError`, and
-    `StoreError` where signatures cannot be verified."""
+    """Signs with the keys of the user who runs the command. `key`: the file that they named, or empty. All raise
+    `UserError`, and `StoreError` where signatures cannot be verified."""
 
     signers: ApprovalSigners
     key: str = ""

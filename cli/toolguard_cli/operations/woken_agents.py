@@ -23,8 +23,8 @@ POLL_SECONDS = 0.05
 
 
 def window(places: Places, config: Config) -> float:
-    """For how many seconds an approval holds that is given now. Without an engine its agent cannot use it: it holds as long
-    as an approval may, and the engine that the agent's next run starts shortens that."""
+    """Returns for how many seconds an approval holds that is given now. Without an engine its agent cannot use it: it holds
+    as long as an approval may, and the engine that the agent's next run starts shortens that."""
     return config.approval_window_ms / 1000 if has_engine(places) else MAX_APPROVED
 
 

@@ -105,7 +105,7 @@ class TemporaryPostgres:
 
     @property
     def pid(self) -> int:
-        """Of the postmaster. Raises `NoPostgresError` if the server does not run."""
+        """The process id of the postmaster. Raises `NoPostgresError` if the server does not run."""
         if self._process is None:
             raise NoPostgresError("the server does not run")
         return self._process.pid

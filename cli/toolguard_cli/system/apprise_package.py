@@ -20,7 +20,7 @@ def is_installed() -> bool:
 
 
 def install_command() -> str:
-    """For the Python that runs."""
+    """The command that installs apprise for the Python that runs."""
     return f"{shlex.quote(sys.executable)} -m pip install {shlex.quote(EXTRA)}"
 
 

@@ -48,7 +48,7 @@ class LazyGroup(TyperGroup):
                 formatter.write_dl([(name, self.table[name].summary) for name in names if name in self.table])
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        """Without importing the commands, because this runs on every Tab."""
+        """Completes without importing the commands, because this runs on every Tab."""
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         return [Offered(name, each.summary) for name, each in self.table.items() if name.startswith(incomplete)]

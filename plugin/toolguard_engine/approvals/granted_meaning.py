@@ -118,7 +118,7 @@ def as_bound(meaning: Meaning | None) -> tuple[Meaning, ...] | None:
 
 
 def described(meaning: Meaning, home: str = "") -> list[str]:
-    """For people: the folder, the places, and the files whose content counts."""
+    """Describes to people the folder, the places, and the files whose content counts."""
     show = shown_from(home)
     places = [f"{show(effect.path)}{'/*' if effect.wild else ''}" for effect in meaning.effects if effect.path]
     files = [show(file.path) for file in meaning.files if file.digest]

@@ -267,7 +267,8 @@ def missed(entries: Iterable[HeldCall], now: float, seconds: float = math.inf) -
 
 
 def missed_lines(entries: Iterable[HeldCall], now: float) -> list[str]:
-    """For chat: the calls that nobody answered in the last day, approvals that lapsed then, and how to revive one."""
+    """Returns the lines for chat about the calls that nobody answered in the last day, approvals that lapsed then, and how
+    to revive one."""
     found = missed(entries, now, DAY)
     lines = [f"{became(e)}: {cut(f'{e.nonce}  {_name(e)}  {plain(e.shown)}', WIDTH)}" for e in found[:MAX_MATCHES]]
     more = [f"... and {len(found) - MAX_MATCHES} more"] if len(found) > MAX_MATCHES else []

@@ -78,7 +78,8 @@ class Seen(msgspec.Struct):
 
 
 class Standing(msgspec.Struct, weakref=True):
-    """Of one agent in one place (`place_of`). Times are seconds since 1970. The bounds hold for what is decoded.
+    """What one agent has spent, its trust and its drift in one place (`place_of`). Times are seconds since 1970. The bounds
+    hold for what is decoded.
 
     `spent`: of `budget.size`, more than that where nothing was held. `streak`: clean calls in a row. `epoch`: checkpoints
     so far. `reported` (stored as `told`): codes of the signals reported since. `began`: the trust it began with.
@@ -125,7 +126,7 @@ class Standings:
         return made
 
     def put(self, standing: Standing) -> None:
-        """In the place of what was known."""
+        """Replaces what was known."""
         self._known[standing.key] = standing
         self._known.move_to_end(standing.key)
         while len(self._known) > MAX_STANDINGS:
@@ -190,7 +191,7 @@ class Base(NamedTuple):
 
     @classmethod
     def fresh(cls, each: Standing) -> Base:
-        """Of one that is not on disk as far as its engine knows."""
+        """Returns the base of a standing that is not on disk as far as its engine knows."""
         return cls(epoch=each.epoch, trust=each.began)
 
 

@@ -9,7 +9,7 @@ _LOOPBACK = ("localhost", "127.0.0.1")
 
 
 def origin(host: str) -> str:
-    """As browsers send it: lower case, with its scheme, without the scheme's usual port."""
+    """The origin that browsers send: lower case, with its scheme, without the scheme's usual port."""
     scheme, _, rest = host.lower().rpartition("://")
     scheme = scheme or "https"
     given, _, port = rest.partition(":")
@@ -17,7 +17,7 @@ def origin(host: str) -> str:
 
 
 def name(host: str) -> str:
-    """Without scheme and port."""
+    """The name, without scheme and port."""
     return urlsplit(origin(host)).hostname or ""
 
 

@@ -231,7 +231,7 @@ class NotifyTarget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
 
 
 class QuietHours(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """In local time, also over midnight; none if both times are equal. `urgent` events are sent even then."""
+    """Hours in local time, also over midnight; none if both times are equal. `urgent` events are sent even then."""
 
     begin: TimeOfDay = "00:00"
     end: TimeOfDay = "00:00"

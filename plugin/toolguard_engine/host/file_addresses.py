@@ -38,7 +38,7 @@ def paths(text: str) -> Iterator[str]:
 
 
 def decoded(path: str) -> str:
-    """Without percent escapes, as far as they are valid."""
+    """Resolves percent escapes, as far as they are valid."""
     return unquote(path, errors="replace") if "%" in path else path
 
 

@@ -58,7 +58,7 @@ def from_toml(releases: Releases) -> RepairCatalogue:
 
 
 def encode(catalogue: RepairCatalogue) -> str:
-    """As the file holds it: without what only the trials need, the newest release first."""
+    """Encodes what the file holds: without what only the trials need, the newest release first."""
     repairs = tuple(msgspec.structs.replace(repair, probe="", file="") for repair in catalogue.repairs)
     releases = {name: catalogue.releases[name] for name in sorted(catalogue.releases, key=_parts, reverse=True)}
     bare = msgspec.structs.replace(catalogue, repairs=repairs, releases=releases)

@@ -46,7 +46,7 @@ class ToolInput(msgspec.Struct):
 
 
 class KnownInputs:
-    """By the tool's name. Two tools of one name are both unknown."""
+    """The inputs of tools, by the tool's name. Two tools of one name are both unknown."""
 
     def __init__(self) -> None:
         self._tools: OrderedDict[str, ToolInput] = OrderedDict()

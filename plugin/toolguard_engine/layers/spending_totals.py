@@ -131,7 +131,7 @@ class SpendingTotals:
         return " ".join(text for _, _, text in fitting)
 
     def used(self, key: str, session: str = "") -> float:
-        """Of the limit with this key."""
+        """How much of the limit with this key has been used."""
         return next(each.used(session) for each in self._caps if each.cap.key == key)
 
     def _enter(self, begins: Mapping[str, int]) -> None:

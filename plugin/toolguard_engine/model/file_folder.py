@@ -40,14 +40,14 @@ class Folder:
         self.write(record)
 
     def copy(self, owner: object) -> Folder:
-        """With children of its own."""
+        """Returns a folder with children of its own."""
         found = self.alias(owner)
         found.children, found.sizes = self.children.copy(), self.sizes.copy()
         found.doubts = None if self.doubts is None else self.doubts.copy()
         return found
 
     def alias(self, owner: object) -> Folder:
-        """With the same children. `owner`: nobody who could change it."""
+        """Returns a folder with the same children. `owner`: nobody who could change it."""
         found = Folder.__new__(Folder)
         found.owner, found.maker, found.record, found.children = owner, self.maker, self.record, self.children
         found.doubts, found.moved, found.longest, found.sizes = self.doubts, self.moved, self.longest, self.sizes

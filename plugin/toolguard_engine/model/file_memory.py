@@ -52,8 +52,8 @@ class _Moving(NamedTuple):
 
 
 class FileMemory:
-    """Of all sessions, see `file_bounds`. The calls of one message are all judged before the first of them runs, so what
-    they will write is `expected` meanwhile."""
+    """The files that agents of all sessions made; see `file_bounds`. The calls of one message are all judged before the
+    first of them runs, so what they will write is `expected` meanwhile."""
 
     def __init__(self, tree: FileTree | None = None) -> None:
         self._tree = tree or FileTree()

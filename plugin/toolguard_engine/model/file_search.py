@@ -63,7 +63,7 @@ def _level(inside: str, folder: Folder, *, doubted: bool) -> Iterator[FoundFile]
 
 
 def everything(root: Folder) -> Iterator[FoundFile]:
-    """In the opposite order of `below`, but for the folders, which still come before what is in them."""
+    """Yields files in the opposite order of `below`, but for the folders, which still come before what is in them."""
     waiting = [iter([*_level("", root, doubted=False)][::-1])]
     while waiting:
         if (each := next(waiting[-1], None)) is None:

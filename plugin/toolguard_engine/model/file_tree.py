@@ -32,14 +32,14 @@ class TreePlace(NamedTuple):
 
 
 class NamedFiles:
-    """For patterns of names: the files that were found in folders, by their state."""
+    """The files, by patterns of names, that were found in folders, by their state."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], dict[object, tuple[str, ...]]] = {}
         self._number = 0
 
     def of(self, pattern: str, skipped: str) -> dict[object, tuple[str, ...]]:
-        """To be added to, and `added` called then."""
+        """Returns what is known, to be added to; `added` is to be called then."""
         return self._found.setdefault((pattern, skipped), {})
 
     def added(self, files: int) -> None:
@@ -66,7 +66,7 @@ class FileTree:
         return other
 
     def share(self) -> None:
-        """From now on, what is there is copied before it changes: it may lie at two places."""
+        """Shares the tree: from now on, what is there is copied before it changes: it may lie at two places."""
         self._owner = object()
 
     def folder(self, maker: int, record: FileRecord | None) -> Folder:

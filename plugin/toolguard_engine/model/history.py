@@ -68,7 +68,7 @@ class Past(msgspec.Struct, omit_defaults=True):
         return self.calls, self.families, self.results, self.series
 
     def streak(self, call: int, series: int, result: int, *, freely: bool = False) -> int:
-        """Among the steps that count and are the same call as this one, from the newest back, how many had this result.
+        """Counts, from the newest back, how many of the steps that are the same call as this one had this result.
 
         Of calls that failed and differ the wording counts, of the very same call exactly what came of it: where the same
         tests fail in other numbers something moves. `freely`: they may differ in anything.

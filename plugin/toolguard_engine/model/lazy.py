@@ -41,7 +41,7 @@ class Lazy(Generic[T]):
 
 
 class LazyValue(Lazy[T]):
-    """For values, which outlive a call: what fails leaves nothing half done, and is worked out anew the next time."""
+    """A lazy value that outlives a call: what fails leaves nothing half done, and is worked out anew the next time."""
 
     def __get__(self, owner: Any, _: type | None = None) -> T:
         value = owner.__dict__[self._name] = self._make(owner)

@@ -124,7 +124,7 @@ class LivingProgram(msgspec.Struct, frozen=True, omit_defaults=True, dict=True):
         return any(re.compile(pattern).match(path, len(folder) + 1) for pattern, folder in inside)
 
     def joined(self, later: LivingProgram) -> LivingProgram:
-        """With what it was found to run later."""
+        """Returns the program with what it was found to run later."""
         files = dict(list({**self.files, **later.files}.items())[:MAX_PATHS])
         fed = dict(list({**self.fed, **later.fed}.items())[:MAX_PATHS])
         patterns = dict(list({**self.patterns, **later.patterns}.items())[:MAX_PATTERNS])

@@ -52,7 +52,7 @@ class CounterSet:
         return bool(self._stored) or any(each.matters for each in self._known.values())
 
     def stored(self) -> dict[str, Any]:
-        """As one table of plain values."""
+        """Returns one table of plain values."""
         found = self._stored.copy()
         for each in self._known.values():
             found |= msgspec.to_builtins(each, str_keys=True)

@@ -12,7 +12,7 @@ def string(data: bytes) -> bytes:
 
 
 def number(value: int) -> bytes:
-    """Below 2**32."""
+    """Encodes a number below 2**32."""
     return _NUMBER.pack(value)
 
 

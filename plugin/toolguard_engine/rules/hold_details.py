@@ -15,7 +15,7 @@ from toolguard_engine.wording.redact import cut, redact_text
 
 
 def of(found: Judgement, reading: CallReading, waits: Mapping[str, int]) -> HeldDetails:
-    """For a judgement that holds a call. `waits`: see `Rulebook.waits`."""
+    """Collects the details for a judgement that holds a call. `waits`: see `Rulebook.waits`."""
     where = reading.command_where
     files = tuple(sorted({file.digest for file in reading.running.judged.values()})) if reading.commands else ()
     distinct = {(each.kind, each.target, each.place, each.flags, each.run and each.run.cwd): each for each in found.effects}

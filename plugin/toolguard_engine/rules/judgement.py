@@ -52,7 +52,7 @@ def of(verdict: Verdict, *, ends: bool = False, free: bool = False) -> Judgement
 
 
 def noted(found: Judgement, note: str) -> Judgement:
-    """With another note for the model."""
+    """Returns the judgement with another note for the model."""
     return structs.replace(found, note=f"{found.note}\n\n{note}" if found.note else note)
 
 

@@ -86,7 +86,7 @@ def word_test(wanted: str) -> Callable[[str], object]:
 
 
 def starts(argv: Sequence[str], places: Sequence[int]) -> Sequence[int]:
-    """Where from these places on the next word that is no option can stand: each option may have one value."""
+    """Finds where, from these places on, the next word that is no option can stand: each option may have one value."""
     if len(places) == 1 and places[0] < len(argv) and argv[places[0]][:1] != "-":
         return places
     found: list[int] = []

@@ -48,7 +48,7 @@ def rules(details: HeldDetails | None) -> list[str]:
 
 
 def effects(details: HeldDetails | None) -> list[str]:
-    """As `lines`, without a look at the disk."""
+    """Returns the same as `lines`, without a look at the disk."""
     found = [_line(effect) for effect in details.effects] if details else []
     return [*found, *([f"and {details.more} more"] if details and details.more else [])]
 

@@ -66,7 +66,7 @@ class CodeAhead:
         return self._rests_until if self._waiting else math.inf
 
     def read_one(self, now: float) -> None:
-        """If one is due."""
+        """Reads one text if one is due."""
         if self._files is None or self.due > now:
             return
         path, _ = self._waiting.popitem()

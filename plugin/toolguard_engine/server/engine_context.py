@@ -18,7 +18,7 @@ from toolguard_engine.wire import messages
 
 @dataclass(frozen=True)
 class Intervals:
-    """In seconds."""
+    """Intervals in seconds."""
 
     publish: float = 1.0
     """Between two writes of the engine's own files, while there is news."""

@@ -124,8 +124,8 @@ class Approvals:
             raise error
 
     def write_log(self) -> None:
-        """Behind the answer: the lines that the last change left for the audit log, and which grants have expired. Raises
-        `StoreError`."""
+        """Writes, behind the answer, the lines that the last change left for the audit log, and which grants have expired.
+        Raises `StoreError`."""
         self._nonces.write_log()
         self._policies.note_expired()
 

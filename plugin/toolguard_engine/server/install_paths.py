@@ -181,7 +181,7 @@ def _included(main: Path) -> tuple[list[Path], bool]:
 
 
 def stamps(paths: Iterable[str]) -> tuple[tuple[int, int], ...]:
-    """By what one sees that a file has changed; zeros for one that is not there."""
+    """Returns what changes when a file changes; zeros for one that is not there."""
     return tuple(map(_stamp, paths))
 
 

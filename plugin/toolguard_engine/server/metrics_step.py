@@ -110,7 +110,7 @@ class Metrics:
         return self._silence.next
 
     def record(self) -> None:
-        """After each chunk of input; what is incomplete waits for the rest."""
+        """Records the input after each chunk; what is incomplete waits for the rest."""
         self._record()
         if self._recorder:
             self._silence.set()

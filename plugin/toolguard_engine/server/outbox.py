@@ -88,7 +88,7 @@ class Outbox:
         self.measure = None
 
     def measured(self, note: Callable[[Measure], None]) -> None:
-        """For the metrics. A fault there changes no answer, and is logged once."""
+        """Notes something for the metrics. A fault there changes no answer, and is logged once."""
         if self.measure is None:
             return
         try:

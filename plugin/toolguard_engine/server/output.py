@@ -35,7 +35,7 @@ class Output:
             self.send(protocol.Log("warn", text))
 
     def forget_complaints(self) -> None:
-        """From here on each text is worth saying again."""
+        """Forgets the complaints: from here on each text is worth saying again."""
         self._complaints.clear()
 
     def safely(self, step: Callable[[], object]) -> None:

@@ -72,7 +72,7 @@ class DescriptorPipe:
                 rest = rest[os.write(self._sink, rest) :]
 
     def watch(self) -> None:
-        """From here on a thread says when the loop is busy for long."""
+        """Starts the watch: from here on a thread says when the loop is busy for long."""
         threading.Thread(target=self._watch, name="working", daemon=True).start()
 
     def _watch(self) -> None:

@@ -178,7 +178,7 @@ class Records:
         return self._save.next if is_new and not self._is_saving else math.inf
 
     def save_file_memory(self) -> None:
-        """Beside the loop, where it is due."""
+        """Saves the memory of files beside the loop, if that is due."""
         if self.next_save == math.inf or not self._save.due() or self._file_memory is None:
             return
         self._save.restart()

@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def end(code: int) -> None:
-    """As the command ended."""
+    """Ends as the command ended."""
     sys.stdout.flush()
     if code < 0:
         signal.signal(-code, signal.SIG_DFL)

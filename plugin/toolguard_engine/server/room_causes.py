@@ -53,7 +53,7 @@ def standing() -> RoomCause | None:
 
 
 def of(error: str) -> RoomCause:
-    """Of a room that could not be made for this reason."""
+    """The cause that this error of a room shows."""
     if found := standing():
         return found
     if _read("user/max_user_namespaces") == "0":

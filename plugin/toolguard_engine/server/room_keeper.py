@@ -65,7 +65,7 @@ def make_read_only(path: str) -> None:
 
 
 def make_all_read_only(path: str, *, undo: bool = False) -> None:
-    """With all that is mounted below it."""
+    """Makes a path read-only, with all that is mounted below it."""
     change = (ctypes.c_uint64 * 4)(0 if undo else ATTR_RDONLY, ATTR_RDONLY if undo else 0, 0, 0)
     changed = libc.syscall(MOUNT_SETATTR, -100, os.fsencode(path), AT_RECURSIVE, change, ctypes.sizeof(change))
     checked(changed, f"mount_setattr {path}")
@@ -104,7 +104,7 @@ def pins(kinds: dict[str, set[str]]) -> set[str]:
 
 
 def is_hidden(path: str, kinds: dict[str, set[str]]) -> bool:
-    """By the innermost rule that it lies under."""
+    """Whether the innermost rule that a path lies under hides it."""
     around = next((each for each in (path, *folders_above(path)) if each in kinds), "")
     return "hide" in kinds.get(around, ())
 

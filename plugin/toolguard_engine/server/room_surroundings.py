@@ -21,7 +21,7 @@ MAX_ENTRIES = 200
 
 
 def look(host: Host, environment: Mapping[str, str]) -> RoomPlaces:
-    """For a room of the commands of this gateway. What cannot be read is left out."""
+    """Looks at what a room of this gateway's commands needs to know. What cannot be read is left out."""
     config, _ = gateway_config.whole(host.config_path or f"{host.state_dir}/openclaw.json")
     workspaces = [*_configured(config, host.home), *_folders(host.state_dir, "workspace")]
     uid = os.getuid()

@@ -22,7 +22,7 @@ class StandingsSync:
         self._unsaved = 0.0
 
     def save(self) -> None:
-        """Before an answer leaves that restricts, or that lets through what is paid for.
+        """Saves before an answer leaves that restricts, or that lets through what is paid for.
 
         What cannot be saved is tried again; after `UNSAVED_SECONDS` the guard asks a person until it can.
         """

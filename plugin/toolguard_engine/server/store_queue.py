@@ -54,7 +54,7 @@ class StoreJob(Struct, Generic[T], eq=False):
     """What follows from it, once it has run."""
 
     def run(self) -> None:
-        """In the thread."""
+        """Runs in the thread."""
         if self.is_overdue and not self.always:
             self.follow = nothing
             return
@@ -67,7 +67,7 @@ class StoreJob(Struct, Generic[T], eq=False):
             self.follow = lambda: self.late(result) if self.is_overdue else self.done(result)
 
     def follow_up(self) -> None:
-        """In the thread. What cannot be done now is done with the next change."""
+        """Follows up in the thread. What cannot be done now is done with the next change."""
         with suppress(Exception):
             self.behind()
 

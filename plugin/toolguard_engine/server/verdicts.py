@@ -309,7 +309,7 @@ class Verdicts:
             self._outbox.event("stop", call, Verdict("block", stop.code, reason=reason))
 
     def would_end_run(self, call: Call, stop: Stop, reason: str) -> None:
-        """In shadow mode."""
+        """Notes, in shadow mode, that the run would end."""
         code = f"shadow.{stop.code}"
         if not self._outbox.is_reported(call.run, code):
             self._outbox.event("would-refuse", call, Verdict("allow", code, reason=reason))

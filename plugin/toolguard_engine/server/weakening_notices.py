@@ -25,7 +25,7 @@ OTHER_MARK = "Nothing was accepted: this code does not match what is weaker now.
 
 
 class Weakenings:
-    """Of one gateway under one config. All methods raise `StoreError`."""
+    """The weakened settings of one gateway under one config. All methods raise `StoreError`."""
 
     def __init__(self, state_dir: Path, config_path: str, clock: Callable[[], float], log: Log) -> None:
         self._store = stores.accepted_settings(state_dir)
@@ -51,7 +51,7 @@ class Weakenings:
         return _lines("the guard stopped", self._store.ended(self._config_path, why, self._clock(), self._log).fresh)
 
     def pending(self) -> list[str]:
-        """For a person in a chat, all of it with the mark that accepts it; empty where nothing is weaker."""
+        """Tells a person in a chat all that is weaker, with the mark that accepts it; empty where nothing is weaker."""
         found = self._store.pending()
         return [_shown_in_chat(found)] if found else []
 

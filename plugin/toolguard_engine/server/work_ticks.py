@@ -17,7 +17,7 @@ EVERY = 0.02
 
 
 def start(timer: WorkTimer) -> None:
-    """To be called in the main thread, which is the one that judges."""
+    """Starts the ticks. Must be called in the main thread, which is the one that judges."""
 
     def tick(_signal: int, _frame: FrameType | None) -> None:
         timer.tick(time.thread_time())
@@ -28,6 +28,7 @@ def start(timer: WorkTimer) -> None:
 
 
 def stop() -> None:
-    """To be called before the interpreter ends: it gives up its handlers then, and the next signal would be a death."""
+    """Stops the ticks. Must be called before the interpreter ends: it gives up its handlers then, and the next signal would
+    be a death."""
     signal.setitimer(signal.ITIMER_PROF, 0)
     signal.signal(signal.SIGPROF, signal.SIG_IGN)

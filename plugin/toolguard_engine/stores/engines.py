@@ -57,6 +57,6 @@ class EngineStart(msgspec.Struct, rename="camel"):
 
 
 def describe(info: EngineInfo) -> dict[str, Any]:
-    """For `--json`: as on disk."""
+    """Describes an engine for `--json`, as on disk."""
     value: dict[str, Any] = msgspec.to_builtins(info)
     return value

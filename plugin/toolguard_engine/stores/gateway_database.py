@@ -15,7 +15,8 @@ class GatewayDatabaseError(ValueError):
 
 
 def table_rows(path: Path, table: str, columns: tuple[str, ...], limit: int) -> list[tuple[Any, ...]] | None:
-    """At most `limit` rows; None if there is no such table with these columns. `table` and `columns` are never input."""
+    """Returns at most `limit` rows; None if there is no such table with these columns. `table` and `columns` are never
+    input."""
     # A journal beside it means that a gateway runs or was killed. Without one, opening it must not make one.
     mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
     try:

@@ -188,7 +188,7 @@ class UserRuleStore(Protocol):
         """What the file contains; the same object while nothing changes."""
 
     def rules(self) -> tuple[Rule, ...]:
-        """In file order; the same tuple while nothing changes."""
+        """The rules in file order; the same tuple while nothing changes."""
 
     def placed(self, matcher: Callable[[Rule, Example], bool] | None = None) -> list[Placed]:
         """Read again; `matcher` (whether a rule matches an example) also tests the rules' examples."""
@@ -319,7 +319,7 @@ class StandingsStore(Protocol):
         """The latest first. `patient`: for an engine that starts, which must know what was spent."""
 
     def look(self) -> list[Standing]:
-        """As `load`; changes nothing."""
+        """Returns the same as `load`; changes nothing."""
 
     def other(self, key: Key, ours: Standing | None) -> Standing | None:
         """The stored standing if another process has changed it; None otherwise."""
@@ -394,7 +394,7 @@ class NotificationStore(Protocol):
         """Keeps a damaged store under the returned name; the next use begins a new one."""
 
     def sending(self) -> AbstractContextManager[None]:
-        """Around the work of the one process that sends. Raises `Busy` at once if there is another."""
+        """Surrounds the work of the one process that sends. Raises `Busy` at once if there is another."""
 
     def has_sender(self) -> bool: ...
 
@@ -435,7 +435,7 @@ class NotificationStore(Protocol):
     def state_of(self, name: str, target: str) -> Notification | None: ...
 
     def health(self) -> list[TargetHealth]:
-        """By target; empty if nothing was ever to be sent. Makes no file."""
+        """Returns the state of each target; empty if nothing was ever to be sent. Makes no file."""
 
     def close(self) -> None: ...
 

@@ -36,7 +36,7 @@ class KnownEntries:
         self._kept: dict[int, _Kept] = {}
 
     def keep(self, stored: Sequence[msgspec.Raw]) -> list[HeldCall]:
-        """As `decoded`, for objects that will be asked about again. Raises `msgspec.ValidationError`."""
+        """Decodes like `decoded`, for objects that will be asked about again. Raises `msgspec.ValidationError`."""
         for each in stored:
             if id(each) not in self._kept:
                 self._kept[id(each)] = _Kept(each, _ENTRY.decode(each))

@@ -176,7 +176,7 @@ def _reason(ended: subprocess.CompletedProcess[str]) -> str:
 
 
 def version() -> tuple[int, int] | None:
-    """Of the OpenSSH that is installed; None if it does not say."""
+    """The version of the OpenSSH that is installed; None if it does not say."""
     beside = Path(program()).with_name("ssh")
     try:
         printed = subprocess.run([beside, "-V"], capture_output=True, text=True, timeout=5, env=_ENVIRONMENT, check=False)

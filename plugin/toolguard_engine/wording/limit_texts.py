@@ -14,7 +14,7 @@ UNTIL = {"session": "midnight UTC", "day": "midnight UTC", "month": "the end of 
 
 
 def reached(words: str, used: str, per: str, command: str) -> str:
-    """For a person. `words`: the limit; `command`: what raises it."""
+    """Tells a person that a limit is reached. `words`: the limit; `command`: what raises it."""
     return (
         f"The limit of {words} is reached: {used} used. Agents are stopped until {UNTIL[per]}. "
         f"`{NAMED}` shows the current usage. To raise the limit, run: {command}"
@@ -37,7 +37,7 @@ def unknown(why: str) -> str:
 
 
 def blocked(prefix: str, reason: str) -> str:
-    """For the model, about a call."""
+    """Tells the model that a call was blocked."""
     return (
         f"{prefix}_BLOCK|{approval.line(reason)}\n"
         "No tool call runs, and no approval changes that. "
@@ -46,5 +46,5 @@ def blocked(prefix: str, reason: str) -> str:
 
 
 def note(reason: str) -> str:
-    """For the model, behind the result of a call."""
+    """Tells the model about a limit behind the result of a call."""
     return f"[TOOLGUARD NOTE] Finish what matters most, and tell the user: {reason}"

@@ -118,7 +118,7 @@ def vetoed(call: Call) -> str:
 
 
 def still_looping(code: str, call: Call, count: int) -> str:
-    """After a compaction."""
+    """Says that a loop goes on after a compaction."""
     return (
         f"{code}: after the conversation was shortened, {_name(call)} was called {count} times with the same arguments "
         "and the same result."

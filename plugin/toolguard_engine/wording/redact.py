@@ -176,7 +176,7 @@ def _hide_value(match: re.Match[str]) -> str:
 
 
 def cut(text: str, limit: int = MAX_VALUE) -> str:
-    """At most `limit` characters of a text, plus a note of its length if it was longer."""
+    """Returns at most `limit` characters of a text, plus a note of its length if it was longer."""
     return text if len(text) <= limit else f"{text[:limit]}... ({len(text)} characters)"
 
 

@@ -25,7 +25,7 @@ def reason(effects: Sequence[str]) -> str:
 
 
 def held(effects: Sequence[str]) -> str:
-    """For the model, behind the output of a command whose changes were not made."""
+    """Tells the model, behind the output of a command whose changes were not made."""
     lines = [f"  - {printable.plain(effect)}" for effect in effects[:MAX_SHOWN]]
     lines += [f"  - and {len(effects) - MAX_SHOWN} more"] if len(effects) > MAX_SHOWN else []
     return "\n".join(

@@ -84,8 +84,8 @@ class AuditReader:
         return None
 
     def until(self, seq: int, rows: int, size: int) -> list[ChainLine]:
-        """At most this many lines and bytes, each linked to the next, of which the last has this number; empty if the log
-        does not have it."""
+        """Returns at most this many lines and bytes, each linked to the next, of which the last has this number; empty if
+        the log does not have it."""
         found: deque[ChainLine] = deque()
         for line in self._lines():
             if line.seq > seq:
@@ -99,8 +99,8 @@ class AuditReader:
         return list(found) if found and found[-1].seq == seq else []
 
     def after(self, position: Position, rows: int, size: int) -> Batch:
-        """At most this many lines and bytes (one line at least) after the position. A gap only if the log was not renamed or
-        replaced meanwhile: otherwise nothing, and the next call reads again."""
+        """Returns at most this many lines and bytes (one line at least) after the position. A gap only if the log was not
+        renamed or replaced meanwhile: otherwise nothing, and the next call reads again."""
         parts = self.parts()
         batch = self._read(position, rows, size, [path for path, _ in parts])
         if batch.gap and self.parts() != parts:

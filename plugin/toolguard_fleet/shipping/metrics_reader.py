@@ -73,7 +73,7 @@ class MetricsReader:
             return Stream(name, found[0], calls, verdicts)
 
     def after(self, stream: Stream, calls: int, verdicts: int, most: int) -> Rows:
-        """At most so many rows of each kind after these, in order."""
+        """Returns at most so many rows of each kind after these, in order."""
         with self._opened() as connection:
             if connection is None:
                 return Rows([], [])

@@ -37,8 +37,8 @@ _SUM_UP = "fleet.sum_up(%s, %s)"
 
 @dataclass
 class MetricsProgress:
-    """Since the start: rows `sent`, and parts of sums moved while this gateway led (`summed`). `behind`: rows that wait, at
-    most: the file counts those of all gateways of the machine."""
+    """What was done since the start: rows `sent`, and parts of sums moved while this gateway led (`summed`). `behind`: rows
+    that wait, at most: the file counts those of all gateways of the machine."""
 
     sent: int = 0
     behind: int = 0

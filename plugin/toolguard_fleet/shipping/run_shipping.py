@@ -66,8 +66,8 @@ async def run_shipping(
     report: Report,
     stop: asyncio.Event,
 ) -> None:
-    """Until `stop` is set or the task is cancelled. The shippers share one connection, which is open only while there is
-    something to send. Errors are reported and retried, never raised."""
+    """Ships until `stop` is set or the task is cancelled. The shippers share one connection, which is open only while there
+    is something to send. Errors are reported and retried, never raised."""
     connection = GatewayConnection(connect("shipping"), gateway.id, gateway.token, settings.answer)
     async with asyncio.TaskGroup() as group:
         if settings.audit:

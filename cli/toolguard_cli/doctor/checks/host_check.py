@@ -41,7 +41,7 @@ def openclaw(subject: DoctorSubject) -> Check:
 
 
 def known_version(subject: DoctorSubject) -> str:
-    """From its package, from what it prints, or as the last gateway reported it; empty if unknown."""
+    """The version that its package, its output or the last gateway reports; empty if unknown."""
     return installed_version(subject) or _printed_version(subject) or _seen_version(subject)
 
 

@@ -76,7 +76,7 @@ class NewItem:
         return shown if self.key is None else render_key(self.key, style) + style.colon + shown
 
     def lines(self, style: Style, indent: str) -> str:
-        """From a line break on: the comments above the item, and the item."""
+        """The text from a line break on: the comments above the item, and the item."""
         above = self.value.lines_above(style, indent) if isinstance(self.value, Clip) else []
         return "".join(style.newline + indent + line for line in [*above, self.text(style, indent, "auto")])
 

@@ -28,7 +28,7 @@ _MOVED = lazy_re.compile(r"^\*\*\* Update File:([^\n]{1,1000})\n\*\*\* Move to:(
 
 
 def arriving(reading: CallReading) -> list[MadeFile]:
-    """In no particular order; paths may have wildcards or `UNKNOWN` in them."""
+    """Yields the files in no particular order; paths may have wildcards or `UNKNOWN` in them."""
     found = [each for each in possible_changes(reading) if each.path and each.kind != "removed"]
     shown = {(each.path, each.text) for each in found}
     more = (

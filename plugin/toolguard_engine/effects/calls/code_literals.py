@@ -26,8 +26,8 @@ _SHELL_ENDINGS = tuple(ending for ending, language in LANGUAGES_BY_ENDING.items(
 
 
 def paths(reading: CallReading, runs: tuple[ProgramRun, ...], where: Where) -> list[str]:
-    """At most `MAX_LITERALS` and one more. A relative path is meant from the folder of the program, or of the script. Raises
-    `TooIntricate`."""
+    """Yields at most `MAX_LITERALS` paths and one more. A relative path is meant from the folder of the program, or of the
+    script. Raises `TooIntricate`."""
     return list(dict.fromkeys(islice(_paths(reading, runs, where), MAX_LITERALS + 1)))
 
 

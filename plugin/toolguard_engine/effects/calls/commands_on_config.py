@@ -67,7 +67,7 @@ def of_commands(
     expected: Expected,
     commands: tuple[str, ...],
 ) -> ConfigChange | None:
-    """Of `commands`. None if they do not change the config."""
+    """What `commands` make of the config. None if they do not change the config."""
     if not any(each.kind in CHANGING and may_be(each.target, host) for found in effects for each in found):
         return None
     if sum(len(reading.runs) for reading in readings) > MAX_PROGRAMS:

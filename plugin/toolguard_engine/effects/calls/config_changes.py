@@ -41,7 +41,7 @@ def of_tool(
     files: FileSource,
     expected: Expected,
 ) -> ConfigChange | None:
-    """Of a tool that writes files. None if it does not change the config."""
+    """What a tool that writes files makes of the config. None if it does not change the config."""
     found = [each for each in effects if each.kind in CHANGING and may_be(each.target, host)]
     if not found:
         return None

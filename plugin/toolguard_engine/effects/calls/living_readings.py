@@ -137,7 +137,7 @@ class MadeByAgents:
         self._after: FileMemory | None = None
 
     def also(self, names: Iterable[str]) -> FileMemory:
-        """With these."""
+        """Returns the memory with these files as well."""
         if self._after is None:
             self._after = self._before.fork()
         for name in names:

@@ -53,7 +53,7 @@ class MadeFile(msgspec.Struct, frozen=True):
 
 
 def changes(reading: CallReading) -> list[MadeFile]:
-    """In the order in which they happen, the first `MAX_CHANGES`. Only what is known by its path."""
+    """Returns the first `MAX_CHANGES` in the order in which they happen. Only what is known by its path."""
     return [_with_known_source(each) for each in possible_changes(reading) if is_known(each.path)]
 
 

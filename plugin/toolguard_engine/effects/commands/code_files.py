@@ -122,7 +122,8 @@ def module(run: ProgramRun) -> tuple[str, ...]:
 
 @kept_by_text
 def imported(code: str, language: str, folder: str) -> tuple[tuple[str, ...], ...]:
-    """For each file that code takes in from its folder: the paths at which it may be, of which the first one counts."""
+    """Yields, for each file that code takes in from its folder, the paths at which it may be, of which the first one
+    counts."""
     return tuple(_imported(code, language, folder))
 
 

@@ -18,7 +18,7 @@ PARSED_CHARACTERS = 32
 
 
 def these(lines: Lines) -> Callable[[str], Lines]:
-    """For `run_lines`, where the commands are known already."""
+    """Finds these commands in any text, for `run_lines`."""
     return lambda _: lines
 
 

@@ -12,7 +12,7 @@ _READ_FIRST = (".json", ".toml", ".yaml", ".yml", ".lock", "akefile")
 
 
 class LaterFiles:
-    """Of one command; paths are absolute."""
+    """What programs of one command may run later; paths are absolute."""
 
     def __init__(self) -> None:
         self.goes_on = False

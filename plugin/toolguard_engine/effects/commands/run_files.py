@@ -73,7 +73,7 @@ class RunFiles(AskedFiles):
 
     @contextmanager
     def as_they_lie(self) -> Iterator[None]:
-        """Until it ends, files are read where they are named, as if the command had copied none."""
+        """While this is entered, files are read where they are named, as if the command had copied none."""
         copies, self._copies, self._found.sources = self._copies, {}, {}
         try:
             yield

@@ -193,7 +193,7 @@ def _written_named(walk: Walk, pattern: re.Pattern[str], folder: str, run: Progr
 
 @cache
 def name_pattern(names: tuple[str, ...], below: bool) -> re.Pattern[str]:  # noqa: FBT001 - a key of the cache
-    """Of paths from the folder on: names with `*` mean names in one folder."""
+    """A pattern of paths from the folder on: names with `*` mean names in one folder."""
     between = IN_ANY_FOLDER if below else ""
     known = (name for name in names if name[:1] != "~" and (below or "*" in name))
     one_of = "|".join(re.escape(name).replace(r"\*", "[^/]*") for name in known)

@@ -204,7 +204,7 @@ class WrittenFiles:
         return [*(word for word in found if UNKNOWN not in word), *unknown[:MAX_SIMILAR]]
 
     def joined(self, texts: Iterable[str], sign: str = "") -> str:
-        """As much as is read of one text."""
+        """Joins as much of the texts as is read of one."""
         room, found = MAX_CHARS, list[str]()
         for text in texts:
             if len(text) > room:

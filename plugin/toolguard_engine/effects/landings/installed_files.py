@@ -47,7 +47,8 @@ def is_generator(name: str) -> bool:
 
 
 def by_generator(run: ProgramRun) -> Iterator[Landing]:
-    """In any of the folders that it is given; in its own if it is given none, or only a template (not `create-x`)."""
+    """Yields what lands in any of the folders that a generator is given, or in its own if it is given none, or only a
+    template (not `create-x`)."""
     words = [_VALUES.sub("", word, count=1) for word in run.argv[1:_MAX_WORDS]]
     named = [word for word in words if word[:1] not in ("-", "")]
     yield from (Landing(UNKNOWN, word) for word in named)

@@ -73,7 +73,7 @@ _KEPT = KeptCode()
 
 
 def steps() -> float:
-    """Of all that was read so far."""
+    """The steps for all that was read so far."""
     return _KEPT.steps
 
 

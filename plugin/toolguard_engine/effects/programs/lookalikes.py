@@ -76,7 +76,7 @@ _VERBS_AT = 3
 
 
 def packages(run: ProgramRun, _: Where) -> Iterator[Effect]:
-    """For installers of packages."""
+    """Checks the names that installers of packages are given."""
     verbs, known, valued = _INSTALLERS[run.name]
     at = next((at for at, word in enumerate(run.argv[1:_VERBS_AT], 1) if word in verbs), 0)
     for word in options(run, valued, start=at + 1).operands[:MAX_NAMES] if at else ():
@@ -86,7 +86,7 @@ def packages(run: ProgramRun, _: Where) -> Iterator[Effect]:
 
 
 def of_host(url: str, run: ProgramRun | None = None) -> Iterator[Effect]:
-    """For a host that something is fetched from."""
+    """Checks a host that something is fetched from."""
     try:
         host = (urlsplit(url if "://" in url else f"//{url}").hostname or "").rstrip(".")
     except ValueError:

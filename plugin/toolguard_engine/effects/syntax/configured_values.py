@@ -127,7 +127,8 @@ _BLOCK = lazy_re.compile(r"[|>][+-]?\d?[+-]?\s{0,9}(?:#.*)?")
 
 
 def of_yaml(text: str) -> list[Value]:
-    """By its indentation: `key: value`, items of lists, blocks of text, and lists in brackets. JSON is YAML as well."""
+    """Reads a text by its indentation: `key: value`, items of lists, blocks of text, and lists in brackets. JSON is YAML as
+    well."""
     if text.lstrip()[:1] in ("{", "["):
         return of_json(text)
     return list(_of_lines(text))

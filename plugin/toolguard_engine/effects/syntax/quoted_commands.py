@@ -45,7 +45,7 @@ _GIVEN = lazy_re.compile(r"-[a-z]{0,3}c\s{1,9}(?=[\"'])")
 
 
 def commands(text: str) -> Lines:
-    """In the order of their kinds, each with its position."""
+    """Yields the commands in the order of their kinds, each with its position."""
     text = _HOME_AND.sub(r"\1~", text[:_MAX_CODE])
     text = _HOME.sub("~", _JOINED.sub("", text))
     found: Lines = []

@@ -69,7 +69,7 @@ def vim_command(command: str) -> str:
 
 
 def vim(text: str) -> Lines:
-    """Of a script for vim or ex."""
+    """The commands of a script for vim or ex."""
 
     def of_line(line: str) -> str:
         if line[:1] in ('"', ""):

@@ -97,7 +97,7 @@ def spoiled(standing: Standing, by: float) -> None:
 
 
 def agent(standing: Standing) -> str:
-    """In words."""
+    """Names the agent."""
     return _in_words(standing.agent)
 
 

@@ -38,7 +38,7 @@ class CompactionCounters(LoopCounters):
 
 
 def arm(run: Run, settings: LoopDetection) -> int:
-    """For how many calls."""
+    """Returns for how many calls the detector is armed."""
     counted = run.counters.of(CompactionCounters)
     counted.armed = max(2, settings.post_compaction_guard.window_size)
     counted.watched = counted.watched_call = counted.watched_request = counted.watched_calls = 0

@@ -16,7 +16,7 @@ def is_on(detectors: Detectors) -> bool:
 
 
 def length(past: Past) -> int:
-    """In calls: A B A B is 4. No more than the history holds."""
+    """Counts calls: A B A B is 4. No more than the history holds."""
     return min(past.alternating, len(past.calls))
 
 
@@ -26,7 +26,7 @@ def goes_on(series: int, past: Past) -> bool:
 
 
 def found(call: Call, count: int) -> str:
-    """In words."""
+    """Says what was found."""
     return loop_notes.alternated(call, count)
 
 

@@ -15,7 +15,7 @@ def is_on(detectors: Detectors) -> bool:
 
 
 def found(call: Call, count: int) -> str:
-    """In words."""
+    """Says what was found."""
     return loop_notes.polled(call, count)
 
 

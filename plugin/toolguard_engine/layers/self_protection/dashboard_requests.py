@@ -33,7 +33,7 @@ _MAX_ADDRESS = 2_000
 
 
 def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
-    """For commands."""
+    """Yields the findings for commands."""
     host = scene.host
     if host.dashboard and any(_answers(text, host) for run in scene.runs for text in _given(run)):
         yield ProtectionFinding(REASON)

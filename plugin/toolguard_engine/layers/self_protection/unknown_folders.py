@@ -16,7 +16,7 @@ UNDECIDED = frozenset({"git", "patch"})
 
 
 class UnknownFolders:
-    """For one command, of which everything is looked at once."""
+    """The unknown folders of one command, each of which is judged once."""
 
     def __init__(self, scene: CommandScene) -> None:
         self._scene = scene

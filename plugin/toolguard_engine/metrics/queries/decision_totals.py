@@ -32,7 +32,7 @@ _Row = tuple[int, str, str, int]
 
 
 def guard(connection: sqlite3.Connection, asked: Range, now: int, gateway: str = "") -> GuardOverview:
-    """Over time and in total; only for this gateway, if one is named."""
+    """Counts decisions over time and in total; only for this gateway, if one is named."""
     over = span(asked, now)
     rows = _rows(connection, over, gateway)
     return GuardOverview(

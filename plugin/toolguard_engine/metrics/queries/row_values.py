@@ -51,7 +51,7 @@ def text(value: Any, most: int = MAX_TEXT) -> str:
 
 
 def totals(sums: Sequence[Any]) -> Totals:
-    """From the sums of one row, in their order."""
+    """Makes totals of the sums of one row, in their order."""
     return _TOTALS(*[money(value) if priced else whole(value) for value, priced in zip(sums, _IS_MONEY, strict=True)])
 
 

@@ -9,7 +9,8 @@ from toolguard_engine.metrics.row_writer import DAY_MS, HOUR_MS
 
 
 class Span(NamedTuple):
-    """From `start` until before `end`, in milliseconds since 1970. `days`: read from the sums of days, not of hours."""
+    """The time from `start` until before `end`, in milliseconds since 1970. `days`: read from the sums of days, not of
+    hours."""
 
     range: Range
     start: int
@@ -27,7 +28,7 @@ class Span(NamedTuple):
 
     @property
     def ended(self) -> Span:
-        """Without the running bucket."""
+        """The span without the running bucket."""
         return self._replace(buckets=self.buckets - 1)
 
     @property

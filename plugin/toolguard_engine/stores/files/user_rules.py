@@ -63,7 +63,8 @@ class UserRules:
         return parse(table, text, self.path)
 
     def rules(self) -> tuple[Rule, ...]:
-        """In the order of the file; the same tuple while nothing changes. Raises `InvalidRulesError`, `StoreError`."""
+        """Returns the rules in the order of the file; the same tuple while nothing changes. Raises `InvalidRulesError`,
+        `StoreError`."""
         found = self.look()
         if found.fault is not None:
             raise found.fault.with_traceback(None)

@@ -34,7 +34,7 @@ class ValuesByDigest(Generic[T]):
         self._stored: Any = msgspec.defstruct("Stored", stored)
 
     def all(self) -> dict[str, T]:
-        """Without those that cannot be understood."""
+        """Returns all values but those that cannot be understood."""
         found = {digest: self._decoded(raw) for digest, raw in (self._read() or {}).items()}
         return {digest: value for digest, value in found.items() if value is not None}
 
@@ -44,7 +44,7 @@ class ValuesByDigest(Generic[T]):
         return None if raw is None else self._decoded(raw)
 
     def keep(self, digest: str, value: T) -> None:
-        """Of more than `MAX_KEPT` the oldest are forgotten."""
+        """Keeps a value. Beyond `MAX_KEPT` of them, the oldest are forgotten."""
         with lock(self.path):
             kept = self._read()
             if kept is None:

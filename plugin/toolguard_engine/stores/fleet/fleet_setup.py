@@ -21,7 +21,7 @@ class FleetProof(Protocol):
         """How many people must approve this call, and of which teams; no teams: the gateway's."""
 
     def digest(self, entry: HeldCall) -> bytes:
-        """Of all that is shown of the call, and its binding: what approvers sign."""
+        """Computes what approvers sign: a digest of all that is shown of the call, and its binding."""
 
     def refusal(
         self, entry: HeldCall, decisions: tuple[pipe.SignedVerdict, ...], now: float, request: HeldCall | None = None

@@ -50,7 +50,7 @@ class FleetPolicy(Struct, frozen=True):
     text: str
 
     def of_team(self, team: str) -> ApproverPolicy:
-        """As it counts for a gateway of this team."""
+        """Returns the policy that counts for a gateway of this team."""
         return ApproverPolicy(team, self.approvers.rules, self.approvers.members)
 
 

@@ -168,7 +168,7 @@ class FileStandings:
                 self.trouble = f"{self.path} had more than {MAX_STORED:,} sessions; partly spent budgets forgotten: {spent}"
 
     def look(self) -> list[Standing]:
-        """As `load`; changes nothing, and leaves a damaged file in place."""
+        """Returns the same as `load`; changes nothing, and leaves a damaged file in place."""
         with self._reported(keep_aside=False):
             connection = self._connected()
             if connection is None:

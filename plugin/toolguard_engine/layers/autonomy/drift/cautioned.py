@@ -8,7 +8,7 @@ CODE = "drift.warnings"
 
 
 def judge(seen: Seen, most: int, who: str) -> str:
-    """From the `most`th warning on."""
+    """Reports the `most`th warning and later ones."""
     if not most or seen.warnings < most:
         return ""
     return f"{who} has been warned {seen.warnings} times since a person last checked; {most} are allowed."

@@ -8,7 +8,7 @@ CODE = "drift.outward"
 
 
 def judge(seen: Seen, most: int, who: str) -> str:
-    """Of a call that is outward itself: the others are not asked for."""
+    """Judges only calls that are outward themselves."""
     if not most or seen.outward < most:
         return ""
     times = seen.outward + 1
