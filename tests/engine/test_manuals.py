@@ -12,7 +12,7 @@ import pytest
 from tables import each_row
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.manuals import manual_catalogue, manual_form
-from toolguard_engine.effects.manuals.option_parser import MAX_UNKNOWN, readings
+from toolguard_engine.effects.manuals.option_parser import MAX_UNKNOWN, parse, readings
 
 
 def read(command: str) -> list[str]:
@@ -244,3 +244,10 @@ def test_the_manual_has_all_options_of_the_installed_program(program: str) -> No
     if not switches:
         takes = {name: known[name].takes in ("value", "many") for name in told if name not in _OPTIONAL.get(program, ())}
         assert takes == {name: told[name] for name in takes}
+
+
+def test_the_options_of_a_verb_may_take_its_own_words() -> None:
+    """The words are read again once the verb is known, and an option of its own may take a value where none did before."""
+    (manual,) = manual_form.parse({"x": {"options": "-a", "verbs": {"do it": {"options": "-a="}}}})
+    found = parse(manual, ("x", "do", "-a", "it"), lambda _: False)
+    assert (found.verb, found.operands) == ("do it", ())

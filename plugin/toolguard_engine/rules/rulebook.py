@@ -151,7 +151,7 @@ class _Terms:
             return False
         if self._via and not any(name in run.via for name in self._via):
             return False
-        if self._none is not None and self._none.lasts(run.name, _before_operands(run)):
+        if self._none is not None and self._none.lasts(run, _before_operands(run)):
             return False
         if self._arg is not None and not found_in_some(self._arg, words, self._unless):
             return False
@@ -161,7 +161,7 @@ class _Terms:
 def _before_operands(run: ProgramRun) -> tuple[str, ...]:
     """The words before a lone `--`, and what is assigned for the program: `RAILS_ENV=test rails db:reset`. An address of a
     database that is assigned too may be of any."""
-    words = run.argv[1 : run.argv.index("--")] if "--" in run.argv[1:] else run.argv[1:]
+    words = run.argv[1 : run.words.end or None]
     if not run.assigns or any(name.endswith("_URL") for name, _ in run.assigns):
         return words
     return (*words, *(f"{name}={value}" for name, value in run.assigns))

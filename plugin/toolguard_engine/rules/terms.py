@@ -17,7 +17,8 @@ from fnmatch import translate
 from functools import lru_cache
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.rules import patterns
 
 Search = Callable[[str], object]
@@ -32,24 +33,6 @@ _SHORT = lazy_re.compile(r"-[A-Za-z0-9?@#]\Z")
 _ONE_DASH = lazy_re.compile(r"-[^-].")
 _CLUSTER = lazy_re.compile(r"-[A-Za-z0-9]++")
 _OFF = frozenset(("false", "f", "none", "no", "0", "off"))
-_VALUED_ANYWHERE = (
-    "--description --message --comment --reason --title --body --notes --name --namespace --context --set --var --filter"
-    " --config --timeout --user --host --tag --format --exclude --include --label --selector -var -var-file"
-)
-_VALUED_BY: dict[str, str] = {
-    "git": "-e --exclude -o --push-option -m --message -C -c -F --file --receive-pack --exec --repo --author --date",
-    "apt apt-get aptitude": "-o --option -c --config-file -t --target-release --default-release -a",
-    "dnf yum zypper": "-c -x --exclude --setopt --enablerepo --disablerepo --installroot --releasever",
-    "kubectl oc k3s": "-n --namespace -l --selector -o --output -f --filename -c --context --cluster --kubeconfig -k --user"
-    " --field-selector --timeout --grace-period --as --token --server",
-    "helm": "--description -n --namespace --set --set-string --set-file -f --values --kube-context --timeout --kubeconfig"
-    " --history-max --cascade --version --post-renderer -l --selector",
-    "terraform tofu terragrunt": "-var -var-file -target -state -state-out -backup -lock-timeout -parallelism -chdir"
-    " -replace --var --var-file --target",
-    "npm pnpm yarn bun": "--tag --otp --access --registry -w --workspace --prefix -C --filter -F --userconfig --loglevel",
-    "docker podman": "-f --filter --format --context -H --host --config -l --log-level",
-    "gcloud az": "--profile --region --query --output --project --format --filter --account --subscription --resource-group",
-}
 _ABBREVIATED = 6
 """Two dashes and four letters; of a shorter option all but one."""
 
@@ -185,16 +168,16 @@ class Unwanted(WantedTerms):
 
     __slots__ = ()
 
-    def lasts(self, program: str, words: Sequence[str]) -> bool:
-        """Whether one of them counts in the end."""
+    def lasts(self, run: ProgramRun, words: Sequence[str]) -> bool:
+        """Whether one of them counts in the end. `words`: those of the program from its first argument on, and others."""
         if not self.is_in(words):
             return False
-        valued = _valued(program)
+        values = _values_at(run)
         kept: list[str] = []
-        for before, word in zip(("", *words), words, strict=False):
+        for at, word in enumerate(words, 1):
             if word[:1] == "-" and self._takes_back(word):
                 kept.clear()
-            elif word[:1] != "-" or not _awaits(before, valued):
+            elif word[:1] != "-" or at not in values:
                 kept.append(word)
         return self.is_in(kept)
 
@@ -205,27 +188,12 @@ class Unwanted(WantedTerms):
         return head.startswith("--no-") and f"--{head[5:]}" in self._longs
 
 
-def _awaits(word: str, valued: frozenset[str]) -> bool:
-    """Whether the next word is the value of this option, or of the last one in this cluster."""
-    if word in valued:
-        return True
-    return word[:1] == "-" and word[1:2] != "-" and f"-{word[-1]}" in valued and _CLUSTER.fullmatch(word) is not None
-
-
-@lru_cache(maxsize=256)
-def _valued(program: str) -> frozenset[str]:
-    """The options of a program that take the next word, as far as they are known. Those of a manual that has only
-    some of the sub-commands may be others' options without a value."""
-    found, manual = _VALUED.get(program, _COMMONLY_VALUED), manual_catalogue.manual(program)
-    if manual is None or program in _VALUED:
-        return found
-    return found.union(n for n, option in manual.known("").items() if option.takes == "value")
-
-
-_COMMONLY_VALUED = frozenset(_VALUED_ANYWHERE.split())
-_VALUED = {
-    name: _COMMONLY_VALUED.union(given.split()) for programs, given in _VALUED_BY.items() for name in programs.split()
-}
+def _values_at(run: ProgramRun) -> set[int]:
+    """The positions of words that are the values of options. Options of which its manual says nothing mean what they mean in
+    most programs."""
+    found = {each.value.at for each in run.words.given if each.valued and each.value.at != each.word}
+    common = option_parser.words("*", run.argv)
+    return found | {each.value.at for each in common.given if each.valued and each.value.at != each.word}
 
 
 @lru_cache(maxsize=4_000)

@@ -125,7 +125,7 @@ def parse(manual: Manual, argv: tuple[str, ...], takes: Takes) -> CommandWords:
         usage.does,
         tuple(read.unknown),
         len(read.unknown) > most_unknown(argv),
-        read.operands[own - 1].at if own else 0,
+        read.operands[own - 1].at if 0 < own <= len(read.operands) else 0,
         read.end if read.end < len(argv) else 0,
     )
 
