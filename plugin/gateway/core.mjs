@@ -16,7 +16,7 @@ import { Peers, peersCommand } from "./connections.mjs";
 import { Notifier, notifierCommand } from "./notifier.mjs";
 import { OrderWatch } from "./order.mjs";
 import { factsOf, Places } from "./places.mjs";
-import { leaveShell, ownShell, useShell } from "./room.mjs";
+import { hasAllowlist, leaveShell, ownShell, useShell } from "./room.mjs";
 import { waitingFor } from "./reports.mjs";
 import { Runs } from "./runs.mjs";
 import { Seams, Trace } from "./seams.mjs";
@@ -110,7 +110,7 @@ function makeCore(api, root, version, logger) {
     hooks.engineReady();
   };
   const ready = (/** @type {any} */ answer) => {
-    const unused = useShell(answer.shell ?? "");
+    const unused = useShell(answer.shell ?? "", undefined, !hasAllowlist(api.config));
     if (unused) seams.seen("commandShell", "fails");
     if (unused) logger.warn(`[toolguard] commands are not contained, because their shell cannot be prepared: ${unused}`);
     announce();

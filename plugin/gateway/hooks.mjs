@@ -194,7 +194,7 @@ export class Hooks {
       return this.#refuseUnjudged(run, event, ctx, "guard.unreadable", `the guard could not judge it: ${answer.error}`, UNJUDGED);
     this.#reports.answered();
     if (answer.outcome) this.#runs.call(ctx?.sessionKey, id, { outcome: answer.outcome });
-    if (answer.decision === "allow" && answer.onlyThere && !bind()) return { block: true, blockReason: NO_ROOM };
+    if (answer.decision === "allow" && answer.onlyThere && !bind(params)) return { block: true, blockReason: NO_ROOM };
     if (answer.decision === "allow") return this.#letThrough(answer, params, ctx, id);
     if (answer.prompt) return this.#prompts.ask(answer, inRoom(params, answer), run, ctx?.sessionKey, id);
     run.watch = true;

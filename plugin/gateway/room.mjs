@@ -13,32 +13,40 @@ const MAX_ROOMS = 200;
 const SDK = "openclaw/plugin-sdk/node-host";
 /** After the plugin has left: commands that were judged still run in their rooms. */
 const LEFT_MS = 30_000;
+/** What stands for `'` in a quoted text. */
+const QUOTE = "'\\''";
 
 const SHARED = Symbol.for("toolguard.shell");
 /**
- * The person's own shell, ours while it is in use, and the rooms that commands were told. `isBound`: see `bind`.
- * @type {{ own: string | undefined, used: string, over?: NodeJS.Timeout, rooms: Map<string, number>, isBound?: boolean }}
+ * The person's own shell, ours while it is in use, the one that commands are rewritten to run with instead, and the rooms that
+ * commands were told. `isBound`: see `bind`.
+ * @type {{ own: string | undefined, used: string, inside: string, over?: NodeJS.Timeout, rooms: Map<string, number>, isBound?: boolean }}
  */
-const shell = (/** @type {any} */ (globalThis)[SHARED] ??= { own: process.env.SHELL, used: "", rooms: new Map() });
+const shell = (/** @type {any} */ (globalThis)[SHARED] ??= { own: process.env.SHELL, used: "", inside: "", rooms: new Map() });
 
 /** The shell of the person who started the gateway; empty if none is named. */
 export const ownShell = () => (shell.used ? shell.own : process.env.SHELL) ?? "";
 
 /**
- * Uses the engine's program from the next command on. `program`: empty if there are no rooms.
+ * Uses the engine's program from the next command on. `program`: empty if there are no rooms. Where `SHELL` cannot be changed,
+ * commands are rewritten to run with the program, unless the gateway has a list of commands that it allows: it would not find
+ * them there.
  * @param {string} program
  * @param {(program: string) => void} [prime]
+ * @param {boolean} [mayRewrite]
  * @returns {string} why it is not used; empty if it is, or if there is none
  */
-export function useShell(program, prime = primed) {
+export function useShell(program, prime = primed, mayRewrite = false) {
   clearTimeout(shell.over);
   if (!program) return restore();
   try {
     prime(program);
   } catch (error) {
     restore();
-    return error instanceof Error ? error.message : String(error);
+    if (mayRewrite) shell.inside = program;
+    return mayRewrite ? "" : error instanceof Error ? error.message : String(error);
   }
+  shell.inside = "";
   if (!shell.used) shell.own = process.env.SHELL;
   process.env.SHELL = shell.used = program;
   return "";
@@ -54,9 +62,11 @@ export function leaveShell() {
 /**
  * From now on, until the gateway ends, it keeps the shell that leads to rooms: a call runs only because of its room, perhaps
  * long after its verdict.
- * @returns {boolean} whether that shell is in use; if not, the call must not run
+ * @param {any} params of the call
+ * @returns {boolean} whether that shell is in use, or the call is rewritten to run with it; if not, the call must not run
  */
-export function bind() {
+export function bind(params) {
+  if (shell.inside) return typeof params?.command === "string";
   const isInUse = shell.used !== "" && process.env.SHELL === shell.used;
   shell.isBound ||= isInUse;
   return isInUse;
@@ -73,7 +83,7 @@ function restore() {
     if (shell.own === undefined) delete process.env.SHELL;
     else process.env.SHELL = shell.own;
   }
-  shell.used = "";
+  shell.used = shell.inside = "";
   shell.rooms.clear();
   delete process.env[ROOMS];
   return "";
@@ -112,7 +122,8 @@ export function inRoom(params, { room = 0, roomName = "", onlyThere = false }) {
   if (room > 0 && isObject(params)) {
     announce(roomName, room);
     const kept = others ?? (isObject(params.env) ? params.env : {});
-    return { ...params, ...(onlyThere && { host: "gateway" }), env: { ...kept, [ROOM]: roomName } };
+    const command = shell.inside && typeof params.command === "string" ? { command: `${opening()}${quoted(params.command)}` } : {};
+    return { ...params, ...command, ...(onlyThere && { host: "gateway" }), env: { ...kept, [ROOM]: roomName } };
   }
   return others ? { ...params, env: others } : params; // a hook cannot take an argument away
 }
@@ -127,8 +138,16 @@ export function withoutRoom(params, hostIsOurs = false) {
   if (!others) return params;
   const { env, host, ...rest } = params;
   const named = host === undefined || hostIsOurs ? rest : { ...rest, host };
+  if (shell.inside && typeof named.command === "string" && named.command.startsWith(opening()))
+    named.command = named.command.slice(opening().length + 1, -1).replaceAll(QUOTE, "'");
   return Object.keys(others).length > 0 ? { ...named, env: others } : named;
 }
+
+/** What a command begins with that is rewritten. */
+const opening = () => `exec ${quoted(shell.inside)} -c `;
+
+/** @param {string} text */
+const quoted = (text) => `'${text.replaceAll("'", QUOTE)}'`;
 
 /**
  * The variables of a command but for those that lead to a room; undefined if these are not among them.
@@ -145,4 +164,16 @@ function otherVariables(params) {
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Whether a command was run with the engine's program: undefined while that is not in use. */
-export const wasUsed = () => (shell.used ? existsSync(join(dirname(shell.used), "used")) : undefined);
+export const wasUsed = () => {
+  const program = shell.used || shell.inside;
+  return program ? existsSync(join(dirname(program), "used")) : undefined;
+};
+
+/**
+ * Whether the gateway compares commands with a list of those that it allows, for any agent.
+ * @param {any} config
+ */
+export function hasAllowlist(config) {
+  const agents = [config?.agents?.defaults, ...Object.values(config?.agents?.entries ?? {}), ...(config?.agents?.list ?? [])];
+  return [config, ...agents].some((each) => ["allowlist", "deny"].includes(each?.tools?.exec?.security) || ["always", "on-miss"].includes(each?.tools?.exec?.ask));
+}

@@ -1,12 +1,13 @@
 // The variable that names a command's room, and the shell that leads there.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, test } from "node:test";
 
-import { bind, inRoom, ownShell, useShell, wasUsed, withoutRoom } from "../../plugin/gateway/room.mjs";
+import { bind, hasAllowlist, inRoom, ownShell, useShell, wasUsed, withoutRoom } from "../../plugin/gateway/room.mjs";
 
 const before = process.env.SHELL;
 const fine = () => {};
@@ -79,6 +80,39 @@ describe("the shell of commands", () => {
     assert.equal(process.env.SHELL, undefined);
   });
 
+  const unprimed = () => {
+    throw new Error("no such SDK");
+  };
+
+  test("stands in the command where the gateway cannot be asked for PATH first", () => {
+    process.env.SHELL = "/bin/bash";
+    assert.equal(useShell("/it's/toolguard/shell/bash", unprimed, true), "");
+    assert.equal(process.env.SHELL, "/bin/bash");
+    assert.deepEqual([bind({ command: "ls" }), bind({})], [true, false]);
+    for (const command of ["ls", "echo 'it'\\''s' \n\"$HOME\"", "exec '/a/toolguard/shell/bash' -c 'x'", ""]) {
+      const ran = inRoom({ command, env: { A: "b" } }, ROOM);
+      assert.ok(ran.command.startsWith("exec '/it'\\''s/toolguard/shell/bash' -c '"));
+      assert.deepEqual(withoutRoom(ran), { command, env: { A: "b" } });
+      assert.equal(execFileSync("/bin/sh", ["-c", ran.command.replace(/^exec '(?:[^']|'\\'')*'/, "printf %s")]).toString(), `-c${command}`);
+    }
+    assert.deepEqual(inRoom({ command: "ls" }, {}), { command: "ls" });
+    useShell("");
+    assert.deepEqual(inRoom({ command: "ls" }, ROOM).command, "ls");
+  });
+
+  test("a command that a model has written like that stays as it is", () => {
+    useShell("/a/toolguard/shell/bash", fine);
+    const params = { command: "exec '/a/toolguard/shell/bash' -c 'x'", env: { A: "b" } };
+    assert.deepEqual(withoutRoom(inRoom(params, ROOM)), params);
+  });
+
+  test("a gateway with a list of allowed commands is noticed", () => {
+    const allowlist = { tools: { exec: { security: "allowlist" } } };
+    for (const config of [allowlist, { agents: { entries: { a: allowlist } } }, { agents: { list: [allowlist] } }, { tools: { exec: { ask: "always" } } }])
+      assert.equal(hasAllowlist(config), true);
+    for (const config of [undefined, {}, { tools: { exec: { security: "full", ask: "off" } } }]) assert.equal(hasAllowlist(config), false);
+  });
+
   test("is not changed where the gateway cannot be asked for PATH first", () => {
     process.env.SHELL = "/bin/bash";
     const why = useShell("/state/shell/bash", () => {
@@ -104,10 +138,10 @@ describe("the shell of commands", () => {
   });
 
   test("is in use where a command may run because of its room only", () => {
-    assert.equal(bind(), false);
+    assert.equal(bind({}), false);
     useShell("/nowhere/shell/bash", fine);
     process.env.SHELL = "/bin/other";
-    assert.equal(bind(), false);
+    assert.equal(bind({}), false);
   });
 
   test("stays while such a command may still begin, unless it is gone", () => {
@@ -116,7 +150,7 @@ describe("the shell of commands", () => {
     writeFileSync(program, "");
     process.env.SHELL = "/bin/zsh";
     useShell(program, fine);
-    assert.equal(bind(), true);
+    assert.equal(bind({}), true);
     useShell("");
     assert.deepEqual([process.env.SHELL, ownShell()], [program, "/bin/zsh"]);
     rmSync(program);
