@@ -205,6 +205,10 @@ class CommandRooms:
             return frozenset((OUTSIDE,))
         return doors(reading, self._is_trusted(reading.host), approved=approved)
 
+    def waits(self, call: Call) -> bool:
+        """Whether the changes of a rehearsal of this command wait for a person, or were just approved."""
+        return self.rehearsals is not None and bool(self.rehearsals.of(call).effects)
+
     def rehearsal(self, reading: CallReading, room: CommandRoom, *, approved: bool) -> CommandRoom:
         """The room under the name by which the command is rehearsed, if its code cannot be read. `approved`: a person saw
         what its rehearsal did, or let it run. Raises `OSError` and `ValueError`; then it must not run."""

@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -134,8 +133,3 @@ class RehearsedCommands:
     @cached_property
     def _folders(self) -> list[str]:
         return [self._places.host.home, *TEMPORARY, *self._places.workspaces]
-
-    def forget(self, call: Call) -> None:
-        """What waits for a person waits no more."""
-        with suppress(ValueError):
-            shutil.rmtree(self._at(call) / HELD, ignore_errors=True)

@@ -177,12 +177,14 @@ class Verdicts:
         if code == harm_in_room.CODE:
             room = rooms.sure_entrance(reading)
             self.report_rooms(call)
-            return room if room.pid > 0 else NOWHERE
+            return rooms.rehearsal(reading, room, approved=False) if room.pid > 0 else NOWHERE
         doors = frozenset[str]()
         with suppress(TooIntricate, MemoryError, RecursionError):  # what cannot be found out opens no door
             granted = partial(self._is_granted_outside, reading)
             find = partial(rooms.doors, reading, approved=code.startswith(APPROVED), granted=granted)
             doors = self._state.guard.timer.limited(reading.work, find)
+        if code.startswith(APPROVED) and rooms.waits(call):
+            doors = frozenset()  # what was approved is what it did without any
         room = rooms.entrance(call, doors)
         self.report_rooms(call)
         return rooms.rehearsal(reading, room, approved=code.startswith(APPROVED)) if room.pid > 0 else NOWHERE
