@@ -58,17 +58,23 @@ class RehearsedCommands:
         return [*interpreter("rehearsal_run"), str(self.folder)]
 
     def begin(self) -> None:
-        """Finishes what a killed process has begun to make, and tries a rehearsal. Raises `OSError`."""
-        rehearsal_files.write(self.folder / SETTINGS, self._settings)
-        with rehearsal_commit.locked(self.folder):
-            rehearsal_files.sweep(self.folder)
+        """Finishes what a killed process has begun to make, and tries a rehearsal."""
+        try:
+            rehearsal_files.write(self.folder / SETTINGS, self._settings)
+            with rehearsal_commit.locked(self.folder):
+                rehearsal_files.sweep(self.folder)
+            self.error = self._trial()
+        except (OSError, ValueError, msgspec.MsgspecError) as error:
+            self.error = f"what an earlier command changes cannot be finished: {error}"
+
+    def _trial(self) -> str:
+        """Why it does not work here; empty if it does."""
         tried = [*interpreter("rehearsal_probe"), str(self.folder), *self._folders]
         try:
             done = subprocess.run(tried, cwd="/", env={}, capture_output=True, timeout=PROBE_SECONDS, check=False)
         except subprocess.TimeoutExpired:
-            self.error = "a trial did not end"
-            return
-        self.error = (done.stderr or done.stdout).decode(errors="replace").strip()[-300:] if done.returncode else ""
+            return "a trial did not end"
+        return (done.stderr or done.stdout).decode(errors="replace").strip()[-300:] if done.returncode else ""
 
     def of(self, call: Call) -> Rehearsed:
         if call.searched or (isinstance(call.params, dict) and call.params.get("host") in ELSEWHERE):

@@ -1,0 +1,174 @@
+"""By which name a command enters its room: rehearsed, with the changes that a person approved, or as any other."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from toolguard_engine.config.settings import parse
+from toolguard_engine.containment.rehearsed_changes import After, RehearsedChange
+from toolguard_engine.effects.calls.reading import CallReading
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.model.rehearsals import Rehearsed
+from toolguard_engine.server import (
+    command_rooms,
+    command_shell,
+    rehearsal_commit,
+    rehearsed_commands,
+    room_causes,
+    rooms,
+    unlinked_paths,
+)
+from toolguard_engine.server.command_rooms import CommandRoom, CommandRooms
+from toolguard_engine.server.rehearsal_files import HeldRehearsal
+from toolguard_engine.server.rehearsed_commands import RehearsedCommands
+from toolguard_engine.wire import messages
+
+REHEARSE = {"containment": {"unknown": "rehearse"}}
+SHELL = {"shell": "/bin/sh", "path": "/usr/bin:/bin"}
+UNKNOWN = Call("exec", {"command": "./tool"}, agent="main")
+
+
+class Kernel:
+    """Every room can be made."""
+
+    def __init__(self, rules_of: Any) -> None:
+        self.rules_of = rules_of
+        self.cause = None
+
+    def entrance(self, agent: str, doors: frozenset[str] = frozenset()) -> int:  # noqa: ARG002
+        return 7
+
+    def probe(self, agent: str = "") -> str:  # noqa: ARG002
+        return ""
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture(autouse=True)
+def kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rooms, "Rooms", Kernel)
+    monkeypatch.setattr(room_causes, "standing", lambda: None)
+    monkeypatch.setattr(RehearsedCommands, "_trial", lambda _: "")
+
+
+def _begun(state: Path, config: dict[str, Any] = REHEARSE) -> CommandRooms:
+    made = CommandRooms({})
+    hello = messages.Hello(1, messages.VERSION, str(state), config=config, **SHELL)
+    made.begin(hello, parse(config), Host(home=str(state), state_dir=str(state)))
+    return made
+
+
+def _name(made: CommandRooms, call: Call = UNKNOWN, *, approved: bool = False) -> str:
+    room = CommandRoom(7, call.agent or "-")
+    return made.rehearsal(CallReading(call, Host()), room, approved=approved).name
+
+
+def _rehearsals(made: CommandRooms) -> RehearsedCommands:
+    assert made.rehearsals is not None
+    return made.rehearsals
+
+
+def _hold(made: CommandRooms, target: Path, *, is_whole: bool = True) -> Path:
+    """What a run does that ends with something for a person to see."""
+    new = target.with_name("kept")
+    new.write_text("new")
+    change = RehearsedChange(str(target), unlinked_paths.before(str(target)), After("file", 0o600, 3, 1, kept=str(new)))
+    held = _rehearsals(made)._at(UNKNOWN) / "held"
+    held.mkdir(parents=True)
+    rehearsal_commit.keep([change], held)
+    record = HeldRehearsal(["changes it"], is_whole, "salt", done=[("write", str(target))])
+    (held / "held.json").write_bytes(msgspec.json.encode(record))
+    return held
+
+
+def test_only_unknown_code_is_rehearsed(tmp_path: Path) -> None:
+    made = _begun(tmp_path)
+    assert made.unrehearsed == ""
+    assert _name(made, Call("exec", {"command": "git status"}, agent="main")) == "main"
+    key = _rehearsals(made)._at(UNKNOWN).name
+    assert _name(made) == f"main+rehearse:{key}"
+    assert _name(made, approved=True) == "main"
+    plan = tmp_path / "toolguard/rehearsals" / key / "plan.json"
+    assert plan.stat().st_mode & 0o777 == 0o600
+    assert msgspec.json.decode(plan.read_bytes())["agent"] == "main"
+
+
+@pytest.mark.parametrize("config", [{}, {"containment": {"unknown": "hold"}}, {"agents": {"other": REHEARSE}}])
+def test_where_it_is_not_wanted(tmp_path: Path, config: dict[str, Any]) -> None:
+    assert _name(_begun(tmp_path, config)) == "main"
+
+
+def test_an_agent_may_be_the_only_one(tmp_path: Path) -> None:
+    made = _begun(tmp_path, {"agents": {"main": REHEARSE}})
+    assert "+rehearse:" in _name(made)
+    assert _name(made, Call("exec", {"command": "./tool"}, agent="b")) == "b"
+
+
+def test_where_it_does_not_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RehearsedCommands, "_trial", lambda _: "no overlay")
+    made = _begun(tmp_path)
+    assert made.is_contained
+    assert made.unrehearsed == "no overlay"
+    assert _name(made) == "main"
+    assert _rehearsals(made).of(UNKNOWN) == Rehearsed(unavailable="no overlay")
+
+
+@pytest.mark.parametrize(
+    "call", [Call("exec", {"command": "./tool"}, searched=True), Call("exec", {"command": "./tool", "host": "node"})]
+)
+def test_what_runs_elsewhere_is_not_rehearsed(tmp_path: Path, call: Call) -> None:
+    assert _rehearsals(_begun(tmp_path)).of(call).unavailable
+
+
+def test_what_waits_is_made_when_approved(tmp_path: Path) -> None:
+    made, target = _begun(tmp_path), tmp_path / "file"
+    target.write_text("old")
+    held = _hold(made, target)
+    seen = _rehearsals(made).of(UNKNOWN)
+    assert seen == Rehearsed(("changes it",), str(held / "held.json"), (("write", str(target)),))
+    name = _name(made, approved=True)
+    assert name.startswith(f"main+commit:{held.parent.name}:")
+    assert _rehearsals(made).of(Call("exec", {"command": "./tool"}, agent="main", session="other")) == Rehearsed()
+    assert made.waits(UNKNOWN)
+
+
+def test_what_could_not_be_seen_whole_runs_again_when_approved(tmp_path: Path) -> None:
+    made = _begun(tmp_path)
+    held = _hold(made, tmp_path / "file", is_whole=False)
+    assert _name(made, approved=True) == f"main+run:{held.parent.name}"
+
+
+def test_what_is_overtaken_is_forgotten(tmp_path: Path) -> None:
+    made, target = _begun(tmp_path), tmp_path / "file"
+    target.write_text("old")
+    held = _hold(made, target)
+    target.write_text("changed meanwhile")
+    assert _rehearsals(made).of(UNKNOWN) == Rehearsed()
+    assert not held.exists()
+
+
+def test_names_are_bounded(tmp_path: Path) -> None:
+    made = _begun(tmp_path)
+    call = Call("exec", {"command": "./tool"}, agent="a" * 300)
+    room = made.rehearsal(CallReading(call, Host()), CommandRoom(7, "a" * command_rooms.MAX_NAME), approved=False)
+    assert len(room.name) == command_rooms.MAX_NAME
+    assert room.name.endswith(_rehearsals(made)._at(call).name)
+
+
+def test_the_program_of_the_gateway_hands_the_command_on(tmp_path: Path) -> None:
+    program = command_shell.put(tmp_path, "/bin/sh", "/usr/bin:/bin", rehearsing=["/bin/echo", "a folder"])
+    env = {**os.environ, "TOOLGUARD_ROOM": "main+rehearse:key", "TOOLGUARD_ROOMS": ",main=7,main+rehearse:key=8,"}
+    done = subprocess.run([program, "-c", "ls $HOME"], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "a folder 8 main+rehearse:key /bin/sh -c ls $HOME\n"
+
+
+def test_an_interpreter_that_takes_nothing_from_the_command() -> None:
+    command = [*rehearsed_commands.interpreter("rehearsal_probe")[:-1], "import sys; print(sys.flags.isolated)"]
+    done = subprocess.run(command, env={"PYTHONPATH": "/nowhere"}, capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n"
