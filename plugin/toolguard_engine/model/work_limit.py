@@ -12,7 +12,7 @@ import math
 BASE = 12_000
 """Steps for any call, however short."""
 
-PER_CHARACTER = 3
+PER_CHARACTER = 6
 MOST = 60_000
 """Steps for any call, however long."""
 
