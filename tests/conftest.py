@@ -57,6 +57,7 @@ ON_SHARED = {
     "test_same_error_on_gateway.py",
     "test_self_approval_ways.py",
     "test_self_protection.py",
+    "test_session_answers_on_gateway.py",
     "test_settings_page.py",
     "test_signed_approvals_on_gateway.py",
     "test_slow_models_on_gateway.py",
