@@ -135,8 +135,13 @@ def test_causes(places: Places, monkeypatch: pytest.MonkeyPatch, name: str, valu
 
 def test_other_systems_and_missing_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(room_causes.system_calls, "NAME", "darwin")
+    monkeypatch.setattr(room_causes.system_calls, "NAME", "freebsd14")
     assert room_causes.standing() == room_causes.OTHER_SYSTEM
+    monkeypatch.setattr(room_causes.system_calls, "NAME", "darwin")
+    monkeypatch.setattr(room_causes, "SANDBOX", "/nowhere/sandbox-exec")
+    assert room_causes.standing() == room_causes.NO_SANDBOX
+    monkeypatch.setattr(room_causes, "SANDBOX", "/bin/sh")
+    assert room_causes.standing() is None
     monkeypatch.setattr(room_causes.system_calls, "NAME", "linux")
     monkeypatch.setattr(room_causes, "NSENTER", ("/nowhere/nsenter",))
     assert room_causes.standing() == room_causes.NO_NSENTER

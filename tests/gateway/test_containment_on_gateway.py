@@ -260,6 +260,22 @@ def test_the_guard_says_that_commands_are_contained(contained: Stage) -> None:
     assert "security.uncontained" not in {event["code"] for event in audit(contained.home)}
 
 
+def test_what_the_room_keeps_from_a_command_runs_there_without_a_question(contained: Stage) -> None:
+    """By its text each of these is blocked or held: it reads, finds or writes what the guard keeps."""
+    run(contained, "true")
+    key = contained.home.state_dir / "toolguard" / "key"
+    secret, before = key.read_text(errors="replace"), {event["id"] for event in audit(contained.home)}
+    commands = (f"cat {key}; echo ran", "find ~ -name key -exec cat {} +; echo ran", f"echo x > {key}; echo ran")
+    results = [run(contained, command) for command in commands]
+    assert all("ran" in each and "[TOOLGUARD NOTE] This ran where" in each for each in results), results
+    assert not any(secret.strip() in result for result in results)
+    assert all("No such file" in results[at] for at in (0, 2)), results
+    assert key.read_text(errors="replace") == secret
+    codes = [event["code"] for event in audit(contained.home) if event["id"] not in before and event["event"] == "note"]
+    assert codes == ["containment.kept"] * 3
+    assert [call.arguments for call in calls_of(contained)] == [{"command": commands[-1]}]
+
+
 @pytest.mark.thorough
 def test_embedded_runs(real: downloads.Runtime, server: scripted_model.ScriptedModel) -> None:
     with OfPerson(server.base_url, extra=QUIET) as home:

@@ -18,7 +18,6 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result
 from toolguard_engine.model.call import Call
-from toolguard_engine.server.rooms import ENTER
 
 app = command_app()
 
@@ -65,4 +64,4 @@ def _entered(held: Containment, room: int, agent: str) -> list[str]:
         if held.settings(agent).when_unavailable == "hold":
             raise UserError(f"it did not run, because commands are not contained: {cause.text}", cause.fix)
         typer.echo(f"not contained: {cause.text}", err=True)
-    return ["/bin/sh", str(ENTER), str(room)] if room > 0 else []
+    return held.rooms.entering(room) if room > 0 else []

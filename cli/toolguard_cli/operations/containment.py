@@ -20,6 +20,7 @@ from toolguard_engine.containment.room_places import RoomPlaces
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.model.call import Call
 from toolguard_engine.server import room_causes, room_surroundings
+from toolguard_engine.server.command_rooms import PROFILES
 from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.rehearsed_commands import RehearsedCommands
 from toolguard_engine.server.room_causes import RoomCause
@@ -74,5 +75,6 @@ def load(places: Places) -> Containment:
     """Raises `UserError` for settings that cannot be read. The caller closes the rooms."""
     judging = offline_guard.load(places)
     around = room_surroundings.look(judging.host, os.environ)
-    rooms = Rooms(lambda agent: profile(judging.config.for_agent(agent).containment, around, agent))
+    folder = places.state_dir.joinpath(*PROFILES)
+    rooms = Rooms(lambda agent: profile(judging.config.for_agent(agent).containment, around, agent), folder)
     return Containment(judging, around, rooms, gateway_stores.entry(places) or {})

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from toolguard_engine.server.room_causes import RoomCause
     from toolguard_engine.server.rooms import Rooms
 
+PROFILES = ("toolguard", "shell")
+"""Where the profiles of rooms lie in the state directory, on macOS."""
 OTHER_SHELL = "OpenClaw does not run commands with the shell that SHELL names"
 SHELL_FIX = "use OpenClaw 2026.8 or later; if you do, please report its release"
 NOT_WANTED = -1
@@ -104,7 +106,7 @@ class CommandRooms:
 
         self._rules.clear()
         self._places = room_surroundings.look(host, self._environment)
-        self._rooms = rooms.Rooms(self._rules_of)
+        self._rooms = rooms.Rooms(self._rules_of, Path(host.state_dir, *PROFILES))
         for agent in agents:
             found = self._rooms.probe(agent)
             if cause := self._rooms.cause:

@@ -14,11 +14,13 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from toolguard_engine.server import room_causes
+from toolguard_engine.server import room_causes, rooms
 from toolguard_engine.server.rooms import ENTER
 from toolguard_engine.stores import atomic
 
 FOLDER = Path("toolguard", "shell")
+ENTER_SANDBOX = Path(__file__).with_name("enter_sandbox")
+"""`enter` on macOS."""
 USED = "used"
 """Beside the program: a command was run with it."""
 LOSS = "state"
@@ -80,7 +82,7 @@ def put(state_dir: Path, shell: str, path: str, release: str = "", rehearsing: S
         options="".join(f"{each} " for each in entering()),
         rehearsed=_rehearsed(rehearsing, shlex.quote(real)),
     )
-    data = os.fsencode(text) + ENTER.read_bytes()
+    data = os.fsencode(text) + (ENTER_SANDBOX if rooms.IS_MACOS else ENTER).read_bytes()
     if not _is(program, data):
         used.unlink(missing_ok=True)
         atomic.replace(program, data, mode=0o700)

@@ -13,6 +13,7 @@ from toolguard_engine.stores import system_calls
 NSENTER = ("/usr/bin/nsenter", "/bin/nsenter", "/usr/local/bin/nsenter")
 """Where `enter` looks for it."""
 
+SANDBOX = "/usr/bin/sandbox-exec"
 SETUP = "toolguard containment setup"
 _SYSCTL = "/proc/sys"
 _FILTERED = "2"
@@ -30,7 +31,8 @@ ROOT = RoomCause(
     "the gateway runs as root, which can undo whatever a room hides",
     "run the gateway as a user of its own: sudo useradd --create-home openclaw, then its service with User=openclaw",
 )
-OTHER_SYSTEM = RoomCause("only Linux has the namespaces for it", "run the gateway on Linux")
+OTHER_SYSTEM = RoomCause("this system has no way to do it that is known here", "run the gateway on Linux or macOS")
+NO_SANDBOX = RoomCause("sandbox-exec is missing, which macOS has", "restore /usr/bin/sandbox-exec")
 NO_NSENTER = RoomCause("nsenter is missing", "install util-linux")
 NO_NAMESPACES = RoomCause("user.max_user_namespaces is 0", "sudo sysctl -w user.max_user_namespaces=15000")
 NO_CLONE = RoomCause("kernel.unprivileged_userns_clone is 0", "sudo sysctl -w kernel.unprivileged_userns_clone=1")
@@ -43,6 +45,8 @@ SECCOMP = RoomCause(
 
 def standing() -> RoomCause | None:
     """What prevents every room, found without trying to make one."""
+    if system_calls.NAME == "darwin":
+        return None if os.access(SANDBOX, os.X_OK) else NO_SANDBOX
     if not system_calls.NAME.startswith("linux"):
         return OTHER_SYSTEM
     if os.geteuid() == 0:

@@ -17,15 +17,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toolguard_engine.containment.rules import OUTSIDE, RoomRule, behind
-from toolguard_engine.server import room_causes
+from toolguard_engine.server import room_causes, sandbox_profiles
 from toolguard_engine.server.room_causes import RoomCause
 from toolguard_engine.server.room_watch import RoomWatch
+from toolguard_engine.server.sandbox_profiles import SandboxProfile
+from toolguard_engine.stores import system_calls
 
 KEEPER = Path(__file__).with_name("room_keeper.py").read_text("utf-8")
 """Run as text: the package may be replaced or removed while the engine runs."""
 ENTER = Path(__file__).with_name("enter")
 """`enter [--wdns] PID SHELL [ARGUMENT]...`; run it with `/bin/sh`, an installation may lose the executable bit."""
 
+IS_MACOS = system_calls.NAME == "darwin"
 MAX_ROOMS = 8
 MAX_RETIRED = 2
 MAX_KNOWN = 100
@@ -41,7 +44,7 @@ _OUTSIDE = -1
 _PROBE = """
 while [ $# -gt 1 ]; do
     case $1 in
-        seen) [ -f "$2" ] && [ -s "$2" ] && printf "can read %s\\n" "$2" ;;
+        seen) [ -f "$2" ] && [ -s "$2" ] && { command : < "$2"; } 2> /dev/null && printf "can read %s\\n" "$2" ;;
         changed) [ -w "$2" ] && printf "can write to %s\\n" "$2" ;;
     esac
     shift 2
@@ -66,14 +69,16 @@ class RoomError(Exception):
 class Rooms:
     """`rules_of`: the rules for an agent's commands; none: its commands run outside. `python`: runs the keepers."""
 
-    def __init__(self, rules_of: RulesOf, python: str = sys.executable) -> None:
+    def __init__(self, rules_of: RulesOf, folder: Path | None = None, python: str = sys.executable) -> None:
+        """`folder`: where profiles lie, on macOS."""
         self._rules_of = rules_of
+        self._folder = folder if IS_MACOS else None
         self._python = python
         self._held: dict[tuple[str, frozenset[str]], _Held] = {}
-        self._keepers: OrderedDict[int, _Keeper] = OrderedDict()
+        self._keepers: OrderedDict[int, _Keeper | SandboxProfile] = OrderedDict()
         """By the number of their rules in `_numbers`, as to compare all rules takes too long for each command."""
         self._numbers: dict[tuple[RoomRule, ...], int] = {}
-        self._retired: deque[_Keeper] = deque()
+        self._retired: deque[_Keeper | SandboxProfile] = deque()
         self.cause: RoomCause | None = None
         """Why the last room could not be made; None if it could."""
 
@@ -102,14 +107,14 @@ class Rooms:
             self._held[agent, doors] = known
         return known
 
-    def _renewed(self, held: _Held) -> _Keeper | None:
+    def _renewed(self, held: _Held) -> _Keeper | SandboxProfile | None:
         """A new room takes the place of one whose keeper is gone, or in which a rule does not hold any more."""
         self._retire(self._keepers.pop(held.number, None))
         if standing := room_causes.standing():
             self.cause = standing
             return None
         try:
-            keeper = _Keeper(held.rules, self._python)
+            keeper = SandboxProfile(held.rules, self._folder) if self._folder else _Keeper(held.rules, self._python)
         except (RoomError, OSError) as error:
             self.cause = room_causes.of(str(error))
             return None
@@ -119,7 +124,7 @@ class Rooms:
             self._retire(self._keepers.popitem(last=False)[1])
         return keeper
 
-    def _retire(self, keeper: _Keeper | None) -> None:
+    def _retire(self, keeper: _Keeper | SandboxProfile | None) -> None:
         """Ends it later: a command that was told its room may not have entered yet."""
         if keeper is not None:
             self._retired.append(keeper)
@@ -145,13 +150,19 @@ class Rooms:
         if pid == _NOBODY:
             return self.cause.text if self.cause else "there is no room"
         tried = [word for pair in islice(_denied(self._behind(agent, doors).rules), MAX_PROBED) for word in pair]
-        command = ["/bin/sh", str(ENTER), str(pid), "/bin/sh", "-c", _PROBE, "probe", *tried]
+        command = [*self.entering(pid), "/bin/sh", "-c", _PROBE, "probe", *tried]
         try:
             done = subprocess.run(command, cwd="/", env={}, capture_output=True, timeout=PROBE_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             return f"a command could not enter: {error}"
         found = (done.stdout or done.stderr).decode(errors="replace").splitlines()
         return found[0] if found else "" if done.returncode in (0, 1) else f"a command in it ended with {done.returncode}"
+
+    def entering(self, pid: int) -> list[str]:
+        """What stands before a command that runs in this room."""
+        if self._folder:
+            return [sandbox_profiles.PROGRAM, "-f", str(sandbox_profiles.file_of(self._folder, pid))]
+        return ["/bin/sh", str(ENTER), str(pid)]
 
     def _forget(self) -> None:
         while self._keepers:
