@@ -237,8 +237,9 @@ class Guard:
 
     def weigh(self, call: Call, *, in_run: bool = False) -> Judgement:
         """The judgement on a call: with what happened before in its run, or without that. Changes nothing."""
-        given = partial(self._input, run=self._runs.get(_place_of(call))) if in_run else self._stateless
-        return self._layered(given(self.read(call)))
+        reading = self.read(call)
+        run = self._runs.get(_place_of(call))
+        return self._layered(self._input(reading, run)) if in_run else self.weigh_reading(reading)
 
     def weigh_reading(self, reading: CallReading) -> Judgement:
         """The same for a call that was read already."""

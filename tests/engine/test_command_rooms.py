@@ -33,7 +33,7 @@ class Kernel:
         self.fault = ""
         self.asked: list[tuple[str, frozenset[str]]] = []
 
-    def __call__(self, rules_of: Any) -> Kernel:
+    def __call__(self, rules_of: Any, *_: Any) -> Kernel:
         self.rules_of = rules_of
         return self
 
