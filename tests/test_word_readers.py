@@ -15,14 +15,14 @@ from tables import each_row
 READERS = {
     "approvals": 2,
     "effects/calls": 13,
-    "effects/commands": 71,
+    "effects/commands": 66,
     "effects/control_plane": 6,
     "effects/landings": 7,
     "effects/languages": 7,
     "effects/programs": 19,
     "effects/syntax": 16,
     "effects/terminal_input": 1,
-    "layers/self_protection": 32,
+    "layers/self_protection": 24,
     "rules": 5,
 }
 OPTION_SETS = {
@@ -33,7 +33,7 @@ OPTION_SETS = {
     "effects/languages": 2,
     "effects/programs": 20,
     "effects/syntax": 1,
-    "layers/self_protection": 17,
+    "layers/self_protection": 14,
 }
 """How many there are in each folder. Lower a number when you have removed one; none may grow."""
 

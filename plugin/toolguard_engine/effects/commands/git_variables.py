@@ -15,18 +15,18 @@ NAMES = (_COUNT, _PARAMETERS)
 
 def settings(run: ProgramRun, state: ShellState) -> list[str]:
     """The words of `-c KEY=VALUE` for all of them."""
-    named = any(word.startswith("--config-env=") for word in run.argv[1:MAX_SETTINGS])
-    given = {name: value for name, value in state.variables.items() if named or name.startswith("GIT_CONFIG")}
-    known = {**{name: value if isinstance(value, str) else value[0] for name, value in given.items()}, **dict(run.assigns)}
+    given = [value.text for value in run.words.values("--config-env")][:MAX_SETTINGS]
+    values = {name: value for name, value in state.variables.items() if given or name.startswith("GIT_CONFIG")}
+    known = {**{name: value if isinstance(value, str) else value[0] for name, value in values.items()}, **dict(run.assigns)}
     found = []
     if _COUNT in known:
         numbers = [name.removeprefix(_KEY) for name in known if name.startswith(_KEY)][:MAX_SETTINGS]
         found += [f"{known[_KEY + number]}={known.get(_VALUE + number, '')}" for number in numbers]
     if parameters := known.get(_PARAMETERS, ""):
         found += _words(parameters.replace("'='", "="))[:MAX_SETTINGS]
-    for word in run.argv[1:MAX_SETTINGS]:
-        key, sign, variable = word.removeprefix("--config-env=").partition("=")
-        if word.startswith("--config-env=") and sign and variable in known:
+    for setting in given:
+        key, sign, variable = setting.rpartition("=")
+        if sign and variable in known:
             found.append(f"{key}={known[variable]}")
     return [word for setting in found for word in ("-c", setting)]
 

@@ -13,6 +13,7 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
 from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.place_names import words as names
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs import getopt
 from toolguard_engine.effects.programs.wrappers import SHELLS, Wrapper, options, value_of
 from toolguard_engine.effects.syntax.expand import ShellState
@@ -26,15 +27,13 @@ MAX_FILLED = 16_384
 
 
 def _xargs(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    argv = run.argv
-    at, _ = options(argv, 1, _XARGS)
-    mark = _replaced(argv[1:at])
-    rest = argv[at:]
+    rest = run.words.texts
     if not rest:
         return None
-    feed = _listed(walk, run, at) or run.stdin
+    mark = _placeholder(run.words)
+    feed = _listed(walk, run) or run.stdin
     text = known(feed)
-    words = _first_given(walk, _split_input(text or "", argv[1:at]))
+    words = _first_given(walk, _split_input(text or "", run.words))
     more = [UNKNOWN] if text and feed and feed.text is None else []
     inner = state.fork("xargs")
     if mark:
@@ -42,14 +41,14 @@ def _xargs(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None
         return _with_lines(walk, rest, mark, [*lines, *more] or [UNKNOWN], run, inner)
     feeds = feed and StdinSource(None, feed.programs, feed.files)
     given = ((len(rest), feeds),) if feeds else ()
-    for batch in _batches(words, argv[1:at]) if _runs_script(rest) else ():
+    for batch in _batches(words, run.words) if _runs_script(rest) else ():
         walk.inner((*rest, *batch), run, inner.fork())
     return walk.inner((*rest, *([*words, *more] or [UNKNOWN])), run, inner, given)
 
 
-def _split_input(text: str, own: tuple[str, ...]) -> list[str]:
+def _split_input(text: str, own: CommandWords) -> list[str]:
     """The words that xargs makes of its input. `own`: its options."""
-    if any(_WHOLE_LINES.fullmatch(option) for option in own):
+    if own.has("--null", "--delimiter"):
         return text.replace("\0", "\n").splitlines()
     return text.replace("'", "").replace('"', "").split()
 
@@ -77,15 +76,11 @@ def _runs_script(argv: tuple[str, ...]) -> bool:
     return (name in SHELLS or INTERPRETER.fullmatch(name) is not None) and all(word[:1] == "-" for word in argv[1:])
 
 
-def _batches(words: list[str], given: tuple[str, ...]) -> Iterator[list[str]]:
+def _batches(words: list[str], own: CommandWords) -> Iterator[list[str]]:
     """The words of `xargs` as it hands them on, if it does not hand on all of them at once; without the first."""
-    for option, following in pairwise((*given, "")):
-        if (found := _AT_ONCE.fullmatch(option)) and (number := found[1] or following).isdecimal() and int(number[:4]):
-            yield from (words[at : at + int(number[:4])] for at in range(int(number[:4]), len(words), int(number[:4])))
-            return
-
-
-_AT_ONCE = lazy_re.compile(r"(?:-\w{0,4}[nL]|--max-(?:args|lines)=?)(\d{0,4})")
+    counts = [value.text[:4] for value in own.values("--max-args", "--max-lines", "-L") if value.text.isdecimal()]
+    if count := next(filter(None, map(int, counts)), 0):
+        yield from (words[at : at + count] for at in range(count, len(words), count))
 
 
 def _filled(word: str, mark: str, value: str) -> str:
@@ -95,34 +90,19 @@ def _filled(word: str, mark: str, value: str) -> str:
     return word.replace(mark, value)
 
 
-def _listed(walk: Walk, run: ProgramRun, end: int) -> StdinSource | None:
+def _listed(walk: Walk, run: ProgramRun) -> StdinSource | None:
     """The file from which `xargs -a` reads."""
-    for at in range(1, end):
-        name, sign, value = run.argv[at].partition("=")
-        if name not in ("-a", "--arg-file") and not (name.startswith("-a") and name != "-a"):
-            continue
-        place = at if sign or name not in ("-a", "--arg-file") else at + 1
-        attached = value if sign else run.argv[at][2:]
-        path = attached if place == at else "".join(run.argv[place : place + 1])
-        fed = next((feed for position, feed in run.given if position == place), None)
-        text = walk.written.text(path, run.cwd)
-        file = walk.file_at(path, run) if text is None and fed is None else None
-        return fed or StdinSource(file.text if file else text, (), (path,))
+    for value in run.words.values("--arg-file"):
+        fed = next((feed for position, feed in run.given if position == value.at), None)
+        text = walk.written.text(value.text, run.cwd)
+        file = walk.file_at(value.text, run) if text is None and fed is None else None
+        return fed or StdinSource(file.text if file else text, (), (value.text,))
     return None
 
 
-def _replaced(given: tuple[str, ...]) -> str:
+def _placeholder(own: CommandWords) -> str:
     """The placeholder for an input line in the command of `xargs`; empty if the input is appended."""
-    for at, option in enumerate(given):
-        if option == "-I":
-            return "".join(given[at + 1 : at + 2])
-        if option in ("-i", "--replace"):
-            return "{}"
-        if option.startswith(("-I", "-i")):
-            return option[2:]
-        if option.startswith("--replace="):
-            return option.removeprefix("--replace=")
-    return ""
+    return next((value.text or "{}" for option, value in own.options if option in ("-I", "--replace")), "")
 
 
 def _parallel(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
@@ -223,9 +203,7 @@ _FD_VALUED = names(
     "-e --extension -t --type -d --max-depth -E --exclude -S --size --changed-within --changed-before -o --owner -j "
     "--threads --min-depth --exact-depth --ignore-file -c --color --max-results --format --base-directory --search-path"
 )
-_XARGS = Wrapper("nPIdLsaE", flags=frozenset({"--max-lines"}))
 _PARALLEL = Wrapper("jNSnLaI", folder=("--wd", "--workdir"))
-_WHOLE_LINES = lazy_re.compile(r"-[rtpox]*(?:0|d.*)|--null|--delimiter.*")
 _EXECUTING = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from posixpath import normpath
 
 from toolguard_engine import lazy_re
@@ -53,9 +52,7 @@ def _list_makers(run: ProgramRun, lister: str, before: tuple[ProgramRun, ...]) -
     """The programs whose output the wrapper of a push reads, also through a file."""
     wrapper = next((each for each in reversed(before) if each.name == lister), run)
     files = {redirect.target for redirect in wrapper.redirects if redirect.kind == "read"}
-    files |= {word for option, word in pairwise(wrapper.argv) if option in ("-a", "--arg-file")}
-    files |= {word.partition("=")[2] for word in wrapper.argv if word.startswith("--arg-file=")}
-    files |= {word[2:] for word in wrapper.argv if word.startswith("-a") and len(word) > 2}  # noqa: PLR2004 - behind the option
+    files |= {value.text for value in wrapper.words.values("--arg-file")}
     files = {normpath(file) for file in files}
     pipelines = {run.pipeline}
     for each in before if files else ():
@@ -70,10 +67,11 @@ def _list_makers(run: ProgramRun, lister: str, before: tuple[ProgramRun, ...]) -
 def _may_delete(run: ProgramRun) -> bool:
     """Whether what it writes may begin with `:` or `+`."""
     if run.name == "git":
-        words = [word for word in run.argv if word.startswith(("--format=", "--pretty="))]
-        words += [word for option, word in pairwise(run.argv) if option in ("--format", "--pretty")]
+        words = [value.text for value in run.words.values("--format")]
     elif run.name in _REWRITING:
-        words = [word for word in run.argv[1:] if not word.startswith("-F")]
+        separators = (each for each in run.words.given if "--field-separator" in each.entry.names)
+        apart = {at for each in separators for at in (each.word, each.value.at)}
+        words = [word for at, word in enumerate(run.argv) if at and at not in apart]
     else:
         return False
     return _REFERENCE.search(_FIELD.sub("", " ".join(words)[:MAX_SPELLED])) is not None

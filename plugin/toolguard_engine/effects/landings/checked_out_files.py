@@ -10,8 +10,8 @@ from toolguard_engine.effects.manuals.command_words import CommandWords
 
 _PATHS = frozenset({"restore", "checkout", "co", "checkout-index"})
 _PATCHES = frozenset({"apply", "am"})
-_PUTS_NOTHING = frozenset(
-    {"", "init", "add", "stage", "rm", "mv", "filter-branch", "push", "remote add", "remote set-url", "grep", "diff"}
+_CHECKS_OUT = _PATHS | frozenset(
+    "switch stash reset clean pull merge rebase cherry-pick revert read-tree sparse-checkout bisect".split()  # noqa: SIM905
 )
 
 
@@ -40,7 +40,7 @@ def _git(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     verb = words.verb
     tree, folder = working_tree(run, words)
     yield from (Landing(UNKNOWN, inside(folder, each.text), deep=False) for each in words.named("output"))
-    if verb in _PUTS_NOTHING or "lists" in words.acts:
+    if "lists" in words.acts:
         return
     if verb in ("clone", "worktree add", "submodule add"):
         yield from _new(words, folder)
@@ -51,7 +51,7 @@ def _git(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
     elif verb in _PATCHES:
         if not words.rehearses and not words.has("--cached"):
             yield Landing(UNKNOWN, inside(tree, words.last("--directory")) or tree)
-    elif not words.rehearses:
+    elif verb in _CHECKS_OUT and not words.rehearses:
         yield from _checked_out(run, words, tree)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -185,9 +184,7 @@ def _given(run: ProgramRun, scene: CommandScene) -> Iterator[str]:
 
 def _git_settings(run: ProgramRun, scene: CommandScene) -> Iterator[str]:
     """Settings that `git` reads from variables: a pager, an editor, an alias."""
-    named = {word.rpartition("=")[2] for word in run.argv[1:] if word.startswith("--config-env")}
-    named |= {after for before, after in pairwise(run.argv) if before == "--config-env"}
-    named = {name.rpartition("=")[2] for name in named}
+    named = {value.text.rpartition("=")[2] for value in run.words.values("--config-env")}
     exported = (word.partition("=") for other in scene.runs if other.name in _EXPORTS for word in other.argv[1:])
     values = [*run.assigns, *((name, value) for name, _, value in exported)]
     yield from (value.lstrip("!") for name, value in values if name in named or name.startswith("GIT_CONFIG_VALUE_"))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import pairwise
 from posixpath import dirname
 
 from toolguard_engine import lazy_re
@@ -17,6 +16,7 @@ from toolguard_engine.effects.commands.effects import effects
 from toolguard_engine.effects.facts import places
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, Reading
 from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.effects.landings.checked_out_files import working_tree
 from toolguard_engine.effects.programs.wrappers import SHELLS
 from toolguard_engine.layers.self_protection import gateway_releases, service_environment
 from toolguard_engine.layers.self_protection.scene import (
@@ -82,7 +82,7 @@ def _changed(scene: CommandScene) -> Iterator[ProtectionFinding]:
     where = Where(scene.host.home, scene.start, scene.start, scene.protected.state)
     for run in scene.runs:
         if run.name in ("patch", "git") and (
-            found := of_path(places.normal(_patched(run.argv) or "/", where, run.cwd), scene.host)
+            found := of_path(places.normal(_patched(run) or "/", where, run.cwd), scene.host)
         ):
             yield ProtectionFinding(found.reason, found.certain and run.name == "patch")
     for effect in effects(Reading(scene.runs), where):
@@ -113,18 +113,11 @@ def _explores(run: ProgramRun) -> bool:
     return any(base(word) in _CHANGERS or base(word) in SHELLS or is_interpreter(base(word)) for word in behind)
 
 
-def _patched(argv: tuple[str, ...]) -> str:
+def _patched(run: ProgramRun) -> str:
     """The folder in which `patch` or `git` changes files; empty if it changes none."""
-    if argv[0].endswith("git"):
-        return (
-            next((value for option, value in pairwise(argv) if option == "-C"), ".") if _GIT.intersection(argv[1:6]) else ""
-        )
-    for at, word in enumerate(argv[1:], 1):
-        if word in ("-d", "--directory"):
-            return "".join(argv[at + 1 : at + 2]) or "."
-        if word.startswith(("-d", "--directory=")):
-            return word.removeprefix("--directory=").removeprefix("-d")
-    return "."
+    if run.name == "git" and run.words.verb not in _GIT:
+        return ""
+    return working_tree(run, run.words)[1] or "." if run.name == "git" else run.words.one("folder") or "."
 
 
 def of_path(path: str, host: Host) -> ProtectionFinding | None:

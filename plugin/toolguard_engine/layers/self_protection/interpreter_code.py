@@ -17,6 +17,7 @@ from itertools import islice
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import interpreters
 from toolguard_engine.effects.facts.protected_paths import CONFIG_NAMES, Place
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.host import file_names, metrics_path
 from toolguard_engine.layers.self_protection import own_config
 from toolguard_engine.layers.self_protection.own_command_line import CHANGES, CLI
@@ -213,7 +214,9 @@ def _about(code: str, program: str, scene: CommandScene) -> str:
     kept = scene.protected.kept
     if "key" in found or any(token in code for token in kept[:1]) or _takes_token(code, found, scene):
         return KEY
-    if (program in SEDS and sed_prints(code.split("\n"))) or (program in AWKS and awk_prints(code)):
+    if (program in SEDS and sed_prints(option_parser.words(program, (program, *code.split("\n"))))) or (
+        program in AWKS and awk_prints(code)
+    ):
         return ""
     writes = program in _EDITORS or _has(_WRITES, code)
     if "guard" in found and writes:

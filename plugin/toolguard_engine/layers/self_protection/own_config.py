@@ -75,14 +75,12 @@ _ACTING = ("--output", "-o", "--ext-diff", "--textconv", "-O", "--open", "-c", "
 
 def only_takes_from_others(run: ProgramRun) -> bool:
     """Whether it is `chmod` that only takes rights from those who are not the owner."""
-    modes = [word for word in run.argv[1:] if not word.startswith("-")][:1]
-    return run.name == "chmod" and bool(modes) and _FROM_OTHERS.fullmatch(modes[0]) is not None
+    return run.name == "chmod" and _FROM_OTHERS.fullmatch(run.words.one("mode")) is not None
 
 
 def is_private_folder(run: ProgramRun) -> bool:
     """Whether it is `chmod` that leaves a folder to its owner."""
-    modes = [word for word in run.argv[1:] if not word.startswith("-")][:1]
-    return run.argv[:-2] == ("chmod",) and all(map(_FOLDER_OF_OWNER.fullmatch, modes))
+    return run.argv[:-2] == ("chmod",) and _FOLDER_OF_OWNER.fullmatch(run.argv[1]) is not None
 
 
 _FROM_OTHERS = lazy_re.compile(r"(?:[go]{1,2}-[rwx]{1,3},?){1,4}|[go]{1,2}=")
@@ -99,7 +97,7 @@ def _is_config(effect: Effect, scene: CommandScene) -> bool:
 
 
 def _of_mode(run: ProgramRun) -> str:
-    modes = [word for word in run.argv[1:] if not word.startswith("--")][:1]
-    if all(map(_FOR_OWNER_ONLY.fullmatch, modes)) and modes:
+    mode = run.words.one("mode") or "".join(run.argv[1:2])
+    if _FOR_OWNER_ONLY.fullmatch(mode):
         return ""
-    return FILES if any(map(_UNREADABLE.fullmatch, modes)) else CHANGED
+    return FILES if _UNREADABLE.fullmatch(mode) else CHANGED

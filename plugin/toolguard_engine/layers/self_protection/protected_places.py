@@ -299,7 +299,7 @@ def _only_reads(run: ProgramRun, scene: CommandScene) -> bool:
     if run.name in _COPY_OVER or run.name == "cp":
         return _copies_out(run, scene)
     if run.name in SEDS:
-        return sed_prints(run.argv[1:])
+        return sed_prints(run.words)
     if run.name in sqlite_shell.NAMES:
         return sqlite_shell.only_reads(run.argv[1:])
     if run.argv[1:3] == ("-m", "json.tool") and is_interpreter(run.name):

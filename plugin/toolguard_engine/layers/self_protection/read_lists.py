@@ -37,7 +37,6 @@ _BY_INPUT = frozenset({"cpio", "pax", "afio", "xargs", "parallel", "read", "mapf
 """Programs that read names of files from their input."""
 
 _SHOW = program_catalogue.programs("content_reader")
-_ARGUMENT_FILES = ("-a", "--arg-file", "--arg-file=")
 
 Texts = Callable[[str], list[str]]
 """What a file may contain when the command runs; nothing where that is not known."""
@@ -68,13 +67,12 @@ def _lists(run: ProgramRun) -> Iterator[str]:
         yield from (each.target for each in run.redirects if each.kind == "read" and each.fd in ("", "0"))
         yield from run.stdin.files if run.stdin is not None else ()
     if run.name == "xargs":
-        yield from (after for before, after in zip(run.argv, run.argv[1:], strict=False) if before in _ARGUMENT_FILES)
-        yield from (word.partition("=")[2] for word in run.argv if word.startswith("--arg-file="))
+        yield from (value.text for value in run.words.values("--arg-file"))
     for at, feed in run.given:
         if run.argv[at] == UNKNOWN:
             yield from feed.files
     if run.name in _SHOW and "$()" in run.via:
-        yield from (word for word in run.argv[1:] if word[:1] != "-")
+        yield from run.words.texts
 
 
 def _takes_files(words: CommandWords) -> bool:

@@ -16,6 +16,7 @@ from toolguard_engine.effects.facts.addresses import canonical
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.protected_paths import Place, Protected
+from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.model.call import Host, Kept
 
@@ -124,9 +125,6 @@ _PRINTED = lazy_re.compile(rf"\s*(?:print|console\.log|puts|echo|say)\s*\(?\s*{_
 """Code that prints one literal text, in any known interpreter's language."""
 
 _CODE_ARGUMENTS = 3
-_PRINTING = frozenset(
-    {"-n", "-e", "-E", "-r", "-u", "-s", "-ne", "-nE", "-En", "-nr", "--quiet", "--silent", "--regexp-extended"}
-)
 _ADDRESS = r"(?:\d{1,9}|\$|/[^/\n\\]{0,200}/)"
 _SHOWN_LINES = lazy_re.compile(
     rf"\s*{_ADDRESS}?(?:,{_ADDRESS})?\s*[pdq=](?>(?:\s*;\s*{_ADDRESS}?(?:,{_ADDRESS})?\s*[pdq=])*)\s*;?\s*"
@@ -156,11 +154,11 @@ def is_textual(run: ProgramRun) -> bool:
     return run.name in _TEXTUAL
 
 
-def sed_prints(words: Iterable[str]) -> bool:
-    """Whether `sed`, called with these words, only prints: harmless options and a plain script."""
-    plain = [word for word in words if not word.startswith("-") or word == "-"]
-    options = [word for word in words if word.startswith("-") and word != "-"]
-    return all(word in _PRINTING for word in options) and bool(plain) and _SHOWN_LINES.fullmatch(plain[0]) is not None
+def sed_prints(words: CommandWords) -> bool:
+    """Whether `sed`, called with these words, only prints: plain scripts, and no option by which it writes."""
+    scripts = [word.text for word in words.named("script")]
+    harmless = not (words.unknown or words.trait("in-place") or words.named("script-from"))
+    return harmless and bool(scripts) and all(map(_SHOWN_LINES.fullmatch, scripts))
 
 
 def awk_prints(code: str) -> bool:

@@ -6,9 +6,9 @@ A variable that the command never sets is probably empty; what a program reads i
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import takewhile
 
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.programs.file_readers import found_in
 from toolguard_engine.layers.self_protection.scene import MAX_FOLDERS, CommandScene, resolved
 
 UNDECIDED = frozenset({"git", "patch"})
@@ -68,13 +68,11 @@ class UnknownFolders:
     @cached_property
     def _searched(self) -> list[str]:
         """The folders whose files `find -execdir` runs a program beside."""
-        finds = [run for run in self._scene.runs if run.name == "find" and not _IN_ITS_FOLDER.isdisjoint(run.argv)]
-        words = [word for run in finds for word in takewhile(lambda word: word[:1] not in _BEGINS_TESTS, run.argv[1:])]
+        finds = [run for run in self._scene.runs if run.name == "find" and run.words.has("-execdir", "-okdir")]
+        words = [word for run in finds for word in found_in(run)[0]]
         return [self._resolved(word) for word in words[:MAX_FOLDERS] if UNKNOWN not in word]
 
 
-_IN_ITS_FOLDER = frozenset({"-execdir", "-okdir"})
-_BEGINS_TESTS = frozenset("-(!")
 _ENTERS = frozenset({"cd", "pushd"})
 
 
@@ -83,7 +81,7 @@ def _tells(run: ProgramRun) -> bool:
     if run.name in _READ:
         fed = run.stdin is not None and bool(run.stdin.files)
         return fed or any(each.kind == "read" for each in run.redirects)
-    if run.name == "xargs" and any(word.startswith(("-a", "--arg-file")) for word in run.argv):
+    if run.name == "xargs" and run.words.has("--arg-file"):
         return True
     if run.name in _LIST or not (run.piped or "$()" in run.via):
         return False
