@@ -12,7 +12,7 @@ from toolguard_engine.effects.commands.interpreters import DECODERS, FETCHERS, h
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.facts.places import is_device
-from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.programs import accepted_keys, instruction_files
 from toolguard_engine.effects.programs.unpacking import unpacks
 from toolguard_engine.effects.programs.web_targets import host_flags, target
@@ -55,7 +55,7 @@ def fetched_instructions(reading: Reading) -> Iterator[Effect]:
     for run in reading.runs:
         for at in instruction_files.sources(run) if run.given or run.stdin is not None else ():
             is_input = at == instruction_files.STDIN
-            if is_input or not instruction_files.file_in(run.argv[at]).strip(UNKNOWN):
+            if is_input or not option_parser.value_in(run.argv[at]).strip(UNKNOWN):
                 yield from hidden_text(run, run.stdin if is_input else dict(run.given).get(at), piped=False)
 
 
@@ -173,7 +173,7 @@ def _downloaded_file(run: ProgramRun, got: dict[str, ProgramRun]) -> str:
     if language(run.name) and (name := loaded_files.loaded(run, got)):
         return name
     for at in instruction_files.sources(run):
-        name = instruction_files.file_in(run.argv[at]).rpartition("/")[2]
+        name = option_parser.value_in(run.argv[at]).rpartition("/")[2]
         if at != instruction_files.STDIN and name in got:
             return name
     if run.name in _RUNNERS or run.name.startswith(("python", "pypy")):

@@ -52,26 +52,26 @@ def _git(run: ProgramRun, words: CommandWords) -> Iterator[Landing]:
         if not words.rehearses and not words.has("--cached"):
             yield Landing(UNKNOWN, inside(tree, words.last("--directory")) or tree)
     elif verb in _CHECKS_OUT and not words.rehearses:
-        yield from _checked_out(run, words, tree)
+        yield from _checked_out(words, tree)
 
 
-def _checked_out(run: ProgramRun, words: CommandWords, tree: str) -> Iterator[Landing]:
+def _checked_out(words: CommandWords, tree: str) -> Iterator[Landing]:
     if prefix := words.last("--prefix"):
         yield Landing(UNKNOWN, inside(tree, prefix))
         return
-    named = _pathspecs(run, words)
+    named = _pathspecs(words)
     if named and not any(set(":*?[") & set(name) or not last_part(name) for name in named):
         yield from (Landing(UNKNOWN, tree, name) for name in named)
     else:
         yield Landing(UNKNOWN, tree, is_tree=True)
 
 
-def _pathspecs(run: ProgramRun, words: CommandWords) -> list[str]:
+def _pathspecs(words: CommandWords) -> list[str]:
     """The paths that alone are checked out; none if that may be everything."""
     if words.verb not in _PATHS or words.named("names") or words.trait("names-stdin"):
         return []
-    end = run.argv.index("--") if "--" in run.argv else 0
-    return [word.text for word in words.operands if word.at > end] if end or words.verb == "restore" else []
+    wanted = words.end or words.verb == "restore"
+    return [word.text for word in words.operands if word.at > words.end] if wanted else []
 
 
 def _new(words: CommandWords, folder: str) -> Iterator[Landing]:

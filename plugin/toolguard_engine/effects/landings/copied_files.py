@@ -155,7 +155,7 @@ _CONTAINER_VERBS = frozenset({"cp"})
 def by_container(run: ProgramRun) -> Iterator[Landing]:
     """`docker cp box:/d/. ~` works as `cp -a` does. Every word is taken for what is copied, so that no option hides one."""
     at = next((at for at, word in enumerate(run.argv[:4]) if word in _CONTAINER_VERBS), 0)
-    named = [word for word in run.argv[at + 1 :] if word[:1] != "-" or word == "-"] if at else []
+    named = [word.text for word in run.words.operands if word.at > at] if at else []
     for target in named[1:]:
         yield from landings_in([word for word in named if word is not target], target, is_folder=False, like=_FROM_AFAR)
 

@@ -10,13 +10,14 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.landings.landing import Landing, inside
+from toolguard_engine.effects.manuals import option_parser
+from toolguard_engine.effects.manuals.option_parser import value_in
 
 MANAGERS = program_catalogue.programs("node_package_manager")
 _FOLDER = lazy_re.compile(r"(?:--(?:prefix|dir|cwd|modules-folder)|-C)(?:=(.*))?", re.DOTALL)
 _INSTALLS = frozenset({"i", "in", "install", "add", "ci", "clean-install", "update", "up", "upgrade", "link", "dedupe"})
 _GENERATES = frozenset({"create", "init", "dlx", "x"})
 _GENERATORS = lazy_re.compile(r"create-[\w.-]{1,80}|degit|tiged|giget|gitpick|cookiecutter|cruft|copier")
-_VALUES = lazy_re.compile(r"--?[\w-]{1,40}=")
 _MAX_WORDS = 60
 
 
@@ -28,7 +29,7 @@ def by_package_manager(run: ProgramRun) -> Iterator[Landing]:
     verb = next((word for word in words if word in _INSTALLS | _GENERATES), "")
     if verb in _INSTALLS and (folders or not _is_global(words)):
         yield from (Landing(UNKNOWN, folder, "node_modules") for folder in folders or ["."])
-    elif verb and len(made := [word for word in words[words.index(verb) + 1 :] if word[:1] != "-"]) > 1:
+    elif verb and len(made := option_parser.plain(tuple(words[words.index(verb) :])).texts) > 1:
         yield Landing(UNKNOWN, inside(folders[0] if folders else "", made[1]))
 
 
@@ -49,8 +50,7 @@ def is_generator(name: str) -> bool:
 def by_generator(run: ProgramRun) -> Iterator[Landing]:
     """Yields what lands in any of the folders that a generator is given, or in its own if it is given none, or only a
     template (not `create-x`)."""
-    words = [_VALUES.sub("", word, count=1) for word in run.argv[1:_MAX_WORDS]]
-    named = [word for word in words if word[:1] not in ("-", "")]
+    named = [named for word in run.argv[1:_MAX_WORDS] if (named := value_in(word))]
     yield from (Landing(UNKNOWN, word) for word in named)
     if len(named) < (1 if run.name.startswith("create-") else _TEMPLATE_AND_FOLDER):
         yield Landing(UNKNOWN, ".")

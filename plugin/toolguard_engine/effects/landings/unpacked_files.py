@@ -12,6 +12,7 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.landings.landing import Landing, Lands, ListedLands, inside, last_part
+from toolguard_engine.effects.manuals import find_expression, option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
 
 TARS = program_catalogue.programs("tar")
@@ -84,17 +85,10 @@ def _listed(run: ProgramRun, before: tuple[ProgramRun, ...], target: str) -> Ite
         return
     found = next((each for each in reversed(before) if each.name == "find"), None)
     if found is not None and run.stdin is not None and run.stdin.programs == ("find",):
-        for start in _starts(found):
+        for start in find_expression.split(found.argv)[0] or ["."]:
             yield from _kept_path(start, target, deep=True)
     else:
         yield Landing(UNKNOWN, target)
-
-
-def _starts(run: ProgramRun) -> list[str]:
-    """The folders from which `find` starts."""
-    words = [word for word in run.argv[1:] if word not in ("-L", "-H", "-P")]
-    end = next((at for at, word in enumerate(words) if word.startswith(("-", "(", "!"))), len(words))
-    return words[:end] or ["."]
 
 
 def _kept_path(source: str, target: str, *, deep: bool) -> Iterator[Landing]:
@@ -133,7 +127,7 @@ def by_python_module(run: ProgramRun) -> Iterator[Landing]:
         yield from _among(words)
     if module not in _PYTHON_MODULES or not any(word in ("-e", "--extract") for word in words):
         return
-    named = [word for word in words if not word.startswith("-")]
+    named = option_parser.plain(("", *words)).texts
     yield Landing(UNKNOWN, named[1] if len(named) > 1 else ".")
 
 

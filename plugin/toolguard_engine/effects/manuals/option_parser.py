@@ -68,6 +68,11 @@ def plain(argv: tuple[str, ...]) -> CommandWords:
     return CommandWords("", tuple(given), tuple(operands), (), frozenset(), end=end)
 
 
+def value_in(word: str) -> str:
+    """What may name something in a word: the attached value of an option, or the word itself if it is none."""
+    return word if word[:1] != "-" or word == "-" else word.partition("=")[2]
+
+
 def _of(name: str, argv: tuple[str, ...]) -> tuple[CommandWords, ...]:
     manual = manual_catalogue.manual(name)
     return tuple(_readings(manual, argv)) if manual is not None else ()

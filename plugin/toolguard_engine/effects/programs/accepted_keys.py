@@ -11,7 +11,6 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.facts.places import Where, place
 from toolguard_engine.effects.facts.program_catalogue import words
-from toolguard_engine.effects.programs.getopt import options
 from toolguard_engine.effects.programs.web_targets import host_flags
 
 _GPG = program_catalogue.programs("gpg")
@@ -19,13 +18,6 @@ _FETCHERS = program_catalogue.programs("fetcher")
 _CODE_HOSTS = words("code_host")
 _SCANNER, _MAKER = "ssh-keyscan", "ssh-keygen"
 _KEPT = ("known_hosts", "known_hosts2", "ssh_known_hosts")
-_SCANNED = frozenset(["-p", "-t", "-T", "-f", "-O"])
-_MADE = frozenset(
-    ["-f", "-N", "-C", "-t", "-b", "-P", "-m", "-Z", "-a", "-O", "-F", "-R", "-D", "-I", "-s", "-n", "-V", "-z", "-Y"]
-)
-_MAKES_NONE = (
-    "-R", "-F", "-l", "-y", "-p", "-e", "-i", "-B", "-D", "-H", "-A", "-K", "-L", "-Q", "-s", "-Y", "-r", "-c", "-k",
-)  # fmt: skip
 _YES = frozenset(["y", "yes", "Y", "YES", "Yes"])
 
 PROGRAMS = _GPG | {_SCANNER, _MAKER}
@@ -51,8 +43,7 @@ def _scanned(run: ProgramRun, reading: Reading) -> Iterator[Effect]:
     """`ssh-keyscan HOST >> ~/.ssh/known_hosts`, also through `tee` or a filter."""
     if not any(_keeps(other) for other in reading.runs if other is run or other.pipeline == run.pipeline):
         return
-    read = options(run, _SCANNED)
-    hosts = [word.text.rpartition("@")[2] for word in read.operands] or [UNKNOWN]
+    hosts = [word.rpartition("@")[2] for word in run.words.texts] or [UNKNOWN]
     for host in hosts[:_MOST]:
         flags = host_flags(host)
         if not flags & {"local", "private"} and not is_code_host(host):
@@ -69,10 +60,9 @@ def _keeps(run: ProgramRun) -> bool:
 
 
 def _replaced(run: ProgramRun, where: Where) -> Iterator[Effect]:
-    read = options(run, _MADE)
-    if not _says_yes(run) or read.has(*_MAKES_NONE):
+    if not _says_yes(run) or run.words.trait("instead"):
         return
-    path = read.last("-f") or "~/.ssh/id_ed25519"
+    path = run.words.last("-f") or "~/.ssh/id_ed25519"
     if place(path, where, run.cwd) not in ("workspace", "in-workspace", "artefact", "temp"):
         yield Effect("replace-key", path, place(path, where, run.cwd), frozenset(), run)
 
@@ -92,12 +82,12 @@ _MAX_TEXT = 200
 
 def _imported(run: ProgramRun) -> Iterator[Effect]:
     """`gpg --import <(curl ...)`, `curl ... | gpg --import`, `gpg --fetch-keys URL`, `gpg --import-ownertrust`."""
-    words = run.argv[1:]
-    if "--fetch-keys" in words or "--fetch-key" in words:
-        yield Effect("trust", words[-1], "remote", frozenset(), run)
-    elif "--import-ownertrust" in words:
+    read = run.words
+    if read.has("--fetch-keys"):
+        yield Effect("trust", run.argv[-1], "remote", frozenset(), run)
+    elif read.has("--import-ownertrust"):
         yield Effect("trust", "--import-ownertrust", "", frozenset(), run)
-    elif any(word.startswith("--import") for word in words) and "--dry-run" not in words and "-n" not in words:
+    elif read.has("--import", "--fast-import") and not read.has("--dry-run"):
         feeds = [feed for _, feed in run.given] + ([run.stdin] if run.stdin is not None else [])
         if any(not _FETCHERS.isdisjoint(feed.programs) for feed in feeds):
             yield Effect("trust", " ".join(run.argv[:4]).replace(UNKNOWN, "?"), "remote", frozenset(), run)

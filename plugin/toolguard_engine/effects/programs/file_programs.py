@@ -276,7 +276,7 @@ _CMAKE = {"rm": "rm", "remove": "rm", "remove_directory": "rm", "copy": "cp", "c
 
 def _cmake(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """`cmake -E rm -rf path` and its other portable commands."""
-    if run.argv[1:2] != ("-E",) or run.argv[2:3] == () or run.argv[2] not in _CMAKE:
+    if not run.words.has("-E") or run.argv[2:3] == () or run.argv[2] not in _CMAKE:
         return
     name = _CMAKE[run.argv[2]]
     deep = ("-r",) if run.argv[2].endswith("directory") else ()

@@ -14,7 +14,7 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.place_names import HISTORIES, is_secret_name
 from toolguard_engine.effects.facts.places import Where, marks, place
-from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.manuals import find_expression, manual_catalogue
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs import Act, effect_on, operands, secrets_read, write_effects
 
@@ -185,7 +185,6 @@ def _find(run: ProgramRun, where: Where) -> Iterator[Effect]:
 
 _NAMES = manual_catalogue.spelled("find", "by-name")
 _FILTERS = manual_catalogue.spelled("find", "filters")
-_FIND_OPTIONS = manual_catalogue.spelled("find", "leads")
 _PRINTS = manual_catalogue.spelled("find", "writes")
 
 
@@ -286,13 +285,7 @@ _LETTERS = lazy_re.compile(r"\[([a-z0-9]{1,6})\]")
 
 def found_in(run: ProgramRun) -> tuple[list[str], list[str]]:
     """The folders that `find` searches, and its tests and actions."""
-    at, argv = 1, run.argv
-    while at < len(argv) and (argv[at] in _FIND_OPTIONS or argv[at][:2] == "-O"):
-        at += 1
-    start = at
-    while at < len(argv) and argv[at][:1] != "-" and argv[at] not in ("(", "!"):
-        at += 1
-    return list(argv[start:at]), list(argv[at:])
+    return find_expression.split(run.argv)
 
 
 PROGRAMS: dict[str, Act] = {

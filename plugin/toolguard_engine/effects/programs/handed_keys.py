@@ -12,6 +12,7 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.programs import secrets_read
 
 MAX_WORDS = 60
@@ -40,8 +41,10 @@ def effects(run: ProgramRun, where: Where) -> Iterator[Effect]:
     flags: tuple[str, ...] = ("unknown",)
     if runs_scripts(run.name):
         flags = ()
-        script = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
-        words = words[script + 1 :] if not any(word in ("-c", "-e") for word in words[:script]) else ()
+        read = run.words
+        script = next((word.at for word in read.operands), len(run.argv))
+        given = (each for each in read.given if each.word < script)
+        words = run.argv[script + 1 : MAX_WORDS] if not any(each.entry.name in ("-c", "-e") for each in given) else ()
     if words and _hints(" ".join(words)):
         yield from secrets_read(_handed(words), run, where, *flags)
 
@@ -54,15 +57,7 @@ def _hints(text: str) -> bool:
 
 
 def _handed(words: tuple[str, ...]) -> Iterator[str]:
-    asked = False
-    for word in words:
-        if word.startswith("-"):
-            option, _, value = word.partition("=")
-            asked = not value and _ASKS.fullmatch(option) is not None
-            if value and not _ASKS.fullmatch(option):
-                yield value
-        elif not asked:
-            yield word.removeprefix("@")
-            asked = False
-        else:
-            asked = False
+    read = option_parser.plain(("", *words))
+    asking = {each.word + 1 for each in read.given if not each.value.text and _ASKS.fullmatch(each.entry.name)}
+    yield from (each.value.text for each in read.given if each.value.text and not _ASKS.fullmatch(each.entry.name))
+    yield from (word.text.removeprefix("@") for word in read.operands if word.at not in asking)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.manuals.option_parser import value_in
 
 STDIN = 0
 """In place of a position in `argv`: standard input."""
@@ -67,26 +68,15 @@ def sources(run: ProgramRun) -> Iterator[int]:
     """The positions in `argv` of what names a file of instructions, and `STDIN`."""
     kind = _ALIASES.get(run.name, run.name)
     words = run.argv[:_MAX_WORDS]
-    named = (*_after_options(kind, words), *_operands(run.name, words))
+    named = (*_after_options(kind, words), *_operands(run))
     for at in named:
-        yield STDIN if file_in(words[at]) in _STDIN_NAMES else at
-    if (not named and _reads_orders(run.name, words)) or (
-        run.name in _STATEMENT_READERS and not any(map(_STATEMENT.match, words[1:]))
-    ):
+        yield STDIN if value_in(words[at]) in _STDIN_NAMES else at
+    if (not named and _reads_orders(run)) or (run.name in _STATEMENT_READERS and not any(map(_STATEMENT.match, words[1:]))):
         yield STDIN
 
 
-def _reads_orders(name: str, words: tuple[str, ...]) -> bool:
-    return name in _STDIN_READERS and not (name in _WITHOUT_OPERANDS and _has_operand(words))
-
-
-def file_in(word: str) -> str:
-    """The file in `FILE` or `--option=FILE`."""
-    return word.partition("=")[2] if word.startswith("--") and "=" in word else word
-
-
-def _has_operand(words: tuple[str, ...]) -> bool:
-    return any(word[:1] != "-" for word in words[1:])
+def _reads_orders(run: ProgramRun) -> bool:
+    return run.name in _STDIN_READERS and not (run.name in _WITHOUT_OPERANDS and run.words.operands)
 
 
 def _after_options(kind: str, words: tuple[str, ...]) -> Iterator[int]:
@@ -102,12 +92,12 @@ def _after_options(kind: str, words: tuple[str, ...]) -> Iterator[int]:
             yield at + 1
 
 
-def _operands(name: str, words: tuple[str, ...]) -> Iterator[int]:
-    if name not in _OPERANDS:
+def _operands(run: ProgramRun) -> Iterator[int]:
+    if run.name not in _OPERANDS:
         return
-    after = _OPERANDS[name]
+    after = _OPERANDS[run.name]
     active = after is None
-    for at, word in enumerate(words[1:], 1):
-        if active and (word[:1] != "-" or word in _STDIN_NAMES):
-            yield at
-        active = active or word in (after or "").split()
+    for word in run.words.operands:
+        if active and word.at < _MAX_WORDS:
+            yield word.at
+        active = active or word.text in (after or "").split()

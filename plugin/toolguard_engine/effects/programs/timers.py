@@ -46,7 +46,7 @@ def _reminds(run: ProgramRun) -> bool:
     if run.name == "systemd-run":
         words = dropwhile(compiled(_TIMER).fullmatch, run.argv[1:])
         return compiled(_NOTIFIES).fullmatch(join(words)[: MAX_TEXT + 1]) is not None
-    if run.name != "at" or any(word[:1] == "-" for word in run.argv):
+    if run.name != "at" or run.words.given:
         return False
     if any(each.kind != "text" and each.target != "/dev/null" for each in run.redirects):
         return False

@@ -19,6 +19,7 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where, classify
+from toolguard_engine.effects.manuals.option_parser import value_in
 
 MAX_WORDS = 60
 MAX_WORD = 400
@@ -50,7 +51,7 @@ def _upload(words: Words, run: ProgramRun, where: Where) -> str:
     if verb < 0:
         return ""
     for word in words:
-        path = word.partition("=")[2] if word.startswith("-") else word.removeprefix("@")
+        path = value_in(word).removeprefix("@")
         if path[:1] in ("~", "/", "$"):
             place, marks = classify(path, where, run.cwd)
             if "personal-file" in marks or place == "home":

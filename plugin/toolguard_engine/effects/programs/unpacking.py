@@ -14,7 +14,7 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import Effect, ProgramRun
 from toolguard_engine.effects.facts.places import Where, marks
 from toolguard_engine.effects.landings import landings
-from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.programs import Act, write_effects
 from toolguard_engine.model.text_answers import kept_by_text
 
@@ -80,7 +80,7 @@ def _targets(words: tuple[str, ...], *, copies_here: bool) -> Iterator[str]:
     folders = [value for option, value in pairwise(words) if _FOLDER.fullmatch(option)]
     folders += [match[1] for word in words if (match := _ATTACHED.fullmatch(word))]
     yield from folders
-    named = [word for word in words if not word.startswith("-")]
+    named = option_parser.plain(("", *words)).texts
     if named:
         yield named[-1]
         yield from (f"{folder}/{named[-1]}" for folder in folders)
@@ -163,7 +163,7 @@ def inflated(run: ProgramRun) -> Iterator[str]:
     words = run.argv[1:_MAX_WORDS]
     packs = _ALIASES.get(run.name) == "gzip" or run.name == "gzip"
     if run.name in _INFLATERS or (packs and any(map(_INFLATES.fullmatch, words))):
-        for word in words:
+        for word in run.words.texts:
             end = next((end for end in _ENDS if word.endswith(end)), "")
-            if end and word[:1] != "-":
+            if end:
                 yield word.removesuffix(end)

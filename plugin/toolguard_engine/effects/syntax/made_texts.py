@@ -27,8 +27,11 @@ _ESCAPED = lazy_re.compile(r"\\(.)")
 def literals(run: ProgramRun) -> str:
     """What a program's own text contributes to its output; empty if that is nothing, or it is no such program."""
     make = _MAKERS.get(run.name)
-    words = [word for word in run.argv[1:] if word[:1] != "-"]
-    found = islice(make(run, words[0][:MAX_PROGRAM]), MAX_TEXTS) if make and words else ()
+    if make is None:
+        return ""
+    given = [each.value.text for each in run.words.given if each.entry.role == "script"]
+    program = next(iter((*given, *run.words.texts)), None)
+    found = islice(make(run, program[:MAX_PROGRAM]), MAX_TEXTS) if program is not None else ()
     return "\n".join(map(_closed, found))
 
 

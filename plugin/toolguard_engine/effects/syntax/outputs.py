@@ -76,7 +76,7 @@ def printed(run: ProgramRun) -> StdinSource:
         files = _named(run) if run.name in _READERS else ()
         programs = (*fed.programs[-MAX_PROGRAMS:], run.name)
         return StdinSource(None, programs, (fed.files + files)[:MAX_PROGRAMS], _before(run))
-    if run.name in _TAKING_FILES and any(map(_is_operand, run.argv, run.argv[1:])):
+    if run.name in _TAKING_FILES and any(word != "-" for word in run.words.texts):
         return StdinSource(None, (run.name,), _named(run))
     text = maker(run, fed) if run.stdin is not None or run.name not in _CHANGING_INPUT else None
     if text is not None and (len(text) > MAX_TEXT or UNKNOWN in text):
@@ -89,11 +89,7 @@ def printed(run: ProgramRun) -> StdinSource:
 
 
 def _named(run: ProgramRun) -> tuple[str, ...]:
-    return tuple(word for word in run.argv[1:] if not word.startswith(("-", "+")))
-
-
-def _is_operand(before: str, word: str) -> bool:
-    return word[:1] != "-" and before not in ("-w", "-c", "-l", "-s", "-g", "-o")
+    return tuple(word for word in run.words.texts if word[:1] != "+" and word != "-")
 
 
 def _echo(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
@@ -107,8 +103,8 @@ def _echo(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - ta
 
 
 def _printf(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
-    words = [word for word in run.argv[1:] if word != "--"]
-    if not words or words[0] == "-v":
+    words = run.words.texts
+    if not words or run.words.has("-v"):
         return ""
     values = iter(words[1:])
 
@@ -129,7 +125,7 @@ def _printf(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - 
 
 
 def _cat(run: ProgramRun, fed: StdinSource) -> str | None:
-    return fed.text if all(word == "-" or (word.startswith("-") and word[1:].isalpha()) for word in run.argv[1:]) else None
+    return fed.text if all(word == "-" for word in run.words.texts) else None
 
 
 def _tee(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
@@ -207,7 +203,7 @@ def _rev(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - tab
 
 
 def _tr(run: ProgramRun, fed: StdinSource) -> str | None:
-    words = [word for word in run.argv[1:] if not word.startswith("-")]
+    words = run.words.texts
     if fed.text is None or any(len(word) > MAX_SET for word in words):
         return None
     if "-d" in run.argv and len(words) == 1 and "[:" not in words[0]:
@@ -226,8 +222,8 @@ def _range(text: str) -> str:
 
 
 def _found(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
-    names = [word for word in run.argv[1:] if not word.startswith("-")]
-    asked = run.name != "command" or {"-v", "-V"} & set(run.argv)
+    names = run.words.texts
+    asked = run.name != "command" or run.words.has("-v", "-V")
     if len(names) != 1 or not asked:
         return None
     return f"{_BIN}/{names[0]}" if names[0] in _GATEWAY else names[0]
@@ -242,7 +238,7 @@ def _pwd(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - tab
 
 
 def _paths(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
-    names = [word for word in run.argv[1:] if not word.startswith("-")]
+    names = run.words.texts
     if len(names) != 1:
         return None
     folder, _, name = names[0].rpartition("/")
@@ -262,7 +258,7 @@ def _mktemp(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - 
 
 
 def _basename(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
-    words = [word for word in run.argv[1:] if not word.startswith("-")]
+    words = run.words.texts
     last = words[0].rstrip("/").rpartition("/")[2] if words else ""
     if last in _FOLDERS:
         return UNKNOWN
@@ -270,7 +266,7 @@ def _basename(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 
 
 
 def _dirname(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - table signature
-    words = [word for word in run.argv[1:] if not word.startswith("-")]
+    words = run.words.texts
     if not words:
         return None
     path = words[0].rstrip("/") or words[0][:1]
