@@ -27,6 +27,10 @@ _PROFILE = "~/.config/powershell/profile.ps1"
 _PLACES = {
     "$home": "~", "$profile": _PROFILE, "$pwd": ".", "$psscriptroot": ".", "$true": True, "$false": False, "$null": None,
 }  # fmt: skip
+_CMDLET = lazy_re.compile(r"[A-Za-z]{2,20}-[A-Za-z]\w{0,60}")
+_HERE = lazy_re.compile(r"(?i:[\w-]{1,60}\.(?:exe|bat|cmd|msi|ps1))")
+"""Programs that are also looked for in the current folder."""
+
 _PROGRAM = lazy_re.compile(r"[a-z][\w.]*|.*[/\\].*")
 
 
@@ -112,6 +116,8 @@ def _web(run: ScriptRun, args: list[Value], base: Value) -> Value:
     if (path := calls.option(args, "infile")) is not None:
         body = Unknown(sources=tuple(f"file:{each}" for each in texts(path)))
     method = calls.option(args, "method")
+    if body is None and PIPED in run.names and method is not None:
+        body = run.names[PIPED]
     url = calls.option(args, "uri") or at([arg for arg in args if not isinstance(arg, dict)], 0)
     made = text(method).upper() if isinstance(method, str) else "GET" if body is None else "POST"
     result = calls.requested(run, url, made, body, calls.option(args, "headers"))
@@ -175,12 +181,19 @@ def _started(run: ScriptRun, args: list[Value], base: Value) -> Value:
     words = [arg for arg in args if not isinstance(arg, dict)]
     file = calls.option(args, "filepath")
     more = rest.split() if isinstance(rest, str) else rest if isinstance(rest, list) else []
-    return calls.program(run, [*([file] if file is not None else []), *words, *more], base)
+    found = [*([file] if file is not None else []), *words, *more]
+    if found and isinstance(found[0], str) and _HERE.fullmatch(found[0]):
+        found[0] = f"./{found[0]}"
+    if text(calls.option(args, "verb")).lower() == "runas":
+        found = ["sudo", *found]
+    return calls.program(run, found, base)
 
 
 def unknown_command(run: ScriptRun, name: str, words: list[Value]) -> Value:
-    """A program that is started by its name."""
-    if _PROGRAM.fullmatch(name):
+    """A program that is started by its name, or a cmdlet."""
+    if _CMDLET.fullmatch(name):
+        name = name.lower()
+    if _PROGRAM.fullmatch(name) or "-" in name:
         run.add(deeds.run([name, *texts(*words)], feed(run.names[PIPED]) if PIPED in run.names else None))
     return NOTHING
 

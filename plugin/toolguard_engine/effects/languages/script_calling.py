@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from toolguard_engine.effects.facts.command import UNKNOWN
 from toolguard_engine.effects.facts.place_names import words as spelled
+from toolguard_engine.effects.languages.code_deeds import write
 from toolguard_engine.effects.languages.python_values import (
     NOTHING,
     Library,
     Unknown,
     Value,
     choices,
+    feed,
     sourced,
     sources,
     text,
@@ -330,6 +332,9 @@ class CommandReader(CallReader):
             if token.kind == "sign" and token.text == ",":
                 at += 1
                 continue
+            if token.kind == "sign" and token.text == ">":
+                at = self.redirected(args[0] if args else NOTHING, at, end)
+                continue
             value, at = self.word(at, end)
             words.append(value)
             at = max(at, before + 1)
@@ -347,6 +352,16 @@ class CommandReader(CallReader):
         if lower in run.library.functions:
             return run.call(Library(lower), [*args, options], None), at
         return (run.library.command(run, name, words) if run.library.command else NOTHING), at
+
+    def redirected(self, value: Value, at: int, end: int) -> int:
+        """`> path`, `>> path`: what a command or an expression of PowerShell gives goes into a file."""
+        append = self.is_sign(at + 1, end, ">")
+        if at + 1 + append >= end:
+            return end
+        path, after = self.word(at + 1 + append, end)
+        if not (isinstance(path, str) and path.startswith(("&", "$null"))):
+            self.run.add(*(write(text(one), feed(value), append=append) for one in choices(path)))
+        return max(after, at + 1)
 
     def _ends_command(self, at: int, end: int) -> bool:
         return self.tokens[at].kind == "end" or self.is_sign(at, end, ";", "|", ")", "}", "&&", "||", "]")

@@ -209,6 +209,8 @@ class ScriptReader(CommandReader):
             return _PIPES[self.run.syntax is AWK](self, value, at, end)
         if sign == "&&":
             return self.expression(at + 1, end)
+        if sign == ">" and self.run.syntax is POWERSHELL:
+            return value, self.redirected(value, at, end)
         if sign == ">" and self.run.printing:
             append = self.is_sign(at + 1, end, ">")
             path, at = self.expression(at + 1 + append, end)
