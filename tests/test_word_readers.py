@@ -14,20 +14,20 @@ from tables import each_row
 
 READERS = {
     "approvals": 2,
-    "effects/calls": 13,
-    "effects/commands": 66,
+    "effects/calls": 11,
+    "effects/commands": 46,
     "effects/control_plane": 6,
     "effects/landings": 1,
     "effects/languages": 7,
     "effects/programs": 7,
     "effects/syntax": 6,
     "effects/terminal_input": 1,
-    "layers/self_protection": 24,
+    "layers/self_protection": 23,
     "rules": 5,
 }
 OPTION_SETS = {
     "effects/calls": 4,
-    "effects/commands": 28,
+    "effects/commands": 20,
     "effects/control_plane": 4,
     "effects/landings": 2,
     "effects/languages": 2,

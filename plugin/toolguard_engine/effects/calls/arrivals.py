@@ -183,9 +183,10 @@ class Arrivals:
 
     def _joined(self, run: ProgramRun) -> str | None:
         """What `cat` puts together."""
-        if run.name != "cat" or not run.argv[1:] or any(word[:1] == "-" or UNKNOWN in word for word in run.argv[1:]):
+        paths = run.words.texts
+        if run.name != "cat" or not paths or run.words.given or any(UNKNOWN in path for path in paths):
             return None
-        texts = [self._content(normal(word, self._reading.command_where, run.cwd)) for word in run.argv[1:]]
+        texts = [self._content(normal(path, self._reading.command_where, run.cwd)) for path in paths]
         return "\n".join(text for text in texts if text) if all(texts) else None
 
     def _meant(self, change: MadeFile, paths: tuple[str, ...], program: LivingProgram) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,7 @@ from toolguard_engine.effects.control_plane.setting_changes import ChangedSettin
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
 from toolguard_engine.effects.facts.places import Where, normal
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.host import json5_text
 from toolguard_engine.model.call import Host
@@ -209,8 +210,8 @@ class _Trace:
             changes, files = found
             return self._with(changes, self._inputs(run, files))
         if run.name in ("cat", "tee", "sponge") or (run.argv[1:3] == ("-m", "json.tool")):
-            named = tuple(word for word in run.argv[1 if run.name == "cat" else 3 :] if word[:1] != "-")
-            return self._inputs(run, named if run.name not in ("tee", "sponge") else ())
+            words = run.words if run.name == "cat" else option_parser.words("json.tool", run.argv[2:])
+            return self._inputs(run, words.texts if run.name not in ("tee", "sponge") else ())
         return NOT_KNOWN
 
     def _inputs(self, run: ProgramRun, files: tuple[str, ...]) -> ConfigContent:

@@ -58,7 +58,9 @@ class ChangeWalk(FileWalk):
         text = self.written.run_text(path, run.cwd)
         if text is None and self.running is not None and (file := self.running.text(path, run.cwd, sure=False)):
             text = file.text
-        script = tuple(word for word in run.argv[:-1] if not word.startswith(("-i", "--in-place")))
+        apart = {each.word for each in run.words.given if "in-place" in each.entry.traits}
+        apart -= {each.word for each in run.words.given if "in-place" not in each.entry.traits}
+        script = tuple(word for at, word in enumerate(run.argv[:-1]) if at not in apart)
         changed = None if text is None else printed(replace(run, argv=script, stdin=StdinSource(text))).text
         if changed is not None:
             self._edited_before(path, replace(run, argv=script), changed)
@@ -117,7 +119,7 @@ class ChangeWalk(FileWalk):
             text = self.written.joined(filter(None, (*self._put_in(run, feed), text)), "\n") or None
         paths = [each.target for each in run.redirects if each.kind in OUTPUT and each.fd in ("", "1")]
         if run.name in STORING:
-            paths += [word.removeprefix("of=") for word in run.argv[1:] if not word.startswith(("-", "if=", "bs="))]
+            paths += [word.removeprefix("of=") for word in run.words.texts if not word.startswith(("if=", "bs="))]
         if text is None:
             self._changed(paths, feed, run)
             return
@@ -152,7 +154,8 @@ class ChangeWalk(FileWalk):
 
     def _copy(self, run: ProgramRun) -> None:
         """Records copied, moved or linked content under its new name as well."""
-        words = [word for word in run.argv[1:] if not word.startswith("-")]
+        named, target = [word.text for word in run.words.named("source")], run.words.one("target")
+        words = [*named, target] if named and target else run.words.texts
         for source in words[:-1]:
             text = known(run.stdin) if source in STDIN else self.written.possible_text(source, run.cwd)
             if text is None and UNKNOWN in words[-1] and (file := self.file_at(source, run)):

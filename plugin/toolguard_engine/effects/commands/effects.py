@@ -215,7 +215,7 @@ def _of(run: ProgramRun, acts: tuple[Act, ...], where: Where) -> Iterator[Effect
     if run.redirects:
         yield from _redirected(run, where)
     if run.name == "tee" and _passes_on_without_end(run):
-        found = (effect_on("fills", word, run, where) for word in run.argv[1:] if word[:1] != "-")
+        found = (effect_on("fills", word, run, where) for word in run.words.texts)
         yield from (each for each in found if each.place not in ("null", "device"))
     for name, value in run.assigns:
         yield from system_programs.assigned(name, value, run)

@@ -13,6 +13,7 @@ from itertools import islice
 
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import ProgramRun
+from toolguard_engine.effects.manuals import option_parser
 from toolguard_engine.effects.programs import web_targets
 from toolguard_engine.effects.syntax.syntax_tree import Group, Pipeline, Script, Simple
 
@@ -66,8 +67,11 @@ def _done_by(body: list[Script]) -> ProgramRun | None:
 
 def _asks_another(command: Simple) -> bool:
     """Whether this is a request that does not name this machine."""
-    words = [word for word in command.words[1:] if isinstance(word, str) and word[:1] not in ("-", "/", ".", "~")]
-    return _name(command) in _REQUESTERS and not any("local" in web_targets.target(word).flags for word in words)
+    if _name(command) not in _REQUESTERS:
+        return False
+    read = option_parser.words(_name(command), tuple(word for word in command.words if isinstance(word, str)))
+    words = (*read.texts, *(value.text for _, value in read.options))
+    return not any("local" in web_targets.target(word).flags for word in words if word[:1] not in ("", "/", ".", "~"))
 
 
 def _name(command: Simple) -> str:

@@ -12,7 +12,6 @@ from toolguard_engine.effects.facts.command import ProgramRun
 
 _FILTERS = frozenset(["jq", "gojq", "jaq", "yq"])
 _LISTERS = program_catalogue.programs("variable_lister") | {"typeset", "readonly"}
-_LISTING = frozenset(["-x", "-p", "-px", "-xp", "-e", "-v"])
 _MAX_WORDS: Final = 16
 _MAX_CODE: Final = 4_096
 _OF_JSON = lazy_re.compile(r"(?<![\w.$\"'@{])(?:\$ENV|env)\b(?!\s{0,4}[.\[\w\"':])")
@@ -27,7 +26,7 @@ def shows(run: ProgramRun) -> bool:
     """Whether this program prints all variables of the environment, not single ones that it names."""
     words = run.argv[1:_MAX_WORDS]
     if run.name in _LISTERS:
-        return not words or (not _LISTING.isdisjoint(words) and all(word.startswith("-") for word in words))
+        return not words or (not run.words.texts and run.words.has("-x", "-p", "-e", "-v"))
     if run.name in _FILTERS:
         return any(
             _OF_JSON.search(word[:_MAX_CODE]) is not None

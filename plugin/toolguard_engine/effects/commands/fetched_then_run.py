@@ -87,8 +87,9 @@ def cloned_then_run(reading: Reading) -> Iterator[Effect]:
 
 def _cloned(run: ProgramRun) -> tuple[str, str]:
     """The address and the folder of `git clone`, `gh repo clone`, `hg clone` and `svn checkout`; empty for anything else."""
-    at = next((at for at, word in enumerate(run.argv[1:4], 1) if word in ("clone", "checkout", "co")), 0)
-    words = [word for word in run.argv[at + 1 :] if word[:1] != "-"] if at else []
+    spelled = (*run.words.verb.split(), *run.words.texts)
+    at = next((at for at, word in enumerate(spelled[:3], 1) if word in ("clone", "checkout", "co")), 0)
+    words = spelled[at:] if at else ()
     if not words:
         return "", ""
     far = "://" in words[0] or "@" in words[0] or run.name not in ("git", "hg", "svn")
@@ -117,7 +118,7 @@ def _built_in(run: ProgramRun, folders: set[str]) -> str:
         return run.argv[0]
     if run.name in _PROJECT_BUILDERS:
         plain = run.name in _BUILD_TOOLS or not _BUILDS.isdisjoint(run.argv[1:_FEW]) or len(run.argv) == 1
-        return " ".join(run.argv[:3]) if plain and run.argv[1:2] != ("--version",) else ""
+        return " ".join(run.argv[:3]) if plain and not run.words.has("--version") else ""
     return ""
 
 
@@ -131,7 +132,7 @@ def _unpacked_installer(run: ProgramRun) -> str:
     """An installer that runs, by its path, from the current folder or one below it."""
     word = run.argv[0] if "/" in run.argv[0] else ""
     if not word and (run.name in SHELLS or run.name in (".", "source") or run.name.startswith("python")):
-        word = next((word for word in run.argv[1:3] if word[:1] != "-"), "")
+        word = "".join(run.words.texts[:1])
     return word if _INSTALLER.fullmatch(word) and not word.startswith(("~", "..")) else ""
 
 
@@ -156,7 +157,7 @@ def _script_in(run: ProgramRun, folders: set[str]) -> str:
         return "Makefile" if "install" in run.argv[1:] and (inside or named) else ""
     candidates = [run.argv[0]] if "/" in run.argv[0] else []
     if run.name in SHELLS or run.name in (".", "source", "perl", "ruby", "node") or run.name.startswith("python"):
-        candidates += [word for word in run.argv[1:3] if word[:1] != "-"]
+        candidates += run.words.texts[:2]
     for word in candidates:
         if not _INSTALLS.search(word):
             continue
@@ -194,7 +195,9 @@ def _run_words(run: ProgramRun) -> tuple[str, ...]:
     words = run.argv[1:8]
     if not language(run.name):
         return words
-    script = next((at for at, word in enumerate(words) if word[:1] != "-" and "." in word.rpartition("/")[2]), len(words))
+    options = set(run.words.option_words(run.argv))
+    named = (at for at, word in enumerate(words) if word not in options and "." in word.rpartition("/")[2])
+    script = next(named, len(words))
     return words[: script + 1]
 
 

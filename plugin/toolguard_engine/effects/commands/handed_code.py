@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import cache
+from itertools import islice
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import interpreters, runner_table
@@ -160,8 +161,8 @@ def _is_made(walk: Walk, path: str, run: ProgramRun) -> bool:
 
 
 def _of_all(run: ProgramRun) -> Iterator[str]:
-    for word in run.argv[1:MAX_WORDS]:
-        yield word.partition("=")[2] if word[:1] == "-" else word
+    yield from run.words.texts[:MAX_WORDS]
+    yield from (value.text for _, value in islice(run.words.options, MAX_WORDS))
 
 
 def _of_options(run: ProgramRun) -> Iterator[str]:

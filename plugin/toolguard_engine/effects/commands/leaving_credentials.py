@@ -203,9 +203,14 @@ def _input_flags(run: ProgramRun, reading: Reading, where: Where) -> frozenset[s
     return flags
 
 
+_NAME = 3
+"""Characters of a word at least that is taken for the name of a file."""
+
+
 def _through_file(taker: ProgramRun, sender: ProgramRun, reading: Reading) -> bool:
     """Whether the sender sends a file that the taker wrote, that is, whether they share a word."""
-    written = {word.removeprefix("@") for word in taker.argv[1:] if len(word) > 2 and not word.startswith("-")}  # noqa: PLR2004 - a name, not an option
+    options = set(taker.words.option_words(taker.argv))
+    written = {word.removeprefix("@") for word in taker.argv[1:] if len(word) >= _NAME and word not in options}
     written.update(redirect.target for redirect in taker.redirects if redirect.kind in ("write", "append"))
     for other in reading.runs:
         if other.pipeline == taker.pipeline:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase as fnmatch
-from itertools import pairwise
 from posixpath import join
 
 from msgspec.structs import replace
@@ -38,9 +37,6 @@ _OWN_VERBS = frozenset(
     """.split()  # noqa: SIM905 - a table of names
 )
 _TESTING = frozenset({"install-test", "it", "install-ci-test", "cit"})
-_WORKSPACES = ("-w", "--workspace", "--filter", "-F")
-_ALL_WORKSPACES = frozenset({"--workspaces", "-ws", "-r", "--recursive", "workspace", "workspaces"})
-_VALUED = frozenset({"-C", "--prefix", "--dir", "--cwd", *_WORKSPACES})
 
 
 def run_scripts(walk: Walk, row: Runner, run: ProgramRun, state: ShellState) -> None:
@@ -94,20 +90,12 @@ def _run(walk: Walk, file: FilePlace, names: list[str], folder: str, run: Progra
 
 
 def _in_workspaces(run: ProgramRun) -> bool:
-    words = run.argv[1:]
-    return not _ALL_WORKSPACES.isdisjoint(words) or any(word.startswith(_WORKSPACES) for word in words)
+    asked = run.words.has("--workspace", "--workspaces", "--filter", "--recursive")
+    return asked or not {"workspace", "workspaces"}.isdisjoint(run.words.texts)
 
 
 def _operands(run: ProgramRun) -> list[str]:
-    found, skip = list[str](), False
-    for word in run.argv[1:]:
-        if skip:
-            skip = False
-        elif word.startswith("-"):
-            skip = word in _VALUED
-        elif "=" not in word:
-            found.append(word)
-    return found
+    return [word for word in run.words.texts if "=" not in word]
 
 
 def _names(run: ProgramRun) -> list[str]:
@@ -115,7 +103,7 @@ def _names(run: ProgramRun) -> list[str]:
     if run.name in _ONLY_RUN:
         return [step for word in _operands(run) for step in _with_steps(word.removeprefix("npm:"))]
     if run.name == "node":
-        return [step for word, name in pairwise(run.argv) if word == "--run" for step in _with_steps(name)]
+        return [step for value in run.words.values("--run") for step in _with_steps(value.text)]
     words = [word for word in _operands(run) if word not in ("workspace", "workspaces", "foreach")]
     return _of_verb(words[0] if words else "install" if run.name == "yarn" else "", words, run)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import ProgramRun
@@ -11,32 +10,18 @@ from toolguard_engine.effects.facts.command import ProgramRun
 MAX_FILES = 40
 MAX_TEXT = 262_144
 _APPLYING = frozenset({"apply", "am"})
-_ONLY_SHOWS = frozenset({"--check", "--stat", "--numstat", "--summary", "--dry-run"})
-_NAMES_DIFF = frozenset({"-i", "--input"})
-_VALUED = frozenset({"-p", "-d", "-C", "--directory", "-o", "--output", "-r", "-B", "-z", "--strip"})
 _TARGET = lazy_re.compile(r"\+\+\+ ([^\t\n]{1,400})")
 
 
 def applies(run: ProgramRun) -> bool:
     """Whether it applies a patch."""
-    if not _ONLY_SHOWS.isdisjoint(run.argv):
-        return False
-    return run.name == "patch" or not _APPLYING.isdisjoint(run.argv[1:6])
+    words = run.words
+    return (run.name == "patch" or words.verb in _APPLYING) and not words.rehearses and "lists" not in words.acts
 
 
 def file_of(run: ProgramRun) -> str:
     """The file with the patch; empty if it is the standard input."""
-    words = list(run.argv[1:])
-    for option, value in pairwise(words):
-        if option in _NAMES_DIFF:
-            return value
-    if run.name == "git":
-        at = next(at for at, word in enumerate(words) if word in _APPLYING)
-        named = [word for word in words[at + 1 :] if word[:1] != "-"]
-        return named[0] if named else ""
-    skipped = {value for option, value in pairwise(words) if option in _VALUED}
-    named = [word for word in words if word[:1] != "-" and word not in skipped]
-    return named[1] if len(named) > 1 else ""
+    return next((word.text for word in run.words.named("input")), "")
 
 
 def added(diff: str) -> Iterator[tuple[str, str]]:

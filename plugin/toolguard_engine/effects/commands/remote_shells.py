@@ -60,4 +60,4 @@ def _from_socket(run: ProgramRun, reading: Reading) -> bool:
 
 def _bare_shell(run: ProgramRun) -> bool:
     """A shell without a script, which runs its standard input."""
-    return run.name in SHELLS and all(word.startswith("-") and "c" not in word for word in run.argv[1:])
+    return run.name in SHELLS and {"-"}.issuperset(run.words.texts) and not run.words.has("-c", "--command")

@@ -16,8 +16,6 @@ _RENAMING = _COPIERS | {"hash"}
 _COPYING = _COPIERS | {"dd"}
 _LOCATORS = frozenset(["which", "command", "type", "whereis", "realpath"])
 _FOLDERS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/")
-_HASH = 4
-"""Words of `hash -p PATH NAME`."""
 
 
 def resolved(runs: list[ProgramRun], running: RunFiles | None = None) -> list[ProgramRun]:
@@ -36,8 +34,9 @@ def _resolved(runs: list[ProgramRun], running: RunFiles | None) -> list[ProgramR
             located = run.argv[-1]
         if run.redirects or run.name in _COPYING:
             names |= {basename(target.rstrip("/")): spelled(basename(source)) for source, target in _copied(run, located)}
-        if run.name == "hash" and run.argv[1:2] == ("-p",) and len(run.argv) >= _HASH:
-            names[f"hash {run.argv[3]}"] = basename(run.argv[2])
+        if run.name == "hash" and run.words.has("-p") and len(run.words.texts) > 1:
+            path, name, *_ = run.words.texts
+            names[f"hash {name}"] = basename(path)
         real = _real(run, names, running) if names or "/" in run.argv[0] else ""
         found.append(replace(run, argv=(real, *run.argv[1:]), name=real) if real else run)
     return found
@@ -59,7 +58,8 @@ def _is_systems(path: str) -> bool:
 
 def _copied(run: ProgramRun, located: str) -> Iterator[tuple[str, str]]:
     """Programs of the system and the files that they are copied to. `located`: what `which` was asked for."""
-    words = [word for word in run.argv[1:] if word[:1] != "-"]
+    options = set(run.words.option_words(run.argv))
+    words = [word for word in run.argv[1:] if word not in options]
     if run.name in _COPIERS and len(words) > 1:
         if _is_systems(words[-2]):
             yield words[-2], words[-1]

@@ -33,7 +33,7 @@ _OPENS = lazy_re.compile(
 
 def loaded(run: ProgramRun) -> Iterator[tuple[str, str]]:
     """Patterns of files that may be loaded at any time, and the program that runs them; empty for their own path."""
-    if run.name.startswith("php") and any(word.startswith("-S") for word in run.argv[1:]):
+    if run.name.startswith("php") and run.words.has("-S"):
         yield join(run.cwd, value_of(run.argv, ("-t", "--docroot")), "**.php"), run.name
     elif run.name.startswith("py") and "--cgi" in run.argv:
         yield join(run.cwd, value_of(run.argv, ("-d", "--directory")), "cgi-bin/**"), ""
@@ -43,7 +43,7 @@ def loaded(run: ProgramRun) -> Iterator[tuple[str, str]]:
 
 def begins_again(run: ProgramRun) -> bool:
     """Whether an interpreter starts its script again when a file changes."""
-    return "watch" in run.argv[1:2] or any(word.startswith(("--watch", "--hot")) for word in run.argv[1:])
+    return "watch" in run.argv[1:2] or run.words.has("--watch", "--watch-path", "--watch-preserve-output", "--hot")
 
 
 class LaterFilesOfCode(NamedTuple):

@@ -165,7 +165,8 @@ def _scheduled(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
 def _git(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     _included(walk, run, state)
     if given := git_variables.settings(run, state):
-        words = (word for word in run.argv[1:] if not word.startswith("--config-env="))
+        apart = {at for each in run.words.given if each.entry.name == "--config-env" for at in (each.word, each.value.at)}
+        words = (word for at, word in enumerate(run.argv) if at and at not in apart)
         return walk.inner(("git", *given, *words), replace(run, assigns=()), _without(state, git_variables.NAMES))
     project_programs.hooks(walk, run, state)
     linked_repositories.linked(walk, run, state)

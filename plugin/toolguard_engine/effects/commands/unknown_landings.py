@@ -21,7 +21,6 @@ _OUTPUTS = ("-o", "--output", "--out")
 _CUT_UP = {"split": "x", "gsplit": "x", "csplit": "xx", "gcsplit": "xx"}
 """Programs that cut a file up, and how the names of the pieces begin unless the command says so."""
 
-_PREFIXES = ("-f", "--prefix")
 _WRITES_SECOND = frozenset({"uniq", "xxd"})
 """Programs that write what their second operand names."""
 
@@ -52,9 +51,7 @@ def _named(run: ProgramRun) -> Iterator[str]:
     """The files that a program writes by its words alone."""
     words = run.argv[1:]
     if (beginning := _CUT_UP.get(run.name)) is not None:
-        prefixes = [word for option, word in pairwise(words) if option in _PREFIXES]
-        prefixes += [word[2:] for word in words if word.startswith("-f") and len(word) > len("-f")]
-        prefixes += [word.partition("=")[2] for word in words if word.startswith("--prefix=")]
+        prefixes = [value.text for value in run.words.values("--prefix")]
         prefixes += words[-1:] if run.name in ("split", "gsplit") else ()  # or that is what it cuts up
         yield from (f"{prefix}{UNKNOWN}" for prefix in (*prefixes, beginning))
     yield from (word for option, word in pairwise(words) if option in _OUTPUTS)

@@ -15,7 +15,7 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue, protected_paths
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.protected_paths import Place
-from toolguard_engine.effects.manuals import manual_catalogue
+from toolguard_engine.effects.manuals import manual_catalogue, option_parser
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.layers.self_protection import content_searches, glance, own_config, sqlite_shell
 from toolguard_engine.layers.self_protection.copies import working_folders
@@ -303,7 +303,7 @@ def _only_reads(run: ProgramRun, scene: CommandScene) -> bool:
     if run.name in sqlite_shell.NAMES:
         return sqlite_shell.only_reads(run.argv[1:])
     if run.argv[1:3] == ("-m", "json.tool") and is_interpreter(run.name):
-        return len([word for word in run.argv[3:] if word[:1] != "-"]) == 1
+        return len(option_parser.words("json.tool", run.argv[2:]).texts) == 1
     if run.name in AWKS:
         return awk_prints("\n".join(run.argv[1:]))
     if run.name not in READERS or (run.name in _COPY_TO and len(run.words.texts) > 1):
