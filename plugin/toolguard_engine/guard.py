@@ -176,7 +176,7 @@ class Guard:
 
         def described() -> Verdict:
             details = hold_details.of(found, reading, self._book.waits)
-            return replace(verdict, details=details, named=named_places.of(reading))
+            return replace(verdict, details=details, named=named_places.places_to_look_at(reading))
 
         try:
             return self.timer.limited(reading.work, described)

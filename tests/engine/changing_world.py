@@ -75,7 +75,9 @@ class ChangingWorld:
         judged = self.guard.judge(call)
         if judged.decision != "hold":  # what is asked here is what a yes covers, not what needs one
             reading = self.guard.read(call)
-            judged = Verdict("hold", "rule.test", reason="A test.", details=HeldDetails(), named=named_places.of(reading))
+            judged = Verdict(
+                "hold", "rule.test", reason="A test.", details=HeldDetails(), named=named_places.places_to_look_at(reading)
+            )
         return self.approvals.settle(judged, call, CONFIG)
 
     def approved(self, call: Call) -> str:

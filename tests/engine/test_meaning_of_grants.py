@@ -365,7 +365,7 @@ def test_a_grant_lets_a_command_run_outside_of_its_room(
 
 def outside(world: ChangingWorld, command: str) -> bool:
     call = world.call(command)
-    return world.approvals.runs_outside(call, lambda: named_places.of(world.guard.read(call)))
+    return world.approvals.runs_outside(call, lambda: named_places.places_to_look_at(world.guard.read(call)))
 
 
 def test_a_script_that_changed_runs_in_its_room_again(world: ChangingWorld) -> None:

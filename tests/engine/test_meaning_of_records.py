@@ -39,13 +39,13 @@ def code(world: ChangingWorld, call: Call) -> str:
 
 
 def meaning(world: ChangingWorld, call: Call) -> Meaning:
-    named = named_places.of(world.guard.read(call))
+    named = named_places.places_to_look_at(world.guard.read(call))
     return call_meaning.of(named, WorldReader().look(named), bind(call, gateway=world.store.gateway_id()))
 
 
 def earlier(world: ChangingWorld, call: Call) -> HeldCall:
     """The request of an earlier version, which knows the words and the scripts."""
-    files = [digest for _, digest in named_places.of(world.guard.read(call)).code]
+    files = [digest for _, digest in named_places.places_to_look_at(world.guard.read(call)).code]
     return HeldCall(
         nonce="", binding=bind(call, files, world.store.gateway_id()), tool="exec", agent=call.agent, session=call.session,
         run="r", code="rule.x", reason="x", shown="x", created=world.now, expires=world.now + 300, cwd=call.cwd,

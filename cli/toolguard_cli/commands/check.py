@@ -231,7 +231,7 @@ def run(places: Places, call: Call, session: Path | None = None) -> Result:
         *(Line("warn" if not at else "info", text) for at, text in enumerate(risk_view.depends(judged, inner, found))),
         Line("info", printable.plain(found.reason)) if found.reason else None,
         *(Line("info", printable.plain(note)) for note in found.note.splitlines()),
-        *_section("it would", descriptions.each(found.effects)),
+        *_section("it would", descriptions.distinct_effects(found.effects)),
         *_section("because", list(_causes(inner, found))),
         *(_section("risk", [risk_view.words(risk, found, config)]) if risk else ()),
         *rule_view.off(judged),
@@ -278,7 +278,7 @@ def public(found: Judgement) -> dict[str, Any]:
         "clarity": found.clarity,
         "stakes": found.stakes,
         "score": found.score,
-        "effects": descriptions.each(found.effects),
+        "effects": descriptions.distinct_effects(found.effects),
         "rules": [
             {"rule": m.rule, "reason": m.reason, "clarity": m.clarity, "stakes": m.stakes, "blocks": m.blocks}
             for m in found.matches

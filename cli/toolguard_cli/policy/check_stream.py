@@ -109,7 +109,7 @@ def answer(judging: Judging, line: bytes, number: int = 1) -> bytes:
         if lacks := missing(call):
             return _ENCODE(_bad(number, f"{lacks}, so the gateway would refuse this call", asked.id))
         found = judging.weigh(call)
-        effects, rules = descriptions.each(found.effects), [match.rule for match in found.matches]
+        effects, rules = descriptions.distinct_effects(found.effects), [match.rule for match in found.matches]
         scores = (found.clarity, found.stakes, found.score)
         return _ENCODE(CheckAnswer(found.decision, found.code, *scores, effects, rules, found.reason, found.note, asked.id))
     except Exception as error:  # noqa: BLE001 - one line must not end the stream for all others

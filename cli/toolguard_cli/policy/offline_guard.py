@@ -126,7 +126,7 @@ class Judging:
 
     def meaning(self, call: Call, code: Iterable[str] = ()) -> Meaning:
         """What the call means now. `code`: further files that it may run."""
-        named = named_places.of(self._guard.read(inner_call(call)))
+        named = named_places.places_to_look_at(self._guard.read(inner_call(call)))
         named = msgspec.structs.replace(named, unread=(*named.unread, *code))
         return call_meaning.of(named, self._world.look(named))
 

@@ -12,7 +12,7 @@ from toolguard_engine.containment.rules import OUTSIDE
 from toolguard_engine.effects.calls.reading import CallReading
 from toolguard_engine.effects.facts import program_catalogue, protected_paths
 from toolguard_engine.effects.facts.command import ProgramRun
-from toolguard_engine.effects.facts.place_names import words
+from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.facts.program_catalogue import programs
 from toolguard_engine.effects.facts.protected_paths import CONFIG_NAMES
 from toolguard_engine.effects.manuals import manual_catalogue
@@ -31,7 +31,7 @@ _LOOK_OUTSIDE: Final = programs("process_inspector", "gateway_cli") | {PLUGIN_ID
 """What they show or ask lies outside of the room."""
 
 _PLAIN: Final = programs("plain_tool")
-_BUILTIN: Final = programs("words_only", "shell_only") | words("jobs wait")
+_BUILTIN: Final = programs("words_only", "shell_only") | word_set("jobs wait")
 """What a shell does itself: there is no program of this name, or it does not matter which one there is."""
 
 IsTrusted = Callable[[str], bool]

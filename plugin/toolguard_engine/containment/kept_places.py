@@ -59,7 +59,7 @@ def by_rules(rules: Iterable[RoomRule], host: Host, exists: Exists) -> Kept:
     kinds: dict[PurePath, set[str]] = {}
     for rule in rules:
         kinds.setdefault(rule.path, set()).add(rule.kind)
-    places = protected_paths.of(host)
+    places = protected_paths.protected_on(host)
     secrets, files = (_paths(found, host, exists) for found in (places.keys, places.places))
     if not all(_is_masked(path, kinds, ("hide",), exists) for path in secrets):
         return ""
@@ -68,7 +68,7 @@ def by_rules(rules: Iterable[RoomRule], host: Host, exists: Exists) -> Kept:
 
 def _paths(found: Iterable[tuple[str, ...]], host: Host, exists: Exists) -> list[PurePath]:
     """Without those of an older release's state that is not there: no guard looks for its files in it."""
-    state = protected_paths.of(host).state
+    state = protected_paths.protected_on(host).state
     others = [PurePath(host.home, name) for name in STATE_NAMES]
     absent = {each for each in others if str(each) != state and not exists(str(each))}
     return [path for path in (PurePath("/", *parts) for parts in found) if absent.isdisjoint(path.parents)]

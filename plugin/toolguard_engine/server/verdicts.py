@@ -197,7 +197,9 @@ class Verdicts:
 
     def _is_granted_outside(self, reading: CallReading) -> bool:
         approvals = self._state.approvals
-        return approvals is not None and approvals.runs_outside(reading.call, partial(named_places.of, reading))
+        return approvals is not None and approvals.runs_outside(
+            reading.call, partial(named_places.places_to_look_at, reading)
+        )
 
     def _look_at_rooms(self, reading: CallReading) -> None:
         """Whether the commands of this agent are to be held because they cannot be contained."""

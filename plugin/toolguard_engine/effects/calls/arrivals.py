@@ -51,7 +51,9 @@ class Arrivals:
         self._reading = reading
         self._lands: dict[str, tuple[str, ...]] = {}
         self._changes = [(each, tuple(self._paths(each)) if is_known(each.path) else ()) for each in arriving(reading)]
-        landed = unknown_landings.found(reading.command_readings, reading.command_where) if reading.commands else ()
+        landed = (
+            unknown_landings.unknown_landings(reading.command_readings, reading.command_where) if reading.commands else ()
+        )
         self._unknown = [*unknown_changes(reading), *islice(landed, MAX_LANDED)]
         self._appended = set(_appended(reading))
         self._texts: dict[str, str] = {}

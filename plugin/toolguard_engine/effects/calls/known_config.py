@@ -47,7 +47,7 @@ class KnownConfig:
     """The config of a host, and what is in it."""
 
     def __init__(self, host: Host, where: Where, files: FileSource, expected: Expected) -> None:
-        protected = protected_paths.of(host)
+        protected = protected_paths.protected_on(host)
         self.path = protected.config
         self._where = where
         self._host = host

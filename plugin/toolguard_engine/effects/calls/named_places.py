@@ -60,7 +60,7 @@ _GIT_FILES = (
 """What decides where a push goes, and what it runs."""
 
 
-def of(reading: CallReading) -> Named:
+def places_to_look_at(reading: CallReading) -> Named:
     """Everything that has to be looked at for this call."""
     where = reading.command_where if reading.executes else reading.where
     folder = _folder(where) if reading.commands else ""

@@ -21,7 +21,7 @@ from toolguard_engine.effects.programs import unpacking
 from toolguard_engine.effects.programs.wrappers import SHELLS
 from toolguard_engine.effects.syntax.expand import ShellState
 from toolguard_engine.effects.syntax.made_texts import QUERIED, literals
-from toolguard_engine.effects.syntax.outputs import known, printed
+from toolguard_engine.effects.syntax.outputs import known_text, printed
 from toolguard_engine.effects.syntax.parse import MAX_CHARS
 
 LOOKED_AT, PLACED = 0.5, 6
@@ -47,7 +47,7 @@ class ChangeWalk(FileWalk):
 
     def _stored(self, at: int, run: ProgramRun, feed: StdinSource, state: ShellState) -> None:
         """The output of a group or function goes to files, as a program's would. `at`: where it stands among the runs."""
-        state.work.spend(len(known(feed) or "") / CHARACTERS)
+        state.work.spend(len(known_text(feed) or "") / CHARACTERS)
         if at < len(self.runs):
             self.runs[at] = replace(self.runs[at], stdin=feed)
         self._keep(run, feed)
@@ -157,7 +157,7 @@ class ChangeWalk(FileWalk):
         named, target = [word.text for word in run.words.named("source")], run.words.one("target")
         words = [*named, target] if named and target else run.words.texts
         for source in words[:-1]:
-            text = known(run.stdin) if source in STDIN else self.written.possible_text(source, run.cwd)
+            text = known_text(run.stdin) if source in STDIN else self.written.possible_text(source, run.cwd)
             if text is None and UNKNOWN in words[-1] and (file := self.file_at(source, run)):
                 text = file.text[:MAX_CHARS]
             if last_part(source) in SHELLS and text is None:

@@ -14,7 +14,7 @@ from toolguard_engine.effects.languages.code_deeds import INPUT, CodeReading, De
 from toolguard_engine.effects.programs import sql, sql_meta_commands
 from toolguard_engine.effects.syntax import quoted_commands, statement_files
 from toolguard_engine.effects.syntax.expand import ShellState
-from toolguard_engine.effects.syntax.outputs import known
+from toolguard_engine.effects.syntax.outputs import known_text
 from toolguard_engine.model.lazy import FAILURES
 
 PARSED = {"python": 1.5, "javascript": 2.0}
@@ -247,6 +247,6 @@ class CodeWalk(ChangeWalk):
             self.run(replace(run, pipeline=self.pipelines), inner)
 
     def _client(self, run: ProgramRun, state: ShellState) -> None:
-        for word in (*run.argv[1:], known(run.stdin) or ""):
+        for word in (*run.argv[1:], known_text(run.stdin) or ""):
             for text in sql_meta_commands.started(word):
                 self.inner_text(text, replace(run, piped=False), state.fork(run.name))

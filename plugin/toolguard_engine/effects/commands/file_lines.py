@@ -17,7 +17,7 @@ PARSED_CHARACTERS = 32
 """Of a file with commands, for one step of work: it is split into them by patterns."""
 
 
-def these(lines: Lines) -> Callable[[str], Lines]:
+def fixed_lines(lines: Lines) -> Callable[[str], Lines]:
     """Finds these commands in any text, for `run_lines`."""
     return lambda _: lines
 

@@ -9,7 +9,7 @@ from itertools import islice
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands import interpreters, runner_table
-from toolguard_engine.effects.commands.read_files import judge
+from toolguard_engine.effects.commands.read_files import walk_file
 from toolguard_engine.effects.commands.runner_files import MAX_WORDS, found_file
 from toolguard_engine.effects.commands.runner_table import Runner
 from toolguard_engine.effects.commands.walk import Walk
@@ -18,12 +18,12 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
 from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.place_globs import GLOB
-from toolguard_engine.effects.facts.place_names import words
+from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.effects.syntax.expand import ShellState
 
-_SEARCHED = words(
+_SEARCHED = word_set(
     ".groovy .gradle .java .kt .kts .scala .sc .clj .cljs .nix .tcl .exp .jl .el .lisp .scm .ss .rkt .hy .fnl .janet .ml .hs"
     " .fsx .fs .cs .erl .escript .exs .raku .p6 .nim .cr .d .v .odin .zig .rs .go .swift .dart .pas .f90 .c .cc .cpp .cxx"
     " .m .r"
@@ -143,7 +143,7 @@ def _perhaps_run(walk: Walk, path: str, language: str, run: ProgramRun, state: S
         return
     before, made = set(walk.flaws), set(walk.made_flaws)
     with walk.running.perhaps() if walk.running is not None else nullcontext():
-        judge(walk, file, Runner((run.name,), language), run, state)
+        walk_file(walk, file, Runner((run.name,), language), run, state)
     walk.made_flaws &= made
     walk.flaws &= before  # whether it runs the file is not known, so one that is long is no reason to ask
 

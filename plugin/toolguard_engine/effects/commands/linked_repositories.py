@@ -8,7 +8,7 @@ from __future__ import annotations
 from posixpath import join, normpath
 
 from toolguard_engine import lazy_re
-from toolguard_engine.effects.commands.read_files import judge
+from toolguard_engine.effects.commands.read_files import walk_file
 from toolguard_engine.effects.commands.runner_files import found_file
 from toolguard_engine.effects.commands.runner_table import Runner
 from toolguard_engine.effects.commands.walk import Walk
@@ -46,4 +46,4 @@ def linked(walk: Walk, run: ProgramRun, state: ShellState) -> None:
 def _walk_settings(walk: Walk, folder: str, run: ProgramRun, state: ShellState) -> None:
     for path in (normpath(f"{folder}/{name}") for name in _SETTINGS):
         if walk.running is not None and walk.running.is_brought(path, "") and (file := found_file(walk, (path,), "", run)):
-            judge(walk, file, _GIT, run, state)
+            walk_file(walk, file, _GIT, run, state)

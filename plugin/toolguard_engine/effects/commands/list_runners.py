@@ -12,12 +12,12 @@ from toolguard_engine.effects.commands.walk import Special, Walk
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
 from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
-from toolguard_engine.effects.facts.place_names import words as names
+from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs import getopt
 from toolguard_engine.effects.programs.wrappers import SHELLS, Wrapper, options, value_of
 from toolguard_engine.effects.syntax.expand import ShellState
-from toolguard_engine.effects.syntax.outputs import NOTHING, known
+from toolguard_engine.effects.syntax.outputs import NOTHING, known_text
 
 MAX_GIVEN = 400
 """Words or lines of input that are examined for `xargs` and the like."""
@@ -32,7 +32,7 @@ def _xargs(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None
         return None
     mark = _placeholder(run.words)
     feed = _listed(walk, run) or run.stdin
-    text = known(feed)
+    text = known_text(feed)
     words = _first_given(walk, _split_input(text or "", run.words))
     more = [UNKNOWN] if text and feed and feed.text is None else []
     inner = state.fork("xargs")
@@ -199,7 +199,7 @@ def _fd_folders(run: ProgramRun) -> list[str]:
     return (based + [word.text for word in read.operands[1:]])[:MAX_GIVEN] or ["."]
 
 
-_FD_VALUED = names(
+_FD_VALUED = word_set(
     "-e --extension -t --type -d --max-depth -E --exclude -S --size --changed-within --changed-before -o --owner -j "
     "--threads --min-depth --exact-depth --ignore-file -c --color --max-results --format --base-directory --search-path"
 )

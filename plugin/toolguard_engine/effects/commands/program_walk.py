@@ -25,7 +25,7 @@ from toolguard_engine.effects.commands.walk_steps import PROGRAM, steps_of
 from toolguard_engine.effects.commands.written_files import located
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun, StdinSource
-from toolguard_engine.effects.facts.place_names import words as spelled
+from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.programs import sql
 from toolguard_engine.effects.programs.wrappers import NEVER, WRAPPERS, Wrapper, after_verb, options, value_of
 from toolguard_engine.effects.syntax import applied_rehearsals
@@ -36,7 +36,7 @@ ASSIGNMENT = lazy_re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
 _CODED = frozenset((*interpreters.PROGRAMS, *sql.CLIENTS))
 _REMOTE = program_catalogue.programs("remote_login")
 _ASSIGNMENT_TAKERS = program_catalogue.programs("assignment_taker")
-_COMMANDS = spelled(
+_COMMANDS = word_set(
     "PAGER MANPAGER GIT_PAGER EDITOR VISUAL GIT_EDITOR GIT_SEQUENCE_EDITOR SUDO_EDITOR GIT_SSH_COMMAND GIT_EXTERNAL_DIFF"
     " GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS GIT_PROXY_COMMAND BROWSER LESSOPEN RSYNC_RSH SYSTEMD_PAGER SYSTEMD_EDITOR"
 )

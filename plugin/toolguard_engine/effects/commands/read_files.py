@@ -8,7 +8,7 @@ from posixpath import basename
 
 from msgspec.structs import replace
 
-from toolguard_engine.effects.commands.file_lines import run_lines, these
+from toolguard_engine.effects.commands.file_lines import fixed_lines, run_lines
 from toolguard_engine.effects.commands.runner_files import NO_CODE, found_file, operands
 from toolguard_engine.effects.commands.runner_table import Runner
 from toolguard_engine.effects.commands.walk import Walk
@@ -26,7 +26,7 @@ _ONLY_SHOWN = frozenset({"--check", "-C", "--syntax-check", "--list-tasks", "--l
 """Options of Ansible with which the tasks of a playbook do not run; its commands are read in any case."""
 
 
-def judge(walk: Walk, file: FilePlace, row: Runner, run: ProgramRun, state: ShellState) -> None:
+def walk_file(walk: Walk, file: FilePlace, row: Runner, run: ProgramRun, state: ShellState) -> None:
     """Walks one file in the language of its row."""
     language = row.language
     if language == "opaque":
@@ -92,8 +92,8 @@ def _by_rules(walk: Walk, file: FilePlace, read: Callable[[str], Rules], run: Pr
     for taken in _taken_in(walk, file, rules, read, folder, run):
         more = read(taken.text)
         inner.variables.update({name: value for name, value in more.variables.items() if name.isidentifier()})
-        run_lines(walk, taken, these(more.of(wanted)), inner, run, " ".join(names))
-    run_lines(walk, file, these(rules.of(names)), inner, run, " ".join(names))
+        run_lines(walk, taken, fixed_lines(more.of(wanted)), inner, run, " ".join(names))
+    run_lines(walk, file, fixed_lines(rules.of(names)), inner, run, " ".join(names))
 
 
 def _needed(rules: Rules, names: list[str]) -> list[str]:

@@ -8,7 +8,7 @@ from posixpath import join
 from toolguard_engine.effects.commands import package_scripts, runner_table
 from toolguard_engine.effects.commands.carried_commands import carriers_known, run_carried_commands, run_compiled_input
 from toolguard_engine.effects.commands.handed_code import run_handed_code
-from toolguard_engine.effects.commands.read_files import VERB_WITHIN, judge
+from toolguard_engine.effects.commands.read_files import VERB_WITHIN, walk_file
 from toolguard_engine.effects.commands.runner_files import MAX_WORDS, names_in, option_values, read_files
 from toolguard_engine.effects.commands.runner_table import Runner
 from toolguard_engine.effects.commands.set_variables import run_variable
@@ -53,11 +53,11 @@ def _by_row(walk: Walk, row: Runner, run: ProgramRun, state: ShellState) -> None
         if file.path not in seen:
             seen.add(file.path)
             runs_itself = walk.running is not None and walk.running.is_running(file.path)
-            judge(walk, file, row, run, inner)
+            walk_file(walk, file, row, run, inner)
             if not runs_itself:  # what it takes in is judged around this
                 _taken_in(walk, file, row, run, inner, seen)
     for text in option_values(run.argv, row.texts) if row.texts else ():
-        judge(walk, FilePlace("an option", "-", text, made=True), row, run, inner)
+        walk_file(walk, FilePlace("an option", "-", text, made=True), row, run, inner)
     if row.stdin:
         _at_input(walk, row, run, inner)
 
@@ -72,7 +72,7 @@ def _taken_in(walk: Walk, file: FilePlace, row: Runner, run: ProgramRun, state: 
         if path not in seen and walk.running.is_made_at(path, run.cwd):
             seen.add(path)
             if taken := walk.running.text(path, run.cwd, sure=False):
-                judge(walk, taken, row, run, state)
+                walk_file(walk, taken, row, run, state)
 
 
 _FOLLOWED_ELSEWHERE = frozenset({"shell", "opaque", "make", "git", "vim", "node", "python3", "ruby", "perl", "lua", "swift"})
@@ -89,9 +89,9 @@ def _in_folder(state: ShellState, folder: str) -> ShellState:
 
 def _at_input(walk: Walk, row: Runner, run: ProgramRun, state: ShellState) -> None:
     for file in walk.fed_files(run):
-        judge(walk, file, row, run, state)
+        walk_file(walk, file, row, run, state)
     if text := walk.fed(run):
-        judge(walk, FilePlace("standard input", "/dev/stdin", text, made=True), row, run, state)
+        walk_file(walk, FilePlace("standard input", "/dev/stdin", text, made=True), row, run, state)
 
 
 def ran(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:

@@ -19,7 +19,7 @@ from toolguard_engine.effects.commands import (
     watchers,
 )
 from toolguard_engine.effects.commands.change_walk import STDIN
-from toolguard_engine.effects.commands.file_lines import run_lines, these
+from toolguard_engine.effects.commands.file_lines import fixed_lines, run_lines
 from toolguard_engine.effects.commands.list_runners import MAX_GIVEN
 from toolguard_engine.effects.commands.program_walk import ASSIGNMENT
 from toolguard_engine.effects.commands.walk import Special, Walk
@@ -30,7 +30,7 @@ from toolguard_engine.effects.manuals import manual_catalogue
 from toolguard_engine.effects.programs.wrappers import SHELLS, value_of
 from toolguard_engine.effects.syntax import tool_scripts
 from toolguard_engine.effects.syntax.expand import ShellState
-from toolguard_engine.effects.syntax.outputs import NOTHING, known
+from toolguard_engine.effects.syntax.outputs import NOTHING, known_text
 from toolguard_engine.effects.syntax.project_files import makefile
 
 
@@ -112,9 +112,9 @@ def _script(walk: Walk, run: ProgramRun, at: int) -> str | None:
     walk.will_run(run.argv[at], run)
     walk.will_run_made(run)
     if run.argv[at].startswith(("/dev/fd/", "/proc/self/fd/")):
-        return known(walk.opened.get(run.argv[at].rpartition("/")[2]))
+        return known_text(walk.opened.get(run.argv[at].rpartition("/")[2]))
     fed = next((feed for position, feed in run.given if position == at), None) if run.argv[at] == UNKNOWN else None
-    text = known(fed)
+    text = known_text(fed)
     if text is None and (fed is None or walk.running is None):  # else `_script_files` runs both
         return walk.written.run_text(run.argv[at], run.cwd)
     return text
@@ -301,7 +301,7 @@ def _make(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
         lines = [*rules.always, *(line for lines in rules.runs.values() for line in lines)]
         inner = state.fork()
         inner.variables.update(rules.variables)
-        run_lines(walk, FilePlace("-", "-", text, made=True), these(lines), inner, run)
+        run_lines(walk, FilePlace("-", "-", text, made=True), fixed_lines(lines), inner, run)
     return None
 
 

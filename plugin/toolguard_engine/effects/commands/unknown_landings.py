@@ -25,7 +25,7 @@ _WRITES_SECOND = frozenset({"uniq", "xxd"})
 """Programs that write what their second operand names."""
 
 
-def found(commands: Sequence[Reading], where: Where) -> Iterator[UnknownChange]:
+def unknown_landings(commands: Sequence[Reading], where: Where) -> Iterator[UnknownChange]:
     for command in commands:
         for at, run in enumerate(command.runs):
             yield from _landed(run, command.runs[max(0, at - 1) : at], at, where)

@@ -14,7 +14,7 @@ from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, FilePlace, Flaw, ProgramRun, StdinSource
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
 from toolguard_engine.effects.syntax.expand import ShellState
-from toolguard_engine.effects.syntax.outputs import known
+from toolguard_engine.effects.syntax.outputs import known_text
 from toolguard_engine.effects.syntax.syntax_tree import Script
 from toolguard_engine.model.work_limit import steps_to_build
 
@@ -122,7 +122,7 @@ class WalkState(ABC):
 
     def fed(self, run: ProgramRun) -> str | None:
         """The standard input of a program, or the text it was derived from."""
-        return known(run.stdin or self.opened.get("0"))
+        return known_text(run.stdin or self.opened.get("0"))
 
     def goes_on_from(self, outer: WalkState) -> None:
         """What the command has written so far, and the numbers of its pipelines, are also those of a file that it runs."""

@@ -8,7 +8,7 @@ from toolguard_engine.effects.commands import runner_table
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.facts.place_globs import GLOB
 from toolguard_engine.effects.manuals import manual_catalogue
-from toolguard_engine.effects.syntax.outputs import known
+from toolguard_engine.effects.syntax.outputs import known_text
 
 PROGRAM, WORD, PATTERN, GROUP, EXPANSION = 9, 0.375, 15, 20, 8
 """Steps of work for each program that runs, each of its words (again for each slash in them) and wildcard patterns, each
@@ -33,7 +33,7 @@ def steps_of(run: ProgramRun) -> float:
     for _, value in run.assigns:
         characters += len(value) + CHARACTERS
     if run.stdin is not None:
-        characters += len(known(run.stdin) or "") + FED * CHARACTERS
+        characters += len(known_text(run.stdin) or "") + FED * CHARACTERS
     of_program, of_word = _steps_of_program(run.name)
     steps = of_program + len(run.argv) * of_word
     steps += text.count("/") * WORD + characters / CHARACTERS

@@ -24,7 +24,7 @@ def text(effect: Effect, room: int = ROOM) -> str:
     return f"{effect.kind}{printable.cut(target.replace(UNKNOWN, '?'), left)}{flags}"
 
 
-def each(effects: Iterable[Effect], room: int = ROOM) -> list[str]:
+def distinct_effects(effects: Iterable[Effect], room: int = ROOM) -> list[str]:
     """Each distinct effect once, in order."""
     return list(dict.fromkeys(text(effect, room) for effect in effects))
 
@@ -32,6 +32,6 @@ def each(effects: Iterable[Effect], room: int = ROOM) -> list[str]:
 def in_line(effects: Sequence[Effect]) -> str:
     """The first effects, with secrets redacted; empty if there are none."""
     hidden = (structs.replace(one, target=redact_text(one.target)) for one in effects[:MAX_LOOKED_AT])
-    found = each(hidden, ROOM_IN_LINE)
+    found = distinct_effects(hidden, ROOM_IN_LINE)
     more = len(found) > MAX_IN_LINE or len(effects) > MAX_LOOKED_AT
     return ", ".join(found[:MAX_IN_LINE]) + " and more" * more

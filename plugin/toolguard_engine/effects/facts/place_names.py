@@ -13,12 +13,12 @@ from toolguard_engine.effects.facts.command import Place
 from toolguard_engine.effects.facts.letter_case import folded
 
 
-def words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
     """A set of words from one space-separated text."""
     return frozenset(text.split())
 
 
-NULL: Final = words("/dev/null /dev/stdin /dev/stdout /dev/stderr /dev/tty /dev/zero /dev/full /dev/random /dev/urandom")
+NULL: Final = word_set("/dev/null /dev/stdin /dev/stdout /dev/stderr /dev/tty /dev/zero /dev/full /dev/random /dev/urandom")
 NULL_FOLDERS: Final = ("/dev/fd/", "/dev/tcp/", "/dev/udp/", "/dev/pts/", "/dev/tty", "/dev/cu.")
 """Sockets of the shell are not files; the network effects cover them."""
 
@@ -34,13 +34,13 @@ VARIABLES: Final = {
     "SYSTEMROOT": "/c:/windows", "WINDIR": "/c:/windows", "SYSTEMDRIVE": "/c:", "PROGRAMFILES": "/c:/program files",
 }  # fmt: skip
 
-_TOP = words(
+_TOP = word_set(
     "bin boot dev etc home lib lib32 lib64 opt proc root sbin srv sys usr var Users System Library Applications Volumes "
     "private"
 )
-_SECOND = words("usr/bin usr/sbin usr/lib usr/lib64 usr/libexec usr/share usr/local var/lib var/home System/Library")
+_SECOND = word_set("usr/bin usr/sbin usr/lib usr/lib64 usr/libexec usr/share usr/local var/lib var/home System/Library")
 ROOTS: Final = (
-    words("/ /nix /nix/store /c: /c:/windows /c:/windows/system32 /c:/users /mnt/c")
+    word_set("/ /nix /nix/store /c: /c:/windows /c:/windows/system32 /c:/users /mnt/c")
     | {f"/{name}" for name in (_TOP | _SECOND) - {"root"}}
     | {"/c:/program files", "/Library/Application Support"}
 )
@@ -56,7 +56,7 @@ TEMP: Final = ("/tmp/", "/var/tmp/", "/var/folders/", "/usr/tmp/", "/c:/temp/", 
 TEMP_ROOTS: Final = frozenset(["/tmp", "/var/tmp", "/dev/shm"])  # noqa: S108 - names
 LOGS: Final = ("/var/log", "/Library/Logs", "/var/audit", "/var/db/diagnostics", "/var/run/utmp", "/run/utmp", "/run/log/")
 
-ARTEFACTS: Final = words(
+ARTEFACTS: Final = word_set(
     "node_modules bower_components dist build out target _build obj __pycache__ .pytest_cache .mypy_cache .ruff_cache "
     ".tox .nox .vercel "
     ".venv venv .cache .parcel-cache .turbo .next .nuxt .output .svelte-kit .angular .vite .eggs htmlcov coverage .coverage "
@@ -79,13 +79,13 @@ BUILT: Final = lazy_re.compile(
 )
 """Folders named after a kind of build: `build-debug`, `dist_electron`, `cross-build`, `build-*`."""
 
-PERSONAL_FOLDERS: Final = words(
+PERSONAL_FOLDERS: Final = word_set(
     "documents desktop pictures photos images music videos movies public templates dropbox onedrive nextcloud owncloud "
     "notes obsidian zotero calibre ebooks books scans taxes family private personal important backup backups archive "
     "dokumente schreibtisch bilder musik vorlagen documentos escritorio im\u00e1genes m\u00fasica v\u00eddeos bureau images "
     "musique mod\u00e8les documenti scrivania immagini musica "
     "itunes lightroom"
-) | words(
+) | word_set(
     "documenten afbeeldingen muziek bureaublad dokumenter billeder skrivebord dokument skrivbord asiakirjat kuvat musiikki "
     "videot työpöytä dokumenty obrazy muzyka wideo pulpit obrázky hudba videa plocha dokumentumok képek zene videók "
     "belgeler resimler müzik videolar masaüstü documente imagini muzică imagens slike glasba glazba dokumenti "
@@ -125,7 +125,7 @@ def is_personal(inside: str) -> bool:
     return not slash and low.endswith(_PERSONAL_ENDS)
 
 
-HISTORIES: Final = words(
+HISTORIES: Final = word_set(
     ".bash_history .zsh_history .zhistory .history .sh_history .ash_history .python_history .mysql_history .psql_history "
     ".sqlite_history .lesshst .node_repl_history .viminfo .local/share/fish/fish_history .bash_sessions .zsh_sessions"
 )
@@ -137,7 +137,7 @@ SSH: Final[dict[str, Place]] = {
 }  # fmt: skip
 PUBLIC: Final = (".pub", "-cert.pub")
 
-HOME_STARTUP: Final = words(
+HOME_STARTUP: Final = word_set(
     ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zprofile .zshenv .zlogin .zlogout "
     ".shrc .shinit "
     ".kshrc .mkshrc .cshrc .tcshrc .login .logout .xinitrc .xprofile .xsession .xsessionrc .Xsession .pam_environment "
@@ -277,7 +277,7 @@ PUBLIC_CERTIFICATES: Final = lazy_re.compile(
 """Elsewhere such a file may have the key in it."""
 PUBLIC_FOLDERS: Final = ("/etc/", "/usr/", "/lib", "/var/lib/", "/System/", "/opt/", "/tmp/", "/var/tmp/", "/nix/")  # noqa: S108 - names
 
-_SECRET_NAMES: Final = words(
+_SECRET_NAMES: Final = word_set(
     "id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk identity .env .envrc .netrc .pgpass .npmrc .pypirc "
     ".git-credentials "
     ".htpasswd wallet.dat key4.db logins.json login.keychain login.keychain-db cookies.sqlite auth-profiles.json master.key "

@@ -99,7 +99,7 @@ class Protected(Struct, frozen=True):
 
 
 @lru_cache(maxsize=8)
-def of(host: Host) -> Protected:
+def protected_on(host: Host) -> Protected:
     host = replace(
         host,
         config_path=plain(host.config_path),
@@ -177,7 +177,7 @@ def kind(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
 
     A `?` may be a glob, or begin the options of a URI (`file:a.db?mode=rw`).
     """
-    protected = of(host)
+    protected = protected_on(host)
     if _NAMES.fullmatch(path) and not _may_be_plain(path.lower(), host, folders):
         return ""
     path = _read(path, protected)
@@ -196,7 +196,7 @@ def kind(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
 
 def _may_be_plain(lower: str, host: Host, folders: tuple[str, ...]) -> bool:
     """A cheap test that rejects most relative paths of plain names, such as the words of code that have a dot."""
-    if "proc" in lower or any(name in lower for name in of(host).names):
+    if "proc" in lower or any(name in lower for name in protected_on(host).names):
         return True
     leads = _leads(folders, host)
     return leads is None or lower.startswith(leads)
@@ -205,7 +205,7 @@ def _may_be_plain(lower: str, host: Host, folders: tuple[str, ...]) -> bool:
 @lru_cache(maxsize=64)
 def _leads(folders: tuple[str, ...], host: Host) -> tuple[str, ...] | None:
     """How relative paths begin that lead from one of these folders to a protected place; None if others may as well."""
-    protected, found = of(host), dict[str, None]()
+    protected, found = protected_on(host), dict[str, None]()
     for folder in folders:
         at = f"{_rooted(folder).lower().rstrip('/')}/"
         if "$" in folder or UNKNOWN in folder or "/proc" in folder or GLOB.search(folder):
@@ -222,7 +222,7 @@ def possible(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
     """What a path with an unknown part may be: with that part empty, or if the rest names the gateway or the guard."""
     if UNKNOWN not in path and "$" not in path and _FDS.match(path) is None:
         return ""
-    protected = of(host)
+    protected = protected_on(host)
     path = _read(path, protected)
     open_path = _FDS.sub(UNKNOWN, _VARIABLE.sub(lambda match: match[0] if _CURRENT_DIR.match(match[0]) else UNKNOWN, path))
     if UNKNOWN not in open_path:
@@ -312,12 +312,14 @@ def _through_links(path: str, protected: Protected) -> Iterator[str]:
 
 def resolved(path: str, host: Host, folders: tuple[str, ...]) -> tuple[str, ...]:
     """The absolute paths that `path` may mean."""
-    return tuple(normpath(option) for option in _absolute(plain(_expanded(path, of(host))), of(host), folders))
+    return tuple(
+        normpath(option) for option in _absolute(plain(_expanded(path, protected_on(host))), protected_on(host), folders)
+    )
 
 
 def is_above(path: str, host: Host, folders: tuple[str, ...] = ()) -> bool:
     """Whether `path` is a state folder, or contains a protected place (the home folder, `/`)."""
-    protected = of(host)
+    protected = protected_on(host)
     options = [
         _rooted(option).lower().rstrip("/") + "/"
         for option in _absolute(plain(_expanded(path, protected)), protected, folders)

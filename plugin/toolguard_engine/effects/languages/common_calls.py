@@ -15,7 +15,7 @@ from toolguard_engine.effects.languages.python_values import (
     sources,
     text,
 )
-from toolguard_engine.effects.languages.script_calls import at, texts
+from toolguard_engine.effects.languages.script_calls import argument_at, texts
 from toolguard_engine.effects.languages.script_run import (
     Routine,
     ScriptRun,
@@ -28,24 +28,24 @@ NAMED: dict[str, Value] = {
 
 def fetched(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`get("https://...")`; nothing that is no address."""
-    url = "".join(texts(at(args, 0))[:1])
-    return calls.requested(run, at(args, 0), "GET", None) if "://" in url[:12] else run.unknown("get", args, base)
+    url = "".join(texts(argument_at(args, 0))[:1])
+    return calls.requested(run, argument_at(args, 0), "GET", None) if "://" in url[:12] else run.unknown("get", args, base)
 
 
 def posted(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    url = "".join(texts(at(args, 0))[:1])
-    body = args[1:] if len(args) > 2 else at(args, 1)  # noqa: PLR2004 - the address and the data
-    return calls.requested(run, at(args, 0), "POST", body) if "://" in url[:12] else run.unknown("post", args, base)
+    url = "".join(texts(argument_at(args, 0))[:1])
+    body = args[1:] if len(args) > 2 else argument_at(args, 1)  # noqa: PLR2004 - the address and the data
+    return calls.requested(run, argument_at(args, 0), "POST", body) if "://" in url[:12] else run.unknown("post", args, base)
 
 
 def chmod(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    mode = text(at(args, 0)).removeprefix("0o").removeprefix("0")
+    mode = text(argument_at(args, 0)).removeprefix("0o").removeprefix("0")
     run.add(*(deeds.permit(path, mode if mode.isdigit() else "u+rw") for path in texts(*args[1:])))
     return NOTHING
 
 
 def formatted(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    first = at(args, 0)
+    first = argument_at(args, 0)
     return folding.formatted(first, tuple(args[1:])) if isinstance(first, str) else Unknown(sources=sources(*args))
 
 

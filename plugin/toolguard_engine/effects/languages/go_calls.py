@@ -12,7 +12,7 @@ from toolguard_engine.effects.languages import code_deeds as deeds
 from toolguard_engine.effects.languages import python_folding as folding
 from toolguard_engine.effects.languages import script_calls as calls
 from toolguard_engine.effects.languages.python_values import NOTHING, Library, Value, feed, sources, text
-from toolguard_engine.effects.languages.script_calls import at, texts
+from toolguard_engine.effects.languages.script_calls import argument_at, texts
 from toolguard_engine.effects.languages.script_run import ENVIRONMENT, Act, LanguageLibrary, Routine, ScriptRun
 from toolguard_engine.model.kept_patterns import compiled
 
@@ -44,30 +44,30 @@ def _asked(first: int) -> Act:
     """`http.NewRequest(method, url, body)`, also with a context before it."""
 
     def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
-        body = at(args, first + 2)
-        method = text(at(args, first))
+        body = argument_at(args, first + 2)
+        method = text(argument_at(args, first))
         method = method if method.isalpha() else "POST"
-        return calls.requested(run, at(args, first + 1), method, None if body in (None, NOTHING) else body)
+        return calls.requested(run, argument_at(args, first + 1), method, None if body in (None, NOTHING) else body)
 
     return act
 
 
 def _got(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`http.Get(url)`, `client.Get(url)`."""
-    known = "://" in "".join(texts(at(args, 0))[:1])[:16]
-    return calls.requested(run, at(args, 0), "GET", None) if known else run.unknown("Get", args, base)
+    known = "://" in "".join(texts(argument_at(args, 0))[:1])[:16]
+    return calls.requested(run, argument_at(args, 0), "GET", None) if known else run.unknown("Get", args, base)
 
 
 def _posted(body: int) -> Act:
     def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
-        return calls.requested(run, at(args, 0), "POST", at(args, body))
+        return calls.requested(run, argument_at(args, 0), "POST", argument_at(args, body))
 
     return act
 
 
 def _walked(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`filepath.Walk(root, func(path string, ...) error { ... })`."""
-    for path in texts(at(args, 0)):
+    for path in texts(argument_at(args, 0)):
         for routine in args[1:]:
             if isinstance(routine, Routine):
                 run.invoke(routine, [f"{path.rstrip('/')}/**"])
@@ -75,23 +75,23 @@ def _walked(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def _mode(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    mode = text(at(args, 1)).removeprefix("0o").removeprefix("0")
-    run.add(*(deeds.permit(path, mode if mode.isdigit() else "u+rw") for path in texts(at(args, 0))))
+    mode = text(argument_at(args, 1)).removeprefix("0o").removeprefix("0")
+    run.add(*(deeds.permit(path, mode if mode.isdigit() else "u+rw") for path in texts(argument_at(args, 0))))
     return NOTHING
 
 
 def _created(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return calls.opened(run, [at(args, 0), "w"], base)
+    return calls.opened(run, [argument_at(args, 0), "w"], base)
 
 
 def _opened(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    how = at(args, 1)
+    how = argument_at(args, 1)
     reads = isinstance(how, Library) and how.name == "os.O_RDONLY"
-    return calls.reading(run, args, base) if reads else calls.opened(run, [at(args, 0), "a"], base)
+    return calls.reading(run, args, base) if reads else calls.opened(run, [argument_at(args, 0), "a"], base)
 
 
 def _formatted(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    first = at(args, 0)
+    first = argument_at(args, 0)
     return (
         folding.formatted(re.sub(r"%[vq+#]+", "%s", first), tuple(args[1:]))
         if isinstance(first, str)
@@ -105,8 +105,8 @@ def _later(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 def _copied(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`io.Copy(connection, file)`."""
-    if sources(at(args, 1)) and not "".join(texts(at(args, 0))[:1]).strip("\0"):
-        run.add(deeds.send("", "POST", feed(at(args, 1))))
+    if sources(argument_at(args, 1)) and not "".join(texts(argument_at(args, 0))[:1]).strip("\0"):
+        run.add(deeds.send("", "POST", feed(argument_at(args, 1))))
     return NOTHING
 
 
@@ -116,7 +116,7 @@ FUNCTIONS: dict[str, Act] = calls.rows(
     ("os.ReadFile os.Open ioutil.ReadFile", calls.reading), ("os.Truncate", calls.on_paths(deeds.empty)),
     ("os.Rename", calls.on_two(deeds.move)), ("os.Symlink", calls.on_two(deeds.link)), ("os.Chmod", _mode),
     ("os.Link", calls.on_two(calls.hard_link)), ("os.Chdir", calls.on_paths(deeds.change_folder)),
-    ("os.Getenv os.LookupEnv", lambda _, args, __: calls.variable(text(at(args, 0)))),
+    ("os.Getenv os.LookupEnv", lambda _, args, __: calls.variable(text(argument_at(args, 0)))),
     ("os.Environ", calls.constant(ENVIRONMENT)), ("os.UserHomeDir", calls.constant("~")), ("os.Getwd", calls.constant(".")),
     ("os.TempDir", calls.constant("/tmp")), ("os.MkdirTemp ioutil.TempDir", calls.constant(calls.TEMP)),  # noqa: S108 - a name
     ("filepath.Join path.Join", calls.path_joined), ("filepath.Glob", calls.matching),

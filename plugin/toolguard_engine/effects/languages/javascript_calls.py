@@ -30,7 +30,7 @@ from toolguard_engine.effects.languages.python_values import (
     sources,
     text,
 )
-from toolguard_engine.effects.languages.script_calls import at, texts
+from toolguard_engine.effects.languages.script_calls import argument_at, texts
 from toolguard_engine.effects.languages.script_run import (
     ENVIRONMENT,
     FROM_INPUT,
@@ -90,7 +90,7 @@ def member(run: ScriptRun, name: str) -> Value:
 
 
 def _required(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    name = text(at(args, 0))
+    name = text(argument_at(args, 0))
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)
     return Library(full(name)) if UNKNOWN not in name else NOTHING
@@ -126,20 +126,20 @@ def _shelljs(name: str) -> Act:
 
 def _deno_command(run: ScriptRun, args: list[Value], base: Value) -> Value:
     rest = calls.option(args, "args")
-    return calls.program(run, [at(args, 0), rest if rest is not None else []], base)
+    return calls.program(run, [argument_at(args, 0), rest if rest is not None else []], base)
 
 
 def _spawned(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`Bun.spawn(["rm", "x"])`, `Deno.run({cmd: [...]})`."""
     command = calls.option(args, "cmd")
-    return calls.program(run, [command if command is not None else at(args, 0)], base)
+    return calls.program(run, [command if command is not None else argument_at(args, 0)], base)
 
 
 def _buffer(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    form = text(at(args, 1)) if len(args) > 1 else ""
+    form = text(argument_at(args, 1)) if len(args) > 1 else ""
     if form in ("base64", "hex", "base64url"):
-        return folding.decoded({"base64url": "base64.urlsafe"}.get(form, form), at(args, 0))
-    return calls.characters(run, args, base) if isinstance(at(args, 0), list) else at(args, 0)
+        return folding.decoded({"base64url": "base64.urlsafe"}.get(form, form), argument_at(args, 0))
+    return calls.characters(run, args, base) if isinstance(argument_at(args, 0), list) else argument_at(args, 0)
 
 
 def _to_string(run: ScriptRun, args: list[Value], base: Value) -> Value:
@@ -147,25 +147,25 @@ def _to_string(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def _killed(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    signal = text(at(args, 1)).removeprefix("SIG") if len(args) > 1 else "TERM"
-    run.add(deeds.stop(text(at(args, 0)), signal if UNKNOWN not in signal else "TERM"))
+    signal = text(argument_at(args, 1)).removeprefix("SIG") if len(args) > 1 else "TERM"
+    run.add(deeds.stop(text(argument_at(args, 0)), signal if UNKNOWN not in signal else "TERM"))
     return NOTHING
 
 
 def _mode(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    mode = text(at(args, 1)).removeprefix("0o").removeprefix("0")
-    for path in texts(at(args, 0)):
+    mode = text(argument_at(args, 1)).removeprefix("0o").removeprefix("0")
+    for path in texts(argument_at(args, 0)):
         run.add(deeds.permit(path, mode if mode.isdigit() else "u+rw"))
     return NOTHING
 
 
 def _keys(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    first = at(args, 0)
+    first = argument_at(args, 0)
     return list(first) if isinstance(first, dict) else [Unknown(sources=sources(first))]
 
 
 def _values(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    first = at(args, 0)
+    first = argument_at(args, 0)
     return (
         list(first.values())
         if isinstance(first, dict)
@@ -176,7 +176,7 @@ def _values(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def _array(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    values = args[0] if args and isinstance(args[0], list) else [element(at(args, 0))]
+    values = args[0] if args and isinstance(args[0], list) else [element(argument_at(args, 0))]
     return calls.mapped(run, args[1:2], values) if len(args) > 1 else values
 
 
@@ -187,7 +187,7 @@ def _pushed(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def _timer(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return run.invoke(args[0], []) if isinstance(at(args, 0), Routine) else calls.evaluating(run, args[:1], base)
+    return run.invoke(args[0], []) if isinstance(argument_at(args, 0), Routine) else calls.evaluating(run, args[:1], base)
 
 
 def _repeated(run: ScriptRun, args: list[Value], base: Value) -> Value:
@@ -203,7 +203,7 @@ _OWN_NAMES = frozenset({"./script.js"})
 
 
 def _in_place(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return calls.variable(text(at(args, 0)))
+    return calls.variable(text(argument_at(args, 0)))
 
 
 FUNCTIONS: dict[str, Act] = calls.rows(
@@ -325,7 +325,7 @@ METHODS: dict[str, Act] = calls.rows(
         ),
         calls.itself,
     ),
-    ("forEach each", calls.each),
+    ("forEach each", calls.for_each_text),
     ("map flatMap reduce", calls.mapped),
     ("toString", _to_string),
     ("then", calls.then),

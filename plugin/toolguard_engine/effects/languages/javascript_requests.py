@@ -17,7 +17,7 @@ from toolguard_engine.effects.languages.python_values import (
     sources,
     text,
 )
-from toolguard_engine.effects.languages.script_calls import at, texts
+from toolguard_engine.effects.languages.script_calls import argument_at, texts
 from toolguard_engine.effects.languages.script_run import (
     Act,
     Routine,
@@ -55,7 +55,7 @@ def _body(args: list[Value]) -> Value:
 def fetched(run: ScriptRun, args: list[Value], base: Value) -> Value:
     body = _body(args)
     params = calls.option(args, "params") or calls.option(args, "searchParams") or calls.option(args, "query")
-    url = _url(at(args, 0))
+    url = _url(argument_at(args, 0))
     if params is not None:
         url = folding.joined([url, "?", params]) if sources(params) else url
     return calls.requested(run, url, _method(args, "GET" if body is None else "POST"), body, calls.option(args, "headers"))
@@ -64,11 +64,11 @@ def fetched(run: ScriptRun, args: list[Value], base: Value) -> Value:
 def posted(method: str) -> Act:
     def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
         rest = [arg for arg in args[1:] if not isinstance(arg, Routine)]
-        body = _body(args[1:2]) if method == "DELETE" or at(args, 1) is NOTHING else at(args, 1)
+        body = _body(args[1:2]) if method == "DELETE" or argument_at(args, 1) is NOTHING else argument_at(args, 1)
         if isinstance(body, dict) and (inner := _body([body])) is not None and "headers" in body:
             body = inner
         headers = calls.option(rest[1:] if len(rest) > 1 else rest, "headers")
-        return calls.requested(run, _url(at(args, 0)), method, body, headers)
+        return calls.requested(run, _url(argument_at(args, 0)), method, body, headers)
 
     return act
 
@@ -98,7 +98,7 @@ def of_client(verb: str, otherwise: Act | None = None) -> Act:
         first = choices(base)[0] if base is not None else None
         if not isinstance(first, Unknown) or first.kind != "client":
             return otherwise(run, args, base) if otherwise else None
-        path = at(args, 0)
+        path = argument_at(args, 0)
         if isinstance(path, dict):
             return fetched(run, [{"baseURL": first.text, **path}, *args[1:]], base)
         root = _root(args[1:])
@@ -113,11 +113,11 @@ def http_request(run: ScriptRun, args: list[Value], base: Value) -> Value:
     for arg in args:
         if isinstance(arg, Routine):
             run.invoke(arg, [Unknown(kind="response", sources=(FROM_NETWORK,))])
-    return Unknown(kind="request", sources=(FROM_NETWORK,), text="".join(texts(_url(at(args, 0)))[:1]))
+    return Unknown(kind="request", sources=(FROM_NETWORK,), text="".join(texts(_url(argument_at(args, 0)))[:1]))
 
 
 def connected(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    host = calls.option(args, "host") or at(args, 1)
+    host = calls.option(args, "host") or argument_at(args, 1)
     for arg in args:
         if isinstance(arg, Routine):
             run.invoke(arg, [])
@@ -125,7 +125,7 @@ def connected(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def socket(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return Unknown(kind="request", sources=(FROM_NETWORK,), text="".join(texts(at(args, 0))[:1]))
+    return Unknown(kind="request", sources=(FROM_NETWORK,), text="".join(texts(argument_at(args, 0))[:1]))
 
 
 def listened(run: ScriptRun, args: list[Value], base: Value) -> Value:
@@ -147,7 +147,7 @@ def sent(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 def mailer(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`nodemailer.createTransport({host, port})`, also with an address; `text`: `local` for a server for tests."""
-    return Unknown(kind="mailer", text="local" if _stays(at(args, 0)) else "")
+    return Unknown(kind="mailer", text="local" if _stays(argument_at(args, 0)) else "")
 
 
 def _stays(server: Value) -> bool:

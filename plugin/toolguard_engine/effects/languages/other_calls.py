@@ -9,7 +9,7 @@ from toolguard_engine.effects.languages.python_values import (
     Value,
     text,
 )
-from toolguard_engine.effects.languages.script_calls import at
+from toolguard_engine.effects.languages.script_calls import argument_at
 from toolguard_engine.effects.languages.script_run import (
     FROM_INPUT,
     Act,
@@ -24,15 +24,15 @@ def _awk_member(run: ScriptRun, name: str) -> Value:
 
 
 def _variable(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return calls.variable(text(at(args, 0)))
+    return calls.variable(text(argument_at(args, 0)))
 
 
 def _elements(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return [element(at(args, 0))]
+    return [element(argument_at(args, 0))]
 
 
 def _lua_concat(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return calls.joined_by(run, [at(args, 1) if len(args) > 1 else ""], at(args, 0))
+    return calls.joined_by(run, [argument_at(args, 1) if len(args) > 1 else ""], argument_at(args, 0))
 
 
 AWK_LIBRARY = LanguageLibrary(

@@ -28,7 +28,7 @@ from toolguard_engine.effects.languages.python_values import (
     feed,
     text,
 )
-from toolguard_engine.effects.languages.script_calls import at, texts
+from toolguard_engine.effects.languages.script_calls import argument_at, texts
 from toolguard_engine.effects.languages.script_run import (
     FROM_INPUT,
     Act,
@@ -42,7 +42,7 @@ from toolguard_engine.effects.languages.script_run import (
 def _downloaded(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`getstore(url, path)`."""
     found = fetched(run, args, base)
-    run.add(*(deeds.write(path, feed(found)) for path in texts(at(args, 1))))
+    run.add(*(deeds.write(path, feed(found)) for path in texts(argument_at(args, 1))))
     return found
 
 
@@ -63,7 +63,7 @@ def _mode_and_path(word: str) -> tuple[str, str]:
 
 def _perl_open(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`open(my $f, ">", $path)`, `open(F, ">$path")`, `open(P, "cmd |")`."""
-    mode, given = text(at(args, 1)), at(args, 2) if len(args) > 2 else None  # noqa: PLR2004 - handle, mode, path
+    mode, given = text(argument_at(args, 1)), argument_at(args, 2) if len(args) > 2 else None  # noqa: PLR2004 - handle, mode, path
     if given is None:
         mode, given = _mode_and_path(mode)
     if "|" in mode or "-" in mode:
@@ -72,13 +72,13 @@ def _perl_open(run: ScriptRun, args: list[Value], base: Value) -> Value:
     for path in paths:
         run.add(deeds.write(path, append=">>" in mode) if ">" in mode or "+" in mode else deeds.read(path))
     value = Unknown(sources=tuple(f"file:{path}" for path in paths[:4]) if ">" not in mode else ())
-    if name_of(at(args, 0)):
+    if name_of(argument_at(args, 0)):
         run.names[name_of(args[0])] = value
     return value
 
 
 def _perl_opendir(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    if name_of(at(args, 0)):
+    if name_of(argument_at(args, 0)):
         run.names[name_of(args[0])] = ["*"]
     return NOTHING
 

@@ -21,7 +21,7 @@ from toolguard_engine.effects.languages.python_values import (
     Value,
     text,
 )
-from toolguard_engine.effects.languages.script_calls import at, texts
+from toolguard_engine.effects.languages.script_calls import argument_at, texts
 from toolguard_engine.effects.languages.script_run import (
     ENVIRONMENT,
     FROM_INPUT,
@@ -49,29 +49,29 @@ def _php_contents(run: ScriptRun, args: list[Value], base: Value) -> Value:
     for arg in args[2:]:
         http = calls.option([arg], "http") or calls.option([arg], "https")
         if isinstance(http, dict) and "content" in http:
-            return calls.requested(run, at(args, 0), text(http.get("method", "POST")), http["content"])
+            return calls.requested(run, argument_at(args, 0), text(http.get("method", "POST")), http["content"])
     return calls.reading(run, args, base)
 
 
 def _php_put(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return calls.writing(append=name_of(at(args, 2)) == "FILE_APPEND")(run, args, base)
+    return calls.writing(append=name_of(argument_at(args, 2)) == "FILE_APPEND")(run, args, base)
 
 
 def _curl_set(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    handle, name, value = at(args, 0), name_of(at(args, 1)), at(args, 2)
+    handle, name, value = argument_at(args, 0), name_of(argument_at(args, 1)), argument_at(args, 2)
     if isinstance(handle, dict):
         handle[name] = value
     return NOTHING
 
 
 def _curl_set_all(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    if isinstance(at(args, 0), dict) and isinstance(at(args, 1), dict):
+    if isinstance(argument_at(args, 0), dict) and isinstance(argument_at(args, 1), dict):
         args[0].update(args[1])
     return NOTHING
 
 
 def _curl_done(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    handle = at(args, 0)
+    handle = argument_at(args, 0)
     if not isinstance(handle, dict):
         return Unknown(sources=("program:curl",))
     method = text(handle.get("CURLOPT_CUSTOMREQUEST", "")) or "POST"
@@ -85,15 +85,15 @@ def _php_included(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def _php_chmod(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return chmod(run, [at(args, 1), at(args, 0)], base)
+    return chmod(run, [argument_at(args, 1), argument_at(args, 0)], base)
 
 
 def _curl_begun(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return {"CURLOPT_URL": at(args, 0)}
+    return {"CURLOPT_URL": argument_at(args, 0)}
 
 
 def _php_tree(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return [one_of([f"{path.rstrip('/')}/**" for path in texts(at(args, 0))])]
+    return [one_of([f"{path.rstrip('/')}/**" for path in texts(argument_at(args, 0))])]
 
 
 _PHP: dict[str, Act] = calls.rows(

@@ -19,7 +19,7 @@ from toolguard_engine.effects.languages.python_values import (
     sources,
     text,
 )
-from toolguard_engine.effects.languages.script_calls import at, texts
+from toolguard_engine.effects.languages.script_calls import argument_at, texts
 from toolguard_engine.effects.languages.script_run import PIPED, Act, LanguageLibrary, Routine, ScriptRun, element, one_of
 
 _PROFILE = "~/.config/powershell/profile.ps1"
@@ -72,8 +72,8 @@ def _content(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 def _written(run: ScriptRun, args: list[Value], base: Value) -> Value:
     value = calls.option(args, "value")
-    value = run.names.get(PIPED, at(args, 1)) if value is None else value
-    paths = texts(calls.option(args, "path") or calls.option(args, "filepath") or at(args, 0))
+    value = run.names.get(PIPED, argument_at(args, 1)) if value is None else value
+    paths = texts(calls.option(args, "path") or calls.option(args, "filepath") or argument_at(args, 0))
     run.add(*(deeds.write(path, feed(value), append=calls.is_set(args, "append")) for path in paths))
     return NOTHING
 
@@ -118,7 +118,7 @@ def _web(run: ScriptRun, args: list[Value], base: Value) -> Value:
     method = calls.option(args, "method")
     if body is None and PIPED in run.names and method is not None:
         body = run.names[PIPED]
-    url = calls.option(args, "uri") or at([arg for arg in args if not isinstance(arg, dict)], 0)
+    url = calls.option(args, "uri") or argument_at([arg for arg in args if not isinstance(arg, dict)], 0)
     made = text(method).upper() if isinstance(method, str) else "GET" if body is None else "POST"
     result = calls.requested(run, url, made, body, calls.option(args, "headers"))
     run.add(
@@ -132,23 +132,23 @@ def _web(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def _fetched(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    result = calls.requested(run, at(args, 0), "GET", None)
+    result = calls.requested(run, argument_at(args, 0), "GET", None)
     run.add(*(deeds.write(path, feed(result)) for path in texts(*args[1:2])))
     return Unknown(sources=(FROM_NETWORK,))
 
 
 def _uploaded(run: ScriptRun, args: list[Value], base: Value) -> Value:
     data = args[-1] if args else NOTHING
-    return calls.requested(run, at(args, 0), "POST", data)
+    return calls.requested(run, argument_at(args, 0), "POST", data)
 
 
 def _upload_file(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return _uploaded(run, [at(args, 0), Unknown(sources=tuple(f"file:{path}" for path in texts(*args[-1:])))], base)
+    return _uploaded(run, [argument_at(args, 0), Unknown(sources=tuple(f"file:{path}" for path in texts(*args[-1:])))], base)
 
 
 def _decoded(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """Base64, of text in UTF-8 or UTF-16."""
-    found = folding.decoded("base64", at(args, 0))
+    found = folding.decoded("base64", argument_at(args, 0))
     wide = isinstance(found, str) and "\0" in found
     return sourced(found.replace("\0", ""), (*sources(found), DECODED)) if wide else found
 
@@ -172,7 +172,7 @@ def _file_method(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`[IO.Directory]::Delete(path, $true)`."""
     owner = base[0].name.lower() if isinstance(base, list) and base and isinstance(base[0], Library) else ""
     if owner.endswith((".file", ".directory")):
-        run.add(*(deeds.delete(path, recursive=at(args, 1) is True) for path in texts(at(args, 0))))
+        run.add(*(deeds.delete(path, recursive=argument_at(args, 1) is True) for path in texts(argument_at(args, 0))))
     return NOTHING
 
 
@@ -207,7 +207,7 @@ def _converted(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def _variable(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return calls.variable(text(at(args, 0)))
+    return calls.variable(text(argument_at(args, 0)))
 
 
 _FUNCTIONS: dict[str, Act] = calls.rows(

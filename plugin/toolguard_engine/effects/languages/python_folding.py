@@ -16,7 +16,7 @@ from typing import Any
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN
-from toolguard_engine.effects.facts.place_names import words
+from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.languages.python_values import (
     DECODED,
     MAX_ITEMS,
@@ -222,7 +222,7 @@ def with_name(value: Value, name: Value) -> Value:
 
 # --- strings --------------------------------------------------------------------------------------------------------------
 
-_PLAIN = words(
+_PLAIN = word_set(
     "strip lstrip rstrip lower upper title capitalize swapcase casefold removeprefix removesuffix split rsplit splitlines"
     " partition rpartition zfill encode decode hex startswith endswith replace find index count translate center ljust rjust"
     " isdigit isalpha expandtabs"

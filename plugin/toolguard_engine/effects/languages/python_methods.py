@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN
-from toolguard_engine.effects.facts.place_names import words
+from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.languages import code_deeds as deeds
 from toolguard_engine.effects.languages import python_builtins, python_clients, python_files, python_programs
 from toolguard_engine.effects.languages import python_folding as folding
@@ -42,7 +42,7 @@ _HUGE = 1 << 32
 
 # --- paths and strings ----------------------------------------------------------------------------------------------------
 
-_SAME = words("expanduser resolve absolute as_posix relative_to expandvars __str__ __fspath__ copy")
+_SAME = word_set("expanduser resolve absolute as_posix relative_to expandvars __str__ __fspath__ copy")
 _OF_PATH: dict[str, Callable[[Value], Value]] = {
     ".parent": folding.parent, ".name": folding.base, ".stem": folding.stem, ".suffix": folding.suffix,
     ".path": lambda path: path,

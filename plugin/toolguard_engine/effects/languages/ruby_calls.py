@@ -16,7 +16,7 @@ from toolguard_engine.effects.languages.python_values import (
     choices,
     text,
 )
-from toolguard_engine.effects.languages.script_calls import at, texts
+from toolguard_engine.effects.languages.script_calls import argument_at, texts
 from toolguard_engine.effects.languages.script_run import (
     ENVIRONMENT,
     FROM_INPUT,
@@ -30,7 +30,7 @@ from toolguard_engine.effects.languages.script_run import (
 
 def _ruby_fetch(run: ScriptRun, args: list[Value], base: Value) -> Value:
     if name_of(base) == "ENV":
-        return calls.variable(text(at(args, 0)))
+        return calls.variable(text(argument_at(args, 0)))
     return run.unknown("fetch", args, base)
 
 
@@ -41,12 +41,12 @@ def _ruby_member(run: ScriptRun, name: str) -> Value:
 
 
 def _ruby_method(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return Library(f"{name_of(base)}.{text(at(args, 0))}")
+    return Library(f"{name_of(base)}.{text(argument_at(args, 0))}")
 
 
 def _ruby_sent(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`FileUtils.send(:rm_rf, path)`: a method that its name calls."""
-    name = text(at(args, 0)) if isinstance(at(args, 0), str) else ""
+    name = text(argument_at(args, 0)) if isinstance(argument_at(args, 0), str) else ""
     if not name or isinstance(run.names.get("send"), Routine):
         return None
     if isinstance(own := run.names.get(name), Routine):
@@ -63,7 +63,7 @@ def _ruby_called(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def _ruby_open(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    first = "".join(texts(at(args, 0))[:1])
+    first = "".join(texts(argument_at(args, 0))[:1])
     if first.startswith("|"):
         return calls.shell(run, [first[1:]], base)
     value = calls.reading(run, args, base) if "://" in first[:8] else calls.opened(run, args, base)
@@ -80,7 +80,7 @@ def _children(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 def _matched(run: ScriptRun, args: list[Value], base: Value) -> Value:
     found = calls.matching(run, [args[0]] if args else [], base)
-    return calls.each(run, args[1:], found) if any(isinstance(arg, Routine) for arg in args) else found
+    return calls.for_each_text(run, args[1:], found) if any(isinstance(arg, Routine) for arg in args) else found
 
 
 def _path_gone(*, recursive: bool) -> Act:
@@ -99,7 +99,7 @@ def _each(run: ScriptRun, args: list[Value], base: Value) -> Value:
     if args and isinstance(args[0], str):
         act = _RUBY_METHODS.get(args[0])
         return act(run, [], element(base)) if act else base
-    return calls.each(run, args, base)
+    return calls.for_each_text(run, args, base)
 
 
 _GONE = calls.on_paths(deeds.delete, every=True)
@@ -110,7 +110,7 @@ def _expanded(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def _chmod_tree(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return chmod(run, [at(args, 0), *[f"{path}/**" for path in texts(*args[1:])]], base)
+    return chmod(run, [argument_at(args, 0), *[f"{path}/**" for path in texts(*args[1:])]], base)
 
 
 def _path_children(run: ScriptRun, args: list[Value], base: Value) -> Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolguard_engine.effects.facts.command import UNKNOWN
-from toolguard_engine.effects.facts.place_names import words as spelled
+from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.languages.code_deeds import write
 from toolguard_engine.effects.languages.python_values import (
     NOTHING,
@@ -21,10 +21,10 @@ from toolguard_engine.effects.languages.script_run import Routine, element, item
 from toolguard_engine.effects.languages.script_tokens import AWK, JAVASCRIPT, LUA, PERL, PHP, POWERSHELL, RUBY, Token
 
 ASSIGNING = frozenset({"=", "+=", ".=", "||=", "??=", "&&=", "//=", ":=", "-=", "*=", "/=", "|=", "&=", "%=", "^=", "**="})
-_BLOCKS = spelled("def do if unless case while until begin class module for function repeat")
+_BLOCKS = word_set("def do if unless case while until begin class module for function repeat")
 _INCLUDING = frozenset({"include", "include_once", "require", "require_once"})
 _MODIFIERS = frozenset({"if", "unless", "while", "until", "for"})
-_SWITCHES = spelled(
+_SWITCHES = word_set(
     "recurse r rec force fo f append raw usebasicparsing passthru verbose confirm whatif file directory name noprofile"
     " wait nonewline unique rf fr s l la"
 )

@@ -63,7 +63,7 @@ def _word(value: Value) -> str:
     return text(value)
 
 
-def at(args: list[Value], place: int) -> Value:
+def argument_at(args: list[Value], place: int) -> Value:
     return args[place] if len(args) > place else NOTHING
 
 
@@ -107,8 +107,8 @@ def tree(path: str) -> Deed:
 
 def on_two(make: Callable[[str, str], Deed]) -> Act:
     def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
-        for source in texts(at(args, 0)):
-            for target in texts(at(args, 1))[:4]:
+        for source in texts(argument_at(args, 0)):
+            for target in texts(argument_at(args, 1))[:4]:
                 run.add(make(source, target))
         return NOTHING
 
@@ -121,8 +121,8 @@ def hard_link(source: str, target: str) -> Deed:
 
 def writing(*, append: bool = False, data: int = 1) -> Act:
     def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
-        content = at(args, data)
-        for path in texts(at(args, 0)):
+        content = argument_at(args, data)
+        for path in texts(argument_at(args, 0)):
             if not append and content == "":
                 run.add(deeds.empty(path))
             else:
@@ -133,25 +133,27 @@ def writing(*, append: bool = False, data: int = 1) -> Act:
 
 
 def reading(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    found = texts(at(args, 0))
+    found = texts(argument_at(args, 0))
     if found[:1] and found[0].startswith(("http://", "https://", "ftp://")):
         return requested(run, args[0], "GET", None)
     if found[:1] in (["0"], ["/dev/stdin"], ["php://stdin"], ["-"]):
         return FROM_INPUT
     run.add(*(deeds.read(path) for path in found))
-    return Unknown(sources=(*(f"file:{path}" for path in found[:4]), *sources(at(args, 0))))
+    return Unknown(sources=(*(f"file:{path}" for path in found[:4]), *sources(argument_at(args, 0))))
 
 
 def opened(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`open(path, "w")`; the mode may also be part of the path (`">x"`, `"cmd |"`)."""
-    mode = "".join(texts(at(args, 1))[:1])
-    for path in texts(at(args, 0)):
+    mode = "".join(texts(argument_at(args, 1))[:1])
+    for path in texts(argument_at(args, 0)):
         if any(letter in mode for letter in "wax>+"):
             run.add(deeds.write(path, append="a" in mode or ">>" in mode))
         else:
             run.add(deeds.read(path))
     return Unknown(
-        kind="file", sources=tuple(f"file:{path}" for path in texts(at(args, 0))[:4]), text="".join(texts(at(args, 0))[:1])
+        kind="file",
+        sources=tuple(f"file:{path}" for path in texts(argument_at(args, 0))[:4]),
+        text="".join(texts(argument_at(args, 0))[:1]),
     )
 
 
@@ -161,12 +163,12 @@ def listing(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def listing_paths(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return [one_of([f"{path.rstrip('/')}/*" for path in texts(at(args, 0))])]
+    return [one_of([f"{path.rstrip('/')}/*" for path in texts(argument_at(args, 0))])]
 
 
 def matching(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`glob(pattern)`."""
-    return [one_of([word for path in texts(at(args, 0)) for word in path.split()][:MAX_CHOICES])]
+    return [one_of([word for path in texts(argument_at(args, 0)) for word in path.split()][:MAX_CHOICES])]
 
 
 # --- paths and texts ------------------------------------------------------------------------------------------------------
@@ -193,7 +195,7 @@ def resolved(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 def folded(fold: Callable[[Value], Value]) -> Act:
     def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
-        found = [fold(each) for each in choices(at(args, 0))]
+        found = [fold(each) for each in choices(argument_at(args, 0))]
         return one_of(found)
 
     return act
@@ -201,7 +203,7 @@ def folded(fold: Callable[[Value], Value]) -> Act:
 
 def same(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """The first argument, in another form."""
-    return at(args, 0)
+    return argument_at(args, 0)
 
 
 def itself(run: ScriptRun, args: list[Value], base: Value) -> Value:
@@ -221,12 +223,12 @@ def encoded(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def as_json(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return folding.as_json(at(args, 0))
+    return folding.as_json(argument_at(args, 0))
 
 
 def decoding(form: str) -> Act:
     def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
-        return folding.decoded(form, at(args, 0))
+        return folding.decoded(form, argument_at(args, 0))
 
     return act
 
@@ -248,18 +250,18 @@ def mapped(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return [run.call(routine, [value]) for value in values[:MAX_CHOICES]]
 
 
-def each(run: ScriptRun, args: list[Value], base: Value) -> Value:
+def for_each_text(run: ScriptRun, args: list[Value], base: Value) -> Value:
     mapped(run, args, base)
     return base
 
 
 def then(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    routine = at(args, 0)
+    routine = argument_at(args, 0)
     return run.call(routine, [base]) if isinstance(routine, Routine | Library) else base
 
 
 def joined_by(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    sign = texts(at(args, 0))[0] if args else ","
+    sign = texts(argument_at(args, 0))[0] if args else ","
     if not isinstance(base, list):
         return path_joined(run, [base, *args], None) if isinstance(base, str) else Unknown(sources=sources(base))
     value: Value = ""
@@ -271,7 +273,7 @@ def joined_by(run: ScriptRun, args: list[Value], base: Value) -> Value:
 def split_by(run: ScriptRun, args: list[Value], base: Value) -> Value:
     if not is_known(base):
         return [Unknown(sources=sources(base))] if not isinstance(base, str) else [base]
-    sign = text(at(args, 0)) if args else ""
+    sign = text(argument_at(args, 0)) if args else ""
     if sign[:1] == "/":
         sign = " "
     parts = str(base).split(sign) if sign and UNKNOWN not in sign else list(str(base)) if sign == "" else str(base).split()
@@ -286,7 +288,7 @@ def backwards(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def replaced(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    old, new = at(args, 0), at(args, 1)
+    old, new = argument_at(args, 0), argument_at(args, 1)
     if is_known(base) and is_known(old) and is_known(new) and text(old)[:1] != "/":
         if text(old) and len(base) * max(len(new), 1) < 1_000_000:  # noqa: PLR2004 - characters
             return sourced(str(base).replace(text(old), text(new)), sources(base, new))
@@ -302,14 +304,18 @@ def replaced(run: ScriptRun, args: list[Value], base: Value) -> Value:
 def shell(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """A text that a shell runs."""
     folder = option(args[1:], "cwd")
-    if "input" in sources(at(args, 0)) and not texts(at(args, 0))[0].strip(UNKNOWN + " "):
+    if "input" in sources(argument_at(args, 0)) and not texts(argument_at(args, 0))[0].strip(UNKNOWN + " "):
         run.add(deeds.run(["sh"], deeds.INPUT))
-    if any(command.lstrip().startswith(UNKNOWN) for command in texts(at(args, 0))):
-        hidden(run, at(args, 0))
-    for command in texts(at(args, 0)):
+    if any(command.lstrip().startswith(UNKNOWN) for command in texts(argument_at(args, 0))):
+        hidden(run, argument_at(args, 0))
+    for command in texts(argument_at(args, 0)):
         if command.strip(UNKNOWN + " "):
-            run.add(deeds.shell(command, cwd=text(folder) if isinstance(folder, str) else "", within=sources(at(args, 0))))
-    shown = printed("".join(texts(at(args, 0))[:1]))
+            run.add(
+                deeds.shell(
+                    command, cwd=text(folder) if isinstance(folder, str) else "", within=sources(argument_at(args, 0))
+                )
+            )
+    shown = printed("".join(texts(argument_at(args, 0))[:1]))
     _back(run, args, shown)
     return shown
 
@@ -364,7 +370,7 @@ def _variants(words: list[Value]) -> list[list[str]]:
 
 def evaluating(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """Runs a text as code of the same language."""
-    code = args[-1] if args and not isinstance(args[-1], dict) else at(args, 0)
+    code = args[-1] if args and not isinstance(args[-1], dict) else argument_at(args, 0)
     if isinstance(code, Routine):
         return run.invoke(code, [])
     hidden(run, code)

@@ -4,26 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from toolguard_engine.effects.facts.place_names import words as spelled
+from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.languages import code_deeds as deeds
 from toolguard_engine.effects.languages.code_deeds import Deed
 from toolguard_engine.effects.languages.script_tokens import AWK, PERL, RUBY, Syntax, Token
 
 MAX_BODY = 400
 _NEVER_ENDING = {"while": (["true"], ["1"]), "until": (["false"], ["0"]), "for": ([";", ";"],), "loop": ([],)}
-_LEAVES = spelled(
+_LEAVES = word_set(
     "break return throw die last exit raise yield await abort sleep usleep nanosleep wait waitpid select poll gets"
     " getline readline read recv accept shift pop next setTimeout STDIN Sleep Accept Read Scan Wait ReadString"
 )
 """What ends a loop or waits in it."""
-_STARTS = spelled("spawn exec execFile fork system popen shell_exec passthru proc_open execute")
+_STARTS = word_set("spawn exec execFile fork system popen shell_exec passthru proc_open execute")
 _ASIDE = frozenset({"spawn", "fork"})
 """Starts that the loop does not wait for."""
-_WRITES = spelled("write appendFile writeFile syswrite fwrite fputs file_put_contents binwrite outputFile Write WriteString")
-_ASKS = spelled("fetch request curl_exec axios")
-_GROWS = spelled("push unshift")
+_WRITES = word_set(
+    "write appendFile writeFile syswrite fwrite fputs file_put_contents binwrite outputFile Write WriteString"
+)
+_ASKS = word_set("fetch request curl_exec axios")
+_GROWS = word_set("push unshift")
 _SHOWN = frozenset({"Stdout", "Stderr", "stdout", "stderr", "STDOUT", "STDERR", "$stdout", "$stderr"})
-_BLOCKS = spelled("do def begin case function repeat class module")
+_BLOCKS = word_set("do def begin case function repeat class module")
 _CONDITIONS = frozenset({"if", "unless"})
 _BOUNDARIES = frozenset({";", "{", "}", "do", "then", "else", "BEGIN"})
 

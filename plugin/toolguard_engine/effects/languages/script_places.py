@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolguard_engine.effects.facts.place_names import words as spelled
+from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.languages.python_values import NOTHING, Either, Library, Unknown, Value, sources
 from toolguard_engine.effects.languages.script_run import MAX_CHOICES, ScriptRun, item_at
 from toolguard_engine.effects.languages.script_tokens import (
@@ -37,7 +37,7 @@ _BINARY_WORDS: dict[int, frozenset[str]] = {
     id(RUBY): frozenset({"and", "or"}),
     id(LUA): frozenset({"and", "or"}),
     id(APPLESCRIPT): frozenset({"and", "or", "contains", "is", "mod"}),
-    id(POWERSHELL): spelled(
+    id(POWERSHELL): word_set(
         "-eq -ne -like -match -replace -join -split -and -or -f -notlike -notmatch -gt -lt -ge -le -in -contains -is"
     ),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolguard_engine.effects.facts.command import UNKNOWN
-from toolguard_engine.effects.facts.place_names import words as spelled
+from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.languages.code_deeds import INPUT, shell, write
 from toolguard_engine.effects.languages.python_values import (
     NOTHING,
@@ -44,14 +44,14 @@ from toolguard_engine.effects.languages.script_tokens import (
 )
 
 _PREFIXES = frozenset({"!", "-", "+", "~", "...", "\\", "&", "*", "++", "--", "@", "?", "%"})
-_PREFIX_WORDS = spelled(
+_PREFIX_WORDS = word_set(
     "new await typeof void delete yield throw not my our local state async defined return const let var echo print puts p"
     " say else elif then do try begin if unless while until case when export default in and or global static public"
     " private protected readonly declare set to abstract override scalar param"
 )
-_BINARY = spelled("+ - * / % == != === !== < > <= >= & | ^ << <<~ =~ !~ <=> .. ... ** && || ?? // . x & ~")
+_BINARY = word_set("+ - * / % == != === !== < > <= >= & | ^ << <<~ =~ !~ <=> .. ... ** && || ?? // . x & ~")
 _TYPES = frozenset({"as", "satisfies"})
-_INLINE = spelled(
+_INLINE = word_set(
     "if while switch unless until elsif elseif with catch do else try finally begin then end export default case BEGIN END"
     " ensure rescue when loop tell declare async"
 )

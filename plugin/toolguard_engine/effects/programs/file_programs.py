@@ -11,7 +11,7 @@ from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.facts.gateway_file_paths import is_state
-from toolguard_engine.effects.facts.place_names import words as names
+from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.facts.places import Where, marks, normal, place
 from toolguard_engine.effects.landings.copied_files import is_folder_by_option, is_never_folder, sources_and_target
 from toolguard_engine.effects.manuals import manual_catalogue, option_parser
@@ -153,7 +153,7 @@ def _landing(source: str, target: str, count: int, run: ProgramRun, words: Comma
     return f"{target.rstrip('/')}/{name}"
 
 
-_PUBLISHED = names("public site _site www htdocs html static gh-pages dist release publish deploy")
+_PUBLISHED = word_set("public site _site www htdocs html static gh-pages dist release publish deploy")
 """Folders into which what was built is copied."""
 
 

@@ -14,7 +14,7 @@ from functools import cache
 from urllib.parse import urlsplit
 
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
-from toolguard_engine.effects.facts.place_names import words
+from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.facts.places import Where
 from toolguard_engine.effects.programs.getopt import options
 
@@ -23,7 +23,7 @@ MAX_NAME = 60
 _SHORTEST = 6
 """Shorter names have too many neighbours that are packages of their own."""
 
-_PYPI = words(
+_PYPI = word_set(
     "aiohttp alembic anyio asyncio attrs azure-core babel bcrypt beautifulsoup4 black boto3 botocore bottle celery "
     "certifi cffi charset-normalizer click colorama cryptography cython dask django djangorestframework docker "
     "docutils elasticsearch fastapi filelock flask gevent gitpython google-auth grpcio gunicorn httpx huggingface-hub "
@@ -40,7 +40,7 @@ _PYPI = words(
     "torchvision torchaudio httplib2 httpcore colorlog colored requests-toolbelt requests-cache aiofiles aiosqlite "
     "asyncpg pymssql mysql-connector-python tqdm six toml tomli tomlkit rich typer ruff nox tox pip uv"
 )
-_NPM = words(
+_NPM = word_set(
     "angular axios babel-core bluebird body-parser bootstrap chalk cheerio chokidar classnames commander concurrently "
     "cors cross-env cross-spawn crypto-js css-loader dayjs debug dotenv ejs electron esbuild eslint ethers execa "
     "express express-session fastify firebase formik fs-extra glob graphql gulp handlebars helmet husky immutable "
@@ -54,7 +54,7 @@ _NPM = words(
     "webpack webpack-cli webpack-dev-server winston ws yargs yup zod zustand jest jsdom event-stream ua-parser-js "
     "colors color chart.js d3 three gsap swiper lodash.merge lodash.debounce discord.js telegraf web3 bignumber.js"
 )
-_HOSTS = words(
+_HOSTS = word_set(
     "github.com gitlab.com bitbucket.org raw.githubusercontent.com githubusercontent.com pypi.org pythonhosted.org "
     "npmjs.com npmjs.org yarnpkg.com rubygems.org crates.io docker.com docker.io quay.io google.com googleapis.com "
     "microsoft.com apple.com amazonaws.com cloudflare.com debian.org ubuntu.com python.org nodejs.org golang.org "
@@ -68,9 +68,9 @@ _SKELETON = str.maketrans("01\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0
 _INSTALLERS: dict[str, tuple[tuple[str, ...], frozenset[str], frozenset[str]]] = {
     **dict.fromkeys(
         ("pip", "pip3", "pipx", "uv", "poetry", "pdm", "conda", "mamba"),
-        (("install", "add"), _PYPI, words("-r -c -e -t -i")),
+        (("install", "add"), _PYPI, word_set("-r -c -e -t -i")),
     ),
-    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), (("install", "i", "add"), _NPM, words("--prefix -w"))),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), (("install", "i", "add"), _NPM, word_set("--prefix -w"))),
 }
 _VERBS_AT = 3
 

@@ -13,14 +13,14 @@ from msgspec.structs import replace
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun, Reading
-from toolguard_engine.effects.facts.place_names import words
+from toolguard_engine.effects.facts.place_names import word_set
 
 _OUTPUT = lazy_re.compile(
     r"lib|libs|es|es\d+|es20\d\d|esm|cjs|mjs|umd|amd|iife|system|commonjs|modules?|types|typings|dts|browser|bundles?|compiled"
     r"|releases?|pkg|_?site|website|bin|artifacts?"
     r"|\.?(?:[^\W_]{1,30}[-_.]){0,4}(?:dist|build|builds|built|out|output|outputs|gen|generated)(?:[-_.]?[^\W_]{1,30}){0,2}"
 )
-_WRITTEN = words(
+_WRITTEN = word_set(
     "src source sources app apps packages test tests spec specs doc docs data db database databases config configs"
     " content assets static public migrations backup backups uploads scripts examples home .git .github .ssh vendor"
 )

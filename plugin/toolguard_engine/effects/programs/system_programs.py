@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts import program_catalogue
 from toolguard_engine.effects.facts.command import UNKNOWN, Effect, ProgramRun
-from toolguard_engine.effects.facts.place_names import words as names
+from toolguard_engine.effects.facts.place_names import word_set
 from toolguard_engine.effects.facts.places import Where, place
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs import Act, effect_on, operands, secrets_read, web_targets, worth_checking
@@ -125,20 +125,20 @@ def _elevated(run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG00
         yield Effect("elevate", " ".join(command[:8])[:120], "", frozenset([kind]) if kind else _NONE, run)
 
 
-HAZARDOUS_VARIABLES = names(
+HAZARDOUS_VARIABLES = word_set(
     "LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES DYLD_FORCE_FLAT_NAMESPACE DYLD_LIBRARY_PATH DYLD_FRAMEWORK_PATH "
     "PROMPT_COMMAND "
     "BASH_ENV HISTFILE HISTSIZE HISTFILESIZE HISTCONTROL HISTIGNORE PERL5OPT SUDO_ASKPASS LD_DEBUG_OUTPUT"
 )
 
 
-_LOADING_VARIABLES = names(
+_LOADING_VARIABLES = word_set(
     "NODE_OPTIONS NODE_PATH PYTHONSTARTUP PYTHONPATH PYTHONHOME RUBYOPT RUBYLIB PERL5LIB JAVA_TOOL_OPTIONS "
     "_JAVA_OPTIONS CLASSPATH LUA_INIT LUA_PATH R_PROFILE_USER JULIA_LOAD_PATH ENV ZDOTDIR GIT_EXEC_PATH GIT_TEMPLATE_DIR"
 )
 """Variables by which programs load code; they matter if it lies where anybody may write."""
 
-AGENT_VARIABLES = names(
+AGENT_VARIABLES = word_set(
     "CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME GEMINI_CLI_SYSTEM_SETTINGS_PATH GOOSE_MODE COPILOT_ALLOW_ALL COPILOT_HOME "
     "AIDER_YES_ALWAYS OPENCODE_PERMISSION OPENCODE_CONFIG OPENCODE_CONFIG_CONTENT OPENCODE_CONFIG_DIR AMP_SETTINGS_FILE"
 )
@@ -147,7 +147,7 @@ AGENT_VARIABLES = names(
 _FOREIGN = ("/tmp/", "/tmp:", "/var/tmp/", "/dev/shm/")  # noqa: S108 - world-writable folders
 _INJECTS = frozenset(["injects"])
 _UNENCRYPTED = frozenset(["unencrypted"])
-_INDEX_VARIABLES = names(
+_INDEX_VARIABLES = word_set(
     "PIP_INDEX_URL PIP_EXTRA_INDEX_URL UV_INDEX_URL UV_DEFAULT_INDEX UV_INDEX npm_config_registry NPM_CONFIG_REGISTRY "
     "GOPROXY"
 )
@@ -194,9 +194,9 @@ PROGRAMS: dict[str, Act] = {
     "chmod": _chmod, "gchmod": _chmod, "chown": _owned, "gchown": _owned, "chgrp": _owned, "lchown": _owned,
     "chattr": _attributes, "chflags": _attributes, "setfacl": _acl,
     "mkfs": _format, "mke2fs": _format, "mkswap": _format, "newfs": _format, "mkdosfs": _format, "mkntfs": _format,
-    **{f"mkfs.{kind}": _format for kind in names("ext2 ext3 ext4 xfs btrfs vfat fat msdos exfat ntfs f2fs jfs "
+    **{f"mkfs.{kind}": _format for kind in word_set("ext2 ext3 ext4 xfs btrfs vfat fat msdos exfat ntfs f2fs jfs "
         "reiserfs minix cramfs bfs")},
-    **{f"newfs_{kind}": _format for kind in names("apfs hfs msdos exfat udf")},
+    **{f"newfs_{kind}": _format for kind in word_set("apfs hfs msdos exfat udf")},
     **dict.fromkeys(program_catalogue.programs("elevator"), _elevated),
     "export": _exports, "declare": _exports, "typeset": _exports, "unset": _exports, "local": _exports, "readonly": _exports,
 }  # fmt: skip

@@ -45,7 +45,7 @@ _FORMAT = lazy_re.compile(r"%(?:%|-?\d{0,3}(?:\.\d{1,3})?([sdbqcxi]))")
 _HEX = lazy_re.compile(r"(?>(?:[0-9A-Fa-f]{2})*)")
 
 
-def known(feed: StdinSource | None) -> str | None:
+def known_text(feed: StdinSource | None) -> str | None:
     """The text of a source, or else the text it was derived from."""
     return None if feed is None else feed.was if feed.text is None else feed.text
 
@@ -54,7 +54,7 @@ def together(feeds: list[StdinSource], *, exact: bool) -> StdinSource:
     """The outputs of several programs in sequence. Not `exact` if some of them may not run at all."""
     programs = tuple(dict.fromkeys(name for feed in feeds for name in feed.programs))
     files = tuple(file for feed in feeds for file in feed.files)
-    texts = [text for feed in feeds if (text := known(feed)) is not None]
+    texts = [text for feed in feeds if (text := known_text(feed)) is not None]
     if exact and all(feed.text is not None for feed in feeds):
         return StdinSource("".join(texts)[: MAX_TEXT * 4], programs, files)
     return StdinSource(None, programs, files, "\n".join(filter(None, texts))[: MAX_TEXT * 4] or None)
@@ -63,9 +63,9 @@ def together(feeds: list[StdinSource], *, exact: bool) -> StdinSource:
 def _before(run: ProgramRun) -> str | None:
     """The input of a program whose output is unknown."""
     if run.given:
-        given = [text for at, feed in run.given if run.argv[at] == UNKNOWN and (text := known(feed))]
-        return "\n".join([*given, known(run.stdin) or ""])[:MAX_TEXT] if given else known(run.stdin)
-    return known(run.stdin) if run.stdin else None
+        given = [text for at, feed in run.given if run.argv[at] == UNKNOWN and (text := known_text(feed))]
+        return "\n".join([*given, known_text(run.stdin) or ""])[:MAX_TEXT] if given else known_text(run.stdin)
+    return known_text(run.stdin) if run.stdin else None
 
 
 def printed(run: ProgramRun) -> StdinSource:

@@ -284,7 +284,7 @@ def _path(tool: str, path: str, host: Host, cwd: str = "") -> str:
 
 def _own_folders(host: Host, cwd: str) -> tuple[str, ...]:
     """The folders that the agent's relative paths may start from."""
-    return (protected_paths.of(host).state + "/workspace", *((cwd,) if cwd.startswith("/") else ()))
+    return (protected_paths.protected_on(host).state + "/workspace", *((cwd,) if cwd.startswith("/") else ()))
 
 
 def _reason(tool: str, found: str) -> str:
@@ -312,5 +312,5 @@ def _may_be_ours(path: str, host: Host) -> bool:
     path = path.lower() if path.isascii() else protected_paths.plain(path)
     return (
         "toolguard" in path or "claw" in path or ".." in path or "proc/" in path or "*" in path or "?" in path or "[" in path
-        or any(word in path for word in protected_paths.of(host).words)
+        or any(word in path for word in protected_paths.protected_on(host).words)
     )  # fmt: skip

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.commands.unwrap import read
 from toolguard_engine.effects.facts.command import ProgramRun, Reading
-from toolguard_engine.effects.syntax.outputs import known, printed
+from toolguard_engine.effects.syntax.outputs import known_text, printed
 from toolguard_engine.layers.self_protection import (
     containers,
     dashboard_requests,
@@ -196,7 +196,7 @@ def _typed(run: ProgramRun, scene: CommandScene) -> Iterator[str]:
         sent = [_keys(each.argv) for each in scene.runs if each.name == "tmux" and not _SENDS.isdisjoint(each.argv[1:])]
         yield "".join(sent)
     written = (other for other in scene.runs if other is not run and (other.redirects or other.piped))
-    yield from (text for other in written if (text := known(printed(other))))
+    yield from (text for other in written if (text := known_text(printed(other))))
 
 
 def _keys(argv: tuple[str, ...]) -> str:

@@ -10,7 +10,7 @@ from itertools import islice
 
 from toolguard_engine import lazy_re
 from toolguard_engine.effects.facts.command import UNKNOWN, ProgramRun
-from toolguard_engine.effects.syntax.outputs import known, printed
+from toolguard_engine.effects.syntax.outputs import known_text, printed
 from toolguard_engine.layers.self_protection.scene import (
     FILES,
     KEY,
@@ -69,7 +69,7 @@ def _listed(run: ProgramRun) -> Iterator[str]:
 def _printed(run: ProgramRun) -> Iterator[str]:
     if run.name in _PRINTERS:
         yield from run.argv[1:]
-    if text := known(printed(run)):
+    if text := known_text(printed(run)):
         yield text
 
 

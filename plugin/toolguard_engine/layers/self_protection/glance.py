@@ -82,7 +82,7 @@ class _Signs(Struct, frozen=True):
 
 @lru_cache(maxsize=8)
 def _signs(host: Host) -> _Signs:
-    protected = protected_paths.of(host)
+    protected = protected_paths.protected_on(host)
     common = (
         "claw", "toolguard", ".open", "kill", "fuser", "systemctl", "gdb", "lldb", "strace", "ltrace", "gcore", "py-spy",
         "rbspy", "perf", "reptyr", "bpftrace", "prlimit", "inspect", "nsenter", "loginctl", "cgroup.", "freezer.state",

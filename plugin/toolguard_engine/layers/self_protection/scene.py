@@ -277,7 +277,7 @@ class CommandScene(Struct, frozen=True, dict=True):
 
     @cached_property
     def protected(self) -> Protected:
-        return protected_paths.of(self.host)
+        return protected_paths.protected_on(self.host)
 
     @cached_property
     def start(self) -> str:
