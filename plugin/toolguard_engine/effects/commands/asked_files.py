@@ -115,7 +115,7 @@ class AskedFiles:
     """The files of this machine that one call asks for, and what is known of who made them."""
 
     __slots__ = (
-        "_after", "_code_read", "_copies", "_entered", "_found", "_known", "_made", "_others_asked", "_others_read",
+        "_after", "_code_read", "_copies", "_entered", "_known", "_made", "_others_asked", "_others_read", "_shortcuts",
         "_source", "_untouched", "_version", "_where", "_work", "_work_of_call", "asked", "brought_asked", "copied_asked",
         "foreign", "has_failed", "judged", "later", "made_asked", "named", "opaque", "overwritten", "patterns", "position",
         "ran", "repeats", "runs", "unread", "untouched", "was_empty",
@@ -134,7 +134,7 @@ class AskedFiles:
         self._known: dict[str, FileText | None] = {}
         self._copies: dict[str, str] = {}
         """The paths that the command itself copies, moves or links to, and where that comes from."""
-        self._found = FoundPaths()
+        self._shortcuts: FoundPaths | None = None
         self.asked: dict[str, str] = {}
         """The paths that were asked for, with the digest of what is there, or why nothing was read."""
         self.made_asked: dict[str, bool] = {}
@@ -172,6 +172,13 @@ class AskedFiles:
         self.later = LaterFiles()
         self.overwritten: list[tuple[ProgramRun, str]] = []
         """Programs that run files of agents which the command itself may have changed before."""
+
+    @property
+    def _found(self) -> FoundPaths:
+        """What was found about paths while the command is read; a command that is known needs nothing of it."""
+        if self._shortcuts is None:
+            self._shortcuts = FoundPaths()
+        return self._shortcuts
 
     @property
     def work(self) -> WorkLimit:
@@ -271,8 +278,7 @@ class AskedFiles:
     def is_kept(self) -> None:
         """The command was read. The copy in which its moves were done would keep all that was remembered then, and what was
         found about paths is not asked again."""
-        self._after = None
-        self._found = FoundPaths()
+        self._after = self._shortcuts = None
 
     def copy(self, before: str, after: str, cwd: str) -> None:
         """The content of one file becomes that of another."""
