@@ -135,6 +135,7 @@ def test_the_words_are_kept_with_the_program() -> None:
         ({"x": {"option": ""}}, "unknown keys"),
         ({"x": {"does": "dances"}}, "nobody knows"),
         ({"x": {"verbs": {"a": {"form": "long"}}}}, "unknown keys"),
+        ({"x": {"verbs": {"a, b": {}, "b": {}}}}, "twice"),
     ],
 )
 def test_a_manual_that_is_wrong_is_refused(toml: dict[str, dict[str, object]], message: str) -> None:

@@ -185,6 +185,9 @@ def _manual(name: str, entry: Mapping[str, Any], table: Mapping[str, Any]) -> Ma
     _only(entry, _KEYS)
     above = table[entry["like"]] if "like" in entry else {}
     given = {**above.get("verbs", {}), **entry.get("verbs", {})}
+    spelled = [verb.strip() for verbs in given for verb in verbs.split(",")]
+    if twice := {verb for verb in spelled if spelled.count(verb) > 1}:
+        raise ValueError(f"verbs that stand there twice: {', '.join(sorted(twice))}")
     verbs = {verbs: _usage(each, "", _VERB_KEYS) for verbs, each in given.items()}
     whole = {**above, **entry}
     made = Manual(
