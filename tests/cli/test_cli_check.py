@@ -23,8 +23,10 @@ from toolguard_cli.policy import check_stream, offline_guard
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import unquoted_command
+from toolguard_engine.layers import harm_in_room
 from toolguard_engine.model.call import Call
 from toolguard_engine.rules import packs
+from toolguard_engine.stores.files import engine_files as engines
 from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
 
 OWN = """\
@@ -695,3 +697,20 @@ def test_files_that_the_config_includes_are_guarded(tmp_path: Path) -> None:
     ):
         done = toolguard("check", command, "--state-dir", places.state_dir, "--json")
         assert envelope(done)["data"]["code"] == "rule.self-protection"
+
+
+@pytest.mark.parametrize(("evidence", "code"), [("works", harm_in_room.CODE), ("unknown", "rule.self-protection")])
+def test_what_a_room_keeps_from_a_command_is_said(places: Places, monkeypatch: Any, evidence: str, code: str) -> None:
+    monkeypatch.setattr(Path, "home", lambda: places.state_dir.parent)
+    monkeypatch.setenv("OPENCLAW_HOME", str(places.state_dir.parent))
+    places.config.write_text("{}")
+    running = engines.EngineInfo(
+        os.getpid(), 7, "", "", "0", "0", 1.0, "enforce", "", contained=True, seams={"commandShell": evidence}
+    )
+    monkeypatch.setattr(engines, "running", lambda _: [running])
+    (places.state_dir / "toolguard").mkdir()
+    result = ask(places, f"cat {places.state_dir}/toolguard/key", cwd=str(places.state_dir / "workspace"))
+    assert (result.data["verdict"], result.data["code"]) == ("allow" if evidence == "works" else "block", code)
+    assert ("It runs in its room, where nothing comes of this" in "".join(texts(result))) == (evidence == "works")
+    backup = Call("exec", {"command": f"rsync -a {places.state_dir.parent}/ /b"})
+    assert offline_guard.load(places).weigh_bare(backup).code == "rule.self-protection.possible"

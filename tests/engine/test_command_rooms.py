@@ -285,6 +285,8 @@ def test_its_gateway_must_have_been_seen_to_use_the_shell(tmp_path: Path, kernel
         '{"agents": {"defaults": {"sandbox": {"mode": "all"}}}}',
         '{"agents": {"list": [{"id": "a", "sandbox": {"mode": "non-main"}}]}}',
         '{"agents": {"list": [{"id": "a", "tools": {"exec": {"host": "node"}}}]}}',
+        '{"agents": {"entries": {"a": {"sandbox": {"mode": "all"}}}}}',
+        '{"agents": {"entries": []}}',
         '{"tools": {"exec": {"host": "sandbox"}}}',
         '{"tools": 1}',
         "{",

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from toolguard_cli.hostconfig import gateway_stores, signed_grants
+from toolguard_cli.policy import kept_calls
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals import call_meaning, exact_grant, granted_meaning
@@ -88,7 +89,9 @@ class Judging:
         book: Rulebook,
         basis: Basis,
         given: tuple[Grant, ...] = (),
+        kept_from: kept_calls.KeptFrom | None = None,
     ) -> None:
+        """`kept_from`: see `kept_calls`."""
         self.config = config
         self.basis = basis
         self.book = book
@@ -96,11 +99,15 @@ class Judging:
         self._guard = Guard(config, {}, host, book, files=FileReader())
         self._world = WorldReader()
         self.grants = given
+        self._kept_from = kept_from
 
     def weigh(self, call: Call) -> Judgement:
-        """The verdict, including grants. `call`: as the gateway receives it, with the Tool Search envelope."""
+        """The verdict, including grants and what a room keeps from a command. `call`: as the gateway receives it, with the
+        Tool Search envelope."""
         inner = inner_call(call)
+        self._guard.kept_from = self._kept_from
         found = self._guard.weigh(inner)
+        self._guard.kept_from = None
         return self._granted(inner, found) if found.decision == "hold" and self.grants else found
 
     def weigh_bare(self, call: Call) -> Judgement:
@@ -145,7 +152,7 @@ class Judging:
         )  # fmt: skip
 
     def without(self, names: Iterable[str]) -> Judging:
-        return Judging(self.config, self.host, self.book.without(names), self.basis, self.grants)
+        return Judging(self.config, self.host, self.book.without(names), self.basis, self.grants, self._kept_from)
 
     @property
     def own(self) -> frozenset[str]:
@@ -191,7 +198,8 @@ def load(places: Places) -> Judging:
     mode, threshold = config.active_mode, config.escalation_threshold
     basis = Basis(config_path, policy, mode, threshold, _ids(own), len(given))
     book = packs.load().without(config.rules_off).plus((*own, *of_fleet))
-    return Judging(config, _host(places, config), book, basis, tuple(given))
+    host = _host(places, config)
+    return Judging(config, host, book, basis, tuple(given), kept_calls.kept_from(places, config, host))
 
 
 def all_rules() -> tuple[Rule, ...]:

@@ -231,7 +231,7 @@ class CommandRooms:
     def kept_from(self, reading: CallReading) -> Kept:
         """What is kept from a command in its room, if it is sure that it enters one, and a probe has shown it of that."""
         call = reading.call
-        if self._rooms is None or not (self.is_contained and self.is_entered) or not _runs_here(reading):
+        if self._rooms is None or not (self.is_contained and self.is_entered) or not runs_here(reading):
             return ""
         config = self._config.for_agent(call.agent)
         if not is_wanted(config) or config.containment.unknown == "rehearse" or self._places is None:
@@ -275,7 +275,7 @@ class CommandRooms:
             rooms.close()
 
 
-def _runs_here(reading: CallReading) -> bool:
+def runs_here(reading: CallReading) -> bool:
     """Whether it is a command that the gateway itself runs, as it was judged."""
     named = {name: value for name in ("env", "host", "elevated", "node") if (value := reading.params.get(name))}
     return reading.executes and not reading.call.searched and named in ({}, {"host": "auto"}, {"host": "gateway"})

@@ -73,11 +73,11 @@ def _runs_elsewhere(config: Any) -> bool:
     if not isinstance(config, dict):
         return True
     agents, tools = config.get("agents", {}), config.get("tools", {})
-    listed = agents.get("list", []) if isinstance(agents, dict) else None
-    if not isinstance(listed, list) or not isinstance(tools, dict):
+    listed, named = (agents.get("list", []), agents.get("entries", {})) if isinstance(agents, dict) else (None, None)
+    if not (isinstance(listed, list) and isinstance(named, dict) and isinstance(tools, dict)):
         return True
-    entries = [agents.get("defaults", {}), *listed[:MAX_ENTRIES], {"tools": tools}]
-    return len(listed) > MAX_ENTRIES or any(map(_is_sent_elsewhere, entries))
+    entries = [agents.get("defaults", {}), *listed, *named.values()]
+    return len(entries) > MAX_ENTRIES or any(map(_is_sent_elsewhere, (*entries, {"tools": tools})))
 
 
 def _is_sent_elsewhere(entry: Any) -> bool:
