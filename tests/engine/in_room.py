@@ -30,6 +30,11 @@ def kept_from(reading: CallReading) -> Kept:
     return kept_places.kept(reading, RULES, exists)
 
 
+def with_secrets(reading: CallReading) -> Kept:
+    """With the profile that also hides credentials."""
+    return kept_places.kept(reading, profile(ContainmentConfig(profile="secrets"), PLACES), exists)
+
+
 def exec_call(command: str, cwd: str = f"{STATE}/workspace") -> Call:
     return Call("exec", {"command": command}, agent="main", session="s", cwd=cwd)
 

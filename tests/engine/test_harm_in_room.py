@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from effort import some
-from in_room import HOST, PLACES, RULES, STATE, Both, exec_call, exists, kept_from
+from in_room import HOST, PLACES, RULES, STATE, Both, exec_call, exists, kept_from, with_secrets
 from tables import each_row
 from test_protection_law import WAYS, forms
 from toolguard_engine.config.containment_settings import ContainmentConfig
@@ -32,8 +32,6 @@ RUN_IN_THE_ROOM = (
     "rsync -a ~/ /mnt/b/",
     "restic backup ~",
     "borg create ::x ~",
-    "find ~ -type f -exec cat {} +",
-    "ls -R ~ | xargs cat",
     "cat ~/.openclaw/toolguard/key",
     "cat ~/.openclaw/metrics.db.token",
     "python3 -c \"print(open('/home/u/.openclaw/toolguard/key').read())\"",
@@ -41,7 +39,18 @@ RUN_IN_THE_ROOM = (
     "cp x ~/.openclaw/toolguard/key",
     "du -sh ~ && rsync -a ~/ /mnt/b",
 )
+WITH_CREDENTIALS_HIDDEN = (
+    "find ~ -type f -exec cat {} +",
+    "ls -R ~ | xargs cat",
+    "grep -rv foo ~",
+    "rg --hidden --no-ignore . ~",
+)
+"""What would show all credentials in the home folder, not only the guard's."""
 AS_WITHOUT = (
+    "npx serve ~",
+    "busybox httpd -h ~",
+    "cd ~ && python3 -m http.server",
+    "python3 -c \"from distutils.dir_util import copy_tree; copy_tree('d', '/home/u')\"",
     "pkill openclaw; cat ~/.openclaw/toolguard/key",
     "kill $(cat ~/.openclaw/toolguard/pid)",
     "docker run -v ~:/x a cat /x/.openclaw/toolguard/key",
@@ -82,6 +91,19 @@ def test_what_the_kernel_keeps_from_a_command_is_no_question(both: Both, command
     assert (inside.decision, inside.code) == ("allow", harm_in_room.CODE)
     assert outside.reason in inside.reason
     assert loop_notes.NOTE in inside.note
+
+
+@each_row("command", WITH_CREDENTIALS_HIDDEN)
+def test_what_shows_a_whole_home_needs_its_credentials_hidden_as_well(both: Both, command: str) -> None:
+    outside, inside = both.judge(exec_call(command))
+    assert outside.decision == "hold"
+    assert inside == outside
+    both.inside.kept_from = with_secrets
+    try:
+        assert both.inside.weigh(exec_call(command)).code == harm_in_room.CODE
+        assert both.inside.weigh(exec_call(f"ssh-add -l; {command}")).decision == "hold"
+    finally:
+        both.inside.kept_from = kept_from
 
 
 @each_row("command", AS_WITHOUT)
@@ -130,7 +152,7 @@ def test_each_milder_verdict_needs_the_mask_of_what_it_is_about(both: Both) -> N
     shown = [*RULES, RoomRule("show", Path(f"{STATE}/toolguard"))]
     behind = [replace_door(rule) for rule in RULES]
     for rules in (bare, shown, behind, []):
-        assert kept_places.by_rules(behind_no_door(rules), HOST, exists) == ""
+        assert kept_places.by_rules(behind_no_door(rules), HOST, exists) == set()
 
 
 def replace_door(rule: RoomRule) -> RoomRule:
@@ -143,20 +165,24 @@ def behind_no_door(rules: list[RoomRule]) -> list[RoomRule]:
 
 @pytest.mark.parametrize("name", ["protect", "secrets", "workspace", "offline"])
 def test_every_profile_keeps_the_guards_places(name: Any) -> None:
-    assert kept_places.by_rules(profile(ContainmentConfig(profile=name), PLACES), HOST, exists) == "files"
+    expected = {"secrets", "files"} if name == "protect" else {"secrets", "files", "credentials"}
+    assert kept_places.by_rules(profile(ContainmentConfig(profile=name), PLACES), HOST, exists) == expected
 
 
 def test_a_mask_needs_something_to_lie_on() -> None:
     host = replace_host(metrics="/home/u/other/metrics.db")
     rules = profile(ContainmentConfig(), replace(PLACES, host=host))
-    assert kept_places.by_rules(rules, host, exists) == ""
+    assert kept_places.by_rules(rules, host, exists) == set()
     host = replace_host(guarded=("/home/u/lib/guard.py",))
     rules = profile(ContainmentConfig(), replace(PLACES, host=host))
-    assert kept_places.by_rules(rules, host, exists) == "secrets"
-    assert kept_places.by_rules(rules, host, lambda path: exists(path) or path == "/home/u/lib/guard.py") == "files"
+    assert kept_places.by_rules(rules, host, exists) == {"secrets"}
+    assert kept_places.by_rules(rules, host, lambda path: exists(path) or path == "/home/u/lib/guard.py") == {
+        "secrets",
+        "files",
+    }
     host = replace_host(guarded=(f"{STATE}/workspace/inc.json5",))
     rules = profile(ContainmentConfig(), replace(PLACES, host=host))
-    assert kept_places.by_rules(rules, host, exists) == "secrets"
+    assert kept_places.by_rules(rules, host, exists) == {"secrets"}
 
 
 def replace_host(**changes: Any) -> Any:
@@ -164,7 +190,7 @@ def replace_host(**changes: Any) -> Any:
 
 
 def test_with_its_secrets_only_a_change_is_as_without(both: Both) -> None:
-    both.inside.kept_from = lambda reading: "secrets" if kept_from(reading) else ""
+    both.inside.kept_from = lambda reading: kept_from(reading) - {"files"}
     try:
         assert both.judge(exec_call(f"cat {KEY}"))[1].decision == "allow"
         assert both.judge(exec_call(f"cp x {KEY}; echo x > {STATE}/toolguard/off"))[1].decision == "block"
@@ -202,8 +228,8 @@ def test_it_costs_no_trust() -> None:
     assert warned == []
 
 
-@pytest.mark.parametrize(("end", "harmless"), [("", "files"), ("; pkill x", "")])
-def test_what_is_too_long_to_read_may_do_what_no_room_stops(both: Both, end: str, harmless: str) -> None:
+@pytest.mark.parametrize(("end", "harmless"), [("", "files"), ("; pkill x", None)])
+def test_what_is_too_long_to_read_may_do_what_no_room_stops(both: Both, end: str, harmless: str | None) -> None:
     reading = both.inside.read(exec_call("openclaw $(" * 60 + ")" * 60 + end))
     found = list(self_protection._findings(reading, reading.command_readings))
     assert [(each.reason, each.harmless) for each in found] == [(self_protection.command_findings.LONG, harmless)]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from toolguard_cli.system.paths import Places
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls.reading import CallReading
-from toolguard_engine.model.call import Host, Kept
+from toolguard_engine.model.call import NOTHING_KEPT, Host, Kept
 from toolguard_engine.server.command_rooms import is_wanted, runs_here
 from toolguard_engine.stores import open as stores
 
@@ -30,7 +30,7 @@ def kept_from(places: Places, config: Config, host: Host) -> KeptFrom | None:
     def kept(reading: CallReading) -> Kept:
         own = config.for_agent(reading.call.agent)
         if around.runs_elsewhere or own.containment.unknown == "rehearse" or not (is_wanted(own) and runs_here(reading)):
-            return ""
+            return NOTHING_KEPT
         return kept_places.kept(reading, profile(own.containment, around), os.path.exists)
 
     return kept

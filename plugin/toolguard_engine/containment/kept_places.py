@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Final
 
 from toolguard_engine import lazy_re
-from toolguard_engine.containment import masked_sockets
+from toolguard_engine.containment import credential_doors, masked_sockets
 from toolguard_engine.containment.doors import inner_doors, is_known, needs_outside
 from toolguard_engine.containment.profile import STATE_NAMES
 from toolguard_engine.containment.rules import RoomRule, behind
@@ -20,7 +20,7 @@ from toolguard_engine.effects.facts import protected_paths
 from toolguard_engine.effects.facts.command import ProgramRun
 from toolguard_engine.effects.facts.program_catalogue import programs
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
-from toolguard_engine.model.call import Host, Kept
+from toolguard_engine.model.call import NOTHING_KEPT, Host, Keeping, Kept
 
 _LEADING_OUT: Final = frozenset(
     {masked_sockets.DOCKER, masked_sockets.PODMAN, masked_sockets.TMUX, masked_sockets.BUS}
@@ -47,11 +47,11 @@ Exists = Callable[[str], bool]
 def kept(reading: CallReading, rules: Iterable[RoomRule], exists: Exists) -> Kept:
     """What is kept from a command that enters the room of these rules with its `inner_doors`. `exists`: of a path."""
     if not reading.executes or needs_outside(reading) or not all(_acts_itself(run) for run in reading.runs):
-        return ""
-    if any(map(_ASK_OTHERS.search, _texts(reading))):
-        return ""
+        return NOTHING_KEPT
+    if any(seen.unread for seen in reading.command_readings) or any(map(_ASK_OTHERS.search, _texts(reading))):
+        return NOTHING_KEPT
     doors = inner_doors(reading)
-    return "" if doors & _LEADING_OUT else by_rules(behind(rules, doors), reading.host, exists)
+    return NOTHING_KEPT if doors & _LEADING_OUT else by_rules(behind(rules, doors), reading.host, exists)
 
 
 def by_rules(rules: Iterable[RoomRule], host: Host, exists: Exists) -> Kept:
@@ -62,8 +62,13 @@ def by_rules(rules: Iterable[RoomRule], host: Host, exists: Exists) -> Kept:
     places = protected_paths.protected_on(host)
     secrets, files = (_paths(found, host, exists) for found in (places.keys, places.places))
     if not all(_is_masked(path, kinds, ("hide",), exists) for path in secrets):
-        return ""
-    return "files" if all(_is_masked(path, kinds, ("hide", "read-only"), exists) for path in files) else "secrets"
+        return NOTHING_KEPT
+    kept: set[Keeping] = {"secrets"}
+    if all(_is_masked(path, kinds, ("hide", "read-only"), exists) for path in files):
+        kept.add("files")
+    if all("hide" in kinds.get(PurePath(path), ()) for _, path in credential_doors.places(host.home)):
+        kept.add("credentials")
+    return frozenset(kept)
 
 
 def _paths(found: Iterable[tuple[str, ...]], host: Host, exists: Exists) -> list[PurePath]:

@@ -112,9 +112,12 @@ class Verdict:
 
 ALLOW = Verdict("allow", "allow")
 
-Kept = Literal["", "secrets", "files"]
-"""What the kernel keeps a command from, whatever it runs: from nothing; from reading the guard's secrets; also from changing
-the guard's files."""
+Keeping = Literal["secrets", "credentials", "files"]
+"""What the kernel keeps from a command, whatever it runs: reading the guard's secrets, reading credentials in the home
+folder, changing the guard's files."""
+
+Kept = frozenset[Keeping]
+NOTHING_KEPT: Kept = frozenset()
 
 
 class Stop(Struct, frozen=True):

@@ -15,7 +15,7 @@ import msgspec
 from toolguard_engine import lazy_re
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.calls.reading import CallReading
-from toolguard_engine.model.call import Call, Host, Kept
+from toolguard_engine.model.call import NOTHING_KEPT, Call, Host, Kept
 from toolguard_engine.model.lazy import FAILURES
 from toolguard_engine.wire import messages
 
@@ -232,17 +232,17 @@ class CommandRooms:
         """What is kept from a command in its room, if it is sure that it enters one, and a probe has shown it of that."""
         call = reading.call
         if self._rooms is None or not (self.is_contained and self.is_entered) or not runs_here(reading):
-            return ""
+            return NOTHING_KEPT
         config = self._config.for_agent(call.agent)
         if not is_wanted(config) or config.containment.unknown == "rehearse" or self._places is None:
-            return ""
+            return NOTHING_KEPT
         if self._places.runs_elsewhere:
-            return ""
+            return NOTHING_KEPT
         from toolguard_engine.containment import doors, kept_places  # noqa: PLC0415 - see above
 
         self._know(call.cwd)
         found = kept_places.kept(reading, self._rules_of(call.agent), os.path.exists)
-        return found if found and self._rooms.proven(call.agent, doors.inner_doors(reading)) > 0 else ""
+        return found if found and self._rooms.proven(call.agent, doors.inner_doors(reading)) > 0 else NOTHING_KEPT
 
     def sure_entrance(self, reading: CallReading) -> CommandRoom:
         """The room of a command that runs only because of what is kept from it there."""

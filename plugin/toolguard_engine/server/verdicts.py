@@ -17,7 +17,7 @@ from toolguard_engine.layers import harm_in_room, known_inputs, unknown_code_gat
 from toolguard_engine.layers.autonomy import budget
 from toolguard_engine.layers.autonomy.agent_standings import ASKS
 from toolguard_engine.layers.provenance import gate
-from toolguard_engine.model.call import Call, Kept, Stop, Verdict
+from toolguard_engine.model.call import NOTHING_KEPT, Call, Kept, Stop, Verdict
 from toolguard_engine.model.rehearsals import NoRehearsals
 from toolguard_engine.model.work_limit import TooIntricate
 from toolguard_engine.server.command_rooms import CommandRoom
@@ -192,8 +192,8 @@ class Verdicts:
     def kept_from(self, reading: CallReading) -> Kept:
         """What is kept from a command in the room that it is sure to enter; nothing if a person lets it run outside."""
         rooms = self._state.setup.rooms
-        found: Kept = rooms.kept_from(reading) if rooms is not None else ""
-        return "" if found and self._is_granted_outside(reading) else found
+        found = rooms.kept_from(reading) if rooms is not None else NOTHING_KEPT
+        return NOTHING_KEPT if found and self._is_granted_outside(reading) else found
 
     def _is_granted_outside(self, reading: CallReading) -> bool:
         approvals = self._state.approvals

@@ -88,8 +88,7 @@ def of_reading(reading: CallReading) -> Verdict | None:
 
 def is_harmless(reading: CallReading, kept: Kept) -> bool:
     """Whether nothing comes of all that there is to find in a call, if the kernel keeps this from it."""
-    refused = {"secrets", kept}
-    return all(found.harmless in refused for found in _findings(reading, reading.command_readings))
+    return all(found.harmless in kept for found in _findings(reading, reading.command_readings))
 
 
 def _strongest(reading: CallReading) -> ProtectionFinding | None:

@@ -104,13 +104,13 @@ def findings(
         yield from _of_scene(CommandScene(local, host, folder, away, lists), local, work, depth)
         if away:
             scene = CommandScene(reading.runs, host, folder, lists=lists)
-            yield from (replace(finding, certain=False, harmless="") for finding in _of_scene(scene, away, work, depth))
+            yield from (replace(finding, certain=False, harmless=None) for finding in _of_scene(scene, away, work, depth))
     if reading.flaws and not _UNREAD.isdisjoint(reading.flaws) and (named := _NAMED.search(command)):
         yield _too_long(command, named[0])
 
 
 def _too_long(command: str, cause: str) -> ProtectionFinding:
-    return ProtectionFinding(LONG, certain=False, cause=cause, harmless="" if _MAY_SIGNAL.search(command) else "files")
+    return ProtectionFinding(LONG, certain=False, cause=cause, harmless=None if _MAY_SIGNAL.search(command) else "files")
 
 
 _MAY_SIGNAL = lazy_re.compile(r"kill|fuser|signal|docker|podman|tmux|screen", re.IGNORECASE)

@@ -54,13 +54,22 @@ def sources(run: ProgramRun) -> Iterator[Source]:
         yield from dict.fromkeys(source for words in run.readings for source in _by_manual(run, words))
     elif name in _CONTAINERS:
         yield from _given_to_container(run)
-    elif name in _SERVERS or (name == "busybox" and "httpd" in argv[1:2]):
+    elif name in _SERVERS or _is_busybox_server(run):
         served = list(_operands(run, last=True))
         yield from served or [(0, ".", "")]
     elif name.startswith("py") and argv[1:2] == ("-m",) and argv[2:3] in _MODULES:
         yield from _by_module(run)
     elif name in _WHOLE or not _VERBS.get(name, _NONE).isdisjoint(argv[1:5]):
         yield from _operands(run, last=True)
+
+
+def serves(run: ProgramRun) -> bool:
+    """Whether it hands out what is in a folder to whoever asks, instead of copying it."""
+    return run.name in _SERVERS or _is_busybox_server(run) or "http.server" in run.argv[1:3]
+
+
+def _is_busybox_server(run: ProgramRun) -> bool:
+    return run.name == "busybox" and "httpd" in run.argv[1:2]
 
 
 def _by_manual(run: ProgramRun, words: CommandWords) -> Iterator[Source]:

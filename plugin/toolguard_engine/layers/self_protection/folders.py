@@ -23,7 +23,6 @@ from toolguard_engine.layers.self_protection.scene import (
     CommandScene,
     ProtectionFinding,
     base,
-    of_secret,
     place_of,
     resolved,
 )
@@ -76,10 +75,10 @@ def _copied(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
         if UNKNOWN in folder or not (root := _secret_root(word, resolved(folder, scene.host, scene.here(run)), scene)):
             continue
         if place_of(root, scene.host, ("/",)) in ("guard", "key"):
-            return of_secret(KEY, word)
+            return ProtectionFinding(KEY, cause=word, harmless="secrets")
         left = left_out(run, scene, root, word, at if run.name in TARS else 0)
         if left != "all":
-            found = of_secret(COPY, word, certain=False)
+            found = ProtectionFinding(COPY, certain=False, cause=word, harmless=None if copies.serves(run) else "secrets")
     return found
 
 
@@ -90,7 +89,7 @@ def _added(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
         if words.verb not in _GIT_TAKES:
             continue
         if cause := next((path for path in _taken_paths(words) if _secret_root(path, folder, scene)), ""):
-            return of_secret(COPY, cause, certain=False)
+            return ProtectionFinding(COPY, certain=False, cause=cause)
     return None
 
 

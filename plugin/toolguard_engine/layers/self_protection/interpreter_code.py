@@ -32,11 +32,10 @@ from toolguard_engine.layers.self_protection.scene import (
     awk_prints,
     base,
     is_interpreter,
-    of_secret,
     resolved,
     sed_prints,
 )
-from toolguard_engine.model.call import Kept
+from toolguard_engine.model.call import Keeping
 from toolguard_engine.quick_search import may_be_in
 
 _JOINED = lazy_re.compile(r"['\"]\s*+(?:\+\s*+|\.\s*+(?=['\"]))?['\"]")
@@ -116,10 +115,10 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
     for program, code in scene.codes():
         plain = "\n".join((_with_hidden_texts(code), *map(repr, read)))
         if text := _about(plain, program, scene):
-            harmless: Kept = "secrets" if text == KEY else ""
+            harmless: Keeping | None = "secrets" if text == KEY else None
             yield ProtectionFinding(text, text != own_config.CHANGED, _cause(plain, scene), harmless)
         elif _reads_all_home(plain, scene):
-            yield of_secret(KEY, certain=False)
+            yield ProtectionFinding(KEY, certain=False, harmless=None if _has(_COPIES, plain) else "credentials")
 
 
 @lru_cache(maxsize=400)

@@ -39,7 +39,7 @@ from toolguard_engine.layers.self_protection.scene import (
     targets,
     texts,
 )
-from toolguard_engine.model.call import Kept
+from toolguard_engine.model.call import Keeping
 
 READERS = program_catalogue.programs("path_reader")
 _SHOWS_CONTENT = program_catalogue.programs("content_reader")
@@ -93,14 +93,15 @@ def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
         for found, is_named in _kinds(run, scene).items():
             if text := _judged(run, found, scene):
                 certain = is_named and text not in (COPY, own_config.CHANGED)
-                yield ProtectionFinding(text, certain, _cause(run, found, scene), _harmless(text, found))
+                yield ProtectionFinding(text, certain, _cause(run, found, scene), _harmless(run, text, found))
 
 
-def _harmless(text: str, found: Place) -> Kept:
-    """The whole state is more than what is kept from commands, and a person may want the config to change."""
+def _harmless(run: ProgramRun, text: str, found: Place) -> Keeping | None:
+    """The whole state is more than what is kept from commands, and a person may want the config to change. What shows all
+    that is in a folder may show credentials as well."""
     if text in (KEY, COPY):
-        return "secrets"
-    return "files" if found == "guard" and text == FILES else ""
+        return "secrets" if text == KEY or run.name in _ARCHIVERS else "credentials"
+    return "files" if found == "guard" and text == FILES else None
 
 
 def _cause(run: ProgramRun, found: Place, scene: CommandScene) -> str:

@@ -18,7 +18,7 @@ from toolguard_engine.effects.facts.interpreter_names import INTERPRETER
 from toolguard_engine.effects.facts.protected_paths import Place, Protected
 from toolguard_engine.effects.manuals.command_words import CommandWords
 from toolguard_engine.effects.programs.wrappers import WRAPPERS
-from toolguard_engine.model.call import Host, Kept
+from toolguard_engine.model.call import Host, Keeping
 
 _CHANGES_FOLDER = lazy_re.compile(r"\b(?:f?chdir|cd|Set-Location)\s{0,4}\(?\s{0,4}[\"'`]([^\"'`\n]{1,200})[\"'`]")
 _CHANGES = ("chdir", "Dir.cd", "Set-Location")
@@ -50,12 +50,12 @@ def below(folder: str) -> list[str]:
 class ProtectionFinding(Struct, frozen=True):
     """Why a call must not run unasked. `certain`: blocked, without approval; otherwise held. `cause`: the path, word or
     setting that it is about, as the call spells it. `harmless`: nothing comes of it where the kernel keeps this from the
-    command; empty if something would all the same, or a person may want it done."""
+    command; None if something would all the same, or a person may want it done."""
 
     reason: str
     certain: bool = True
     cause: str = ""
-    harmless: Kept = ""
+    harmless: Keeping | None = None
 
 
 def strongest(findings: Iterable[ProtectionFinding]) -> ProtectionFinding | None:
@@ -85,8 +85,8 @@ COPY = "The copy or the output would contain the key with which approvals are si
 
 
 def of_secret(reason: str, cause: str = "", *, certain: bool = True) -> ProtectionFinding:
-    """A finding that ends with a secret being read."""
-    return ProtectionFinding(reason, certain, cause, "secrets")
+    """A finding that ends with a secret being read. What only might read it reads all that is there, so also credentials."""
+    return ProtectionFinding(reason, certain, cause, "secrets" if certain else "credentials")
 
 
 _SCRIPTED = program_catalogue.programs("code_by_script")
