@@ -6,7 +6,8 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ import pytest
 
 import unprivileged
 from effort import examples
-from gateway_stage import NEW_HOST, Played, Stage, audit, configure, counting, once, put_in
+from gateway_stage import NEW_HOST, Played, Stage, audit, configure, counting, nonces, once, put_in, waiting
 from shared_gateway import QUIET
 from toolguard_cli.rig import downloads, scripted_model
 from toolguard_cli.rig.private_home import Home, over
 from toolguard_cli.rig.real_gateway import Gateway, local_turn
+from toolguard_engine.approvals.ledger import Decision
 from toolguard_engine.stores import open as stores
 
 MISSING = unprivileged.missing()
@@ -41,15 +43,27 @@ for line in lines:
 """
 """What it reads and writes is found out only by running it."""
 
+CAREFUL = "careful"
+"""The agent whose unknown commands are rehearsed."""
+REPORT = "a report"
+JOB = """\
+import os, time
+lines = bytes(each ^ 21 for each in open({data!r}, "rb").read()).decode().splitlines()
+for line in lines:
+    verb, *words = line.split(" ")
+    print("doing", verb, flush=True)
+    getattr(time if verb == "sleep" else os, verb)(*[float(each) if verb == "sleep" else each for each in words])
+"""
+
 WANTED = (
     "r .openclaw/toolguard/key\nr .openclaw/openclaw.json\nw .openclaw/toolguard/kill-switch\nw .openclaw/openclaw.json\n"
 )
 
 
-def two_agents(home: Home) -> None:
+def three_agents(home: Home) -> None:
     """They work in one folder."""
     workspace = {"workspace": str(home.workspace_dir)}
-    entries = {"main": {"default": True, **workspace}, "tight": workspace}
+    entries = {"main": {"default": True, **workspace}, "tight": workspace, CAREFUL: workspace}
     config = over(json.loads(home.config_path.read_text()), {"agents": {"entries": entries}})
     home.config_path.write_text(json.dumps(config))
 
@@ -66,9 +80,12 @@ class OfPerson(Home):
 def contained(real: downloads.Runtime, server: scripted_model.ScriptedModel) -> Iterator[Stage]:
     with OfPerson(server.base_url, extra=QUIET) as home:
         put_in(home)
-        two_agents(home)
-        configure(home, agents={"tight": {"containment": {"profile": "workspace"}}})
+        three_agents(home)
+        agents = {"tight": {"containment": {"profile": "workspace"}}, CAREFUL: {"containment": {"unknown": "rehearse"}}}
+        configure(home, agents=agents, approval={"wake": False})
         steal(home)
+        (home.root / "Documents").mkdir()
+        (home.root / "Documents/report.txt").write_text(REPORT)
         runtime = unprivileged.Unprivileged(real, home)
         runtime.own()
         with Gateway(runtime, home) as gateway:
@@ -84,6 +101,19 @@ def steal(home: Home) -> None:
 def run(stage: Stage, command: str, **more: Any) -> str:
     """The result of one command, as the model sees it."""
     return played(stage, scripted_model.call("exec", {"command": command, **more})).results[-1]
+
+
+def job(stage: Stage, name: str, *lines: str) -> str:
+    """The command that runs a script which finds what it does in data."""
+    folder = stage.home.workspace_dir
+    data = folder / f"{name}.dat"
+    data.write_bytes(bytes(each ^ 21 for each in "\n".join(lines).encode()))
+    (folder / f"{name}.py").write_text(JOB.format(data=data.name))
+    return f"cd {folder} && python3 {name}.py"
+
+
+def careful(stage: Stage, session: str, *calls: scripted_model.Reply) -> list[str]:
+    return stage.play(once(*calls), f"agent:{CAREFUL}:{session}").results[-len(calls) :]
 
 
 def played(stage: Stage, *replies: scripted_model.Reply) -> Played:
@@ -102,6 +132,7 @@ def engine(stage: Stage) -> Any:
     return info
 
 
+Wait = Callable[[Callable[[], bool]], None]
 WHERE = "readlink /proc/self/ns/user"
 
 
@@ -274,6 +305,54 @@ def test_what_the_room_keeps_from_a_command_runs_there_without_a_question(contai
     codes = [event["code"] for event in audit(contained.home) if event["id"] not in before and event["event"] == "note"]
     assert codes == ["containment.kept"] * 3
     assert [call.arguments for call in calls_of(contained)] == [{"command": commands[-1]}]
+
+
+def test_a_rehearsed_command_is_held_shown_approved_and_done_once(contained: Stage) -> None:
+    report = contained.home.root / "Documents/report.txt"
+    command = job(contained, "tidy", f"remove {report}", "mkdir made-by-tidy")
+    call, session = scripted_model.call("exec", {"command": command}), "tidy"
+    (first,) = careful(contained, session, call)
+    assert "doing remove" in first, first
+    assert "deletes ~/Documents/report.txt" in first, first
+    assert "exited with code 125" in first, first
+    (again,) = careful(contained, session, call)
+    (entry,) = [each for each in waiting(contained.home) if each.agent == CAREFUL]
+    assert entry.nonce in again
+    assert entry.code == "containment.rehearsed"
+    assert "deletes ~/Documents/report.txt" in entry.reason
+    assert report.read_text() == REPORT
+    nonces(contained.home).approve(entry.nonce, Decision("ann", "cli"), time.time(), 3_600)
+    (done,) = careful(contained, session, call)
+    assert "approved changes" in done, done
+    assert not report.exists()
+    assert (contained.home.workspace_dir / "made-by-tidy").is_dir()
+    events = [each["event"] for each in audit(contained.home) if each.get("nonce") == entry.nonce]
+    assert [each for each in events if each in ("hold", "consume")] == ["hold", "consume"]
+    report.write_text(REPORT)
+    (contained.home.workspace_dir / "made-by-tidy").rmdir()
+    (anew,) = careful(contained, session, call)
+    assert "nothing has changed yet" in anew, anew
+    assert report.exists()
+
+
+def test_ways_to_rehearse_a_command(contained: Stage, wait: Wait) -> None:
+    """What is harmless is done without a question: in the background, in a terminal; and nothing of what is ended early."""
+    workspace = contained.home.workspace_dir
+    results = careful(
+        contained, "ways",
+        scripted_model.call("exec", {"command": job(contained, "plain", "mkdir a-plain")}),
+        scripted_model.call("exec", {"command": job(contained, "pty", "mkdir a-pty") + " && tty", "pty": True}),
+        scripted_model.call("exec", {"command": job(contained, "late", "mkdir a-late", "sleep 60"), "timeoutSeconds": 4}),
+        scripted_model.call("exec", {"command": job(contained, "back", "sleep 0.1", "mkdir a-back"), "background": True}),
+    )  # fmt: skip
+    plain, terminal, late, _ = results
+    assert "doing mkdir" in plain, plain
+    assert "/dev/pts/" in terminal, terminal
+    assert "timed out" in late.lower() or "timeout" in late.lower(), late
+    wait((workspace / "a-back").is_dir)
+    assert (workspace / "a-plain").is_dir()
+    assert (workspace / "a-pty").is_dir()
+    assert not (workspace / "a-late").exists()
 
 
 @pytest.mark.thorough
