@@ -37,7 +37,7 @@ UNKNOWN = Call("exec", {"command": "./tool"}, agent="main")
 class Kernel:
     """Every room can be made."""
 
-    def __init__(self, rules_of: Any) -> None:
+    def __init__(self, rules_of: Any, *_: Any) -> None:
         self.rules_of = rules_of
         self.cause = None
 
