@@ -17,7 +17,7 @@ from toolguard_engine.effects.facts.places import Where
 MAX_SIZE = 4_000_000
 """Bytes that all of them take, about."""
 
-MAX_EACH = 500_000
+MAX_EACH = 1_000_000
 OF_READING, OF_PROGRAM, OF_FACT = 4_000, 1_000, 110
 """Bytes of a reading, for each program in it and for each path that is asked about."""
 
@@ -69,13 +69,10 @@ class KeptReadings:
 
 
 def _size(commands: tuple[str, ...], found: KeptReading) -> int:
-    texts = programs = 0
-    for text, reading in zip(commands, found.readings, strict=True):
-        texts += len(text)
-        programs += len(reading.runs)
-    if found.running.judged:
-        texts += sum(len(file.text) for file in found.running.judged.values())
-    return OF_READING + 2 * texts + OF_PROGRAM * programs + OF_FACT * found.running.asks
+    """The words of a command are kept beside its text."""
+    texts = 2 * sum(map(len, commands)) + sum(len(file.text) for file in found.running.judged.values())
+    programs = sum(len(reading.runs) for reading in found.readings)
+    return OF_READING + texts + OF_PROGRAM * programs + OF_FACT * found.running.asks
 
 
 KEPT = KeptReadings()
