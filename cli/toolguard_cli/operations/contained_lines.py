@@ -9,9 +9,8 @@ from toolguard_engine.stores.engines import EngineInfo
 from toolguard_engine.wording import printable
 
 CONTAINED = "CONTAINED: commands run in a room of the kernel, and a probe in it reached nothing that is kept from them"
-
-
 NOT_REHEARSED = "commands whose code cannot be read are NOT rehearsed: {why}"
+WITHOUT_COPIES = "set containment.unknown to allow or hold; docs/containment.md says what a rehearsal needs"
 
 
 def lines(running: Sequence[EngineInfo]) -> list[Line]:
@@ -19,7 +18,9 @@ def lines(running: Sequence[EngineInfo]) -> list[Line]:
     if why := fault(running):
         return [Line("warn", f"commands are NOT contained: {why[0]}"), Line("next", why[1])]
     found = [Line("ok", CONTAINED)] if any(info.contained for info in running) else []
-    return [*found, *([Line("warn", NOT_REHEARSED.format(why=cause))] if (cause := unrehearsed(running)) else [])]
+    if cause := unrehearsed(running):
+        found += [Line("warn", NOT_REHEARSED.format(why=cause)), Line("next", WITHOUT_COPIES)]
+    return found
 
 
 def unrehearsed(running: Sequence[EngineInfo]) -> str:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.operations import contained_lines
 from toolguard_cli.policy import offline_guard
 from toolguard_cli.policy.offline_guard import Judging
 from toolguard_cli.system.errors import UserError
@@ -28,8 +29,6 @@ from toolguard_engine.server.rooms import Rooms
 
 TRIALS = "trials"
 """The folder of what people rehearse, apart from that of agents."""
-
-NO_COPY = "set containment.unknown to allow; docs/containment.md says what a rehearsal needs"
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,8 @@ class Containment:
         commands = RehearsedCommands(self.around, self.entry, is_trusted, TRIALS)
         commands.begin()
         if commands.error and settings.when_unavailable == "hold":
-            raise UserError(f"it did not run, because it cannot be rehearsed: {commands.error}", NO_COPY)
+            why = f"it did not run, because it cannot be rehearsed: {commands.error}"
+            raise UserError(why, contained_lines.WITHOUT_COPIES)
         if commands.error:
             return []
         way = commands.way(call, profile(settings, self.around, call.agent), approved=False)

@@ -53,6 +53,8 @@ def _gateway(watched: WatchedGateway, problems: list[str], machine: MachineView)
     running, thrown = stores.engines(watched.places.state_dir).running(), _switch(watched)
     if why := contained_lines.fault(running):
         problems.append(f"commands are not contained: {why[0]} ({why[1]})")
+    if cause := contained_lines.unrehearsed(running):
+        problems.append(contained_lines.NOT_REHEARSED.format(why=cause))
     return GatewayState(
         id=watched.id,
         protection=protection.of(guard_proof.look(watched.places, machine), thrown),

@@ -7,7 +7,6 @@ from toolguard_cli.operations import contained_lines
 from toolguard_engine.stores import open as stores
 
 ID = "containment"
-NO_COPY = "set containment.unknown to allow or hold; docs/containment.md says what a rehearsal needs"
 
 
 def proven(subject: DoctorSubject) -> Check:
@@ -18,7 +17,8 @@ def proven(subject: DoctorSubject) -> Check:
     if why := contained_lines.fault(running):
         return Check(ID, "warn", f"commands are NOT contained: {why[0]}", why[1], {"contained": False})
     if why_not := contained_lines.unrehearsed(running):
-        return Check(ID, "warn", contained_lines.NOT_REHEARSED.format(why=why_not), NO_COPY, {"contained": True})
+        told, fix = contained_lines.NOT_REHEARSED.format(why=why_not), contained_lines.WITHOUT_COPIES
+        return Check(ID, "warn", told, fix, {"contained": True})
     if any(info.contained for info in running):
         return Check(ID, "ok", contained_lines.CONTAINED, data={"contained": True})
     if subject.settings.containment.profile == "off":
